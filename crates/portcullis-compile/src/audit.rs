@@ -156,7 +156,8 @@ pub(crate) fn rule_texts(entries: &[Entry<'_>]) -> Vec<Box<str>> {
     running.flat_map(|draft| draft.links.iter().map(text)).collect()
 }
 
-/// What bodies and texts must be kept, now that all rules are known; and what an operator should be told.
+/// Decides which bodies and texts must be kept, now that all rules are known, and adds diagnostics for the
+/// operator.
 pub(crate) fn finish(plan: &mut Plan, document: &Document, diagnostics: &mut Vec<Diagnostic>) {
     let acts = || {
         plan.links.iter().flat_map(|link| &link.acts).filter_map(|act| match act {

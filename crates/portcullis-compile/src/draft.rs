@@ -14,7 +14,7 @@ use portcullis_types::{Phase, RuleId, Variable};
 /// A rule or chain.
 pub(crate) struct Draft<'a> {
     pub(crate) links: Vec<DraftLink<'a>>,
-    /// What the last `SecDefaultAction` before the rule said.
+    /// The actions of the last `SecDefaultAction` before the rule.
     pub(crate) defaults: &'a [Spanned<Action>],
     pub(crate) phase: Phase,
     pub(crate) id: RuleId,
@@ -243,7 +243,7 @@ impl<'a> Reader<'a, '_> {
         self.defaults[slot] = actions;
     }
 
-    /// What ModSecurity 2 does not take there (`cmd_default_action`).
+    /// Reports the actions that ModSecurity 2 does not accept there (`cmd_default_action`).
     fn check_default(&mut self, actions: &[Spanned<Action>]) {
         for action in actions {
             let what = match action.node {
@@ -374,7 +374,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// What never matches.
+/// A condition that never matches.
 fn never(span: SourceSpan) -> Condition {
     let target = Target { kind: TargetKind::Values, variable: Variable::RemoteAddr, selector: None };
     let operator = Operator { negated: false, name: OperatorName::NoMatch, argument: Default::default() };

@@ -7,7 +7,7 @@
 //! always false, is *dead*; one whose condition is always true is *certain*. Where an operator's argument has
 //! macros, `@within %{tx.allowed_methods}`, and they stand for one text only, that text takes their place.
 //!
-//! What keeps the answer on the safe side:
+//! Rules that keep the result conservative:
 //! * After a conditional rule a key may have its old or its new value; after additions, any.
 //! * A later phase may begin after any earlier one, and after any rule that can interrupt or allow; the
 //!   logging phase also without any other.
@@ -85,7 +85,7 @@ fn without(steps: &[Step], gone: &[bool]) -> Vec<Step> {
     steps.iter().filter(|step| !is_gone(step)).map(turned).collect()
 }
 
-/// What is found out about the rules.
+/// The results of folding.
 #[derive(Default)]
 struct Findings {
     /// By rule: why it is dead, if it is.
@@ -111,7 +111,7 @@ fn activations(plan: &Plan) -> Vec<Option<(usize, usize)>> {
     first
 }
 
-/// What is known of a `TX` key.
+/// The possible values of a `TX` key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fact {
     Unset,
@@ -143,7 +143,7 @@ fn join(state: &mut Option<State>, more: &State) {
     }
 }
 
-/// What a condition comes to.
+/// The truth value of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Truth {
     Never,
@@ -155,7 +155,7 @@ struct Flow<'a> {
     plan: &'a Plan,
     /// Sets of `ctl:ruleRemove...` that may be in force, with phase and step from which on.
     sets: Vec<(u32, (usize, usize))>,
-    /// Where a later phase may begin: joined over all rules that can end a phase early.
+    /// The state in which a later phase may begin: joined over all rules that can end a phase early.
     left: Option<State>,
     findings: Findings,
 }
@@ -250,7 +250,7 @@ impl<'a> Flow<'a> {
         sets.into_iter().any(|(set, _)| self.plan.ctl_removals[*set as usize].contains(rule.0))
     }
 
-    /// Whether the rule matches, why it is dead if it is, and what its acts do to `state`.
+    /// Evaluates a rule: its truth value, its cause if it is dead, and the effect of its acts on `state`.
     fn rule(&mut self, index: RuleIndex, state: &mut State) -> (Truth, Option<DeadCause>) {
         let mut so_far = Truth::Always;
         let plan = self.plan;

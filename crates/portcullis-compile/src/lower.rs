@@ -28,7 +28,7 @@ use crate::{audit, collections, ctl, settings, targets};
 /// Seconds: 30 days, as ModSecurity has it.
 const COLLECTION_TIMEOUT_MAX: u64 = 2_592_000;
 
-/// What [`compile`] gives.
+/// The result of [`compile`].
 #[derive(Debug)]
 pub struct Compiled {
     /// The plan; `None` if a diagnostic is an error.
@@ -169,7 +169,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// What `@rbl` and `@geoLookup` need beside their rules: the last `SecHttpBlKey` and `SecGeoLookupDb`.
+    /// Reads the settings that `@rbl` and `@geoLookup` need beside their rules: the last `SecHttpBlKey` and
+    /// `SecGeoLookupDb`.
     fn lookups(&mut self, document: &Document, files: &dyn Files) {
         for directive in &document.directives {
             match &directive.node {

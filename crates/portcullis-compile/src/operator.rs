@@ -31,7 +31,8 @@ pub(crate) struct Operators<'a> {
     pub(crate) http_bl_key: Option<String>,
     /// `SecGeoLookupDb`.
     pub(crate) geo: Option<Arc<GeoDb>>,
-    /// What ModSecurity 2 loads and what cannot match: told, and loaded as an operator that finds nothing.
+    /// Warnings for operators that ModSecurity 2 loads though they cannot match; they are loaded as operators
+    /// that find nothing.
     warnings: Vec<OperatorError>,
     /// The operator compiled last is one that ModSecurity 2 can carry out and this engine cannot.
     vain: bool,
@@ -51,7 +52,7 @@ impl<'a> Operators<'a> {
         }
     }
 
-    /// What there is to tell of the operators compiled since the last call.
+    /// Returns the warnings about operators compiled since the last call.
     pub(crate) fn take_warnings(&mut self) -> Vec<OperatorError> {
         std::mem::take(&mut self.warnings)
     }
@@ -254,7 +255,7 @@ fn refusal(name: OperatorName) -> OperatorError {
     }
 }
 
-/// Why a pattern is not compiled.
+/// The reason why a pattern is not compiled.
 struct PatternError {
     told: OperatorError,
     is_valid_pcre: bool,

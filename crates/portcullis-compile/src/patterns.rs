@@ -11,8 +11,8 @@ use portcullis_types::TextHash;
 /// it, and never change; whoever compiles several rule sets, or one of them again, passes the same `Patterns`
 /// each time, and equal ones exist once. What no plan uses any longer is forgotten at the next compilation.
 ///
-/// What an earlier run of the program learned of them can be given with [`Patterns::remembering`], and what
-/// there is to remember taken with [`Patterns::used`].
+/// Facts that an earlier run of the program learned of them can be given with [`Patterns::remembering`]; the
+/// facts to keep are taken with [`Patterns::used`].
 #[derive(Debug, Default)]
 pub struct Patterns {
     regexes: Mutex<Known<RegexKey, Pcre>>,
@@ -24,7 +24,7 @@ type Known<K, T> = HashMap<K, Weak<T>, TextHash>;
 type RegexKey = (Box<[u8]>, RegexFlags);
 type WordsKey = Box<[Vec<u8>]>;
 
-/// What is known before a pattern is read. It depends on nothing but the pattern.
+/// The facts about patterns that are known before compilation. They depend on nothing but the pattern.
 #[derive(Debug, Default)]
 pub struct Remembered {
     /// Of patterns.
@@ -33,14 +33,14 @@ pub struct Remembered {
     pub words: HashMap<WordsKey, Facts, TextHash>,
 }
 
-/// What compilations asked for since [`Patterns::remembering`].
+/// The patterns and word lists that compilations used since [`Patterns::remembering`].
 #[derive(Clone, Debug, Default)]
 pub struct Used {
     /// The patterns, rules that are switched off included.
     pub regexes: Vec<Arc<Pcre>>,
     /// The word lists.
     pub words: Vec<Arc<WordSet>>,
-    /// How many of both were not made anew.
+    /// The number of both that were reused.
     pub known: usize,
 }
 
@@ -56,7 +56,7 @@ impl Patterns {
         *lock(&self.memory) = Some(Memory { known, used: Used::default() });
     }
 
-    /// What was asked for since [`Patterns::remembering`], which ends with this call.
+    /// Returns the patterns and word lists used since [`Patterns::remembering`], which ends with this call.
     pub fn used(&self) -> Used {
         lock(&self.memory).take().map(|memory| memory.used).unwrap_or_default()
     }

@@ -5,7 +5,7 @@ use portcullis_types::{Shape, Variable};
 
 use crate::names::Names;
 
-/// Why a macro has no value.
+/// The reason why a macro has no value.
 pub(crate) struct MacroError {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,

@@ -21,7 +21,7 @@ const PREDICATES_MAX: usize = 8;
 const HINT: &str = "supported are paths from the root: /a/b, //a, *, p:name with xmlns:p=URI, @a, text(), [2], [last()], \
                     [@a='v'], [a='v'], [text()='v'], and several of them with | in quotes: XML:'/a|//b'";
 
-/// Why an expression cannot be compiled: message and hint.
+/// The error of an expression that cannot be compiled: message and hint.
 pub(crate) type XPathError = (String, Option<String>);
 
 /// Compiles `text`.

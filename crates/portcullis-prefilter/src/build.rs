@@ -15,7 +15,8 @@ use crate::{Entry, Prefilter, Stages, byte_classes};
 pub struct Candidate<'a> {
     /// The values that it reads.
     pub reads: Vec<Read>,
-    /// What a text needs for a match; [`Gates::within`] is for texts of [`plain_bytes`](crate::plain_bytes).
+    /// The conditions that a text must meet for a match; [`Gates::within`] is for texts of
+    /// [`plain_bytes`](crate::plain_bytes).
     pub gates: Cow<'a, Gates>,
     /// For a candidate that matches where none of some words is, whatever else there is: the gates of these
     /// words.
@@ -29,13 +30,13 @@ pub struct Candidate<'a> {
 pub struct Read {
     /// The message that they are in.
     pub side: Side,
-    /// Where they are.
+    /// The origin of the values.
     pub origin: Origin,
     /// The candidate looks at their forms after each of these.
     pub chains: Vec<ChainId>,
 }
 
-/// Where values are.
+/// The origin of values that a candidate reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// All of a class.

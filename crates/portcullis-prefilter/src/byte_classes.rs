@@ -57,14 +57,14 @@ pub(crate) fn of(text: &[u8]) -> u64 {
     all[0] | all[1] | all[2] | all[3] | rest
 }
 
-/// What a transformation does to the classes of a text.
+/// The effect of a transformation on the byte classes of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassEffect {
     /// No result has them.
     gone: u64,
     /// Only some of their bytes go.
     mixed: u64,
-    /// Where the text has one of these, the result may have
+    /// If the text has one of these, the result may have
     replaced: u64,
     /// this one.
     by: u64,

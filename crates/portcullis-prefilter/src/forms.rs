@@ -22,10 +22,11 @@ pub(crate) struct Forms {
     made: Vec<u8>,
 }
 
-/// What is made of longer values has too many kinds of bytes for a look at these to say no.
+/// Length of the longest value whose forms are tested by their byte classes; those of longer values have too
+/// many kinds of bytes for that to rule out a match.
 const CLASSES_BYTES_MAX: usize = 32;
 
-/// Where the nodes of a form begin in [`Forms::same`] and [`Forms::acting`].
+/// The start of a form's nodes in [`Forms::same`] and [`Forms::acting`].
 #[derive(Clone, Copy, Default)]
 struct Frame {
     same: usize,

@@ -12,7 +12,7 @@ pub(crate) type Block = [u64; 4];
 /// Candidates in one block.
 pub(crate) const BLOCK_BITS: usize = 64 * 4;
 
-/// What the candidates' texts must have.
+/// The conditions that the texts of candidates must meet.
 #[derive(Debug, Default)]
 pub(crate) struct GateTable {
     /// By block of candidates: those that can match in such texts at all.
@@ -88,7 +88,7 @@ impl Conditions {
         self.lists.iter().any(|list| list.classes & common == 0)
     }
 
-    /// What says quickly that texts with these byte classes lack words which are needed.
+    /// Returns the word sets that quickly show that texts with these byte classes lack required words.
     pub(crate) fn alone<'a>(
         &'a self,
         literals: &'a LiteralSets,
@@ -118,8 +118,8 @@ impl Conditions {
         self.lists.iter().all(has_word)
     }
 
-    /// Whether the operator of a negated link on words finds none in a text with words of these lists;
-    /// `None`: it has to be asked.
+    /// Returns true if the operator of a negated link on words finds none in a text with words of these
+    /// lists; `None`: the operator has to be asked.
     #[inline]
     pub(crate) fn has_none(&self, lists: &[u64]) -> Option<bool> {
         let list = usize::from(self.none_of?);
@@ -168,7 +168,7 @@ impl GateTable {
 }
 
 impl Prefilter {
-    /// What holds for texts with these byte classes.
+    /// Returns the gate table for texts with these byte classes.
     pub(crate) fn gates(&self, classes: u64) -> &GateTable {
         &self.gates[usize::from(classes & self.not_plain == 0)]
     }
@@ -238,8 +238,8 @@ impl GateTable {
 }
 
 impl GateTable {
-    /// How many digits this candidate matches at least; `None`: it matches no text of digits only. `lists`
-    /// are the word lists with words of digits.
+    /// Returns the smallest number of digits that this candidate matches; `None`: it matches no text of
+    /// digits only. `lists` are the word lists with words of digits.
     pub(crate) fn digits_min(&self, candidate: usize, lists: &[bool]) -> Option<usize> {
         let gate = &self.conditions[candidate];
         let has_number =

@@ -1,9 +1,9 @@
 //! Heads that come again and again: the headers that a client sends with each of its requests, an application
 //! with each answer.
 //!
-//! What the [memo](crate::memo) says of single headers is put together here for those of a head that do not
-//! change from one message to the next, so that one look does for all of them. Nothing is taken for known
-//! that is not the same in every byte.
+//! For the headers of a head that do not change from one message to the next, the entries of the
+//! [memo](crate::memo) for single headers are combined here, so that one lookup serves all of them. An entry
+//! is used only if every byte is the same.
 
 use portcullis_types::{RecentKey, Sight, Variable, may_hold_secret};
 use portcullis_values::{Class, ValueId};
@@ -14,7 +14,7 @@ use crate::scan::{Scan, Verifier};
 
 /// Places for heads, and lists of names, for one plan.
 pub(crate) const HEADS: usize = 128;
-/// What does not fit is looked at header by header.
+/// Limit on the length of a remembered head; headers that do not fit are looked at one by one.
 pub(crate) const HEAD_BYTES_MAX: usize = 1024;
 /// Heads that more candidates match are not remembered.
 const FOUND_MAX: usize = 64;
@@ -22,7 +22,7 @@ const FOUND_MAX: usize = 64;
 /// Names with their values; two classes whose values stand side by side.
 type Pair = (Class, Class);
 
-/// What stands before the headers of a request is remembered with them,
+/// The variables before the headers of a request, which are remembered with them
 pub(crate) const BEFORE: [Variable; 2] = [Variable::RequestMethod, Variable::RequestProtocol];
 /// if it is no longer than this.
 const BEFORE_BYTES_MAX: usize = 32;

@@ -17,7 +17,7 @@
 //! matches nowhere in the values that were scanned. Texts that come again in many messages are answered from
 //! a [`Memo`].
 //!
-//! What is not here: rules, actions, `TX`, the executor, and what a candidate that matched leads to.
+//! Not in this crate: rules, actions, `TX`, the executor, and the consequences of a candidate's match.
 
 mod build;
 mod byte_classes;
@@ -48,7 +48,7 @@ use portcullis_types::Variable;
 use gates::GateTable;
 use readers::Readers;
 
-/// What is known at load time of the candidates.
+/// The facts about the candidates that are known at load time.
 #[derive(Debug, Default)]
 pub struct Prefilter {
     /// Words of a bit set of candidates: whole [`Block`](gates::Block)s.
@@ -56,18 +56,18 @@ pub struct Prefilter {
     /// By candidate.
     entries: Vec<Entry>,
     readers: Readers,
-    /// What matching needs in any text, and in texts of [`plain_bytes`] only.
+    /// The conditions for a match in any text, and in texts of [`plain_bytes`] only.
     gates: [GateTable; 2],
     /// Byte classes that no text of the second kind has.
     not_plain: u64,
 }
 
-/// What is known of one candidate.
+/// The facts about one candidate.
 #[derive(Debug, Default)]
 struct Entry {
     /// The candidates of its rule.
     rule: Range<u32>,
-    /// What finds the residue of a word that it needs (`residue.rs`), worked out when it is first asked for.
+    /// The set that finds the residue of a word that it needs (`residue.rs`), built on first use.
     residual: OnceLock<Option<LiteralSet>>,
 }
 

@@ -1,9 +1,9 @@
 //! Values that come again and again: what a browser says of itself, names of headers and arguments, methods,
 //! paths without digits.
 //!
-//! What the prefilter finds of a text depends on the text and on who looks at it, and on nothing else. So it
-//! is remembered, for short values of kinds that repeat, as long as the plan lives. Nothing is taken for
-//! known that is not the same text.
+//! The prefilter's results for a text depend only on the text and on the candidates that read it. So they are
+//! remembered, for short values of kinds that repeat, as long as the plan lives. A result is used only for
+//! exactly the same text.
 
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -27,7 +27,7 @@ const FOUND_MAX: usize = 7;
 /// Plans whose values are remembered at one time, some 100 KB each.
 const PLANS_MAX: usize = 64;
 
-/// What transactions of one thread remember together; clones share it.
+/// The results that transactions of one thread share; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Memo(Arc<Mutex<Vec<OfPrefilter>>>);
 
@@ -38,7 +38,7 @@ struct OfPrefilter {
     known: Known,
 }
 
-/// What is known under one prefilter.
+/// The remembered results under one prefilter.
 #[derive(Debug)]
 pub(crate) struct Known {
     texts: Recent<Found>,
@@ -86,7 +86,7 @@ impl Default for Known {
 }
 
 impl Known {
-    /// What is known of `text` before the reader of this number.
+    /// Returns the remembered results for `text` and the reader of this number.
     pub(crate) fn find(&mut self, reader: u16, text: &[u8]) -> Sight<'_, Found> {
         self.texts.find(&key(reader, text))
     }

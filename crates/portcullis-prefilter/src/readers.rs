@@ -1,4 +1,4 @@
-//! Which candidates look at which values, and in which forms.
+//! The readers of values: which candidates read which values, and in which forms.
 
 use portcullis_decode::{Sign, Transformation};
 use portcullis_types::{ByteSet, Variable};
@@ -30,7 +30,7 @@ pub enum Side {
     Response,
 }
 
-/// Who looks at the values of a class.
+/// The readers of the values of a class.
 #[derive(Debug, Default)]
 pub(crate) struct ClassReaders {
     /// Whatever the key.
@@ -53,10 +53,10 @@ pub(crate) struct Reader {
     pub(crate) number: u16,
     /// The transformations that lead to the chains: a tree, the value itself first.
     pub(crate) nodes: Vec<Node>,
-    /// Where the transformation of no node on the way acts, only these forms may differ from the value: those
-    /// of nodes that act on any value.
+    /// If no transformation on the way acts, only these forms may differ from the value: those of nodes that
+    /// act on any value.
     pub(crate) unconditional: Vec<u16>,
-    /// What is made of shorter values there is nothing that a candidate could match.
+    /// The smallest length of a value whose forms a candidate could match.
     pub(crate) unconditional_length_min: usize,
     /// No candidate matches fewer digits than this, nor what is made of them.
     pub(crate) digits_min: usize,
@@ -91,9 +91,9 @@ pub(crate) struct Node {
     pub(crate) triggers_below: Option<u64>,
     /// Byte classes that these forms may have though the parent has none of them; `None`: any.
     pub(crate) adds: Option<u64>,
-    /// What the last transformation does to byte classes, where that is known.
+    /// The effect of the last transformation on byte classes, where it is known.
     pub(crate) effect: Option<ClassEffect>,
-    /// What is made of this form has no more than its residue.
+    /// True if forms made of this form have no more than its residue.
     pub(crate) keeps_residue: bool,
     /// Byte classes of the parent that let the last transformation act; `None`: always.
     triggers: Option<u64>,
@@ -105,7 +105,7 @@ pub(crate) struct Node {
     pub(crate) length_min: usize,
 }
 
-/// What transformations may act on.
+/// The properties of a text on which transformations may act.
 #[derive(Clone, Copy)]
 pub(crate) struct Traits {
     classes: u64,
@@ -160,7 +160,7 @@ impl Default for Readers {
 }
 
 impl Readers {
-    /// What of `fresh` has a reader.
+    /// Returns the part of `fresh` that has a reader.
     pub(crate) fn read_of(&self, fresh: Fresh) -> Fresh {
         let Fresh { scalars, classes } = self.read;
         Fresh {
@@ -173,7 +173,7 @@ impl Readers {
         &self.classes[class as usize]
     }
 
-    /// Who looks at the variable with this number.
+    /// Returns the reader of the variable with this number.
     pub(crate) fn scalar(&self, number: usize) -> Option<(Variable, &Reader)> {
         let place = self.scalar_places.get(number).copied().flatten()?;
         let (variable, reader) = self.scalars.get(usize::from(place))?;
@@ -254,7 +254,7 @@ fn of<'a, K: PartialEq + Clone>(
 }
 
 impl ClassReaders {
-    /// Who looks at the value under `key`.
+    /// Returns the reader of the value under `key`.
     pub(crate) fn reader(&self, key: &[u8]) -> Option<&Reader> {
         let length = key.len().min(KEY_BYTES_MAX);
         let range = self.starts.get(length).zip(self.starts.get(length + 1));

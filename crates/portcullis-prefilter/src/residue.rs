@@ -47,7 +47,8 @@ impl State {
 }
 
 impl Prefilter {
-    /// What finds the residue of a word that this candidate needs in any text, if there is such a thing.
+    /// Returns the set that finds the residue of a word that this candidate needs in any text, if there is
+    /// one.
     fn residual_words(&self, at: usize, reader: &Reader) -> Option<&LiteralSet> {
         let words = self.entries[at].residual.get_or_init(|| {
             let gates = &self.gates[0];

@@ -21,12 +21,12 @@ const GROUP_MAX: usize = 256;
 const NAMES: usize = 64;
 /// These are many.
 const REPEATS_MIN: usize = 8;
-/// What looking for words costs for each byte; in units of about a nanosecond.
+/// The cost of searching for words, for each byte; in units of about a nanosecond.
 const WORD_UNITS: u64 = 3;
 
 /// Answers for candidates that the prefilter cannot rule out, within the work that a transaction may do.
 pub trait Verifier {
-    /// Whether this candidate matches in `text`. It must depend on nothing else: answers are kept in a
+    /// Returns the answer of this candidate for `text`. It must depend on nothing else: answers are kept in a
     /// [`Memo`].
     fn verify(&mut self, candidate: usize, text: Text<'_>) -> Answer;
 
@@ -46,7 +46,7 @@ pub struct Text<'a> {
     pub is_plain: bool,
 }
 
-/// What a [`Verifier`] says.
+/// The answer of a [`Verifier`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It does not match.

@@ -1,4 +1,4 @@
-//! What a prefilter makes use of, so that tests can take it away.
+//! The stages that a prefilter uses; tests can switch them off.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ impl Stages {
         self.0 & others.0 == others.0
     }
 
-    /// What these make use of.
+    /// Reduces gates to the conditions that these stages use.
     pub(crate) fn gates<'a>(self, gates: &'a Gates) -> Cow<'a, Gates> {
         if self.has(Stages::BYTES)
             && self.has(Stages::LENGTHS)

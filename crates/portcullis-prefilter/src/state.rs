@@ -1,4 +1,4 @@
-//! What a transaction knows of its candidates so far.
+//! The state of a transaction's candidates.
 
 use portcullis_types::Span;
 use portcullis_values::{CLASS_COUNT, Class};
@@ -30,7 +30,7 @@ pub(crate) struct Buffers {
     pub(crate) joined: Vec<u8>,
     /// The same for a [`LiteralSet`](portcullis_match::LiteralSet).
     pub(crate) folded: Vec<u8>,
-    /// Where each of them ends there.
+    /// The end of each of them there.
     pub(crate) ends: Vec<u32>,
     pub(crate) group: Vec<Classified>,
     /// A head as it is remembered.
@@ -82,7 +82,7 @@ impl State {
         self.matched.iter_mut().zip(found).for_each(|(all, found)| *all |= found);
     }
 
-    /// How many values of this class have been scanned.
+    /// Returns the number of values of this class that have been scanned.
     pub(crate) fn seen(&self, class: Class) -> usize {
         self.classes_seen[class as usize] as usize
     }

@@ -30,7 +30,7 @@ pub struct ChainNode {
 /// beginning.
 #[derive(Clone, Debug, Default)]
 pub struct Chains {
-    /// What `t:urlDecodeUni` reads `%uXXXX` with.
+    /// The map that `t:urlDecodeUni` decodes `%uXXXX` with.
     pub unicode_map: Option<Arc<UnicodeMap>>,
     nodes: Vec<ChainNode>,
     index: HashMap<(ChainId, Transformation), ChainId>,
@@ -50,7 +50,7 @@ impl Chains {
         })
     }
 
-    /// How a chain ends; `None` for the one without a transformation.
+    /// Returns the last node of a chain; `None` for the empty chain.
     pub fn node(&self, chain: ChainId) -> Option<&ChainNode> {
         self.nodes.get((chain.0 as usize).checked_sub(1)?)
     }

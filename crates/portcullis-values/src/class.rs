@@ -1,4 +1,4 @@
-//! Where values come from.
+//! The classes of values, by their origin in the message.
 
 use portcullis_types::Variable;
 
@@ -11,8 +11,8 @@ pub enum Class {
     ArgsGetNames,
     ArgsPost,
     ArgsPostNames,
-    /// What [`ArgsGet`](Class::ArgsGet) and the three others are to other applications, where that differs:
-    /// see `readings_of`.
+    /// The values that other applications read for [`ArgsGet`](Class::ArgsGet) and the three others, where
+    /// those differ: see `readings_of`.
     ArgsGetReadings,
     ArgsGetNamesReadings,
     ArgsPostReadings,

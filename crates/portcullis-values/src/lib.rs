@@ -10,7 +10,7 @@
 //! into it. A SecLang collection is one [`Class`] or several. Chains are interned at load time ([`Chains`]);
 //! the form of a value after a chain is made when it is first asked for.
 //!
-//! What is not here: rules, what reads the values, and the parsers that find them in a message.
+//! Not in this crate: rules, the readers of the values, and the parsers that find them in a message.
 //!
 //! ```
 //! use portcullis_decode::Transformation;

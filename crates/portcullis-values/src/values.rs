@@ -8,7 +8,7 @@ use crate::{ChainId, Chains, Class};
 
 const NONE: u32 = u32::MAX;
 
-/// What a transformation costs, whatever the text; in units of work (about a nanosecond).
+/// The base cost of a transformation, for any text; in units of work (about a nanosecond).
 pub const TRANSFORMATION_UNITS: u64 = 20;
 
 /// Names that are remembered while a body is read: lists of objects have the same ones again and again.
@@ -48,7 +48,7 @@ pub struct Fresh {
     pub classes: u64,
 }
 
-/// What [`Values::rewind`] goes back to.
+/// The state that [`Values::rewind`] restores.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     bytes: usize,
@@ -69,7 +69,7 @@ pub struct Values {
     scalars: [u32; Variable::ALL.len()],
     forms: Vec<Form>,
     scratch: Vec<u8>,
-    /// What transformations have cost since [`Values::take_transformed`].
+    /// The cost of transformations since [`Values::take_transformed`].
     transformed: u64,
     /// Names that came lately, by length and last byte.
     names: [Span; NAMES],
@@ -226,7 +226,7 @@ impl Values {
         ValueId(self.classes[class as usize][at])
     }
 
-    /// How many values a class has.
+    /// Returns the number of values in a class.
     pub fn class_len(&self, class: Class) -> usize {
         self.classes[class as usize].len()
     }
@@ -255,7 +255,7 @@ impl Values {
         self.news
     }
 
-    /// What has come since the last call.
+    /// Returns the values that were added since the last call.
     pub fn take_fresh(&mut self) -> Fresh {
         std::mem::take(&mut self.fresh)
     }
@@ -309,7 +309,7 @@ impl Values {
         data
     }
 
-    /// What transformations have cost since the last call.
+    /// Returns the cost of transformations since the last call.
     pub fn take_transformed(&mut self) -> u64 {
         std::mem::take(&mut self.transformed)
     }

@@ -1,5 +1,4 @@
-//! What actions change of a message, where they send it and how long they hold it up; and files that are
-//! kept.
+//! Compilation of actions that rewrite, proxy or delay a message; and of the storage of uploaded files.
 
 use std::sync::Arc;
 
@@ -118,7 +117,7 @@ impl Lowering<'_> {
         Ok(Act::RateLimit(RateLimit { name: name.into(), key: self.text(key) }))
     }
 
-    /// What comes after phase 2 cannot refuse a request any more.
+    /// Reports a `ctl:rateLimit` that runs after phase 2: it cannot refuse the request any more.
     pub(super) fn too_late_to_count(&mut self, draft: &Draft<'_>) {
         let actions = draft.links.iter().flat_map(|link| draft.defaults.iter().chain(&*link.actions));
         let counts = |action: &&Spanned<Action>| matches!(action.node, Action::Ctl(Ctl::RateLimit { .. }));

@@ -1,5 +1,5 @@
-//! Which rules are dead, and which must not be taken for dead. That folding never changes what a request sees
-//! is the business of the comparison with the reference evaluator, which knows nothing of it.
+//! Tests of folding: which rules are dead, and which must not be taken for dead. The comparison with the
+//! reference evaluator, which does not fold, tests that folding never changes the outcome of a request.
 
 use crate::common::plan;
 
@@ -168,7 +168,7 @@ fn ctl_may_take_away_what_the_proof_needs() {
     );
 }
 
-/// What the operator of rule 9 is given, if that is known.
+/// Checks the argument of the operator of rule 9, if it is known at load time.
 #[track_caller]
 fn check_argument(rules: &str, argument: Option<&str>) {
     let plan = plan(&format!("{rules}\nSecRule ARGS \"@within %{{tx.a}} %{{tx.b}}\" \"id:9,phase:2,pass\""));

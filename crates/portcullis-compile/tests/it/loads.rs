@@ -65,8 +65,7 @@ fn matched(rules: &str, target: &str) -> Vec<u32> {
     transaction.matches().iter().filter(|found| found.log).map(|found| plan.rule(found.rule).id.0).collect()
 }
 
-/// What cannot be carried out matches neither as it is nor negated; the rest of the rules is as it would be
-/// without.
+/// Rules that cannot work match neither as they are nor negated; the other rules are unaffected.
 #[test]
 fn what_cannot_work_is_silent_either_way() {
     let vain = [

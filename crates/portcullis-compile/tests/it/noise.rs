@@ -13,7 +13,7 @@ SecRule ARGS "@rx (?i)while\s*\(\s*true" "id:2,phase:2,pass,log,multiMatch,t:non
 SecRule ARGS "@pm subprocess childprocess" "id:3,phase:2,pass,log,t:base64Decode,t:removeNulls,t:lowercase"
 "#;
 
-/// What attackers put together, and what transformations of the rules take away or unescape.
+/// Pieces of attacks, and text that the transformations of the rules remove or unescape.
 const PIECES: &[&[u8]] = &[
     b"process",
     b".env",

@@ -56,7 +56,7 @@ fn load(rules: &str) -> Result<portcullis_engine::Plan, String> {
     plan_with(&rules, &files())
 }
 
-/// What came of one exchange: `?name` for each question when it was asked, and the id of each rule when it
+/// The outcome of one exchange: `?name` for each question when it was asked, and the id of each rule when it
 /// matched.
 struct Seen {
     story: Vec<String>,

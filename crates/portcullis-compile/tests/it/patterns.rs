@@ -192,7 +192,7 @@ fn strmatch_takes_escapes_and_no_macros() {
     );
 }
 
-/// Where no word is that such a match needs, only the text's beginning is looked at.
+/// If a text has none of the words that such a match needs, only its beginning is looked at.
 #[test]
 fn matches_that_begin_with_long_texts_or_with_words() {
     let rules = "SecRule ARGS \"@rx (?:^|busybox|time |=)q[a-z0-9]\\.\" \"id:1,phase:2,pass,log\"";
@@ -253,8 +253,8 @@ fn run_plan(
     transaction
 }
 
-/// What is not looked at any more is no match, of a negated operator neither; numbers are compared on, so
-/// that what was found counts.
+/// Once the budget is spent, operators do not match, negated ones neither; numbers are still compared, so
+/// that points already counted take effect.
 #[test]
 fn the_rules_may_do_so_much_work_for_a_message() {
     let rules = format!(

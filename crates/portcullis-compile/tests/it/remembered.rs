@@ -1,4 +1,4 @@
-//! What a thread remembers of headers and heads changes nothing: each message of a series is judged as if it
+//! The thread's memo of headers and heads changes no verdict: each message of a series is judged as if it
 //! were the first.
 
 use crate::common::{Headers, Message, Response, assert_equivalent, plan};

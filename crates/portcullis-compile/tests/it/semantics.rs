@@ -1,5 +1,5 @@
-//! What rules do to a request, one small case each. The answers are those of ModSecurity 2.9.7; where a case
-//! rests on one function of it, the comment names the function.
+//! The effects of rules on a request, one small case each. The answers are those of ModSecurity 2.9.7; where
+//! a case rests on one function of it, the comment names the function.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::common::{self, connection, plan_with};
 use portcullis_engine::{Interruption, NoCollections, Progress, RequestLine, Scratch, Transaction};
 use portcullis_seclang::MemoryFiles;
 
-/// What came of one request.
+/// The outcome of one request.
 struct Seen {
     interruption: Option<Interruption>,
     /// `id target=value` of each logged match.
@@ -598,7 +598,8 @@ fn said(rules: &str) -> String {
     said.join("\n")
 }
 
-/// What ModSecurity 2.9.7 loads, as asked, though it cannot work: it loads here, and a warning says so.
+/// Rules that ModSecurity 2.9.7 loads, as asked, though they cannot work: they load here, and a warning says
+/// so.
 #[test]
 fn what_cannot_work_loads_with_a_warning() {
     for (rule, warning) in [

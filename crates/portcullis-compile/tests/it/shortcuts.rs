@@ -135,8 +135,8 @@ SecRule TX:0 "@rx ^(?:host|o)$" "id:3,phase:1,pass,log"
     same(&format!("SecAction \"id:9,phase:1,pass,nolog,ctl:ruleRemoveById=1\"\n{}", chain("/host/", "")), 1);
 }
 
-/// What stands for a variable without a value is known at load time; a value that comes later is looked at
-/// all the same.
+/// The result for a variable without a value is known at load time; a value that arrives later is still
+/// looked at.
 #[test]
 fn variables_without_values() {
     let rules = r#"SecRuleEngine On

@@ -7,7 +7,7 @@ use portcullis_engine::{NoCollections, Plan, Progress, RequestLine, Scratch, Str
 
 use crate::common::{connection, plan};
 
-/// What a transaction shows: its end, its logged matches, `TX`.
+/// The observable result of a transaction: its end, its logged matches, `TX`.
 #[derive(Debug, PartialEq, Eq)]
 struct Shown {
     ends: Vec<Progress>,
@@ -94,7 +94,7 @@ fn condition(random: &mut Random) -> String {
     }
 }
 
-/// What a match of the rule with this id does.
+/// Returns random actions for the rule with this id.
 fn action(random: &mut Random, id: u64) -> String {
     let [key, other, number, rule] =
         [random.below(6), random.below(6), random.below(4), id + 1 + random.below(8)];

@@ -1,4 +1,4 @@
-//! What the tests of rules have in common.
+//! Helpers that the tests of rules share.
 
 use std::sync::Arc;
 
