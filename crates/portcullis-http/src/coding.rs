@@ -39,7 +39,7 @@ pub enum Coding {
     Zstd,
 }
 
-/// Why a body in a content coding cannot be inspected.
+/// The reason why a body in a content coding cannot be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodingError {
     /// A coding that is not undone here, or more than [`CODINGS_MAX`].

@@ -1,4 +1,4 @@
-//! Who the client is when requests come through proxies: `X-Forwarded-For` and `Forwarded` (RFC 7239).
+//! Client addresses behind proxies: `X-Forwarded-For` and `Forwarded` (RFC 7239).
 //!
 //! Each proxy adds the address it got the request from at the right end. So the list is walked from the
 //! right, starting with the peer of the socket, as long as the address that made an entry is trusted. What

@@ -36,7 +36,7 @@ pub struct Field {
     pub line: Span,
 }
 
-/// How the end of a body is found.
+/// The framing of a body: how its end is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BodyFraming {
     /// There is no body.
@@ -116,7 +116,7 @@ impl DoubleEndedIterator for Fields<'_> {
 
 impl ExactSizeIterator for Fields<'_> {}
 
-/// What the `Connection` fields of a head ask for.
+/// The options in the `Connection` fields of a head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ConnectionOptions {
     pub close: bool,

@@ -25,13 +25,13 @@ const V2_FIXED: usize = 16;
 pub struct Header {
     /// Bytes of the input it took.
     pub len: usize,
-    /// What the sender wants.
+    /// The command of the sender.
     pub command: Command,
     /// Type-length-value fields of version 2, in the order sent.
     pub extras: Vec<Extra>,
 }
 
-/// What the sender of a [`Header`] wants.
+/// The command of a [`Header`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// A connection of the sender's own, such as a health check: take the addresses of the socket.
@@ -40,9 +40,9 @@ pub enum Command {
     Unknown,
     /// A relayed connection.
     Proxy {
-        /// Who connected to the sender.
+        /// The address that connected to the sender.
         source: SocketAddr,
-        /// What they connected to.
+        /// The address that it connected to.
         destination: SocketAddr,
     },
 }
@@ -57,7 +57,7 @@ pub struct Extra {
 }
 
 impl Header {
-    /// Who connected, if the sender knows.
+    /// The address of the client, if the sender knows it.
     pub fn source(&self) -> Option<SocketAddr> {
         match self.command {
             Command::Proxy { source, .. } => Some(source),
@@ -66,7 +66,7 @@ impl Header {
     }
 }
 
-/// Why a connection does not begin with a PROXY header. It is to be closed without an answer.
+/// The reason why a connection does not begin with a PROXY header. It is to be closed without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Neither version's signature.

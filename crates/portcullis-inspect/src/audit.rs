@@ -24,7 +24,7 @@ pub trait AuditSink: fmt::Debug + Send + Sync {
     fn debug(&self, lines: String);
 }
 
-/// What audit records say of the policy; made once.
+/// The policy's fields of audit records; built once.
 #[derive(Debug)]
 pub(crate) struct AuditNames {
     sink: Arc<dyn AuditSink>,

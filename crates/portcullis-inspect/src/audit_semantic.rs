@@ -1,4 +1,4 @@
-//! What audit records say of the semantic detector: as if a rule of the product's own had matched.
+//! Messages of the semantic detector in audit records, in the form of matches of a built-in rule.
 
 use portcullis_audit::Message;
 use portcullis_event::{FindingOutcome, SEMANTIC_ID, Verdict, modsecurity_message, semantic_match};

@@ -54,7 +54,7 @@ impl CodedBody {
         self.error.is_some() || !self.codings.is_empty()
     }
 
-    /// Why the rules do not see what the body says, if so.
+    /// Returns the error for which the rules do not see the body's content, if there is one.
     pub(crate) fn error(&self) -> Option<CodingError> {
         self.error
     }

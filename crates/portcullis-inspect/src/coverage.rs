@@ -1,4 +1,4 @@
-//! How much of an exchange was looked at, and why the rest was not.
+//! Coverage of an exchange: how much of it was inspected, and the reason why the rest was not.
 
 use portcullis_engine::{BodyPlan, RuleEngine};
 use portcullis_event::{Coverage, NotInspected};

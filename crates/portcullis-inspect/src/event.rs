@@ -179,8 +179,8 @@ impl Inspection {
         }
     }
 
-    /// Why the parser of the body's type could not read it, where only the rules look at it: the semantic
-    /// detector reads such a body as what it is.
+    /// Returns the error of the body's parser, if only the rules inspect the body: the semantic detector also
+    /// reads bodies that their parser rejects.
     pub(crate) fn unread_by_rules(&self) -> Option<&str> {
         self.request_body_error().filter(|_| self.semantic.is_none())
     }

@@ -1,13 +1,13 @@
-//! What rules and inspection agents add to a score of the semantic detector: a suspicion of its own, and
-//! rules about the same kind of attack that matched in the same value, make an attack together.
+//! The points that rules and inspection agents add to a score of the semantic detector: the detector's own
+//! suspicion and rules about the same class that match in the same value add up to an attack.
 //!
 //! The numbers are measured (tools/crs/train.py has the features): honest requests that speak of attacks have
 //! a suspicion and noisy rules as often as attacks that the detector just misses, so rules add little, and
 //! only where they nearly decide.
 
-/// What rules whose weights come to 1 add, more than which they never do.
+/// Points for rules whose weights sum to 1, which is also the maximum for rules.
 const RULES: f32 = 0.25;
-/// What 5 points of agents add, and the most that they do. They are about no value and no class.
+/// Points for 5 points of agents, and the maximum for agents. They are about no value and no class.
 const AGENT: f32 = 0.5;
 const AGENTS_MOST: f32 = 1.0;
 

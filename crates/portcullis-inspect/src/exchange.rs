@@ -1,4 +1,4 @@
-//! What goes into an inspection, and what comes out of it.
+//! Input and output types of an inspection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use portcullis_types::{Class, RuleId};
 
 use crate::inspector::Scratch;
 
-/// What to do after a phase.
+/// The caller's next step after a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Go on.
@@ -31,13 +31,13 @@ pub struct Connection {
     pub server: SocketAddr,
     /// The id of the exchange, in response header, event and log.
     pub request_id: String,
-    /// When the exchange began, milliseconds since 1970.
+    /// Start of the exchange, milliseconds since 1970.
     pub epoch_millis: u64,
     /// Seconds by which local time was ahead of UTC then.
     pub utc_offset_seconds: i32,
     /// The client came by TLS.
     pub tls: bool,
-    /// What rules find in `ENV`, beside what `setenv` sets.
+    /// The variables that rules find in `ENV`, beside those that `setenv` sets.
     pub environment: Vec<(&'static str, String)>,
 }
 
@@ -46,13 +46,13 @@ pub struct Connection {
 pub struct Rejection {
     /// Its status.
     pub status: u16,
-    /// Why, for the event.
+    /// The reason, for the event.
     pub reason: String,
-    /// What the answer is.
+    /// The kind of answer.
     pub action: Action,
 }
 
-/// How an exchange ended, as the caller saw it.
+/// The end of an exchange, as the caller saw it.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Status sent to the client; `None` if none was.
@@ -69,11 +69,11 @@ pub struct Outcome {
     pub upgraded_bytes: u64,
     /// From the first byte to the last.
     pub duration: Duration,
-    /// What went wrong with the upstream.
+    /// The error of the upstream, if there was one.
     pub upstream_error: Option<UpstreamError>,
     /// The caller answered by itself: body over limit, inspection failed.
     pub rejection: Option<Rejection>,
-    /// What inspection agents had to say.
+    /// The verdicts of inspection agents.
     pub agents: Vec<AgentWord>,
     /// Conditions under which inspection was incomplete, and what policy said.
     pub exceptions: Vec<Exception>,
@@ -81,10 +81,10 @@ pub struct Outcome {
     pub no_event: bool,
 }
 
-/// What an inspection comes to.
+/// The result of an inspection.
 #[derive(Debug)]
 pub struct Report {
-    /// What happened.
+    /// The action that was taken.
     pub action: Action,
     /// The event, redacted; `None` if there is nothing to report.
     pub event: Option<Box<Event>>,
@@ -92,9 +92,9 @@ pub struct Report {
     pub matched_rules: Vec<RuleId>,
     /// Classes of which the semantic detector found something, each once, with what came of it.
     pub findings: Vec<(Class, FindingOutcome)>,
-    /// What was looked at and what was not.
+    /// The coverage: what was inspected and what was not.
     pub coverage: Coverage,
-    /// Where applications could read the request body differently.
+    /// The ambiguities of the request body: points where applications could read it differently.
     pub ambiguities: Ambiguities,
     /// Searches of patterns that took more steps than they may.
     pub patterns_exhausted: u64,

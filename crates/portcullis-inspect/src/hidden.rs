@@ -1,4 +1,4 @@
-//! What `sanitise` actions of rules take out of messages and events.
+//! Masking of values in messages and events, for the `sanitise` actions of rules.
 
 use portcullis_engine::{Class, HiddenIn};
 use portcullis_event::{Event, Redactor, RedactorNames, RuleMatch};

@@ -121,7 +121,7 @@ impl Inspection {
         self.step(progress)
     }
 
-    /// Whether the request body must be shown, and held back until phase 2 has run.
+    /// Decides whether the request body must be shown, and held back until phase 2 has run.
     pub fn request_body_plan(&self) -> BodyPlan {
         match self.interruption {
             Some(_) => BodyPlan::Skip,
@@ -175,8 +175,9 @@ impl Inspection {
         self.transaction.held_bytes() + semantic + coded
     }
 
-    /// Why rules do not see what the request body says: a content coding that is not undone here, or is not
-    /// what it says. `complete`: the whole body has been shown; if not, nothing more of it will be.
+    /// Returns the coding error for which rules do not see the content of the request body: its content
+    /// coding is not supported here, or its bytes do not follow it. `complete`: the whole body has been
+    /// shown; if not, nothing more of it will be.
     pub fn request_coding_error(&mut self, complete: bool) -> Option<CodingError> {
         let Inspection { request_coded, transaction, semantic, .. } = self;
         let take = &mut |data: &[u8]| show(transaction, semantic, data);
@@ -220,16 +221,16 @@ impl Inspection {
         self.step(progress)
     }
 
-    /// How long an upload may be that goes on while it is inspected, if the request's body may be one: the
-    /// semantic detector looks at it, and its type is that of a file or of a form with files.
+    /// Returns the size limit of a streamed upload, if the request's body may be one: the semantic detector
+    /// inspects it, and its type is that of a file or of a form with files.
     pub fn upload_limit(&self) -> Option<u64> {
         let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return None };
         let semantic = self.semantic.as_ref().filter(|_| !self.request_coded.is_coded())?;
         semantic.upload_limit(limit_bytes)
     }
 
-    /// What was shown of the body, all that is held, is the beginning of an upload: phase 2 is to run over
-    /// it, then the rest is shown.
+    /// Declares the body shown so far, which is all that is held, the beginning of a streamed upload: phase 2
+    /// is to run over it, then the rest is shown.
     pub fn begin_upload(&mut self) {
         if let (BodyPlan::Hold { limit_bytes, .. }, Some(semantic)) =
             (self.request_body_plan(), &mut self.semantic)
@@ -271,18 +272,18 @@ impl Inspection {
         self.transaction.add_agent_score(points, self.agent_score, is_response);
     }
 
-    /// How long the rules that have run since the last call want the transaction to wait (`pause`). The
-    /// caller decides how long it does.
+    /// Returns the delay that the rules which have run since the last call ask for (`pause`). The caller
+    /// decides how long it does.
     pub fn take_pause(&mut self) -> Duration {
         Duration::from_millis(self.transaction.take_pause_ms())
     }
 
-    /// What the rules that have run since the last call want to be counted in rate limits (`ctl:rateLimit`).
+    /// Returns the rate limit charges of the rules that have run since the last call (`ctl:rateLimit`).
     pub fn take_charges(&mut self) -> Vec<Charge> {
         self.transaction.take_charges()
     }
 
-    /// What rules want to know of the world outside, after [`Step::Ask`].
+    /// The questions of rules to external services, after [`Step::Ask`].
     pub fn questions(&self) -> impl Iterator<Item = (QuestionId, Question<'_>)> {
         self.transaction.questions()
     }
@@ -324,7 +325,7 @@ impl Inspection {
         self.transaction.rewritten_request_body().map(<[u8]>::to_vec)
     }
 
-    /// What becomes of the response body, after phase 4: `append`, `prepend`, `@rsub`.
+    /// The changes to the response body, after phase 4: `append`, `prepend`, `@rsub`.
     pub fn response_edits(&self) -> ResponseEdits {
         match self.interruption {
             Some(_) => ResponseEdits::default(),
@@ -352,7 +353,7 @@ impl Inspection {
         self.transaction.refuses_request_body()
     }
 
-    /// Why the request body could not be read by its parser, if so.
+    /// The error of the request body's parser, if there was one.
     pub fn request_body_error(&self) -> Option<&str> {
         self.transaction.body_error()
     }
@@ -374,8 +375,8 @@ impl Inspection {
         weighing.map(|weighing| weighing.votes(self.transaction.as_view())).unwrap_or_default()
     }
 
-    /// What the gate of the anomaly score made of it, where the score is weighted and the gate's action was
-    /// withheld.
+    /// The weighed score at the gate of the anomaly score, where the score is weighted and the gate's action
+    /// was withheld.
     pub fn withheld(&self) -> Option<Weighed> {
         let rule = self.transaction.withheld()?;
         self.inspector.weighing.as_ref()?.weigh(self.transaction.as_view(), rule)
@@ -451,7 +452,7 @@ impl Inspection {
         Step::Interrupt(interruption)
     }
 
-    /// What the semantic detector says when the rules of a phase have let the exchange through.
+    /// The semantic detector's decision, once the rules of a phase have let the exchange pass.
     fn semantic_decision(&mut self) -> Option<Interruption> {
         let engine = self.transaction.rule_engine();
         let is_off = engine == RuleEngine::Off || self.transaction.is_allowed(self.phase);

@@ -10,7 +10,7 @@ use crate::inspection::Inspection;
 use crate::semantic::{Buffers, Semantic};
 use crate::weighing::{Weighing, Weights};
 
-/// What events say about the policy.
+/// The names in events that identify the policy.
 #[derive(Clone, Debug)]
 pub struct PolicyNames {
     /// Site.
@@ -21,7 +21,7 @@ pub struct PolicyNames {
     pub generation: u64,
 }
 
-/// What the inspections of one thread remember together; clones share it.
+/// The memo that the inspections of one thread share; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Memo {
     engine: portcullis_engine::Memo,
@@ -131,12 +131,12 @@ impl Inspector {
         self.audit.is_some()
     }
 
-    /// Which detection runs.
+    /// The detection mode.
     pub fn mode(&self) -> DetectionMode {
         self.mode
     }
 
-    /// Whether verdicts are enforced, unless a rule says otherwise for a transaction.
+    /// The engine mode: whether verdicts are enforced, unless a rule says otherwise for a transaction.
     pub fn engine_mode(&self) -> EngineMode {
         engine_mode(self.plan.settings.rule_engine)
     }

@@ -8,7 +8,7 @@ use portcullis_http::message::{Oddity, RequestHead};
 #[derive(Debug, Default)]
 pub(crate) struct RequestSummary {
     bytes: Vec<u8>,
-    /// Where each part ends.
+    /// The end of each part.
     ends: [usize; 4],
     head_bytes: u64,
     /// A bit for each oddity of the head.
@@ -48,7 +48,7 @@ impl RequestSummary {
         }
     }
 
-    /// What is unusual about the head, by name.
+    /// The oddities of the head, by name.
     pub(crate) fn oddities(&self) -> impl Iterator<Item = &'static str> {
         let seen = self.oddities;
         Oddity::ALL.iter().filter(move |oddity| seen >> **oddity as u32 & 1 == 1).map(|oddity| oddity.name())

@@ -21,7 +21,7 @@ pub(crate) struct Response {
     /// The same with them undone.
     pub shown: u64,
     pub coded: CodedBody,
-    /// Why those that were not shown, if there were any, were not.
+    /// The reason why the bytes that were not shown, if there were any, were not.
     pub skip: NotInspected,
     /// The body is shown to the rules, and to the semantic detector.
     to_rules: bool,
@@ -63,7 +63,7 @@ impl Inspection {
         self.step(progress)
     }
 
-    /// Whether the response body must be shown, and held back until phase 4 has run.
+    /// Decides whether the response body must be shown, and held back until phase 4 has run.
     pub fn response_body_plan(&mut self) -> BodyPlan {
         let Inspection { response, transaction, semantic, inspector, .. } = self;
         if self.interruption.is_some() {
@@ -100,10 +100,10 @@ impl Inspection {
         }
     }
 
-    /// How long the body may wait for its upstream in all; `None`: as long as the upstream may take. A body
-    /// that may not wait long is let go, too, where there is no memory to hold it; neither that nor the limit
-    /// is an exception. A page that is sent in pieces is not to appear later than that because the semantic
-    /// detector looks at it; what comes afterwards is not looked at.
+    /// The longest time for which the body may wait for its upstream in all; `None`: as long as the upstream
+    /// may take. A body that may not wait long is let go, too, where there is no memory to hold it; neither
+    /// that nor the limit is an exception. A page that is sent in pieces is not to appear later than that
+    /// because the semantic detector looks at it; what comes afterwards is not looked at.
     pub fn response_wait_max(&self) -> Option<Duration> {
         let wait = self.semantic.as_ref()?.response_wait();
         (!self.response.to_rules).then_some(wait)

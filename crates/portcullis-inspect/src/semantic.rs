@@ -25,13 +25,13 @@ const KEPT_BODY_BYTES_MAX: usize = 64 << 10;
 pub struct Semantic {
     /// The detectors; one for the process.
     pub detectors: Arc<Detectors>,
-    /// How sure they must be.
+    /// The level, which sets the thresholds.
     pub level: Level,
-    /// What is done about single classes, and what does not count.
+    /// The actions for single classes, and the exclusions.
     pub policy: Arc<SemanticPolicy>,
     /// Bodies of responses are looked at, too.
     pub response_bodies: bool,
-    /// How long a body that only the detector looks at is held for its upstream in all.
+    /// The longest time for which a body that only the detector inspects is held for its upstream in all.
     pub response_wait: Duration,
     /// Bytes of an upload that goes on while it is looked at; by default ten times what is held.
     pub upload_limit: Option<u64>,
@@ -40,11 +40,11 @@ pub struct Semantic {
 /// A value with findings of one class, as an explanation tells of it.
 #[derive(Clone, Debug)]
 pub struct ScoredValue {
-    /// Where, and how sure.
+    /// The location and the score.
     pub score: SemanticScore,
-    /// What the score is the sum of, by name.
+    /// The terms of the score, by name.
     pub terms: Vec<(String, f32)>,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
@@ -78,7 +78,8 @@ pub(crate) struct SemanticRun {
     elsewhere: Vec<bool>,
     /// The host that is asked, without its port.
     host: Vec<u8>,
-    /// What the rules, in mode `both`, and inspection agents add to the score of a class in a value.
+    /// The points that the rules, in mode `both`, and inspection agents add to the score of a class in a
+    /// value.
     evidence: Vec<(Class, u32, f32)>,
     /// The score that passed the threshold, and when.
     verdict: Option<(Score, Phase)>,
@@ -143,13 +144,14 @@ impl SemanticRun {
         self.buffers.body.extend_from_slice(chunk);
     }
 
-    /// How long an upload may be, if the body is of a type that may be one; so many bytes of a body are held.
+    /// The size limit of a streamed upload, if the body is of a type that may be one; `held` bytes of a body
+    /// are held.
     pub(crate) fn upload_limit(&self, held: u64) -> Option<u64> {
         let limit = self.semantic.upload_limit.unwrap_or_else(|| held.saturating_mul(UPLOAD_FACTOR));
         (limit > held && Upload::is_of_type(&self.buffers.content_type)).then_some(limit)
     }
 
-    /// What has been shown is the beginning of an upload that goes on.
+    /// Declares the bytes shown so far the beginning of a streamed upload.
     pub(crate) fn begin_upload(&mut self, held: u64) {
         let Buffers { content_type, body, .. } = &self.buffers;
         self.upload = Some(Box::new(Upload::new(content_type, body, held)));
@@ -218,7 +220,7 @@ impl SemanticRun {
         self.response = Some((is_text(media_type), head.content_length().unwrap_or(0)));
     }
 
-    /// Whether the body of the response shall be shown, or why not.
+    /// Decides whether the body of the response is to be shown; the error is the reason why not.
     pub(crate) fn wants_response_body(&self, limit_bytes: u64) -> Result<(), NotInspected> {
         match self.response {
             _ if !self.semantic.response_bodies => Err(NotInspected::BodyAccessOff),
@@ -262,7 +264,7 @@ impl SemanticRun {
         }
     }
 
-    /// What the findings up to `phase` ask for, if they pass the threshold.
+    /// The action for the findings up to `phase`, if they pass the threshold.
     pub(crate) fn decide(&mut self, phase: Phase, is_blocking: bool) -> Option<Interruption> {
         let analysis = &self.buffers.analysis;
         if analysis.findings().is_empty() {
@@ -334,7 +336,7 @@ impl SemanticRun {
         self.buffers.analysis.bytes_cut()
     }
 
-    /// What was found, for an event, and how many findings were dropped before.
+    /// The findings for an event, and the number of findings that were dropped before.
     pub(crate) fn findings(&self) -> (impl Iterator<Item = Finding> + '_, u32) {
         let (analysis, detectors) = (&self.buffers.analysis, &self.semantic.detectors);
         let mut findings: Vec<&portcullis_semantic::Finding> = analysis.findings().iter().collect();
@@ -367,7 +369,7 @@ impl SemanticRun {
         outcomes
     }
 
-    /// What there is to tell of each value with findings, for each class, the worst first.
+    /// The explanation of each value with findings, for each class, the worst first.
     pub(crate) fn explain(&self) -> Vec<ScoredValue> {
         let (analysis, detectors) = (&self.buffers.analysis, &self.semantic.detectors);
         let terms = |score: &Score| {
@@ -421,7 +423,7 @@ impl SemanticRun {
         scores
     }
 
-    /// What rules and agents add to a score.
+    /// The points that rules and agents add to a score.
     fn added(&self, score: &Score) -> f32 {
         let mut evidence = self.evidence.iter();
         let found = evidence.find(|(class, value, _)| *class == score.class && *value == score.value);
@@ -444,7 +446,7 @@ impl SemanticRun {
         }
     }
 
-    /// What is done about `score` if it passes the threshold.
+    /// The action for `score` if it passes the threshold.
     fn action(&self, score: &Score) -> ClassAction {
         let value = &self.buffers.analysis.values()[score.value as usize];
         let said = self.semantic.policy.action(score.class, value.place, &value.name, &self.elsewhere);

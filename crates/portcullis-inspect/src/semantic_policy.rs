@@ -1,8 +1,8 @@
-//! What is done about single classes of attacks, and which findings do not count.
+//! The policy for findings: actions for single classes of attacks, and exclusions.
 
 use portcullis_types::{Class, Place};
 
-/// What is done about findings of a class that pass the threshold.
+/// The action for findings of a class that pass the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassAction {
     /// The request is blocked.
@@ -59,7 +59,7 @@ impl SemanticPolicy {
             .collect()
     }
 
-    /// What is said about findings of `class` in this value, if anything.
+    /// Returns the action that the policy sets for findings of `class` in this value, if it sets one.
     pub(crate) fn action(
         &self,
         class: Class,

@@ -3,7 +3,7 @@
 use portcullis_types::ByteSet;
 use std::fmt;
 
-/// What is wrong with a byte range argument, and where.
+/// An error in a byte range argument, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByteRangeError {
     /// Byte offset into the argument.
@@ -59,7 +59,7 @@ fn code(text: &str, offset: usize) -> Result<u8, ByteRangeError> {
     })
 }
 
-/// Where the first byte that is not in `allowed` stands.
+/// Returns the offset of the first byte that is not in `allowed`.
 pub fn first_byte_outside(allowed: &ByteSet, value: &[u8]) -> Option<usize> {
     value.iter().position(|&byte| !allowed.contains(byte))
 }

@@ -46,7 +46,7 @@ impl fmt::Display for UrlEncodingError {
 
 impl std::error::Error for UrlEncodingError {}
 
-/// Why bytes are not UTF-8. The names are those of ModSecurity's messages.
+/// The reason why bytes are not UTF-8. The names are those of ModSecurity's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Utf8Fault {
     /// The value ends inside a character.
@@ -62,7 +62,7 @@ pub enum Utf8Fault {
 /// The first fault that [`utf8_error`] finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Utf8Error {
-    /// What is wrong.
+    /// The fault.
     pub fault: Utf8Fault,
     /// Offset of the character's first byte.
     pub offset: usize,

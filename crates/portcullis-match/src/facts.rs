@@ -1,4 +1,5 @@
-//! What loading derives from patterns and word lists, to be kept from one run of the program to the next.
+//! Facts that loading derives from patterns and word lists, to be kept from one run of the program to the
+//! next.
 
 use portcullis_types::ByteSet;
 
@@ -7,7 +8,7 @@ use crate::{Gates, Pcre, WordSet};
 /// Names the code that derives [`Facts`]. Facts that other code derived may be wrong for this one.
 pub const FACTS_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-", env!("PORTCULLIS_MATCH_SOURCES"));
 
-/// What is known of a pattern or a word list once a plan was made with it.
+/// The facts about a pattern or a word list once a plan was made with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Capture groups, of a pattern.
@@ -25,7 +26,7 @@ impl Pcre {
 }
 
 impl WordSet {
-    /// What is known of it.
+    /// Returns the facts about it.
     pub fn facts(&self) -> Facts {
         Facts { group_count: 0, gates: self.gates_cell().known().cloned() }
     }

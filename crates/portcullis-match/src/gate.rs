@@ -1,4 +1,4 @@
-//! What a text must have before a pattern can match in it: the quick no.
+//! Gates: necessary conditions on a text for a pattern to match, as a fast rejection test.
 //!
 //! A gate is derived at load time. It may let a text through in which nothing matches; it never holds one
 //! back in which something does.
@@ -101,7 +101,7 @@ impl Gate {
     }
 }
 
-/// What is known of a pattern or a word list.
+/// The gates of a pattern or a word list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gates {
     /// For any text.
@@ -147,8 +147,8 @@ impl GatesCell {
     }
 }
 
-/// How often a byte of ordinary text is this one (letters: either case). Only relations matter: what is taken
-/// for rare is preferred as a condition.
+/// The frequency of a byte in ordinary text (letters: either case). Only relations matter: what is taken for
+/// rare is preferred as a condition.
 pub(crate) fn frequency(byte: u8) -> f64 {
     FREQUENCIES[usize::from(byte)]
 }

@@ -25,7 +25,7 @@ pub struct IpSet {
     v6: Ranges<u128>,
 }
 
-/// What is wrong with a list of networks, and where.
+/// An error in a list of networks, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IpSetError {
     /// Byte offset into the argument.

@@ -22,7 +22,7 @@
 //! network: no value makes anything here panic or allocate without bound, and none but a pattern that
 //! backtracks, within its budget, takes more than linear time.
 //!
-//! What is not here: operators that are one comparison (`@streq`, `@within`, `@eq`), macros, captures into
+//! Not in this crate: operators that are one comparison (`@streq`, `@within`, `@eq`), macros, captures into
 //! `TX`. They belong to the engine.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! Which of many ranges a value is in: sorted ranges, and where to begin to look.
+//! Membership test for many ranges: sorted ranges, with an index of where to begin to look.
 
 /// Slots at most, 4 bytes each.
 const SLOTS_MAX: usize = 1 << 17;

@@ -62,7 +62,8 @@ const SMALL_NFA_BYTES_MAX: usize = 1 << 20;
 /// 1.5 MB.
 const LAZY_DFA_BYTES_MAX: usize = 2 << 20;
 
-/// How a pattern is read before any inline `(?...)` changes it. The default is what ModSecurity's `@rx` uses.
+/// The flags under which a pattern is read, before any inline `(?...)` changes them. The default is what
+/// ModSecurity's `@rx` uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RegexFlags {
     /// ASCII letters match both cases.
@@ -108,8 +109,8 @@ impl RegexCache {
     }
 }
 
-/// What [`Regex::captures`] fills: the whole match, then groups 1 to 9; `TX:0` to `TX:9` of a rule with
-/// `capture`.
+/// The captures that [`Regex::captures`] fills: the whole match, then groups 1 to 9; `TX:0` to `TX:9` of a
+/// rule with `capture`.
 pub type Captures = [Option<Span>; 10];
 
 impl Regex {
@@ -196,7 +197,7 @@ impl Regex {
         &self.pattern
     }
 
-    /// How many capture groups [`Regex::captures`] can fill, 0 to 9.
+    /// Returns the number of capture groups that [`Regex::captures`] can fill, 0 to 9.
     pub fn group_count(&self) -> usize {
         self.engine.captures_len() - 1
     }

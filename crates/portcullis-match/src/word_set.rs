@@ -81,7 +81,7 @@ impl WordSet {
         self.automaton();
     }
 
-    /// What a text must have before a word can be found in it.
+    /// Returns the conditions on a text for a word to be found in it.
     pub fn gates(&self, alphabet: &ByteSet) -> Cow<'_, Gates> {
         self.gates.get_or_derive(alphabet, || Gates::of_gate(Gate::of_texts(&self.words), alphabet))
     }
@@ -96,7 +96,7 @@ impl WordSet {
         })
     }
 
-    /// Where the first word is found.
+    /// Returns the place of the first word found.
     pub fn find(&self, hay: &[u8]) -> Option<Span> {
         self.automaton().find(hay).map(|found| Span::new(found.start(), found.end()))
     }

@@ -2,7 +2,7 @@
 
 use portcullis_types::NameTable;
 
-/// What an action is for.
+/// The group of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionGroup {
     /// Describes the rule.
@@ -19,7 +19,7 @@ pub enum ActionGroup {
     Transformation,
 }
 
-/// Whether an action takes an argument after a colon.
+/// The use of an argument after a colon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentUse {
     /// Never.
@@ -112,17 +112,17 @@ impl ActionName {
         ActionName::TABLE[self as usize].1
     }
 
-    /// What it is for.
+    /// Returns its group.
     pub fn group(self) -> ActionGroup {
         ActionName::TABLE[self as usize].2
     }
 
-    /// Whether it takes an argument.
+    /// Returns whether it takes an argument.
     pub fn argument(self) -> ArgumentUse {
         ActionName::TABLE[self as usize].3
     }
 
-    /// What it does, one sentence.
+    /// Returns its effect, one sentence.
     pub fn meaning(self) -> &'static str {
         ActionName::TABLE[self as usize].4
     }
@@ -182,7 +182,7 @@ impl CtlOption {
         CtlOption::TABLE[self as usize].0
     }
 
-    /// What it sets.
+    /// Returns the setting that it changes.
     pub fn meaning(self) -> &'static str {
         CtlOption::TABLE[self as usize].1
     }

@@ -59,7 +59,7 @@ pub enum Directive {
     RemoveByMsg(BString),
     /// `SecRuleUpdateTargetById`, `...ByTag`, `...ByMsg`.
     UpdateTarget {
-        /// Which rules.
+        /// The rules to change.
         rules: RuleSelector,
         /// Targets that are added, or taken away with `!`.
         targets: Vec<Spanned<Target>>,
@@ -108,7 +108,7 @@ pub struct Rule {
     pub actions: Vec<Spanned<Action>>,
 }
 
-/// What a `SecRule` tests.
+/// The condition of a `SecRule`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// Targets and exclusions in written order.
@@ -124,11 +124,11 @@ pub struct Target {
     pub kind: TargetKind,
     /// The variable.
     pub variable: Variable,
-    /// Which keys of it; `None` for all.
+    /// The selector; `None` for all keys.
     pub selector: Option<Selector>,
 }
 
-/// What a target asks for.
+/// The kind of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetKind {
     /// The values.
@@ -155,7 +155,7 @@ pub enum Selector {
 pub struct Operator {
     /// `!` was written.
     pub negated: bool,
-    /// Which operator; a bare argument means `@rx`.
+    /// The operator's name; a bare argument means `@rx`.
     pub name: OperatorName,
     /// The text after the name, quoting undone, macros and data files not yet resolved.
     pub argument: BString,
@@ -240,7 +240,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Which action it is.
+    /// Returns the name of the action.
     pub fn name(&self) -> ActionName {
         match self {
             Action::Id(_) => ActionName::Id,
@@ -295,7 +295,7 @@ impl Action {
 }
 
 impl Ctl {
-    /// Which option it is.
+    /// Returns the option.
     pub fn option(&self) -> Option<crate::actions::CtlOption> {
         let text = crate::printer::action::ctl(self);
         let name = text.split(|&b| b == b'=').next().unwrap_or_default();
@@ -303,7 +303,7 @@ impl Ctl {
     }
 }
 
-/// How much `allow` lets through.
+/// The scope of `allow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllowScope {
     /// The rest of the transaction (logging still runs).
@@ -326,9 +326,9 @@ pub struct VariableKey {
 /// `setvar:collection.key=...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetVar {
-    /// What is set.
+    /// The variable to set.
     pub variable: VariableKey,
-    /// What happens to it.
+    /// The operation on it.
     pub operation: SetVarOperation,
 }
 

@@ -1,8 +1,8 @@
-//! What is wrong with a rule text, said so that a person can mend it.
+//! Diagnostics: errors and warnings about a rule text, with a place and a hint how to mend it.
 
 use crate::source::{SourceSpan, Sources};
 
-/// How bad a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// The text loads; it may not mean what its author thinks.
@@ -14,13 +14,13 @@ pub enum Level {
 /// One mistake, with its place and a way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Level,
-    /// What is wrong: one sentence without a full stop.
+    /// The message: one sentence without a full stop.
     pub message: String,
-    /// Where.
+    /// The place.
     pub span: SourceSpan,
-    /// What to do about it.
+    /// The advice how to mend it.
     pub hint: Option<String>,
     /// Another place that has to do with it, and how.
     pub related: Option<(SourceSpan, String)>,

@@ -2,7 +2,7 @@
 
 use crate::standing::Refusal;
 
-/// How the parser deals with a directive.
+/// The parser's treatment of a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handling {
     /// Becomes a rule, a marker or a default, or changes rules.
@@ -171,12 +171,12 @@ impl DirectiveName {
         DirectiveName::TABLE[self as usize].1
     }
 
-    /// What the parser makes of it.
+    /// Returns the parser's treatment of it.
     pub fn handling(self) -> Handling {
         DirectiveName::TABLE[self as usize].2
     }
 
-    /// What it does, one sentence.
+    /// Returns its effect, one sentence.
     pub fn meaning(self) -> &'static str {
         DirectiveName::TABLE[self as usize].3
     }

@@ -1,4 +1,4 @@
-//! Where rule texts come from.
+//! Sources of rule texts: files on disk, files in memory, remote rules.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -85,7 +85,7 @@ impl<'a> View<'a> {
         Some((self.slice(0, at), self.from(at + 1)))
     }
 
-    /// Where it stands.
+    /// Returns its place.
     pub(crate) fn span(self) -> SourceSpan {
         let start = self.at.first().copied().unwrap_or(self.end);
         SourceSpan::new(self.file, start as usize, self.end as usize)
@@ -212,7 +212,7 @@ fn looks_like_a_line_of_its_own(body: &[u8]) -> bool {
 pub(crate) struct Word {
     /// Its bytes, quoting undone.
     pub(crate) text: Text,
-    /// Where it stands, quotes included.
+    /// Its place, quotes included.
     pub(crate) span: SourceSpan,
     /// It begins with a quote and the line ends before the other one.
     pub(crate) unclosed: bool,

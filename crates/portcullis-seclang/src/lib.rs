@@ -17,8 +17,8 @@
 //! (`portcullis_decode::Transformation`). Names that are known and not supported are errors with a way out,
 //! never ignored.
 //!
-//! What it refuses to do: resolve anything, compile a regular expression, know what a request is, open a file
-//! by itself.
+//! Not in this crate: resolving anything, compiling regular expressions, knowledge of requests, opening a
+//! file by itself.
 //!
 //! Texts are cut as Apache and ModSecurity 2 cut them. Where ModSecurity 3 differs (it keeps a doubled
 //! backslash), version 2 counts. Files may have a byte order mark, CRLF, NUL and bytes that are not UTF-8.

@@ -1,4 +1,4 @@
-//! How much a rule text may ask for. Beyond each of these is an error, not a cut.
+//! Limits on a rule text. Beyond each of these is an error, not a cut.
 
 /// Bytes of one file.
 pub const FILE_BYTES_MAX: usize = 16 << 20;

@@ -1,6 +1,6 @@
 //! The one table of operators.
 
-/// What an operator's argument is.
+/// The type of an operator's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
     /// It takes none.
@@ -93,12 +93,12 @@ impl OperatorName {
         OperatorName::TABLE[self as usize].1
     }
 
-    /// What it takes after its name.
+    /// Returns the type of its argument.
     pub fn argument(self) -> Argument {
         OperatorName::TABLE[self as usize].2
     }
 
-    /// When it matches, one sentence.
+    /// Returns the condition for a match, one sentence.
     pub fn meaning(self) -> &'static str {
         OperatorName::TABLE[self as usize].3
     }

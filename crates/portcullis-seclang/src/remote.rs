@@ -14,7 +14,7 @@ pub struct RemoteFile {
     pub sha256: [u8; 32],
 }
 
-/// What happens when remote rules cannot be had (`SecRemoteRulesFailAction`).
+/// The action when remote rules cannot be loaded (`SecRemoteRulesFailAction`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FailAction {
     /// The load fails; the rules in force stay.

@@ -31,7 +31,7 @@ macro_rules! words {
 }
 
 words! {
-    /// Whether rules run and may interrupt.
+    /// The mode of the rule engine: rules run and interrupt, run only, or do not run.
     RuleEngine {
         /// Rules run and interrupt.
         On "On",
@@ -43,7 +43,7 @@ words! {
 }
 
 words! {
-    /// Which transactions are written to the audit log.
+    /// The transactions that are written to the audit log.
     AuditEngine {
         /// All.
         On "On",
@@ -55,17 +55,17 @@ words! {
 }
 
 words! {
-    /// What happens to a body over its limit.
+    /// The action for a body over its limit.
     LimitAction {
         /// The transaction is refused.
         Reject "Reject",
-        /// What is within the limit is inspected, the rest passes.
+        /// The part within the limit is inspected, the rest passes.
         ProcessPartial "ProcessPartial",
     }
 }
 
 words! {
-    /// How a request body is taken apart.
+    /// The parser of a request body.
     BodyProcessor {
         /// `application/x-www-form-urlencoded`.
         UrlEncoded "URLENCODED",
@@ -79,7 +79,7 @@ words! {
 }
 
 words! {
-    /// Whether an XML body makes arguments.
+    /// The setting of whether an XML body makes arguments.
     XmlArgs {
         /// It does, and XPath works, too.
         On "On",
@@ -91,7 +91,7 @@ words! {
 }
 
 words! {
-    /// Which ModSecurity's reading counts where the two differ.
+    /// The ModSecurity version to follow where the two differ.
     Compatibility {
         /// Version 2.9 on Apache.
         ModSecurity2 "ModSecurity2",
@@ -101,7 +101,7 @@ words! {
 }
 
 words! {
-    /// Which cookie syntax a request is read with.
+    /// The cookie syntax of a request.
     CookieFormat {
         /// Name and value pairs separated by semicolons, as browsers send them.
         Netscape "0",
@@ -111,7 +111,7 @@ words! {
 }
 
 words! {
-    /// Where audit records go.
+    /// The destination of audit records.
     AuditLogType {
         /// One file for all.
         Serial "Serial",
@@ -123,7 +123,7 @@ words! {
 }
 
 words! {
-    /// How audit records are written.
+    /// The format of audit records.
     AuditLogFormat {
         /// The multi-part text format.
         Native "Native",
@@ -137,7 +137,7 @@ words! {
 }
 
 words! {
-    /// Whether uploaded files stay after the transaction.
+    /// The setting of whether uploaded files stay after the transaction.
     UploadKeepFiles {
         /// All do.
         On "On",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use portcullis_types::Span;
 
-/// Which text of a [`Sources`] table.
+/// The number of a text in a [`Sources`] table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u16);
 
@@ -65,7 +65,8 @@ impl Sources {
         (0..self.files.len()).filter_map(|i| u16::try_from(i).ok()).map(FileId)
     }
 
-    /// Where the text came from; for inline texts the name they were given. Empty for an id of another table.
+    /// Returns the path of the text; for inline texts the name they were given. Empty for an id of another
+    /// table.
     pub fn path(&self, file: FileId) -> &Path {
         self.file(file).map_or(Path::new(""), |f| &f.path)
     }

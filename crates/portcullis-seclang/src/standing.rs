@@ -1,5 +1,5 @@
-//! What stands of each word of the language: works as in ModSecurity 2, works differently, or is refused and
-//! why.
+//! Support status of each word of the language: works as in ModSecurity 2, works differently, or is refused
+//! and why.
 //!
 //! The parser and the compiler take their refusals and their "no effect" warnings from here, and so does the
 //! reference page `docs/seclang-reference.md`; a test tries every word and fails where a row and the truth
@@ -12,7 +12,7 @@ use crate::actions::{ActionName, CtlOption};
 use crate::directives::{DirectiveName, Handling};
 use crate::operators::OperatorName;
 
-/// What stands of a word.
+/// The support status of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// As in ModSecurity 2.
@@ -28,12 +28,12 @@ pub enum Standing {
     Refused(Refusal),
 }
 
-/// Why a word is refused.
+/// The reason why a word is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The reason.
     pub why: &'static str,
-    /// What to use instead.
+    /// The replacement to use instead.
     pub instead: &'static str,
 }
 
@@ -47,7 +47,7 @@ const fn vain(why: &'static str, instead: &'static str) -> Standing {
 
 use Standing::{Differs, NoEffect, Works};
 
-/// What stands of a directive.
+/// Returns the support status of a directive.
 pub fn directive(name: DirectiveName) -> Standing {
     use DirectiveName::*;
     if let Handling::Refused(refusal) = name.handling() {
@@ -123,7 +123,7 @@ const NO_TIMES: Standing = vain(
 const ONLY_TEXT: Standing =
     refused("response bodies are not taken apart", "look at RESPONSE_BODY, which has the whole text");
 
-/// What stands of a variable.
+/// Returns the support status of a variable.
 pub fn variable(variable: Variable) -> Standing {
     use Variable::*;
     match variable {
@@ -183,7 +183,7 @@ pub fn variable(variable: Variable) -> Standing {
     }
 }
 
-/// What stands of an operator.
+/// Returns the support status of an operator.
 pub fn operator(operator: OperatorName) -> Standing {
     use OperatorName::*;
     match operator {
@@ -236,7 +236,7 @@ pub fn operator(operator: OperatorName) -> Standing {
     }
 }
 
-/// What stands of an action.
+/// Returns the support status of an action.
 pub fn action(action: ActionName) -> Standing {
     use ActionName::*;
     match action {
@@ -257,7 +257,7 @@ pub fn action(action: ActionName) -> Standing {
     }
 }
 
-/// What stands of an option of `ctl:`.
+/// Returns the support status of an option of `ctl:`.
 pub fn ctl(option: CtlOption) -> Standing {
     use CtlOption::*;
     match option {
@@ -275,7 +275,7 @@ pub fn ctl(option: CtlOption) -> Standing {
     }
 }
 
-/// What stands of a transformation.
+/// Returns the support status of a transformation.
 pub fn transformation(_: Transformation) -> Standing {
     Works
 }

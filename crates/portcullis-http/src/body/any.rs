@@ -10,7 +10,7 @@ use super::{
     UrlEncoded, Xml, XmlError,
 };
 
-/// How bodies are parsed, whatever they are.
+/// Parser options that apply to every type of body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The limits.
@@ -21,7 +21,7 @@ pub struct Options {
     pub json_names: JsonNames,
     /// Document type declarations in XML. Default: refused.
     pub doctype: Doctype,
-    /// Whether XML makes arguments. Default: it does not.
+    /// The setting of whether XML makes arguments. Default: it does not.
     pub xml_args: XmlArgs,
     /// Report second readings, too ([`second_reading`](super::second_reading)). Default: no.
     pub second_readings: bool,
@@ -46,7 +46,7 @@ pub struct BodyParser {
     kind: Kind,
     /// The content type names a character set in which the bytes may mean something else.
     foreign_charset: bool,
-    /// Where second readings are wanted.
+    /// State for second readings, if they are wanted.
     readings: Option<Memory>,
     transcoded: Option<Box<Transcoded>>,
 }
@@ -214,7 +214,8 @@ mod tests {
         }
     }
 
-    /// What is seen of a body, without the values that no one reads: those with a byte that is no text.
+    /// Checks the second readings of a body, without the values that no one reads: those with a byte that is
+    /// no text.
     #[track_caller]
     fn check(content_type: &str, body: &[u8], want: &[&str], ambiguous: bool) {
         let processor = Processor::by_media_type(content_type.as_bytes()).expect("a known type");

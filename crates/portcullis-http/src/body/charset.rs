@@ -4,7 +4,7 @@ use encoding_rs::{Encoding, REPLACEMENT, UTF_8};
 
 use super::transcode;
 
-/// What a character set means for text that is inspected byte by byte.
+/// The effect of a character set on text that is inspected byte by byte.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Charset {
     /// Bytes below 0x80 are ASCII wherever they stand: the bytes can be inspected as they are.

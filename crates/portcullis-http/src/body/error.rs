@@ -1,11 +1,11 @@
-//! Why a body was not understood.
+//! Errors of body parsers.
 
 use std::fmt;
 
 /// A body that its parser refuses (`REQBODY_ERROR`): what was wrong and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyError {
-    /// What was wrong.
+    /// The kind of error.
     pub kind: BodyErrorKind,
     /// Offset in the body, in bytes from its start, where it was noticed. For XML in another encoding than
     /// UTF-8 it counts the bytes of the text as UTF-8.
@@ -57,7 +57,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// What is wrong with a JSON text.
+    /// An error in a JSON text.
     JsonError {
         /// A byte that cannot stand there.
         Unexpected(byte: Byte) => "unexpected {byte}",
@@ -83,7 +83,7 @@ reasons! {
 }
 
 reasons! {
-    /// What is wrong with an XML document.
+    /// An error in an XML document.
     XmlError {
         /// A character set that is not decoded here.
         Encoding => "character encoding not supported",
@@ -121,8 +121,8 @@ reasons! {
 }
 
 reasons! {
-    /// What is wrong with a multipart body or its `Content-Type`, in ModSecurity 2's words where it has some:
-    /// log tools look for them in `REQBODY_ERROR_MSG`.
+    /// An error in a multipart body or its `Content-Type`, in ModSecurity 2's words where it has some: log
+    /// tools look for them in `REQBODY_ERROR_MSG`.
     MultipartError {
         /// No `Content-Type` header, or not `multipart/form-data`.
         MediaType => "content type is not multipart/form-data",
@@ -182,7 +182,7 @@ reasons! {
 }
 
 reasons! {
-    /// What is wrong with a part's `Content-Disposition`.
+    /// An error in a part's `Content-Disposition`.
     DispositionError {
         /// Not `form-data`.
         Type => "not form-data",

@@ -71,7 +71,7 @@ pub struct Arg<'a> {
     pub name: &'a [u8],
     /// Its value (`ARGS`), decoded.
     pub value: &'a [u8],
-    /// Where the raw value lies in the body as received: percent signs, escapes and all, without JSON's
+    /// The span of the raw value in the body as received: percent signs, escapes and all, without JSON's
     /// quotes. Empty for arguments made of XML.
     pub raw_value: Span,
 }

@@ -166,7 +166,7 @@ pub(super) fn without_stray_percent(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What is remembered from one event of a body to the next.
+/// State that is kept from one event of a body to the next.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// Of the whole body, or from a `_charset_` field on.

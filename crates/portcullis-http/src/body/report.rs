@@ -1,4 +1,4 @@
-//! What a finished parse says about the body besides its values.
+//! The report of a finished parse: errors, flags and ambiguities of the body, besides its values.
 
 use super::BodyError;
 
@@ -18,7 +18,8 @@ pub struct Report {
     pub multipart: MultipartFlags,
     /// Bytes that count against `SecRequestBodyNoFilesLimit`: all but file content.
     pub no_files_bytes: u64,
-    /// Where another reader could come to another reading, and no error or flag of ModSecurity says so.
+    /// The ambiguities: points where another parser could read the body differently, and no error or flag of
+    /// ModSecurity says so.
     pub ambiguities: Ambiguities,
 }
 

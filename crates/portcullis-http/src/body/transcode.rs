@@ -18,7 +18,7 @@ pub enum Foreign {
     Ebcdic(Page),
 }
 
-/// Which byte comes first.
+/// The byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The low one.

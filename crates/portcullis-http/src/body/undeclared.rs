@@ -113,7 +113,7 @@ fn may_be_guessed(media_type: &[u8]) -> bool {
         || [b"json".as_slice(), b"xml", b"form", b"report", b"javascript"].iter().any(|part| has(part))
 }
 
-/// What the first bytes of a body look like, with a type that says so.
+/// Guesses the type of a body from its first bytes; returns it with a `Content-Type` that names it.
 fn looks_like(start: &[u8]) -> Option<(Processor, Vec<u8>)> {
     let text = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start).trim_ascii_start();
     match text {

@@ -14,14 +14,14 @@ pub(super) struct Inflate {
 }
 
 impl Inflate {
-    /// What its state takes: the window of 32 KiB and the tables.
+    /// Memory of the decoder's state: the window of 32 KiB and the tables.
     pub(super) const MEMORY_BYTES: usize = 48 << 10;
 
     pub(super) fn new(is_zlib: bool) -> Inflate {
         Inflate { state: Decompress::new(is_zlib), ended: false }
     }
 
-    /// How many bytes of `chunk` lie behind the end of the stream.
+    /// Decodes `chunk`; returns the number of its bytes that lie behind the end of the stream.
     pub(super) fn feed(&mut self, chunk: &[u8], take: Take<'_>) -> Result<usize, CodingError> {
         let mut piece = [0; PIECE_BYTES];
         let mut rest = chunk;

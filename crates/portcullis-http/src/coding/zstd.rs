@@ -27,7 +27,7 @@ pub(super) struct Zstd {
     held: Vec<u8>,
     decoder: FrameDecoder,
     has_checksum: bool,
-    /// What the decoder may keep of what came out, for later blocks to refer to.
+    /// Limit on the output that the decoder keeps for later blocks to refer to.
     window_bytes: u64,
 }
 

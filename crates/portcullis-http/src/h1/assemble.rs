@@ -19,7 +19,7 @@ pub struct RequestParts<'a> {
     pub target: &'a [u8],
     /// The version.
     pub version: Version,
-    /// How long the body is, as the other protocol tells: [`BodyFraming::Chunked`] stands for a body of
+    /// Framing of the body, as the other protocol tells: [`BodyFraming::Chunked`] stands for a body of
     /// unknown length.
     pub framing: BodyFraming,
     /// The request asks for a WebSocket by extended CONNECT (RFC 8441). `method` and `fields` are those of
@@ -226,8 +226,8 @@ impl Trailers {
     }
 }
 
-/// Why a field cannot be one of HTTP/2 (RFC 9113, sections 8.2.1 and 8.2.2). In an HTTP/1 request it would
-/// change where the message ends, or what the connection is.
+/// The reason why a field cannot be one of HTTP/2 (RFC 9113, sections 8.2.1 and 8.2.2), if it cannot. In an
+/// HTTP/1 request it would change where the message ends, or what the connection is.
 fn not_in_http2(name: &[u8], value: &[u8], websocket: bool) -> Option<Refusal> {
     if name.iter().any(u8::is_ascii_uppercase) {
         return Some(Refusal::UppercaseHeaderName);
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(assemble(&[(b"a", &[b'x'; 9000])]).unwrap_err(), BodyError::TrailersTooLong);
     }
 
-    /// What would be read differently once it is written as HTTP/1.
+    /// Heads that would be read differently once written as HTTP/1 are refused.
     #[test]
     fn nothing_that_only_http1_means() {
         let host: (&[u8], &[u8]) = (b"host", b"a");

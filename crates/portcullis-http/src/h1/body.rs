@@ -7,7 +7,7 @@ use crate::message::{BodyFraming, Fields};
 pub struct Decoded<'b> {
     /// Decoded body bytes, a slice of the input; may be empty.
     pub data: &'b [u8],
-    /// How many bytes of the input were used, framing included. The bytes behind it are not touched: with
+    /// Number of input bytes that were used, framing included. The bytes behind it are not touched: with
     /// `done` they belong to the next message.
     pub consumed: usize,
     /// The body is complete.
@@ -157,7 +157,7 @@ impl BodyDecoder {
 
 macro_rules! body_errors {
     ($($variant:ident $name:literal $status:literal $text:literal,)*) => {
-        /// Why a body cannot be decoded. The connection is of no further use.
+        /// The reason why a body cannot be decoded. The connection is of no further use.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum BodyError { $(#[doc = $text] $variant,)* }

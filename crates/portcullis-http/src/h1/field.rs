@@ -5,7 +5,7 @@ use super::lines::Line;
 use crate::message::Field;
 use portcullis_types::Span;
 
-/// What is wrong with a header line.
+/// A fault in a header line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldProblem {
     MissingColon,
@@ -51,7 +51,7 @@ pub fn split_field(buf: &[u8], line: Line) -> (Field, Option<FieldProblem>) {
     (field, problem)
 }
 
-/// Why `value` cannot be a field value, if it cannot.
+/// Returns the fault for which `value` cannot be a field value, if there is one.
 pub fn value_problem(value: &[u8]) -> Option<FieldProblem> {
     if !has_control(value) {
         return None;

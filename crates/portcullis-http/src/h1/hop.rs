@@ -1,4 +1,5 @@
-//! Which header fields concern one connection only, and so are not passed on (RFC 9110, section 7.6.1).
+//! Hop-by-hop header fields, which concern one connection only and are not passed on (RFC 9110, section
+//! 7.6.1).
 
 use super::semantics::reads_as;
 use crate::message::{Fields, list};

@@ -3,9 +3,9 @@
 
 use super::semantics::reads_as;
 
-/// What names of such fields begin with.
+/// Prefixes of the names of such fields.
 const PREFIXES: [&[u8]; 3] = [b"x-forwarded-", b"x-original-", b"x-rewrite-"];
-/// What those that begin with `x-` may end with.
+/// Suffixes of the names of such fields that begin with `x-`.
 const SUFFIXES: [&[u8]; 11] = [
     b"-client-ip",
     b"-real-ip",
@@ -38,7 +38,7 @@ const NAMES: [&[u8]; 14] = [
     b"x-envoy-external-address",
 ];
 
-/// Whether `name` is one of them, to a reader that takes `_` for `-`.
+/// Returns true if `name` is one of them, to a reader that takes `_` for `-`.
 pub(super) fn is_identity(name: &[u8]) -> bool {
     let is_private = name.len() > 2 && matches!(name[0], b'x' | b'X') && matches!(name[1], b'-' | b'_');
     let begins = |prefix: &[u8]| name.get(..prefix.len()).is_some_and(|part| reads_as(part, prefix));

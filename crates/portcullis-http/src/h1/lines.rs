@@ -13,7 +13,7 @@ pub struct Line {
     pub crlf: bool,
 }
 
-/// What [`Lines::next`] found.
+/// The result of [`Lines::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A whole line; the cursor is behind it.
@@ -27,7 +27,7 @@ pub enum Found {
 /// A cursor over a buffer that only grows at its end between calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lines {
-    /// Where the current line starts.
+    /// The start of the current line.
     pub start: usize,
     searched: usize,
 }

@@ -50,13 +50,13 @@ pub use crate::message::{
     BodyFraming, Field, Oddity, Refusal, RequestHead, ResponseError, ResponseHead, Version,
 };
 
-/// Whose habits the request parser follows where servers differ.
+/// The server whose behaviour the request parser follows where servers differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Compat {
     /// Refuse what has two readings. The default, and the only one meant for production.
     #[default]
     Strict,
-    /// What Apache httpd 2.4 lets through, for running test suites written against it
+    /// Apache httpd 2.4, whose leniency is meant for running test suites written against it
     /// (`http.compat = "apache"`): `CONNECT host:port`; Content-Length beside `chunked` (the length is
     /// dropped, the connection closes); folded header lines (joined with a space); headers of the same name
     /// (joined with a comma); HTTP/0.9 requests; versions such as HTTP/4.0 (treated as 1.1).

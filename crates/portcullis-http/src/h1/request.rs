@@ -14,7 +14,8 @@ pub enum Parsed {
     /// A head that is not forwarded. Rules run over what could be read of it, then
     /// [`status`](Refusal::status) is answered and the connection closes.
     Refused {
-        /// What could be read. Unless the refusal is one that stops at once, all header lines are there.
+        /// The part of the head that could be read. Unless the refusal is one that stops at once, all header
+        /// lines are there.
         partial: RequestHead,
         /// The first thing that was wrong.
         refusal: Refusal,

@@ -7,7 +7,7 @@ use super::bytes::{
 use crate::message::{Authority, Oddity, Refusal, RequestHead, TargetForm, Version, split_target};
 use portcullis_types::Span;
 
-/// What to do after the request line.
+/// The parser's next step after the request line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Header lines follow. With a refusal they are still read, as evidence.

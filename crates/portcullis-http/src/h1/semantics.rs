@@ -1,4 +1,4 @@
-//! What the header fields of a request mean for framing, routing and the connection.
+//! Interpretation of a request's header fields for framing, routing and the connection.
 
 use super::{Compat, Limits};
 use crate::message::{Authority, BodyFraming, Oddity, Refusal, RequestHead, TargetForm, Version, join, list};
@@ -126,7 +126,7 @@ fn settle_host(head: &mut RequestHead, count: usize, host: Span, refuse: &mut im
     }
 }
 
-/// What all `Transfer-Encoding` fields so far amount to.
+/// The combined transfer coding of all `Transfer-Encoding` fields so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
     /// Exactly `chunked`.

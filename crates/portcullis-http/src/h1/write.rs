@@ -1,4 +1,4 @@
-//! What both writers share: field lines and chunk framing.
+//! Output of field lines and chunk framing, shared by both writers.
 
 use super::bytes::has_control;
 use crate::message::{BodyFraming, Field};
@@ -7,9 +7,9 @@ use std::io::Write;
 
 /// The interim answer that lets a client send its body.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// What follows the data of a chunk.
+/// The end of a chunk, after its data.
 pub const CHUNK_END: &[u8] = b"\r\n";
-/// What ends a chunked body, without trailers.
+/// The end of a chunked body, without trailers.
 pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// Appends the line that precedes a chunk of `len` bytes. A chunk of length 0 would end the body: send none.

@@ -6,10 +6,10 @@ use crate::message::{BodyFraming, RequestHead, TargetForm};
 use std::io::Write;
 use std::net::IpAddr;
 
-/// How a request goes to the upstream. What is not said here goes as it was received.
+/// The changes to a request on its way to the upstream. Anything not named here is sent as received.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestRewrite<'a> {
-    /// How the body will be sent. Always stated anew; what was received about framing is dropped.
+    /// Framing of the body as sent. Always stated anew; what was received about framing is dropped.
     pub framing: BodyFraming,
     /// Replaces path and query.
     pub target: Option<&'a [u8]>,
@@ -19,7 +19,7 @@ pub struct RequestRewrite<'a> {
     pub close: bool,
     /// Pass `Upgrade` on. Without it the header is dropped.
     pub upgrade: bool,
-    /// Who asked, for the `X-Forwarded-*` fields. `None` leaves those as received.
+    /// The client, for the `X-Forwarded-*` fields. `None` leaves those as received.
     pub forwarded: Option<ForwardedBy<'a>>,
     /// Fields to add at the end, each replacing those of the same name (`_` counts as `-`, so that a client
     /// cannot have `X_Real_IP` taken for a field of ours).
@@ -32,7 +32,7 @@ pub struct RequestRewrite<'a> {
     pub via: Option<&'a str>,
 }
 
-/// What `X-Forwarded-For`, `-Proto` and `-Host` say.
+/// The values of `X-Forwarded-For`, `-Proto` and `-Host`.
 #[derive(Clone, Copy, Debug)]
 pub struct ForwardedBy<'a> {
     /// The peer of the connection the request came on.

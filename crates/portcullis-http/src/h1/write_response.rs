@@ -5,7 +5,7 @@ use super::semantics::reads_as;
 use super::write::{FieldWriter, write_framing};
 use crate::message::{BodyFraming, ResponseHead, Version};
 
-/// What a response says about the client's connection.
+/// A response's statement about the client's connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientConnection {
     /// Nothing: an HTTP/1.1 client takes it as open.
@@ -30,15 +30,15 @@ impl ClientConnection {
     }
 }
 
-/// How a response goes to the client. What is not said here goes as it was received.
+/// The changes to a response on its way to the client. Anything not named here is sent as received.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ResponseRewrite<'a> {
-    /// How the body will be sent. With [`BodyFraming::UntilClose`] the head says `Connection: close`.
+    /// Framing of the body as sent. With [`BodyFraming::UntilClose`] the head says `Connection: close`.
     pub framing: BodyFraming,
     /// Pass the received `Content-Length` on although no body follows, as answers to HEAD and 304 may have
     /// it. A 204 never has it (RFC 9110, section 8.6).
     pub describes_length: bool,
-    /// What is said about the connection.
+    /// The statement about the connection.
     pub connection: ClientConnection,
     /// Fields to add at the end, each replacing those of the same name.
     pub set: &'a [(&'a str, &'a [u8])],
@@ -48,8 +48,8 @@ pub struct ResponseRewrite<'a> {
     pub remove: &'a [&'a str],
 }
 
-/// How a body that came framed as `received` is sent to a client that speaks `version`: HTTP/1.0 knows no
-/// chunks.
+/// Returns the framing for a client that speaks `version`, for a body received as `received`: HTTP/1.0 knows
+/// no chunks.
 pub fn client_framing(received: BodyFraming, version: Version) -> BodyFraming {
     match received {
         BodyFraming::Chunked if version < Version::Http11 => BodyFraming::UntilClose,

@@ -1,4 +1,4 @@
-/// How much an [`Oddity`] matters.
+/// The severity of an [`Oddity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OddityClass {
     /// Not what a well-made client sends, but every reader takes it the same way.
@@ -25,7 +25,7 @@ macro_rules! oddities {
                 match self { $(Oddity::$variant => $name,)* }
             }
 
-            /// How much it matters.
+            /// Its severity.
             pub fn class(self) -> OddityClass {
                 match self { $(Oddity::$variant => OddityClass::$class,)* }
             }

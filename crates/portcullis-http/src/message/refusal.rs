@@ -1,6 +1,6 @@
 macro_rules! refusals {
     ($($variant:ident $name:literal $status:literal $text:literal,)*) => {
-        /// Why a request head is refused: one variant for each thing that can be wrong with it.
+        /// The reason why a request head is refused: one variant for each fault.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Refusal { $(#[doc = $text] $variant,)* }

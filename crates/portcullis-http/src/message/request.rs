@@ -75,7 +75,7 @@ impl RequestHead {
         self.target.path.of(&self.bytes)
     }
 
-    /// What follows the first question mark of the target; `None` if there is none.
+    /// The query: the target after its first question mark; `None` if it has none.
     pub fn query(&self) -> Option<&[u8]> {
         self.target.query.map(|query| query.of(&self.bytes))
     }
@@ -96,7 +96,7 @@ impl RequestHead {
         self.version
     }
 
-    /// What was written in the version's place: REQUEST_PROTOCOL. `HTTP/0.9` for a simple request.
+    /// The version as written: REQUEST_PROTOCOL. `HTTP/0.9` for a simple request.
     pub fn version_bytes(&self) -> &[u8] {
         match self.version {
             Version::Http09 => Version::Http09.as_str().as_bytes(),
@@ -130,12 +130,12 @@ impl RequestHead {
         &self.bytes[..self.received]
     }
 
-    /// How many bytes of the input the head took; the body, or the next request, begins there.
+    /// Number of input bytes that the head took; the body, or the next request, begins there.
     pub fn received_len(&self) -> usize {
         self.received
     }
 
-    /// How the body's end is found.
+    /// The framing of the body.
     pub fn framing(&self) -> BodyFraming {
         self.framing
     }

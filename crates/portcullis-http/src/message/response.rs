@@ -79,7 +79,7 @@ impl ResponseHead {
         &self.bytes[..self.received]
     }
 
-    /// How many bytes of the input the head took.
+    /// Number of input bytes that the head took.
     pub fn received_len(&self) -> usize {
         self.received
     }
@@ -89,7 +89,7 @@ impl ResponseHead {
         (100..200).contains(&self.status) && self.status != 101
     }
 
-    /// How the end of the body is found, for the answer to a request with `method` (RFC 9112, section 6.3).
+    /// The framing of the body, for the answer to a request with `method` (RFC 9112, section 6.3).
     pub fn framing(&self, method: &[u8]) -> BodyFraming {
         let bodiless = matches!(self.status, 100..=199 | 204 | 304) || method == b"HEAD";
         let tunnel = method == b"CONNECT" && (200..300).contains(&self.status);
@@ -115,8 +115,8 @@ impl ResponseHead {
 
 macro_rules! response_errors {
     ($($variant:ident $name:literal $text:literal,)*) => {
-        /// Why an upstream's response head is not passed on. The client gets 502, and the upstream connection
-        /// closes.
+        /// The reason why an upstream's response head is not passed on. The client gets 502, and the upstream
+        /// connection closes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum ResponseError { $(#[doc = $text] $variant,)* }

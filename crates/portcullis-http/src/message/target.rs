@@ -1,6 +1,6 @@
 use portcullis_types::Span;
 
-/// Which of the four forms of RFC 9112, section 3.2 the target has.
+/// The form of the target, of the four in RFC 9112, section 3.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TargetForm {
     /// `/path?query`

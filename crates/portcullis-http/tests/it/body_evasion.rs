@@ -13,7 +13,7 @@ use portcullis_http::body::content_type::Processor;
 use portcullis_http::body::{Arg, BodyParser, BodySink, Limits, Options, parse_query};
 use portcullis_http::cookie;
 
-/// What comes out silently, and whose business it is.
+/// Cases that pass silently, each with the part that handles it.
 const NOT_OURS: &[(&str, &str, &str)] = &[
     ("request-line", "cookie-quoted", "octal escapes in a value: transformations, semantic decoding"),
     ("request-line", "double-encoded", "further encoding of a value"),

@@ -103,7 +103,7 @@ impl InSpot {
     }
 }
 
-/// What rules say of a value about some classes.
+/// The evidence of rules about a value, for some classes.
 #[derive(Clone, Debug)]
 pub(crate) struct Evidence {
     pub(crate) spot: Spot,
@@ -122,7 +122,7 @@ impl Evidence {
 pub struct Vote {
     /// The rule.
     pub rule: RuleId,
-    /// What it looks at and looks for.
+    /// The fingerprint of its targets and operator.
     pub fingerprint: u64,
     /// The value that it matched.
     pub spot: Spot,
@@ -130,11 +130,11 @@ pub struct Vote {
     pub takes_documents: bool,
     /// The site made the field for what the rule looks for: it weighs nothing there.
     pub is_excused: bool,
-    /// What it added to the score that the gate compares.
+    /// The points that it added to the score that the gate compares.
     pub points: i64,
 }
 
-/// What a gate made of the score, for explanations.
+/// The gate's result for the weighed score, for explanations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weighed {
     /// The gate.
@@ -204,7 +204,7 @@ impl Weighing {
         spots
     }
 
-    /// What the matches so far say of values: each rule once for each.
+    /// The evidence of the matches so far about values: each rule once for each value.
     pub(crate) fn evidence(&self, transaction: TransactionView<'_>) -> Vec<Evidence> {
         let Some(gate) = self.gates.first() else { return Vec::new() };
         let spots = self.by_spot(gate, transaction).into_iter();
@@ -237,8 +237,8 @@ impl Weighing {
         votes.filter(|vote| vote.points > 0).collect()
     }
 
-    /// What the gate with this index in the plan makes of the score; `None` for other rules, and where a
-    /// score is not as the CRS has it.
+    /// The weighed score at the gate with this index in the plan; `None` for other rules, and where a score
+    /// is not as the CRS has it.
     pub(crate) fn weigh(&self, transaction: TransactionView<'_>, rule: RuleIndex) -> Option<Weighed> {
         let gate = self.gates.iter().find(|gate| gate.rule == rule)?;
         let score = transaction.tx_slot_number(gate.score)?;

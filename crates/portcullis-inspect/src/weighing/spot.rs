@@ -30,7 +30,7 @@ enum Kind {
     Xml,
     /// An uploaded file: its name, field or header.
     File,
-    /// Where the rule's variable does not say what value it is.
+    /// A value that the rule's variable does not identify.
     Other(Variable),
 }
 

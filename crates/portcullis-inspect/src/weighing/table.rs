@@ -38,7 +38,7 @@ impl Weight {
 pub struct WeightsError {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The error message.
     pub message: &'static str,
 }
 

@@ -235,8 +235,8 @@ fn a_value_is_one_place_in_all_parts_of_the_message() {
     assert_eq!(action(&head("X-A: two one\r\n")), Action::Deny);
 }
 
-/// Where the site made a field for statements, words of SQL say nothing, and the detector judges by
-/// structure; rules about something else, rules that the table does not know, and parameters of the address
+/// In a field that the site made for statements, rules about SQL words have no weight, and the detector
+/// judges by structure; rules about something else, rules that the table does not know, and query parameters
 /// count there as anywhere.
 #[test]
 fn rules_about_what_a_field_is_for_do_not_decide() {

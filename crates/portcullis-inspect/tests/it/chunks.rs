@@ -1,4 +1,4 @@
-//! What is found does not depend on where a body is cut as it arrives, nor on the coding it comes in.
+//! Findings depend neither on where a body is cut as it arrives, nor on its content coding.
 
 use std::io::Write as _;
 use std::sync::{Arc, LazyLock};

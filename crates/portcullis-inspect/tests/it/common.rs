@@ -1,4 +1,4 @@
-//! What the tests of inspection have in common.
+//! Helpers that the tests of inspection share.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

@@ -5,7 +5,7 @@ use portcullis_event::Action;
 use portcullis_inspect::{ClassAction, Outcome, SemanticPolicy};
 use portcullis_semantic::Class;
 
-/// What becomes of a request of `target` at `shop.example.com`, and the class of the event.
+/// Returns the action for a request of `target` at `shop.example.com`, and the class of the event.
 fn run(policy: &SemanticPolicy, target: &str) -> (Action, Option<Class>) {
     let mut inspection = begin(&semantic_inspector("SecRuleEngine On\n", policy.clone()));
     let head = request_head(&format!("GET {target} HTTP/1.1\r\nHost: shop.example.com:8080\r\n\r\n"));

@@ -17,7 +17,7 @@ SecRule REQUEST_HEADERS:Content-Type \"@contains json\" \"id:1,phase:1,pass,nolo
 static INSPECTOR: LazyLock<Arc<Inspector>> =
     LazyLock::new(|| semantic_inspector(RULES, SemanticPolicy::default()));
 
-/// What the inspection finds in the body, and whether the engine's arguments were enough for it.
+/// Returns the findings of an inspection in the body, and whether the engine's arguments were enough for it.
 fn inspected(content_type: &str, body: &[u8]) -> (Vec<String>, bool) {
     let mut inspection = begin(&INSPECTOR);
     let length = body.len();
@@ -37,7 +37,7 @@ fn inspected(content_type: &str, body: &[u8]) -> (Vec<String>, bool) {
     (sorted(found), is_shared)
 }
 
-/// What the detectors alone find.
+/// Returns the findings of the detectors alone.
 fn analysed(content_type: &str, body: &[u8]) -> Vec<String> {
     let mut analysis = Analysis::new();
     analysis.request_body(&DETECTORS, content_type.as_bytes(), body);

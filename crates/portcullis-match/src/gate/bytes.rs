@@ -41,7 +41,7 @@ fn walk(hir: &Hir) -> Vec<ByteSet> {
     }
 }
 
-/// How often a byte of ordinary text is in `set`, in millionths.
+/// The frequency of the bytes of `set` in ordinary text, in millionths.
 fn weight(set: &ByteSet) -> u32 {
     const WEIGHTS: [u32; 256] = {
         let mut weights = [0; 256];

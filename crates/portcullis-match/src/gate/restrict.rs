@@ -3,7 +3,8 @@
 use portcullis_types::ByteSet;
 use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
-/// What matches where `hir` does in texts of these bytes; `None` if nothing does. Captures are left out.
+/// Returns a pattern that matches where `hir` does in texts of these bytes; `None` if nothing does. Captures
+/// are left out.
 pub(super) fn restrict(hir: &Hir, alphabet: &ByteSet) -> Option<Hir> {
     Alphabet::new(alphabet, false).restrict(hir)
 }

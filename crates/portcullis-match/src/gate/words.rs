@@ -79,7 +79,7 @@ fn is_useful(words: &Words) -> bool {
         && of(true).map(|word| word_weight(word)).sum::<f64>() <= BYTES_WEIGHT_MAX
 }
 
-/// How many of the places of an ordinary text a word of the list begins at.
+/// The share of positions in ordinary text at which a word of the list begins.
 fn weight(words: &Words) -> f64 {
     words.iter().map(|word| word_weight(word)).sum()
 }
@@ -89,7 +89,7 @@ fn word_weight(word: &[u8]) -> f64 {
     word.iter().map(|&byte| frequency(byte)).product()
 }
 
-/// What is known of a part of a pattern.
+/// The texts and required words of a part of a pattern.
 struct Spelled {
     /// All texts that it matches, in lower case, if they are few.
     exact: Option<Words>,

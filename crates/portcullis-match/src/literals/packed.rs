@@ -159,7 +159,7 @@ fn pieces(words: &[Vec<u8>]) -> Vec<(Vec<u8>, Places)> {
     groups.into_iter().map(|(shared, users)| extended(shared, words, users)).collect()
 }
 
-/// What stands around `shared` in all of these words, it included, and where that stands in them.
+/// Returns the longest text around `shared` that all of these words have in common, with its offsets in them.
 fn extended(shared: Vec<u8>, words: &[Vec<u8>], mut users: Places) -> (Vec<u8>, Places) {
     let agreed = |byte: &dyn Fn(&[u8], usize) -> Option<u8>| {
         let first = users.first().and_then(|&(word, at)| byte(&words[word], at))?;

@@ -46,7 +46,7 @@ impl LiteralSets {
         LiteralSetsBuilder::default()
     }
 
-    /// How many sets there are.
+    /// Returns the number of sets.
     pub fn len(&self) -> usize {
         self.count
     }

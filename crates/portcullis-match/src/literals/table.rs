@@ -1,4 +1,4 @@
-//! Which of very many words are in a text?
+//! Multi-pattern search for very many words in a text.
 
 /// log2 of the bits in each table of pieces.
 const TABLE_BITS: u32 = 17;
@@ -31,7 +31,7 @@ const BLOCK: usize = 64;
 pub struct LiteralTable {
     /// The texts of the words, in lower case, one behind the other.
     texts: Vec<u8>,
-    /// Where each of them ends there.
+    /// The end of each of them there.
     ends: Vec<u32>,
     /// By two folded bytes: a bit for each value of the low five bits that the third byte of a piece that
     /// begins so may have. Empty, or one for each pair. Of a table of this kind a text of letters touches a
@@ -39,7 +39,7 @@ pub struct LiteralTable {
     begins: Vec<u32>,
     /// For places that passed that; `None` if `begins` is empty.
     exact: Option<Box<Exact>>,
-    /// Where the pieces of each bucket begin in `pieces`, and at last where they all end.
+    /// The start of each bucket's pieces in `pieces`, and at last the end of them all.
     buckets: Vec<u32>,
     pieces: Vec<Piece>,
 }
@@ -55,10 +55,10 @@ struct Piece {
     /// The same, and more of the word: eight bytes, if it goes on so long.
     more: u64,
     word: u32,
-    /// Where the word begins in `texts`.
+    /// The start of the word in `texts`.
     start: u32,
     word_length: u32,
-    /// Where the piece begins in the word.
+    /// The offset of the piece in the word.
     offset: u32,
 }
 
@@ -113,7 +113,7 @@ impl LiteralTable {
         self.buckets = buckets;
     }
 
-    /// How many words there are.
+    /// Returns the number of words.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -253,10 +253,10 @@ fn bucket(bytes: u64) -> usize {
     ((bytes ^ bytes >> 29).wrapping_mul(0xd6e8_feb8_6659_fd93) >> (64 - BUCKET_BITS)) as usize
 }
 
-/// Where the `length` bytes of `text` begin whose first three are the rarest: how often a place must be
-/// looked at closer depends on these. Pieces that other words stand behind already count for less rare: a
-/// place where the piece is must look at all of its words, so that a text of `bin/` would cost hundreds of
-/// them each time.
+/// Returns the offset of the `length` bytes of `text` whose first three are the rarest: how often a place
+/// must be looked at closer depends on these. Pieces that other words stand behind already count for less
+/// rare: a place where the piece is must look at all of its words, so that a text of `bin/` would cost
+/// hundreds of them each time.
 fn rarest(text: &[u8], length: usize, users: &mut Users) -> usize {
     let (mut least, mut best, mut user) = (f64::INFINITY, 0, 0);
     for at in 0..=text.len() - length {
@@ -272,7 +272,7 @@ fn rarest(text: &[u8], length: usize, users: &mut Users) -> usize {
     best
 }
 
-/// How many words stand behind a piece, by a hash of it: those that share a place count for each other, which
+/// The number of words behind a piece, by a hash of it: pieces that share a place count for each other, which
 /// is rare and does no harm.
 struct Users(Vec<u32>);
 

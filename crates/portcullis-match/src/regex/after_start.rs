@@ -9,8 +9,8 @@ use crate::{Folded, LiteralSet};
 /// Shorter texts are read faster than looked at closer.
 const TEXT_BYTES_MIN: usize = 128;
 
-/// What a text of some bytes only must have before a match of a pattern can begin after its first byte: one
-/// of these.
+/// The bytes and words of which a text over an alphabet must have one before a match of a pattern can begin
+/// after its first byte.
 #[derive(Debug)]
 pub(super) struct AfterStart {
     alphabet: ByteSet,
@@ -34,9 +34,9 @@ impl AfterStart {
 }
 
 impl Pcre {
-    /// Whether the pattern matches in `hay`, a text of bytes of `alphabet` only, where its beginning alone
-    /// decides; `None` where all of it has to be read, or that is faster. `buffer` is overwritten. Patterns
-    /// in which every match has a word are none of these: their [gates](Pcre::gates) say more.
+    /// Returns whether the pattern matches in `hay`, a text of bytes of `alphabet` only, if its beginning
+    /// alone decides; `None` where all of it has to be read, or that is faster. `buffer` is overwritten.
+    /// Patterns in which every match has a word are none of these: their [gates](Pcre::gates) say more.
     pub fn decided_at_start(&self, alphabet: &ByteSet, hay: &[u8], buffer: &mut Vec<u8>) -> Option<bool> {
         if hay.len() < TEXT_BYTES_MIN {
             return None;

@@ -22,7 +22,7 @@ use machine::Machine;
 use portcullis_types::Span;
 use program::Program;
 
-/// What a search may cost.
+/// The budget of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Choices that may be taken back from one starting position: `SecPcreMatchLimit`.

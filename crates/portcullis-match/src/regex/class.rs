@@ -45,7 +45,7 @@ pub(super) fn of_escape(letter: u8) -> Option<ClassBytes> {
     Some(if letter.is_ascii_uppercase() { negated(class) } else { class })
 }
 
-/// How a class is read.
+/// The options for reading a class.
 #[derive(Clone, Copy)]
 pub(super) struct Options {
     /// ASCII letters stand for both cases.

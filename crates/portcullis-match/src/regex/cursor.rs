@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a pattern cannot be used, and where.
+/// The error of a pattern that cannot be used, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegexError {
     /// Byte offset into the pattern.

@@ -1,4 +1,4 @@
-//! What follows a backslash, outside and inside a bracketed class.
+//! Parsing of escape sequences, outside and inside a bracketed class.
 
 use super::RegexError;
 use super::class;
@@ -92,7 +92,7 @@ pub(super) fn inside_class(cursor: &mut Cursor<'_>, start: usize) -> Result<Esca
     })
 }
 
-/// What follows `\g` and `\k`: `1`, `-1`, `{1}`, `{-1}`, `{name}`, `<name>`, `'name'`.
+/// Parses the reference after `\g` and `\k`: `1`, `-1`, `{1}`, `{-1}`, `{name}`, `<name>`, `'name'`.
 fn reference(cursor: &mut Cursor<'_>, start: usize) -> Result<Escape, RegexError> {
     let closing = match cursor.peek() {
         Some(b'{') => Some(b'}'),

@@ -12,7 +12,7 @@ use super::{NFA_BYTES_MAX, Regex, RegexError, RegexFlags, linear, parser};
 
 pub(super) struct Lazy {
     regex: OnceLock<Box<Regex>>,
-    /// What it is built from, until then; without it the pattern is read again.
+    /// The pattern that it is built from, until then; without it the pattern is read again.
     hir: Mutex<Option<Hir>>,
     group_count: usize,
     /// It is within the limits.

@@ -4,7 +4,7 @@ use regex_syntax::hir::{Class, ClassBytes, Hir, HirKind, Look, Repetition};
 
 use super::class;
 
-/// What a repetition does with what it took.
+/// The order in which a repetition tries counts: greedy, lazy or possessive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Greed {
     /// As much as possible first, then less.
@@ -15,7 +15,7 @@ pub(super) enum Greed {
     Possessive,
 }
 
-/// What a conditional group asks.
+/// The condition of a conditional group.
 #[derive(Clone, Debug)]
 pub(super) enum Condition {
     /// The group took part.
@@ -97,7 +97,7 @@ impl Node {
         }
     }
 
-    /// How many bytes it takes, if that is always the same number.
+    /// Returns the number of bytes it takes, if that is always the same number.
     pub(super) fn fixed_length(&self) -> Option<usize> {
         match self {
             Node::Byte(_) | Node::Set(_) => Some(1),

@@ -14,7 +14,7 @@ use regex_syntax::hir::{ClassBytes, Look};
 const NESTING_MAX: usize = 250;
 /// PCRE's bound for `{n,m}`.
 const REPEAT_MAX: u32 = 65_535;
-/// What a pattern says.
+/// A parsed pattern.
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub(super) node: Node,
@@ -48,7 +48,7 @@ pub(super) fn parse(pattern: &[u8], flags: RegexFlags) -> Result<Parsed, RegexEr
     parser.run()
 }
 
-/// What `(?imsxnU)` switch.
+/// The modifiers that `(?imsxnU)` switch.
 #[derive(Clone, Copy)]
 struct Modifiers {
     fold: bool,
@@ -86,9 +86,9 @@ enum Group {
 /// One open group, and what was read of it.
 struct Frame {
     group: Group,
-    /// Where its parenthesis is.
+    /// The offset of its parenthesis.
     open: usize,
-    /// What holds again behind it.
+    /// The modifiers that hold again behind it.
     outer: Modifiers,
     alternatives: Vec<Node>,
     concat: Vec<Node>,
@@ -560,7 +560,7 @@ const NOTHING_TO_REPEAT: &str = "this quantifier has nothing to repeat";
 /// References from this number on stand for a name until it is known.
 const NAMED: u32 = 1 << 30;
 
-/// What may follow `(?` in PCRE and needs a stack of calls.
+/// Constructs after `(?` in PCRE that need a stack of calls.
 const REFUSED_GROUPS: &[(&[u8], &str)] = &[
     (b"P>", "a call of a group as a subroutine"),
     (b"&", "a call of a group as a subroutine"),

@@ -110,7 +110,7 @@ impl Pcre {
         &self.gates
     }
 
-    /// How it reads the pattern.
+    /// Returns the flags under which it reads the pattern.
     pub fn flags(&self) -> RegexFlags {
         self.flags
     }
@@ -122,7 +122,7 @@ impl Pcre {
         }
     }
 
-    /// What a text must have before the pattern can match in it: open for a pattern that backtracks.
+    /// Returns the conditions on a text for the pattern to match in it: open for a pattern that backtracks.
     pub fn gates(&self, alphabet: &ByteSet) -> Cow<'_, Gates> {
         self.gates.get_or_derive(alphabet, || match &self.engine {
             Engine::Linear(lazy) => lazy
@@ -132,14 +132,14 @@ impl Pcre {
         })
     }
 
-    /// What a text of these bytes must have before a match can begin behind its first byte; `None` if that
-    /// cannot be, or is not known. Worked out anew each time.
+    /// Returns the conditions on a text of these bytes for a match to begin behind its first byte; `None` if
+    /// that cannot be, or is not known. Worked out anew each time.
     pub fn gate_behind_start(&self, alphabet: &ByteSet) -> Option<Gate> {
         let Engine::Linear(lazy) = &self.engine else { return None };
         lazy.with_hir(&self.pattern, self.flags, |hir| Gate::of_hir_behind_start(hir, alphabet)).flatten()
     }
 
-    /// Whether a match begins with the first byte of `hay`; `None` for a pattern that backtracks.
+    /// Returns true if a match begins with the first byte of `hay`; `None` for a pattern that backtracks.
     pub fn is_match_at_start(&self, hay: &[u8]) -> Option<bool> {
         let Engine::Linear(lazy) = &self.engine else { return None };
         Some(lazy.regex(&self.pattern, self.flags).is_match_at_start(hay))
@@ -155,7 +155,7 @@ impl Pcre {
         self.test(hay, &mut Budget::default()).unwrap_or(false)
     }
 
-    /// Whether the pattern matches somewhere in `hay`.
+    /// Returns true if the pattern matches somewhere in `hay`.
     pub fn test(&self, hay: &[u8], budget: &mut Budget) -> Result<bool, Exhausted> {
         match self.shape {
             Shape::Prefix => return Ok(self.begins(hay)),
@@ -202,7 +202,7 @@ impl Pcre {
         &self.pattern
     }
 
-    /// How many capture groups [`Pcre::search`] can fill, 0 to 9.
+    /// Returns the number of capture groups that [`Pcre::search`] can fill, 0 to 9.
     pub fn group_count(&self) -> usize {
         match &self.engine {
             Engine::Linear(lazy) => lazy.group_count(),

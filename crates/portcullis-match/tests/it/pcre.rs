@@ -145,7 +145,7 @@ fn searches_go_on_from_a_place() {
     check("\\baab", 1, Some(4));
 }
 
-/// What takes a plain backtracker hours is given up after a moment.
+/// A search that takes a plain backtracker hours is given up after a moment.
 #[test]
 fn a_search_has_a_budget() {
     let a = vec![b'a'; 50_000];

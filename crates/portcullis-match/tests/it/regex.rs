@@ -1,4 +1,4 @@
-//! What each PCRE construct matches, captures, or why it is refused.
+//! Semantics of each PCRE construct: the matches, the captures, or the reason of its refusal.
 
 use portcullis_match::{Regex, RegexFlags};
 

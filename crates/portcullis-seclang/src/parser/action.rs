@@ -32,7 +32,7 @@ fn argument<'a>(item: &'a Item, list: View<'_>) -> View<'a> {
     }
 }
 
-/// What ModSecurity 2.9.7 says nothing about when it loads it.
+/// The warning for an action that ModSecurity 2.9.7 loads without a word.
 const LEFT_OUT: &str = "this action is left out";
 
 /// True for actions whose argument ModSecurity 2.9.7 does not check when it loads a rule.

@@ -12,7 +12,7 @@ use crate::{limits, suggest};
 /// One entry of a list.
 pub(super) struct Item {
     pub(super) action: ActionName,
-    /// What follows the colon, quoting undone; `None` if nothing does.
+    /// The text after the colon, quoting undone; `None` if nothing follows.
     pub(super) argument: Option<Text>,
     /// All of it.
     pub(super) span: SourceSpan,

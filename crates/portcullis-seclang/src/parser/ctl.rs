@@ -10,7 +10,7 @@ use crate::settings::{AuditEngine, BodyProcessor, RuleEngine, XmlArgs};
 use crate::standing::{self, Standing};
 use crate::suggest;
 
-/// What the argument of one `ctl` says: more than one entry if it takes several targets away. Empty if it is
+/// Parses the argument of one `ctl`: more than one entry if it takes several targets away. Empty if it is
 /// wrong.
 pub(super) fn read(view: View<'_>, sink: &mut Sink) -> Vec<Ctl> {
     let Some((name, value)) = view.split_once(b'=') else {

@@ -321,7 +321,7 @@ fn operator(view: View<'_>, span: SourceSpan, sink: &mut Sink) -> Option<Operato
     })
 }
 
-/// What can be said about an argument without resolving it.
+/// Checks an argument as far as that is possible without resolving it.
 fn check_argument(operator: OperatorName, argument: View<'_>, span: SourceSpan, sink: &mut Sink) -> bool {
     let missing = argument.bytes.is_empty();
     let place = if missing { span } else { argument.span() };

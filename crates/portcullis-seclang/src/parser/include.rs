@@ -14,7 +14,7 @@ use crate::remote::{FailAction, RemoteFile};
 use crate::source::{FileId, SourceSpan, Sources};
 use crate::{glob, limits};
 
-/// What is still to be read, innermost last. A stack of our own: depth is input.
+/// The remaining work of the loader, innermost last. A stack of our own: depth is input.
 enum Work {
     /// A file that is next in its turn.
     Waiting { path: PathBuf, included_at: Option<SourceSpan>, optional: bool },
@@ -32,7 +32,7 @@ struct OpenFile {
     in_unclosed: bool,
 }
 
-/// What a directive asks of the loader.
+/// A directive's request to the loader.
 pub(super) enum Next {
     Line,
     /// A quote is not closed.

@@ -22,7 +22,7 @@ use crate::limits;
 use crate::source::{SourceSpan, Sources};
 use crate::{lexer, source::FileId};
 
-/// Where a load begins.
+/// The starting point of a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {
     /// A file, or a pattern of files.
@@ -31,14 +31,14 @@ pub enum Root {
     Optional(PathBuf),
     /// A text that is at hand. Its `Include`s are relative to the folder of `name`.
     Text {
-        /// What diagnostics call it.
+        /// The name in diagnostics.
         name: PathBuf,
         /// The text.
         text: Vec<u8>,
     },
 }
 
-/// What [`parse`] returns.
+/// The result of [`parse`].
 #[derive(Clone, Debug, Default)]
 pub struct Parsed {
     /// Every directive without a mistake.
@@ -142,7 +142,7 @@ impl Sink {
         self.diagnostics.iter().any(|diagnostic| diagnostic.message == message)
     }
 
-    /// How many diagnostics there are, to see later whether any was added.
+    /// Returns the number of diagnostics, to see later whether any was added.
     pub(crate) fn count(&self) -> usize {
         self.diagnostics.len()
     }

@@ -30,7 +30,7 @@ struct Section {
     reading: Reading,
 }
 
-/// How what stands in a section is read.
+/// The way to read the content of a section.
 enum Reading {
     /// As if the section were not there.
     Plain,

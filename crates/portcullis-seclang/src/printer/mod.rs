@@ -1,7 +1,7 @@
 //! Tree to text.
 //!
-//! What is printed reads back as the same tree: one directive a line, quoted so that Apache, ModSecurity and
-//! this crate cut it in the same places. Comments, line breaks and `Include`s of the original are not kept.
+//! Printed text parses to the same tree: one directive a line, quoted so that Apache, ModSecurity and this
+//! crate cut it in the same places. Comments, line breaks and `Include`s of the original are not kept.
 
 pub(crate) mod action;
 pub(crate) mod setting;

@@ -1,4 +1,4 @@
-//! What is printed reads back as the same tree.
+//! Round trip: printed text parses to the same tree.
 
 use bstr::{BString, ByteVec};
 use portcullis_decode::Transformation;
@@ -96,7 +96,7 @@ fn trimmed() -> impl Strategy<Value = BString> {
     some_text().prop_filter("blanks", move |t| !t.first().is_some_and(blank) && !t.last().is_some_and(blank))
 }
 
-/// What the value of a header field can be: no blanks around it, no control characters but a tab.
+/// Values of a header field: no blanks around them, no control characters but a tab.
 fn field_value() -> impl Strategy<Value = BString> {
     text().prop_map(|mut text| {
         text.retain(|&b| !b.is_ascii_control() || b == b'\t');

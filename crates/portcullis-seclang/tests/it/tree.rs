@@ -1,4 +1,4 @@
-//! What single pieces of text become.
+//! The trees of single pieces of text.
 
 use portcullis_seclang::ast::*;
 use portcullis_seclang::operators::OperatorName;

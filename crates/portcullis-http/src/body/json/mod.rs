@@ -40,7 +40,7 @@ pub struct Json {
     report: Report,
 }
 
-/// What may come next; a string may come before `Colon`, as a key from `Key` on.
+/// The token that may come next; a string may come before `Colon`, as a key from `Key` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Expect {
     Value,
@@ -317,7 +317,7 @@ impl Json {
         Ok(())
     }
 
-    /// What a string says; `raw_len` bytes did.
+    /// Emits the decoded text of a string that was `raw_len` bytes long in the body.
     #[inline]
     fn text(
         &mut self,

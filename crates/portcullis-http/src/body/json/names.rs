@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-/// How values are named.
+/// The naming scheme of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JsonNames {
     /// `a.b`; elements of `a` are all `a.a`; a top-level array's elements are `array.array`.
@@ -18,7 +18,7 @@ pub(super) struct Names {
     style: JsonNames,
     /// Name of the current value, or of the innermost container while it has no current value.
     path: Vec<u8>,
-    /// Where the last component of `path` starts.
+    /// The start of the last component of `path`.
     component: usize,
     open: Vec<Container>,
 }

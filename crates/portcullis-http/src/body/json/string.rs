@@ -5,8 +5,8 @@ use crate::body::{Ambiguities, Ambiguity};
 const ONES: u64 = u64::MAX / 255;
 const HIGHS: u64 = ONES << 7;
 
-/// How many bytes come before the first quote, backslash or control character. Sets `has_high` if there may
-/// be bytes above 0x7F among them.
+/// Returns the number of bytes before the first quote, backslash or control character. Sets `has_high` if
+/// there may be bytes above 0x7F among them.
 pub(super) fn plain_len(bytes: &[u8], has_high: &mut bool) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {

@@ -170,7 +170,7 @@ fn limits() {
     assert_eq!(parse(deep.as_bytes()).1.error.map(|e| e.kind), Some(BodyErrorKind::Json(Error::Depth(512))));
 }
 
-/// What our strictness is measured against.
+/// The reference parser for the strictness of this one.
 fn serde_accepts(text: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
 }

@@ -59,7 +59,7 @@ pub(super) fn parse(content_type: &[u8], flags: &mut MultipartFlags) -> Result<V
     Ok(boundary.to_vec())
 }
 
-/// How often the word occurs, in any case, with an equals sign somewhere behind it.
+/// Counts the occurrences of the word, in any case, with an equals sign somewhere behind it.
 fn boundary_parameters(value: &[u8]) -> usize {
     let value = value.to_ascii_lowercase();
     let last_equals = memchr::memrchr(b'=', &value).unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use crate::body::DispositionError as Error;
 
-/// What a `Content-Disposition` value says.
+/// A parsed `Content-Disposition` value.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Disposition {
     pub(super) name: Option<Vec<u8>>,

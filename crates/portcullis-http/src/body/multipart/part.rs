@@ -31,7 +31,7 @@ impl Line {
     }
 }
 
-/// What a part with complete headers is.
+/// The name and file name of a part with complete headers.
 #[derive(Debug)]
 pub(super) struct Described {
     pub(super) name: Vec<u8>,

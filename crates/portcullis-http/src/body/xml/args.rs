@@ -8,7 +8,7 @@ use portcullis_types::Span;
 
 use crate::body::{Arg, BodySink, Limits};
 
-/// Whether XML bodies make arguments.
+/// The setting of whether XML bodies make arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XmlArgs {
     /// They do not.
@@ -20,20 +20,20 @@ pub enum XmlArgs {
     OnlyArgs,
 }
 
-/// What makes the arguments of a document.
+/// State of making arguments from the leaves of a document.
 #[derive(Debug)]
 pub(crate) struct Leaves {
     only: bool,
     arguments_max: usize,
     path_bytes_max: usize,
     path: Vec<u8>,
-    /// How long the path was outside of each open element.
+    /// Length of the path outside of each open element.
     outer: Vec<usize>,
     /// The innermost open element has had no element in it, but this text.
     leaf: Option<Vec<u8>>,
     /// Arguments so far.
     pub(crate) arguments: usize,
-    /// Why there are no more of them.
+    /// The limit that stops further arguments, once reached.
     pub(crate) full: Option<Full>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct WithLeaves<'s> {
 }
 
 impl WithLeaves<'_> {
-    /// Where events go, if they do.
+    /// The sink of events, if events are wanted.
     fn events(&mut self) -> Option<&mut dyn BodySink> {
         if self.leaves.only { None } else { Some(self.sink) }
     }

@@ -5,7 +5,7 @@ use memchr::{memchr, memchr3, memmem};
 use super::Doctype;
 use crate::body::{BodySink, Limits, XmlError as Error};
 
-/// What starts with `<`.
+/// The kind of markup that starts with `<`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Start,

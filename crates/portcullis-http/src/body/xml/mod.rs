@@ -4,9 +4,9 @@
 //! bytes ──decode──> UTF-8 text ──tokenize──> start, attribute, text, end, comment, instruction
 //! ```
 //!
-//! What libxml2 would call not well-formed is an error here. Entities are never expanded beyond the five that
-//! XML predefines: a document type declaration is refused or, as configured, skipped, and a reference to an
-//! entity it may define is an error. Namespaces are not resolved; names are as written.
+//! Documents that libxml2 would call not well-formed are an error here. Entities are never expanded beyond
+//! the five that XML predefines: a document type declaration is refused or, as configured, skipped, and a
+//! reference to an entity it may define is an error. Namespaces are not resolved; names are as written.
 
 pub(super) mod args;
 mod decode;
@@ -20,7 +20,7 @@ use self::decode::Decoder;
 use self::markup::{EndSearch, Kind, is_space};
 use super::{Ambiguities, Ambiguity, BodyError, BodyErrorKind, BodySink, Limits, Report, XmlError as Error};
 
-/// What to do with `<!DOCTYPE ...>`.
+/// The policy for `<!DOCTYPE ...>`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Doctype {
     /// [`XmlError::DocumentType`](super::XmlError::DocumentType): the way to external entities is closed.

@@ -3,7 +3,7 @@
 
 /// One way.
 pub struct Form {
-    /// What is varied: `te-value`, `te-name`, `cl` or `chunk-body`.
+    /// The part that is varied: `te-value`, `te-name`, `cl` or `chunk-body`.
     pub place: &'static str,
     pub name: &'static str,
     /// The field line, without its end.

@@ -9,7 +9,7 @@ use super::{Budget, Exhausted};
 
 const NONE: u32 = u32::MAX;
 
-/// What is taken back when something fails, newest first.
+/// An entry of the backtracking stack, undone when a branch fails; the newest first.
 #[derive(Clone, Copy, Debug)]
 enum Entry {
     /// Goes on at `op` from `at`.
@@ -24,14 +24,14 @@ enum Entry {
     Counter { counter: u32, count: u32, start: u32 },
 }
 
-/// How a loop stands.
+/// The state of a loop.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
     count: u32,
     start: u32,
 }
 
-/// Where an atomic group or lookaround began.
+/// The state at the beginning of an atomic group or lookaround.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     height: usize,
@@ -340,7 +340,8 @@ impl<'m> Machine<'m> {
         Ok(Some((op, end)))
     }
 
-    /// How many bytes at `at` repeat what the group matched; a group that took no part is repeated nowhere.
+    /// Returns the number of bytes at `at` that repeat the group's match; a group that took no part is
+    /// repeated nowhere.
     fn repeated(&self, group: u32, fold: bool, at: u32) -> Option<u32> {
         let (start, end) = self.group(group as usize)?;
         let text = self.hay.get(start..end)?;

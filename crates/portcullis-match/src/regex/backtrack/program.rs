@@ -54,7 +54,7 @@ pub(super) enum Op {
     Cut(u32),
     /// As `Cut`, and back to where the mark was made.
     CutBack(u32),
-    /// What must not match has matched: back to the mark, and fail.
+    /// The body of a negative lookaround has matched: back to the mark, and fail.
     Refuse(u32),
     /// Goes back so many bytes.
     Back(u32),
