@@ -33,13 +33,13 @@ pub(crate) enum Format {
 /// An access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessLog {
-    /// Where it is.
+    /// The path of the file.
     pub file: PathBuf,
-    /// How its lines look.
+    /// The format of its lines.
     pub format: AccessLogFormat,
 }
 
-/// How lines of an access log look.
+/// The format of an access log's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessLogFormat {
     /// A JSON object.
@@ -48,7 +48,7 @@ pub enum AccessLogFormat {
     Combined,
 }
 
-/// What the document says is `base` for its sites.
+/// Checks the settings of an access log; those of the document are `base` for its sites.
 pub(crate) fn check(
     mistakes: &mut Mistakes<'_>,
     raw: Option<&Spanned<Raw>>,

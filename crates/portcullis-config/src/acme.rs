@@ -131,7 +131,7 @@ pub(crate) fn domains(mistakes: &mut Mistakes<'_>, raw: &Spanned<RawListener>) -
     names
 }
 
-/// Whether a certificate can be had for it.
+/// Returns true if a certificate can be ordered for it.
 pub(crate) fn is_domain(name: &str) -> bool {
     let is_label = |label: &str| (1..=63).contains(&label.len()) && !label.contains('_');
     name.len() <= NAME_BYTES_MAX && name.parse::<IpAddr>().is_err() && name.split('.').all(is_label)

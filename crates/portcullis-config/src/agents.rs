@@ -25,9 +25,9 @@ pub(crate) use raw::{Agent as Raw, Use};
 pub struct Agent {
     /// Its name in events and metrics.
     pub name: String,
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: AgentAddress,
-    /// How long a request waits for it in all, and a response.
+    /// The longest time for which a request waits for it in all, and a response.
     pub timeout: Duration,
     /// Connections of one worker.
     pub connections: u32,
@@ -37,17 +37,17 @@ pub struct Agent {
     pub queue_max: u32,
     /// Bodies of requests are shown.
     pub request_body: bool,
-    /// What of responses is shown.
+    /// The part of responses that it is shown.
     pub response: ResponseShown,
     /// Bytes of one body that are shown.
     pub body_bytes_max: u64,
-    /// What happens where it gives no decision, at routes that do not say it themselves.
+    /// The policy where it gives no decision, at routes that do not set their own.
     pub failure: OpenOrClosed,
     /// Circuit breaker: when to stop asking it for a while.
     pub breaker: BreakerSettings,
 }
 
-/// Where an agent listens, and what is spoken there.
+/// The address of an agent and the protocol that it speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentAddress {
     /// The protocol as it is, over this Unix socket.
@@ -56,7 +56,7 @@ pub enum AgentAddress {
     Grpc(Endpoint, Option<UpstreamTls>),
 }
 
-/// What an agent is shown of responses.
+/// The part of responses that an agent is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseShown {
     /// Nothing.
@@ -72,7 +72,7 @@ pub enum ResponseShown {
 pub struct AgentUse {
     /// Index into [`Config::agents`](crate::Config::agents).
     pub agent: usize,
-    /// What happens where it gives no decision.
+    /// The policy where it gives no decision.
     pub failure: OpenOrClosed,
 }
 

@@ -27,7 +27,7 @@ mod sites;
 /// Turns the parts of a document into checked settings, and holds what later parts refer to.
 pub(crate) struct Checker<'a> {
     mistakes: Mistakes<'a>,
-    /// Where each listener is named.
+    /// The place of each listener's name.
     listener_spans: Vec<Range<usize>>,
     /// By listener: where it asks for certificates by ACME, if it does, and whether it names them.
     acme_spans: Vec<Option<(Range<usize>, bool)>>,
@@ -203,7 +203,7 @@ impl<'a> Checker<'a> {
         hosts
     }
 
-    /// What was wrong.
+    /// Returns the mistakes that were found.
     pub(crate) fn into_mistakes(self) -> Vec<Found> {
         self.mistakes.into_found()
     }

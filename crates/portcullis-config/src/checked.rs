@@ -47,7 +47,7 @@ pub struct Config {
     /// Distinct inspection policies; [`Route::policy`](crate::Route::policy) points here. Sites with equal
     /// settings share one.
     pub policies: Vec<Policy>,
-    /// Where client addresses come from.
+    /// The source of client addresses.
     pub client_address: ClientAddress,
     /// Time limits towards clients.
     pub timeouts: Timeouts,
@@ -55,7 +55,7 @@ pub struct Config {
     pub limits: Limits,
     /// Persistent collections.
     pub store: Store,
-    /// How rules' questions to the outside are asked.
+    /// Settings for rules' questions to external services.
     pub lookups: Lookups,
     /// The event file.
     pub events: Option<Events>,
@@ -63,21 +63,21 @@ pub struct Config {
     pub recent_events_bytes: u64,
     /// The access log of requests that no site serves.
     pub access_log: Option<AccessLog>,
-    /// Which requests are traced.
+    /// Tracing, and the requests that are traced.
     pub tracing: Option<Tracing>,
     /// The error log.
     pub error_log: Option<PathBuf>,
-    /// How much of the audit log is kept.
+    /// Limits on the audit log.
     pub audit_log: AuditLogLimits,
     /// Bytes of all files in a folder of kept uploads.
     pub upload_folder_bytes_max: u64,
-    /// What loading rules found out, for the next start.
+    /// The file that caches rule analysis for the next start.
     pub plan_cache: Option<PathBuf>,
     /// Databases that say where addresses are.
     pub geo_files: Vec<PathBuf>,
-    /// Where nodes share rate limits.
+    /// The store in which nodes share rate limits.
     pub limit_store: Option<crate::access::LimitStore>,
-    /// What bans outlive the process in.
+    /// The file in which bans outlive the process.
     pub ban_file: Option<PathBuf>,
     /// More names to redact.
     pub redact_names: Vec<String>,
@@ -86,7 +86,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What is valid and yet can hardly be meant.
+    /// Warnings about settings that are valid but hardly intended.
     pub fn warnings(&self) -> Vec<String> {
         let admin = self.admin.filter(|admin| is_public(admin.ip())).map(|admin| {
             format!(

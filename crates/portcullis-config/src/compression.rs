@@ -60,13 +60,13 @@ pub(crate) enum Level {
 /// Compression of responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compression {
-    /// What clients are offered, best first; at least one.
+    /// The codings that clients are offered, best first; at least one.
     pub codings: Vec<Coding>,
     /// Media types in lower case; `*` at the end stands for anything.
     pub types: Vec<String>,
     /// Bytes below which a body is sent as it is.
     pub min_bytes: u64,
-    /// What it may cost.
+    /// The compression level.
     pub level: CompressionLevel,
     /// Other types than [`PUBLIC_TYPES`] are compressed for requests with credentials, too.
     pub with_credentials: bool,
@@ -97,7 +97,7 @@ impl Coding {
     }
 }
 
-/// What compression may cost.
+/// The compression level: time against size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompressionLevel {
     /// Least time.
@@ -108,7 +108,7 @@ pub enum CompressionLevel {
     Best,
 }
 
-/// What `raw` says; `base` if it is not there.
+/// Checks `raw`; `base` if it is absent.
 pub(crate) fn check(
     mistakes: &mut Mistakes<'_>,
     raw: Option<&Spanned<Raw>>,

@@ -1,4 +1,4 @@
-//! What is wrong with a document, and where.
+//! Errors of a document, with their places.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct Mistake {
     pub file: String,
     /// Line and column; none for a flag or an unreadable file.
     pub place: Option<(usize, usize)>,
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// A guess at what was meant.
     pub hint: Option<String>,

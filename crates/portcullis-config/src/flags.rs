@@ -16,10 +16,10 @@ use crate::route::Route;
 use crate::tls::UpstreamTls;
 use crate::upstream::{self, Upstream};
 
-/// Where a proxy without a document listens unless told otherwise.
+/// The address that a proxy without a document listens on unless told otherwise.
 pub const LISTEN: &str = "127.0.0.1:8080";
 
-/// What the command line says.
+/// The flags of the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// `--listen`; [`LISTEN`] by default.

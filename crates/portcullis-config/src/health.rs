@@ -14,7 +14,7 @@ use crate::values::number;
 /// Active checks of each endpoint of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// What is asked.
+    /// The probe.
     pub probe: Probe,
     /// From one check to the next, about.
     pub interval: Duration,
@@ -24,12 +24,12 @@ pub struct Health {
     pub thresholds: Thresholds,
 }
 
-/// What a check asks of an endpoint.
+/// The request of a health check to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// A connection, TLS included.
     Tcp,
-    /// What the health service of gRPC says of a service; empty for the whole server.
+    /// The health service of gRPC, for a service; empty for the whole server.
     Grpc(String),
     /// An answer to a GET request.
     Http {

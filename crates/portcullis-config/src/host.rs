@@ -1,6 +1,6 @@
 //! Names of hosts.
 
-/// Which hosts a site serves.
+/// The hosts that a site serves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostPattern {
     /// Every host no other site names.

@@ -1,4 +1,4 @@
-//! What the checks of the parts of a document report to.
+//! Collects the mistakes that the checks of the parts of a document find.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -29,7 +29,7 @@ pub(crate) struct Key {
 }
 
 impl Value {
-    /// What a person calls this kind of value.
+    /// The name of this kind of value in messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Value::Null => "nothing",

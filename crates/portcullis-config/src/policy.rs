@@ -1,4 +1,4 @@
-//! What a policy says in SecLang: the defaults before the rule files and the overrides after them.
+//! The SecLang text of a policy: the defaults before the rule files and the overrides after them.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ pub enum RuleSource {
     Optional(std::path::PathBuf),
     /// Text of ours or of the document.
     Inline {
-        /// What diagnostics call it.
+        /// The name in diagnostics.
         name: &'static str,
         /// SecLang directives.
         text: String,
@@ -46,7 +46,7 @@ SecRule REQBODY_AMBIGUITY \"charset|lone_carriage_return|nested_multipart|transf
 SecSecondReadings On
 ";
 
-/// What cannot be read is refused.
+/// The rule that refuses bodies which cannot be parsed.
 const UNREADABLE: &str = "\
 SecRule REQBODY_ERROR \"!@eq 0\" \
     \"id:9000103,phase:2,t:none,log,deny,status:400,msg:'Failed to parse request body.',\
@@ -71,7 +71,7 @@ SecRule &REQUEST_HEADERS:Content-Type \"@gt 1\" \
 const ALL_ARGUMENTS: &str = "SecArgumentsLimit 0\n";
 
 impl Policy {
-    /// Where the rules come from, in reading order. `crs_setup` is the set-up file found in the CRS folder.
+    /// The sources of the rules, in reading order. `crs_setup` is the set-up file found in the CRS folder.
     pub fn sources(&self, crs_setup: Option<std::path::PathBuf>) -> Vec<RuleSource> {
         let mut defaults = DEFAULTS.to_string();
         let is_refused = self.request_body.unreadable_refused.unwrap_or(self.mode != Mode::Semantic);

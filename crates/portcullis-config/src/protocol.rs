@@ -20,7 +20,7 @@ pub(crate) enum Raw {
     Auto,
 }
 
-/// What endpoints are spoken to in.
+/// The protocol that endpoints are spoken to in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UpstreamProtocol {
     /// HTTP/1.1.
@@ -28,7 +28,7 @@ pub enum UpstreamProtocol {
     Http1,
     /// HTTP/2, over TLS where the endpoints have it.
     Http2,
-    /// What the endpoint chooses in the TLS handshake.
+    /// The protocol that the endpoint chooses in the TLS handshake.
     Auto,
 }
 

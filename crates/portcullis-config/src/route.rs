@@ -8,18 +8,18 @@ use crate::checked::policy::Failure;
 use crate::compression::Compression;
 use crate::template::Template;
 
-/// Which requests, and what happens to them.
+/// A route: the requests that it matches, and their treatment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The name in events and metrics.
     pub name: String,
-    /// Which paths.
+    /// The paths that it matches.
     pub path: PathMatch,
-    /// Which methods; none: all.
+    /// The methods that it matches; none: all.
     pub methods: Vec<String>,
     /// Headers that a request must have, by name in lower case, with their value or any.
     pub headers: Vec<(String, Option<String>)>,
-    /// What happens to its requests.
+    /// The target of its requests.
     pub target: RouteTarget,
     /// Changes of the headers that an upstream gets.
     pub request_headers: HeaderChanges,
@@ -29,13 +29,13 @@ pub struct Route {
     pub request_trailers: Vec<String>,
     /// Index into [`Config::policies`](crate::Config::policies); none: without inspection.
     pub policy: Option<usize>,
-    /// What happens when inspection cannot be done.
+    /// The policy where inspection cannot be done.
     pub failure: Failure,
-    /// Which clients may ask; none: all.
+    /// The access lists; none: all clients are let in.
     pub access: Option<Access>,
-    /// When clients are banned for what they do here.
+    /// The ban policy for offences here.
     pub ban: Option<Ban>,
-    /// How responses are compressed.
+    /// The compression of responses.
     pub compression: Option<Compression>,
     /// Rate limits beside those of the site.
     pub rate_limits: Vec<RateLimit>,
@@ -43,7 +43,7 @@ pub struct Route {
     pub agents: Vec<AgentUse>,
 }
 
-/// Which paths a route is for.
+/// The paths that a route matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathMatch {
     /// This one.
@@ -54,7 +54,7 @@ pub enum PathMatch {
     Prefix(String),
 }
 
-/// What happens to the requests of a route.
+/// The target of a route's requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RouteTarget {
     /// They are forwarded.

@@ -1,4 +1,4 @@
-//! What the semantic detector does about single classes, and what it leaves alone.
+//! The semantic detector's actions for single classes, and its exclusions.
 
 use portcullis_types::{Class, Place};
 

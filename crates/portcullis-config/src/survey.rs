@@ -15,10 +15,10 @@ use crate::{Config, ConfigError, Format, Mistake, check, raw, read, syntax};
 /// A document, its mistakes, and what could be understood of it.
 #[derive(Debug)]
 pub struct Survey {
-    /// What the document says where it has no mistakes; there is none if hardly anything could be understood.
-    /// Good for looking at the files that it names, not for serving.
+    /// The configuration from the parts without mistakes; `None` if hardly anything could be understood. Good
+    /// for looking at the files that it names, not for serving.
     pub config: Option<Config>,
-    /// What is wrong, in the order of the text.
+    /// The mistakes, in the order of the text.
     pub mistakes: Vec<Mistake>,
     name: String,
     text: String,
@@ -35,7 +35,7 @@ struct Named {
     path: PathBuf,
 }
 
-/// Where a mistake stands, what it is, and a way out.
+/// A mistake: its place, the message and the hint.
 type Found = (Range<usize>, String, Option<String>);
 
 /// A document turned into its raw form, and the mistakes that this showed.

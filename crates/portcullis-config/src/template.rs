@@ -31,12 +31,12 @@ pub enum Part {
     Group(usize),
 }
 
-/// What can be shown of a client's certificate.
+/// The fields of a client's certificate that can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientCertField {
     /// Its subject, as RFC 4514 writes it.
     Subject,
-    /// Who signed it.
+    /// Its issuer.
     Issuer,
     /// Its serial number, hexadecimal.
     Serial,

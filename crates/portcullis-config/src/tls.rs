@@ -20,7 +20,7 @@ pub struct ListenerTls {
     pub min_version: TlsVersion,
     /// Certificates of clients.
     pub client_auth: Option<ClientAuth>,
-    /// How long a key protects session tickets.
+    /// The time for which a key protects session tickets.
     pub ticket_key_life: Duration,
 }
 
@@ -63,7 +63,7 @@ pub struct UpstreamTls {
     pub ca: Option<PathBuf>,
     /// Name to verify and to ask for.
     pub name: Option<String>,
-    /// What to show to endpoints that ask for a certificate.
+    /// The certificate for endpoints that ask for one.
     pub certificate: Option<CertificateFiles>,
     /// The oldest version to speak.
     pub min_version: TlsVersion,

@@ -44,7 +44,7 @@ pub(crate) enum Parent {
     None,
 }
 
-/// Which requests are traced, and where the traces go.
+/// Tracing: the requests that are traced, and the destination of the traces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tracing {
     /// `http://host:port/v1/traces`, or the same with https.
@@ -53,7 +53,7 @@ pub struct Tracing {
     pub ca: Option<PathBuf>,
     /// Share of the requests without a parent that are traced, 0 to 1.
     pub ratio: f64,
-    /// Whose `traceparent` is followed.
+    /// The peers whose `traceparent` is followed.
     pub parent: TraceParent,
     /// The name of this service.
     pub service: String,
@@ -61,7 +61,7 @@ pub struct Tracing {
     pub headers: Vec<(String, String)>,
 }
 
-/// Whose `traceparent` is followed.
+/// The peers whose `traceparent` is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceParent {
     /// That of every client.

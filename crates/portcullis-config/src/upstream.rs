@@ -21,11 +21,11 @@ pub struct Upstream {
     pub name: String,
     /// At least one.
     pub endpoints: Vec<Endpoint>,
-    /// What the endpoints are spoken to in.
+    /// The protocol that the endpoints are spoken to in.
     pub protocol: UpstreamProtocol,
-    /// How an endpoint is chosen.
+    /// The method of choosing an endpoint.
     pub balance: Balance,
-    /// What [`Balance::Hash`] goes by; none otherwise.
+    /// The key of [`Balance::Hash`]; none otherwise.
     pub hash_by: Option<HashBy>,
     /// Name of the cookie that keeps a client at its endpoint.
     pub sticky_cookie: Option<String>,
@@ -33,15 +33,15 @@ pub struct Upstream {
     pub slow_start: Option<Duration>,
     /// Active checks.
     pub health: Option<Health>,
-    /// When endpoints that fail are left out.
+    /// The conditions under which failing endpoints are left out.
     pub ejection: Option<EjectionSettings>,
     /// The circuit breaker of each endpoint.
     pub breaker: Option<BreakerSettings>,
-    /// How many requests an endpoint gets at one time.
+    /// Limits on the requests that an endpoint gets at one time.
     pub limits: Option<EndpointLimits>,
-    /// Which requests are tried again.
+    /// The requests that are tried again.
     pub retry: Retry,
-    /// How often host names of endpoints are resolved anew.
+    /// The interval of resolving host names of endpoints anew.
     pub resolve: Resolve,
     /// TLS, for `https` endpoints.
     pub tls: Option<UpstreamTls>,
@@ -55,13 +55,13 @@ pub struct Upstream {
     pub total_timeout: Option<Duration>,
     /// Longest time without progress while a request is sent.
     pub write_timeout: Duration,
-    /// How long an unused connection is kept.
+    /// The time for which an unused connection is kept.
     pub idle_timeout: Duration,
     /// Unused connections kept for each endpoint and worker.
     pub idle_connections_max: usize,
 }
 
-/// How often host names are resolved anew: when the answer expires, within these bounds.
+/// The interval of resolving host names anew: when the answer expires, within these bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolve {
     /// Not sooner.
@@ -81,7 +81,7 @@ pub enum HashBy {
     Cookie(String),
 }
 
-/// How many requests an endpoint gets at one time.
+/// Limits on the requests that an endpoint gets at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointLimits {
     /// Requests in flight at each, at least 1.
@@ -92,7 +92,7 @@ pub struct EndpointLimits {
     pub queue_timeout: Duration,
 }
 
-/// Which requests are tried again.
+/// The requests that are tried again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retry {
     /// Tries after the first.
@@ -101,11 +101,11 @@ pub struct Retry {
     pub on_closed: bool,
     /// There was no head of an answer in time.
     pub on_timeout: bool,
-    /// What came is not HTTP.
+    /// The answer is not HTTP.
     pub on_invalid: bool,
     /// Answers of these statuses.
     pub statuses: Vec<u16>,
-    /// How many there may be.
+    /// The retry budget.
     pub budget: BudgetSettings,
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn number<T: Copy + PartialOrd + std::fmt::Display>(
     default
 }
 
-/// Whether it can be the name of a header or cookie.
+/// Returns true if it can be the name of a header or cookie.
 pub(crate) fn is_token(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_part)

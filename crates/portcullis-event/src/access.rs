@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use crate::{Action, Control, Redactor, Timestamp, limits, text};
 
-/// What an access log says of a request. The bytes are the client's; what is secret in them goes as in
+/// The record of a request in an access log. The bytes are the client's; what is secret in them goes as in
 /// events.
 #[derive(Clone, Debug)]
 pub struct AccessRecord<'a> {
-    /// When its first byte came.
+    /// The arrival of its first byte.
     pub time: Timestamp,
     /// The transaction id.
     pub request_id: &'a str,
-    /// Who asked.
+    /// The address of the client.
     pub client: IpAddr,
     /// Its country, where that is known.
     pub country: Option<&'a str>,
@@ -45,9 +45,9 @@ pub struct AccessRecord<'a> {
     pub upstream: Option<&'a str>,
     /// The trace that the request belongs to.
     pub trace_id: Option<&'a str>,
-    /// What was decided.
+    /// The verdict.
     pub verdict: Action,
-    /// What decided on the client before inspection.
+    /// The control that decided on the client before inspection.
     pub control: Option<&'a Control>,
     /// The `Referer` header.
     pub referer: Option<&'a [u8]>,

@@ -1,10 +1,10 @@
-//! How much of an exchange was looked at.
+//! Coverage: how much of an exchange was inspected.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::names::NotInspected;
 
-/// How many bytes were looked at and how many were not.
+/// The numbers of bytes that were inspected and that were not.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Coverage {
     /// Bytes of heads and bodies that rules could see.

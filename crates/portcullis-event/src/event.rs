@@ -22,7 +22,7 @@ pub struct Event {
     schema: u32,
     /// The id that the response header, the block page and the log also carry.
     pub request_id: String,
-    /// When the request's first byte came.
+    /// The arrival of the request's first byte.
     pub time: Timestamp,
     /// The site's configured name.
     pub site: Arc<str>,
@@ -30,17 +30,17 @@ pub struct Event {
     pub route: Arc<str>,
     /// Number of the loaded policy.
     pub policy_generation: u64,
-    /// Which detectors ran.
+    /// The detectors that ran.
     pub mode: DetectionMode,
-    /// Whether verdicts were enforced.
+    /// The engine mode: whether verdicts were enforced.
     pub engine: EngineMode,
-    /// Who asked.
+    /// The client.
     pub client: Client,
-    /// Where the request arrived.
+    /// The local address and the host of the request.
     pub server: Server,
-    /// What was asked for.
+    /// The request.
     pub request: Request,
-    /// What was answered.
+    /// The response.
     pub response: Response,
     /// From first byte to last, in microseconds.
     pub duration_us: u64,
@@ -54,19 +54,20 @@ pub struct Event {
     /// Matches beyond [`limits::MATCHES_MAX`](crate::limits::MATCHES_MAX).
     #[serde(skip_serializing_if = "is_zero")]
     pub matches_omitted: u32,
-    /// What the semantic detector found, in the order of the request; also what stays below the threshold.
+    /// The findings of the semantic detector, in the order of the request, those below the threshold
+    /// included.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
     /// Findings beyond [`limits::FINDINGS_MAX`](crate::limits::FINDINGS_MAX).
     #[serde(skip_serializing_if = "is_zero")]
     pub findings_omitted: u32,
-    /// What inspection agents had to say, apart from those that let the exchange pass without a word.
+    /// The verdicts of inspection agents, apart from those that let the exchange pass without a word.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentWord>,
     /// Name of the HTTP-level refusal, when the request was not acceptable HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Cow<'static, str>>,
-    /// Where applications could read the request body differently.
+    /// The ambiguities: points where applications could read the request body differently.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ambiguities: Vec<Cow<'static, str>>,
     /// The endpoint of the upstream that was asked last.
@@ -75,13 +76,13 @@ pub struct Event {
     /// The trace that the request belongs to, where requests are traced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
-    /// What went wrong with the upstream.
+    /// The error of the upstream, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream_error: Option<UpstreamError>,
-    /// Where inspection could not do its full work, and what was done about it.
+    /// The exceptions: causes for which inspection could not do its full work, and the policy that decided.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exceptions: Vec<Exception>,
-    /// How much was looked at.
+    /// The coverage.
     pub coverage: Coverage,
 }
 
@@ -216,7 +217,7 @@ impl From<SocketAddr> for Client {
     }
 }
 
-/// Where the request arrived.
+/// The local address at which the request arrived, and the host that it named.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Server {
     /// Local address.
@@ -248,10 +249,10 @@ pub struct Request {
     /// Fields that came behind the body and were dropped.
     #[serde(skip_serializing_if = "is_zero")]
     pub trailers_dropped: u32,
-    /// What is unusual about its head, which was accepted all the same, by name.
+    /// The oddities of its head, which was accepted all the same, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub oddities: Vec<&'static str>,
-    /// Why its body could not be read by the parser of its type, for rules: the text of `REQBODY_ERROR_MSG`.
+    /// The error of the body's parser, for rules: the text of `REQBODY_ERROR_MSG`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_error: Option<String>,
 }
@@ -278,7 +279,7 @@ pub struct Response {
 /// The decision and its reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// What was done.
+    /// The action that was taken.
     pub action: Action,
     /// Status of our own answer, if we answered.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -292,7 +293,7 @@ pub struct Verdict {
     /// The phase of the rule or the findings.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "phase_opt")]
     pub phase: Option<Phase>,
-    /// What decided beside rules and the semantic detector, or would have if it did not only log.
+    /// The control that decided beside rules and the semantic detector, or would have if it did not only log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
     /// One sentence for a person.
@@ -303,7 +304,7 @@ pub struct Verdict {
 /// Something that decides on clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Control {
-    /// What it is.
+    /// The kind of control.
     pub by: ControlKind,
     /// Its configured name.
     pub name: Arc<str>,
@@ -320,13 +321,13 @@ impl Default for Verdict {
 /// detector.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Scores {
-    /// What is compared with the inbound threshold.
+    /// The score that is compared with the inbound threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inbound_blocking: Option<i64>,
     /// The same up to the detection paranoia level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inbound_detection: Option<i64>,
-    /// What is compared with the outbound threshold.
+    /// The score that is compared with the outbound threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outbound_blocking: Option<i64>,
     /// The same up to the detection paranoia level.
@@ -341,13 +342,13 @@ pub struct Scores {
     pub semantic: Vec<SemanticScore>,
 }
 
-/// How sure the semantic detector is of one class in one value.
+/// The semantic detector's score of one class in one value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SemanticScore {
     /// The class.
     #[serde(serialize_with = "class")]
     pub class: Class,
-    /// Where the value stands.
+    /// The place of the value.
     #[serde(serialize_with = "place")]
     pub place: Place,
     /// The value's name.
@@ -359,7 +360,7 @@ pub struct SemanticScore {
     /// The score from which the level blocks.
     #[serde(serialize_with = "hundredths")]
     pub threshold: f32,
-    /// What came of it.
+    /// The outcome.
     pub outcome: FindingOutcome,
 }
 
@@ -370,7 +371,7 @@ impl Scores {
     }
 }
 
-/// What an event says of a rule and what is the same in every event: the plan keeps one per rule.
+/// The fields of a rule that are the same in every event: the plan keeps one per rule.
 #[derive(Clone, Debug, Serialize)]
 pub struct RuleInfo {
     /// The rule's id.
@@ -423,21 +424,21 @@ pub struct RuleMatch {
     /// `logdata:` with its macros expanded.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub data: String,
-    /// What matched: `ARGS:q`, `REQUEST_HEADERS:User-Agent`, `REQUEST_LINE`.
+    /// The target that matched: `ARGS:q`, `REQUEST_HEADERS:User-Agent`, `REQUEST_LINE`.
     pub target: String,
     /// The value that the operator saw, after transformations; see [`text`](crate::text()).
     pub value: String,
-    /// Which of its bytes matched, before escaping and cutting.
+    /// The bytes of the value that matched, before escaping and cutting.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span_opt")]
     pub span: Option<Span>,
     /// Points it added to an anomaly score.
     pub points: i64,
-    /// What its disruptive action did, as far as the verdict does not say it; for log lines only.
+    /// The effect of its disruptive action, as far as the verdict does not say it; for log lines only.
     #[serde(skip)]
     pub effect: RuleEffect,
 }
 
-/// What the disruptive action of a rule did.
+/// The effect of a rule's disruptive action.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RuleEffect {
     /// Nothing, or what the verdict says.
@@ -456,9 +457,9 @@ pub struct Finding {
     /// The class of attack.
     #[serde(serialize_with = "class")]
     pub class: Class,
-    /// What was found: `sqli.union`.
+    /// The kind of finding: `sqli.union`.
     pub kind: &'static str,
-    /// Where the value stands.
+    /// The place of the value.
     #[serde(serialize_with = "place")]
     pub place: Place,
     /// The value's name: of a parameter, field, header, cookie, JSON path.
@@ -475,21 +476,21 @@ pub struct Finding {
     /// It is quoted or named in a field that is for text, and weighs less.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mentioned: bool,
-    /// What it adds to the score of its class.
+    /// The points that it adds to the score of its class.
     #[serde(serialize_with = "hundredths")]
     pub points: f32,
-    /// What it means, in plain language.
+    /// The explanation, in plain language.
     pub reason: &'static str,
-    /// Where to read more.
+    /// The reference to read more.
     pub reference: &'static str,
 }
 
-/// What an inspection agent said.
+/// The verdict of an inspection agent.
 #[derive(Clone, Debug, Serialize)]
 pub struct AgentWord {
     /// Its configured name.
     pub name: Arc<str>,
-    /// What it came to.
+    /// The outcome.
     pub outcome: AgentOutcome,
     /// Points that it added to the score.
     #[serde(skip_serializing_if = "is_zero")]
@@ -513,9 +514,9 @@ impl AgentWord {
 /// A condition under which inspection could not do its full work.
 #[derive(Clone, Debug, Serialize)]
 pub struct Exception {
-    /// What happened.
+    /// The cause.
     pub cause: ExceptionCause,
-    /// What was done.
+    /// The policy that decided.
     pub policy: ExceptionPolicy,
     /// The limit in bytes, of a body over one.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
-//! How much of a request an event may carry. Longer texts are cut, and the cut says how many bytes are
-//! missing.
+//! Limits on the parts of a request that an event may carry. Longer texts are cut, and the cut says how many
+//! bytes are missing.
 
 /// Bytes of a matched value, before escaping.
 pub const VALUE_BYTES_MAX: usize = 1024;

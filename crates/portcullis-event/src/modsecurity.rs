@@ -15,7 +15,7 @@ const ARGUMENT_BYTES_MAX: usize = 252;
 
 /// The id by which lines and records name the semantic detector, in the range of the product's own rules.
 pub const SEMANTIC_ID: RuleId = RuleId(9_000_200);
-/// What stands there for its operator and its file.
+/// The text in place of its operator and its file.
 const SEMANTIC_OPERATOR: &str = "semantic";
 
 /// The lines of `event`, each ended by a newline: one for a body that its parser could not read, one for each
@@ -147,7 +147,7 @@ pub fn modsecurity_message(verdict: Option<&Verdict>, decided: bool, m: &RuleMat
     out
 }
 
-/// What the rule's operator found: `Pattern match "..." at ARGS:q.`
+/// Describes the operator's finding: `Pattern match "..." at ARGS:q.`
 pub fn modsecurity_finding(m: &RuleMatch) -> String {
     let mut out = String::with_capacity(128);
     write_finding(m, &mut out);
@@ -204,7 +204,7 @@ fn write_decision(verdict: &Verdict, m: &RuleMatch, decided: bool, out: &mut Str
     };
 }
 
-/// What the operator found, in the words that ModSecurity 2 uses for it.
+/// Writes the operator's finding in the words that ModSecurity 2 uses for it.
 fn write_finding(m: &RuleMatch, out: &mut String) {
     let rule = &*m.rule;
     let (negated, operator) = match rule.operator.strip_prefix('!') {

@@ -34,7 +34,7 @@ macro_rules! names {
 }
 
 names! {
-    /// What happened to the transaction.
+    /// The action on the transaction.
     Action {
         /// Nothing was found, or nothing that mattered.
         Pass "pass",
@@ -54,7 +54,7 @@ names! {
 }
 
 names! {
-    /// What decides beside rules and the semantic detector.
+    /// The kind of control that decides beside rules and the semantic detector.
     ControlKind {
         /// A rate limit.
         RateLimit "rate_limit",
@@ -70,7 +70,7 @@ names! {
 }
 
 names! {
-    /// What an inspection agent came to.
+    /// The outcome of an inspection agent.
     AgentOutcome {
         /// The exchange may go on.
         Allow "allow",
@@ -90,7 +90,7 @@ names! {
 }
 
 names! {
-    /// Which detectors ran.
+    /// The detectors that ran.
     DetectionMode {
         /// SecLang rules.
         Crs "crs",
@@ -102,7 +102,7 @@ names! {
 }
 
 names! {
-    /// What came of the semantic detector's findings of one class.
+    /// The outcome of the semantic detector's findings of one class.
     FindingOutcome {
         /// The request was blocked for them.
         Blocked "blocked",
@@ -124,7 +124,7 @@ impl FindingOutcome {
 }
 
 names! {
-    /// Whether verdicts were enforced.
+    /// The engine mode: whether verdicts were enforced.
     EngineMode {
         /// `SecRuleEngine On`.
         Blocking "blocking",
@@ -136,7 +136,7 @@ names! {
 }
 
 names! {
-    /// Why bytes went uninspected.
+    /// The reason why bytes were not inspected.
     NotInspected {
         /// Beyond the body limit, under a policy that lets the rest pass.
         OverLimit "over_limit",
@@ -154,8 +154,8 @@ names! {
         /// Values that would take more work than any honest ones; the semantic detector blocks for them
         /// (`protocol.work-limit`).
         WorkLimit "work_limit",
-        /// What came of a response after it was let go: held for the semantic detector alone, it does not
-        /// wait where its upstream pauses or memory is short.
+        /// The rest of a response after its release: held for the semantic detector alone, it does not wait
+        /// where its upstream pauses or memory is short.
         Released "released",
         /// After a protocol upgrade, for instance WebSocket frames.
         Upgraded "upgraded",
@@ -171,7 +171,7 @@ names! {
 }
 
 names! {
-    /// What went wrong between us and an upstream.
+    /// The kind of error between the proxy and an upstream.
     UpstreamError {
         /// No endpoint is configured or alive.
         NoEndpoint "no_endpoint",
@@ -191,7 +191,7 @@ names! {
         Write "write",
         /// No response head in time.
         ResponseTimeout "response_timeout",
-        /// What came is not an HTTP response.
+        /// The answer is not an HTTP response.
         InvalidResponse "invalid_response",
         /// The body broke off after the head had been forwarded.
         BodyTruncated "body_truncated",
@@ -222,7 +222,7 @@ names! {
 }
 
 names! {
-    /// What was done about an exception.
+    /// The policy that decided about an exception.
     ExceptionPolicy {
         /// Let pass.
         Open "open",

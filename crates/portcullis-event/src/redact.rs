@@ -372,7 +372,7 @@ impl Known {
     }
 }
 
-/// Where a text that was cut to its limit ends in the beginning of a secret: the offset of that beginning.
+/// Finds a secret that is cut off at the end of a text cut to its limit: the offset of its beginning.
 fn cut_secret(text: &str, secrets: &[Vec<u8>]) -> Option<usize> {
     let mark = text.rfind(CUT_MARK)?;
     let kept = &text.as_bytes()[..mark];

@@ -14,7 +14,7 @@ use crate::redact::{REDACTED, Redactor};
 /// Longest name looked at before a separator.
 const NAME_BYTES_MAX: usize = 128;
 
-/// What ends a `name=value` pair.
+/// The separators that end a `name=value` pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pairs {
     /// `&`, as in a query; names are those of arguments.
@@ -42,7 +42,7 @@ pub(crate) fn scrub(text: &str, redactor: &Redactor, pairs: Pairs) -> Option<Str
     Some(out)
 }
 
-/// Where values of secret names stand, in order, none empty, none overlapping.
+/// Returns the spans of values of secret names, in order, none empty, none overlapping.
 pub(crate) fn secret_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Vec<Range<usize>> {
     let mut spans = named_spans(text, redactor, pairs);
     let tokens = tokens(text);

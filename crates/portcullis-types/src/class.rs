@@ -2,8 +2,8 @@ use std::fmt;
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $variant:ident $name:literal $title:literal)*) => {
-        /// What an attack is after. The one list of classes: configuration, events, weights and metrics use
-        /// these names.
+        /// The class of an attack: its aim. The one list of classes: configuration, events, weights and
+        /// metrics use these names.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Class { $($(#[$doc])* $variant,)* }
@@ -20,7 +20,7 @@ macro_rules! classes {
                 match self { $(Class::$variant => $name,)* }
             }
 
-            /// What people call it.
+            /// Its title, for people.
             pub fn title(self) -> &'static str {
                 match self { $(Class::$variant => $title,)* }
             }
@@ -75,7 +75,7 @@ classes! {
     Redirect "redirect" "open redirect"
     /// Messages that two readers read differently.
     Protocol "protocol" "ambiguous message"
-    /// What a response should not tell.
+    /// Information in a response that should not leave the server.
     Leak "leak" "information leak in a response"
 }
 

@@ -1,4 +1,4 @@
-/// How sure the semantic detector must be to block.
+/// The level of the semantic detector, which sets the threshold for blocking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Level {
     /// One false alarm in 2,000 values that make a detector look at all.

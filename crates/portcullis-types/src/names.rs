@@ -36,7 +36,7 @@ impl<const PLACES: usize> NameTable<PLACES> {
         NameTable(places)
     }
 
-    /// Which of `names`, those that the table was made for, is `name`.
+    /// Returns the index of `name` in `names`, for which the table was made.
     pub fn find(&self, names: &[&str], name: &str) -> Option<usize> {
         let mut place = hash(name.as_bytes()) % PLACES;
         // A place is free, so that this ends.

@@ -1,6 +1,6 @@
 macro_rules! places {
     ($($(#[$doc:meta])* $variant:ident $name:literal $group:literal)*) => {
-        /// Where in a message a value stands.
+        /// The part of a message in which a value stands.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Place { $($(#[$doc])* $variant,)* }

@@ -2,7 +2,7 @@
 
 use crate::may_hold_secret;
 
-/// What was worked out for texts that messages repeat: header fields, names, methods.
+/// Cached results for texts that messages repeat: header fields, names, methods.
 ///
 /// A table of so many places, each for the texts of one hash. A result is admitted when its text is seen for
 /// the second time in a row at its place, so that texts which come once cost a comparison and displace
@@ -37,7 +37,7 @@ pub struct RecentKey<'k> {
     pub text: &'k [u8],
 }
 
-/// What a table knows of a text.
+/// The result of a look-up in the table.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sight<'r, T> {
     /// Its result.
@@ -74,7 +74,7 @@ impl<T> Recent<T> {
         Recent { entries: std::iter::repeat_with(entry).take(places).collect(), bytes_max }
     }
 
-    /// What is known of `key`. It has been seen then.
+    /// Looks up the result for `key`, and notes that the key was seen.
     pub fn find(&mut self, key: &RecentKey<'_>) -> Sight<'_, T> {
         if !self.takes(key) {
             return Sight::New;

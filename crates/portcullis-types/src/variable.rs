@@ -1,6 +1,6 @@
 use crate::NameTable;
 
-/// How a variable is addressed in a rule.
+/// The shape of a variable: how rules address it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// One value; takes no key.
@@ -180,7 +180,7 @@ impl Variable {
         Variable::NAMES[self as usize]
     }
 
-    /// How it is addressed.
+    /// Its shape.
     pub fn shape(self) -> Shape {
         Variable::SHAPES[self as usize]
     }

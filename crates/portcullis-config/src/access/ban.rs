@@ -80,7 +80,7 @@ pub(crate) struct RawPoints {
     pub anomaly: Option<bool>,
 }
 
-/// When clients are banned.
+/// The policy of bans: points, durations, exceptions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ban {
     /// The sites and routes with the same name share their bans: `all`, a site, or `SITE/ROUTE`.
@@ -89,19 +89,19 @@ pub struct Ban {
     pub score: u32,
     /// The time within which they count.
     pub window: Duration,
-    /// What gives points.
+    /// Points for each kind of offence.
     pub points: Points,
     /// The first ban.
     pub duration: Duration,
     /// The longest.
     pub duration_max: Duration,
-    /// How long after its end a ban makes the next one longer.
+    /// The time after its end for which a ban makes the next one longer.
     pub memory: Duration,
-    /// Which addresses are one client.
+    /// The prefix lengths by which addresses count as one client.
     pub prefixes: Prefixes,
-    /// Who is never banned.
+    /// Networks that are never banned.
     pub except: Vec<Network>,
-    /// What happens to requests of banned clients.
+    /// The action on requests of banned clients.
     pub action: RefuseAction,
     /// The status they are answered with.
     pub status: u16,
@@ -130,7 +130,7 @@ impl Default for Points {
     }
 }
 
-/// What `raw` says, for those who are in it by `name`; `base` if it is not there.
+/// Checks `raw` for clients that it lists under `name`; `base` if it is absent.
 pub(crate) fn check(
     mistakes: &mut Mistakes<'_>,
     raw: Option<&Spanned<Raw>>,

@@ -15,7 +15,7 @@ const KEYS_MAX: u32 = 1 << 24;
 /// The longest time in which a bucket may fill.
 const FILL_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// What the document has that controls of access may need.
+/// The parts of the document that access controls may need.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Available {
     /// Databases that say where clients are.
@@ -167,7 +167,7 @@ pub(crate) fn limit_store(mistakes: &mut Mistakes<'_>, raw: Option<raw::LimitSto
     Some(LimitStore { url: raw.url.value, prefix })
 }
 
-/// Which addresses are one client.
+/// Returns the prefix lengths by which addresses count as one client.
 pub(super) fn prefixes(
     mistakes: &mut Mistakes<'_>,
     ipv4: &Option<Spanned<u8>>,

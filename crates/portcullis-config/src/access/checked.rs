@@ -17,7 +17,7 @@ pub struct Access {
     pub deny: Clients,
     /// All others are refused, too.
     pub deny_others: bool,
-    /// What happens to who is to be refused.
+    /// The action on requests that are to be refused.
     pub action: RefuseAction,
     /// The status they are answered with.
     pub status: u16,
@@ -39,7 +39,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Where they are has to be known.
+    /// Returns true if the location of clients has to be known.
     pub fn asks_where(&self) -> bool {
         !(self.countries.is_empty() && self.continents.is_empty() && self.asns.is_empty())
     }
@@ -50,7 +50,7 @@ impl Clients {
 pub struct RateLimit {
     /// Its name, unique in its site: letters, digits, `-`, `_`, `.`.
     pub name: String,
-    /// What has a bucket of its own; empty: one bucket for all.
+    /// The parts of the key that has a bucket of its own; empty: one bucket for all.
     pub key: Vec<KeyPart>,
     /// Requests in each `per`, at least 1.
     pub rate: u32,
@@ -64,9 +64,9 @@ pub struct RateLimit {
     pub only: Option<Clients>,
     /// Clients that are not counted.
     pub except: Vec<Network>,
-    /// Which addresses are one client.
+    /// The prefix lengths by which addresses count as one client.
     pub prefixes: Prefixes,
-    /// What happens to a request that comes too early.
+    /// The action on a request that comes too early.
     pub action: RefuseAction,
     /// The status it is answered with.
     pub status: u16,
@@ -76,7 +76,7 @@ pub struct RateLimit {
     pub keys_max: usize,
 }
 
-/// What happens to requests of a shared rate limit while nobody can be asked.
+/// The treatment of requests under a shared rate limit while the store is unreachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unavailable {
     /// Each node counts for itself.
@@ -87,7 +87,7 @@ pub enum Unavailable {
     Closed,
 }
 
-/// Where nodes share rate limits.
+/// The store in which nodes share rate limits.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LimitStore {
     /// `redis://`, `rediss://` or `memcached://`.
@@ -106,7 +106,7 @@ impl std::fmt::Debug for LimitStore {
 /// Something of a request that tells it from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPart {
-    /// What a rule says (`ctl:rateLimit`). Requests of which no rule says anything are not counted.
+    /// The key that a rule sets (`ctl:rateLimit`). Requests for which no rule sets one are not counted.
     Rule,
     /// The client's address, cut to [`RateLimit::prefixes`].
     Client,
@@ -124,7 +124,7 @@ pub enum KeyPart {
     Asn,
 }
 
-/// What happens to a request that is to be refused.
+/// The action on a request that is to be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefuseAction {
     /// It is refused.

@@ -1,4 +1,4 @@
-//! Who may ask, and how often: `access`, `rate_limits`, `ban`.
+//! Access control: `access`, `rate_limits`, `ban`.
 
 pub(crate) mod ban;
 mod check;

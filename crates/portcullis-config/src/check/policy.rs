@@ -1,4 +1,4 @@
-//! What is inspected and how.
+//! Checks of a site's inspection policy.
 
 use super::Checker;
 use crate::checked::Policy;
@@ -8,7 +8,7 @@ use crate::semantic;
 use crate::spanned::Spanned;
 
 impl Checker<'_> {
-    /// What the site's settings say, whatever its mode uses of them.
+    /// Reads the policy from the site's settings, whether its mode uses them or not.
     pub(super) fn policy(&mut self, site: &raw::Site) -> Policy {
         self.check_modes(site);
         let mut policy = Policy {

@@ -1,4 +1,4 @@
-//! How long things may take, and how much of them is kept.
+//! Timeouts and size limits.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -47,17 +47,17 @@ pub struct Limits {
     pub network_connections_max: usize,
     /// Bytes of memory for all bodies together, copies and decoders included, of the process.
     pub held_body_bytes_max: u64,
-    /// What one client network may have of them.
+    /// The share of them that one client network may have.
     pub network_held_body_bytes_max: u64,
     /// Unfinished request bodies that one client network may have, of the process.
     pub network_bodies_max: u32,
-    /// How long a body waits for memory.
+    /// The longest time for which a body waits for memory.
     pub held_body_wait_max: Duration,
     /// Leading bits of an IPv4 address that make a client network.
     pub network_prefix_v4: u8,
     /// The same of an IPv6 address.
     pub network_prefix_v6: u8,
-    /// How late a worker may be before requests of the heaviest client networks are refused.
+    /// The lag of a worker from which requests of the heaviest client networks are refused.
     pub overload_lag_max: Duration,
     /// The longest `pause` of a rule.
     pub pause_max: Duration,
@@ -86,7 +86,7 @@ impl Default for Limits {
     }
 }
 
-/// How much of the audit log and the debug log is kept.
+/// Limits on the audit log and the debug log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditLogLimits {
     /// A file is rotated above this size.
@@ -121,7 +121,7 @@ pub struct Store {
     pub bytes_max: u64,
     /// Bytes of one record.
     pub record_bytes_max: u64,
-    /// Where it is shared with other nodes.
+    /// The Redis server over which nodes share the store.
     pub redis: Option<Redis>,
 }
 
@@ -154,7 +154,7 @@ impl Default for Store {
     }
 }
 
-/// How rules' questions to the outside are asked: `@rbl`, `@inspectFile`.
+/// Settings for rules' questions to external services: `@rbl`, `@inspectFile`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookups {
     /// DNS servers; none: those of the system.

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-/// Where client addresses come from.
+/// The source of client addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientAddress {
-    /// Whose word is taken.
+    /// Proxies whose headers are trusted.
     pub trusted_proxies: Vec<Network>,
     /// The header to read.
     pub header: Option<AddressHeader>,
@@ -14,7 +14,8 @@ pub struct ClientAddress {
 }
 
 impl ClientAddress {
-    /// Whether the word of this peer is taken. A v4 address that arrives v6-mapped counts as v4.
+    /// Returns true if the headers of this peer are trusted. A v4 address that arrives v6-mapped counts as
+    /// v4.
     pub fn trusts(&self, peer: IpAddr) -> bool {
         self.trusted_proxies.iter().any(|network| network.contains(peer))
     }
@@ -47,7 +48,7 @@ impl Network {
         self.prefix
     }
 
-    /// Whether the address lies in it.
+    /// Returns true if the address lies in it.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {

@@ -1,4 +1,4 @@
-//! What is inspected and how.
+//! The checked inspection policy of a site.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use portcullis_types::{Class, Level, Place};
 /// Everything that decides what is inspected and how. Equal policies are compiled once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// Which detection runs.
+    /// The detection mode.
     pub mode: Mode,
-    /// How sure the semantic detector must be; the default where it does not run.
+    /// The level of the semantic detector; the default where it does not run.
     pub level: Level,
-    /// What it does about single classes, and what it leaves alone; empty where it does not run.
+    /// Its actions for single classes, and its exclusions; empty where it does not run.
     pub semantic: Semantic,
     /// Files before the CRS, may hold `*`.
     pub setup: Vec<PathBuf>,
@@ -28,7 +28,7 @@ pub struct Policy {
     pub directives: Option<String>,
     /// Messages are read as libmodsecurity reads them, where that differs from ModSecurity 2.
     pub modsecurity3: bool,
-    /// What a disruptive rule does; none: as the rule files say, else blocking.
+    /// The effect of a disruptive rule; none: as the rule files say, else blocking.
     pub engine: Option<Engine>,
     /// Request body settings that override the rule files.
     pub request_body: Body,
@@ -44,7 +44,7 @@ impl Policy {
     }
 }
 
-/// Which detection runs.
+/// The detection mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// The rules of the policy.
@@ -68,7 +68,7 @@ impl Mode {
     }
 }
 
-/// What the semantic detector does about single classes of attacks, and what it leaves alone.
+/// The semantic detector's actions for single classes of attacks, and its exclusions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Semantic {
     /// Classes for which something else is done than to block.
@@ -77,7 +77,8 @@ pub struct Semantic {
     pub hosts: Vec<String>,
     /// Findings that do not count.
     pub exclude: Vec<Exclusion>,
-    /// How long the body of a response that no rule asks for is held for its upstream in all.
+    /// The longest time for which the body of a response that no rule asks for is held for its upstream in
+    /// all.
     pub response_wait: Duration,
 }
 
@@ -93,7 +94,7 @@ impl Default for Semantic {
     }
 }
 
-/// What is done about findings of a class that pass the threshold.
+/// The action for findings of a class that pass the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClassAction {
     /// The request is blocked.
@@ -120,11 +121,11 @@ pub struct Exclusion {
 /// Body settings; none means as the rule files say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Body {
-    /// Whether it is inspected.
+    /// True if it is inspected.
     pub inspect: Option<bool>,
     /// Bytes held.
     pub limit_bytes: Option<u64>,
-    /// What happens above.
+    /// The action for a body above it.
     pub over_limit: Option<OverLimit>,
     /// Requests only: bytes of an upload that goes on while it is inspected.
     pub upload_limit_bytes: Option<u64>,
@@ -138,7 +139,7 @@ pub struct Body {
     pub second_readings: Option<bool>,
 }
 
-/// What a match of a disruptive rule does.
+/// The effect of a match of a disruptive rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
     /// Interrupts the transaction.
@@ -147,7 +148,7 @@ pub enum Engine {
     DetectionOnly,
 }
 
-/// What happens to a body above its limit.
+/// The action for a body above its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OverLimit {
     /// 413 for a request, 500 for a response.
@@ -156,7 +157,7 @@ pub enum OverLimit {
     PassUninspected,
 }
 
-/// What happens when inspection cannot be done.
+/// The policy for each cause for which inspection cannot be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// A caught bug.

@@ -1,4 +1,4 @@
-//! What is served, and where.
+//! Listeners and sites.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,7 +15,7 @@ use crate::tls::ListenerTls;
 pub struct Listener {
     /// Its name, unique.
     pub name: String,
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
     /// If it serves TLS.
     pub tls: Option<ListenerTls>,
@@ -23,7 +23,8 @@ pub struct Listener {
     pub proxy_protocol: bool,
     /// A client of HTTP/1 that ends its side is taken for one that still reads.
     pub half_close: bool,
-    /// How strictly HTTP is read; the same for all its sites, since the host is known only after reading.
+    /// The strictness of reading HTTP; the same for all its sites, since the host is known only after
+    /// reading.
     pub compat: Compat,
     /// HTTP/2 to clients. Limits are those of HTTP/3, too.
     pub http2: Http2,
@@ -34,7 +35,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Whether another socket at `address` would take clients of this one, or could not be there beside it.
+    /// Returns true if another socket at `address` would take clients of this one, or could not be bound
+    /// beside it.
     pub(crate) fn is_on(&self, address: SocketAddr) -> bool {
         // Without a host an address of IPv6 stands for both families.
         let covers = |all: IpAddr, one: IpAddr| all.is_unspecified() && (all.is_ipv6() || one.is_ipv4());
@@ -54,7 +56,7 @@ pub enum Compat {
     Apache,
 }
 
-/// What is served under some hosts.
+/// The settings of some hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The name in events and metrics, unique.

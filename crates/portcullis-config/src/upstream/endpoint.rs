@@ -22,13 +22,14 @@ impl Endpoint {
         Endpoint { host: host.to_string(), address: None, port, weight: 1, priority: 0 }
     }
 
-    /// Whether `host` is a name to be resolved anew, not an address. `localhost` is not: it never changes
-    /// (RFC 6761, section 6.3), and which of its addresses a server listens on is found out by connecting.
+    /// Returns true if `host` is a name to be resolved anew, not an address. `localhost` is not: it never
+    /// changes (RFC 6761, section 6.3), and which of its addresses a server listens on is found out by
+    /// connecting.
     pub fn has_name(&self) -> bool {
         self.host.parse::<IpAddr>().is_err() && !self.host.eq_ignore_ascii_case("localhost")
     }
 
-    /// Where connections go, as metrics show it: the address of a name, if it is known.
+    /// The destination of connections, as metrics show it: the address of a name, if it is known.
     pub fn place(&self) -> String {
         match self.address {
             Some(address) => std::net::SocketAddr::new(address, self.port).to_string(),

@@ -43,7 +43,7 @@ fn the_document_of_the_packages_is_valid() {
     portcullis_config::Config::from_file(&path).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// What the schema says of a key such as `sites.request_body.limit`.
+/// Returns the schema's description of a key such as `sites.request_body.limit`.
 fn description(schema: &Value, key: &str) -> Option<String> {
     let mut at = schema;
     let mut said = None;

@@ -1,4 +1,4 @@
-//! What a redacted event may not say.
+//! Tests of the texts that a redacted event must not contain.
 
 use std::sync::Arc;
 

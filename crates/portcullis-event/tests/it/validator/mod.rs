@@ -24,7 +24,7 @@ const KNOWN: [&str; 19] = [
     "format",
 ];
 
-/// What `value` gets wrong, one line each.
+/// Returns the errors of `value`, one line each.
 pub fn errors(root: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     check(root, root, value, "", &mut found);
