@@ -1,4 +1,4 @@
-//! What a check costs: `access-cost limit|list [CHECKS]` does them and prints the time of one. Under
+//! Benchmark of a check: `access-cost limit|list [CHECKS]` runs the checks and prints the time of one. Under
 //! `valgrind --tool=callgrind` two runs with different numbers give the instructions of one.
 #![allow(
     clippy::disallowed_methods,

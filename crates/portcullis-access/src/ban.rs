@@ -11,7 +11,7 @@ const WAYS: usize = 8;
 /// Doublings after which a ban is as long as it can be in any case.
 const DOUBLINGS_MAX: u32 = 40;
 
-/// When a client is banned, and how long.
+/// The conditions and durations of bans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BanPolicy {
     score: u64,
@@ -50,8 +50,8 @@ impl BanPolicy {
 
 /// Clients with points and bans, in a table of fixed size.
 ///
-/// What has no points, no ban and no ban to remember is free. When all eight places that a client may have
-/// are in use, the one that is free first makes room, those of banned clients after all others; which clients
+/// An entry without points, ban or remembered ban is free. When all eight places that a client may have are
+/// in use, the one that is free first makes room, those of banned clients after all others; which clients
 /// compete is secret.
 #[derive(Debug)]
 pub struct Bans {
@@ -114,22 +114,22 @@ const FREE: Entry = Entry {
 /// A client that is banned, or was not long ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ban {
-    /// Who.
+    /// The client.
     pub client: IpAddr,
-    /// How much longer; nothing if it is over.
+    /// The remaining time; zero if it is over.
     pub left: Duration,
     /// Bans in a row, this one with them.
     pub count: u32,
-    /// When the next one counts as the first again.
+    /// The time until the next ban counts as the first again.
     pub remembered: Duration,
 }
 
-/// What came of an offence.
+/// The outcome of an offence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offence {
     /// The client is banned from now on, for so long.
     pub banned: Option<Duration>,
-    /// Which one in a row.
+    /// The number of the ban in a row.
     pub count: u32,
     /// Another client's points or ban were forgotten.
     pub evicted: bool,
@@ -147,8 +147,8 @@ impl Bans {
         }
     }
 
-    /// How much longer a client is banned; none if it is not. `now` is in nanoseconds of a clock that does
-    /// not go back.
+    /// Returns the remaining time of a client's ban; none if it is not banned. `now` is in nanoseconds of a
+    /// clock that does not go back.
     pub fn left(&self, client: IpAddr, now: u64) -> Option<Duration> {
         if self.last_end.load(Relaxed) <= now {
             return None;

@@ -1,5 +1,4 @@
-//! Where clients are: country, continent and autonomous system of an address, from databases in MaxMind's
-//! format.
+//! GeoIP: country, continent and autonomous system of an address, from databases in MaxMind's format.
 
 use std::net::IpAddr;
 
@@ -7,7 +6,7 @@ use serde::Deserialize;
 
 use crate::country::Code;
 
-/// What is known of an address.
+/// The location of an address, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Whereabouts {
     /// ISO 3166-1.
@@ -19,7 +18,7 @@ pub struct Whereabouts {
 }
 
 impl Whereabouts {
-    /// What this one does not know, as the other has it.
+    /// Fills fields that are unknown here from the other.
     pub fn or(self, other: Whereabouts) -> Whereabouts {
         Whereabouts {
             country: self.country.or(other.country),
@@ -49,8 +48,8 @@ impl GeoData {
         }
     }
 
-    /// What it knows of an address. The country is where the address is used, or where it is registered if
-    /// that is unknown.
+    /// Looks up an address. The country is where the address is used, or where it is registered if that is
+    /// unknown.
     pub fn find(&self, address: IpAddr) -> Whereabouts {
         let found = self.reader.lookup(address.to_canonical()).ok().and_then(|found| found.decode().ok()?);
         let Some(record): Option<Record<'_>> = found else { return Whereabouts::default() };

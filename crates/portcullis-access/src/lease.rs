@@ -15,18 +15,18 @@ const TICK: u64 = 10_000_000;
 /// The largest number in a part of a word. A lease is at most half of it, as there may be as much left of the
 /// one before.
 const PART_MAX: u64 = (1 << 10) - 1;
-/// How long a lease lasts; what is left of it then is lost.
+/// Duration of a lease; tokens that are left of it then are lost.
 const LEASE_TICKS: u64 = 200;
 const QUARTER: u64 = LEASE_TICKS / 4;
 const HALF: u64 = LEASE_TICKS / 2;
-/// How long an answer is waited for, before it is asked again.
+/// The longest wait for an answer, before the question is repeated.
 const ASK_TICKS: u64 = 100;
 /// The share of a burst that one lease, or one node on credit, may take.
 const SHARE: u64 = 4;
 
-/// What a node holds of one limit, by key. Everything it knows of a key is one word: when that ends, whether
-/// it is refused, whether more was asked for, how large the last lease was, tokens, and what was taken on
-/// credit and is not paid.
+/// The leases of a node for one limit, by key. The state of a key is one word: when that ends, whether it is
+/// refused, whether more was asked for, how large the last lease was, tokens, and what was taken on credit
+/// and is not paid.
 #[derive(Debug)]
 pub struct Leases {
     table: Table,
@@ -45,7 +45,7 @@ pub enum Taken {
     Unknown,
 }
 
-/// What is to be asked for.
+/// The tokens to ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Order {
     /// Tokens that were taken on credit.
@@ -86,8 +86,8 @@ impl Held {
         }
     }
 
-    /// What is left of it at `tick`: what a lease has left is lost with it, what was taken on credit is still
-    /// owed.
+    /// Returns the state at `tick`: tokens left of an expired lease are lost, tokens taken on credit are
+    /// still owed.
     fn at(word: u64, tick: u64) -> Held {
         let held = Held::of(word);
         match held.until <= tick {
@@ -152,10 +152,10 @@ impl Leases {
         (taken, asks)
     }
 
-    /// What to ask for: what was taken on credit, and a lease. A lease is to last for half a second to a
-    /// second: it is twice as large as the last one if that was used up sooner, and half as large if it took
-    /// longer. So a client that asks now and then costs exactly what it asks, and one that asks all the time
-    /// few orders.
+    /// Returns the tokens to ask for: those taken on credit, and a lease. A lease is to last for half a
+    /// second to a second: it is twice as large as the last one if that was used up sooner, and half as large
+    /// if it took longer. So a client that asks now and then costs exactly what it asks, and one that asks
+    /// all the time few orders.
     pub fn order(&self, key: Key, now: u64) -> Order {
         let tick = tick(now);
         let held = self.table.get(key, passed(tick)).map_or_else(Held::default, Held::of);

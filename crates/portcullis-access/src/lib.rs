@@ -1,4 +1,4 @@
-//! Who may ask how often, and where he is.
+//! Rate limits, bans and GeoIP.
 //!
 //! ```text
 //!  key (address, header, ... hashed with a secret) ──> Table: one of 8 entries of one set ──> a time

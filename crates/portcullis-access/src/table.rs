@@ -17,7 +17,7 @@ pub struct Key(u64);
 #[derive(Clone, Debug)]
 pub struct Keying {
     hasher: DefaultHasher,
-    /// What went in, where somebody else is to know it.
+    /// The bytes hashed so far, if another process needs them.
     bytes: Option<Vec<u8>>,
 }
 
@@ -40,7 +40,7 @@ struct Set {
     times: [AtomicU64; WAYS],
 }
 
-/// What [`Table::update`] did.
+/// The result of [`Table::update`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Updated {
     /// The time there is now; 0 if the key has no entry.
@@ -141,7 +141,7 @@ impl Keying {
         Keying { bytes: Some(Vec::new()), ..self }
     }
 
-    /// What went in since, the same in every process for the same parts.
+    /// Returns the bytes hashed since, the same in every process for the same parts.
     pub fn bytes(&mut self) -> Vec<u8> {
         self.bytes.take().unwrap_or_default()
     }

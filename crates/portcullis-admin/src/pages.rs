@@ -10,7 +10,7 @@ use portcullis_types::percent_decode;
 
 use crate::reload::{Reloads, reload};
 
-/// Who is banned, for `/bans`.
+/// The banned clients, for `/bans`.
 pub trait Bans: Send + Sync {
     /// A JSON text.
     fn list(&self) -> String;
@@ -18,7 +18,7 @@ pub trait Bans: Send + Sync {
     fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize;
 }
 
-/// What `/readyz` says.
+/// The state for `/readyz`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     /// Send traffic.
@@ -27,7 +27,7 @@ pub enum Health {
     NotReady(Cow<'static, str>),
 }
 
-/// What the pages are made of.
+/// The sources of the pages.
 pub struct Pages {
     /// For `/metrics`.
     pub registry: Arc<Registry>,
@@ -42,7 +42,7 @@ pub struct Pages {
     pub hosts: Vec<String>,
 }
 
-/// What somebody reads who asked under another name.
+/// The answer to a request under another host name.
 pub(crate) const OTHER_NAME: &str = "ask by address, as localhost, or under a name of `admin.hosts`\n";
 
 const JSON: &str = "application/json";

@@ -1,7 +1,7 @@
 use portcullis_http::h1::RequestHead;
 use tokio::sync::{mpsc, oneshot};
 
-/// Where reloads are asked for. Whoever receives a [`Reload`] does it and says what came of it.
+/// The channel for requests to reload. The receiver of a [`Reload`] carries it out and reports the result.
 pub type Reloads = mpsc::Sender<Reload>;
 
 /// A reload that somebody asked for and waits for.

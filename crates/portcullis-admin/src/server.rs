@@ -26,7 +26,7 @@ pub struct Limits {
     pub silence_max: Duration,
     /// For writing one answer. Default 10 s.
     pub write_time_max: Duration,
-    /// What open connections get to finish after shutdown. Default 1 s.
+    /// The time that open connections get to finish after shutdown. Default 1 s.
     pub drain_time_max: Duration,
 }
 

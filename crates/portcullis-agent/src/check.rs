@@ -31,7 +31,7 @@ const OURS: [&str; 14] = [
 /// A decision that can be carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// What becomes of the exchange.
+    /// The verdict on the exchange.
     pub verdict: Verdict,
     /// One sentence for the event.
     pub reason: String,
@@ -47,7 +47,7 @@ pub struct Checked {
     pub done: bool,
 }
 
-/// What becomes of an exchange.
+/// The verdict on an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// It goes on.
@@ -62,7 +62,7 @@ pub enum Verdict {
     Redirect {
         /// 301, 302, 303, 307 or 308.
         status: u16,
-        /// Where to.
+        /// The target.
         location: String,
     },
 }
@@ -78,7 +78,7 @@ pub enum Change {
     Remove(String),
 }
 
-/// What is wrong with a decision.
+/// The error of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// A verdict that this version does not know.

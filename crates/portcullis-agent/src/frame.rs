@@ -1,6 +1,6 @@
 use prost::Message;
 
-/// How messages are told apart in a stream of bytes.
+/// The framing of messages in a stream of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// Over a Unix socket: behind 4 bytes of length in network order.
@@ -10,7 +10,7 @@ pub enum Framing {
     Grpc,
 }
 
-/// What cannot be a message for its reader.
+/// The reason why a frame is no message for its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
     /// Longer than its reader accepts, or not in the form that it should have.

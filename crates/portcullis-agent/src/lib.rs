@@ -52,7 +52,7 @@ pub const FROM_AGENT_BYTES_MAX: usize = 64 << 10;
 pub const PIECE_BYTES_MAX: usize = 32 << 10;
 /// Bytes of one message that every agent has to accept.
 pub const TO_AGENT_BYTES_MIN: usize = 128 << 10;
-/// What an agent accepts that does not say.
+/// Limit on a message to an agent that does not state one.
 pub const TO_AGENT_BYTES: usize = 1 << 20;
 /// Body bytes before credit, for an agent that does not say.
 pub const WINDOW_BYTES: u64 = 64 << 10;

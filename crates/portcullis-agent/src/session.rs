@@ -18,7 +18,7 @@ pub struct Session {
     open: HashMap<u64, Open>,
 }
 
-/// What an agent asked for in its Welcome.
+/// The terms that an agent asked for in its Welcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Body bytes of a direction before the agent gives credit.
@@ -36,7 +36,7 @@ struct Open {
     decision: Option<Decision>,
 }
 
-/// What an agent must not do; its connection is of no further use.
+/// A violation of the protocol by an agent; its connection is of no further use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// A message above [`FROM_AGENT_BYTES_MAX`].
@@ -133,7 +133,7 @@ impl Session {
         Ok(())
     }
 
-    /// What was agreed, once the agent has answered.
+    /// Returns the agreed terms, once the agent has answered.
     pub fn terms(&self) -> Option<Terms> {
         self.terms
     }
@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// How many of `bytes` may be sent now; they count as sent.
+    /// Returns the number of `bytes` that may be sent now; they count as sent.
     pub fn spend(&mut self, exchange: u64, bytes: usize) -> usize {
         let Some(open) = self.open.get_mut(&exchange) else { return 0 };
         let granted = usize::try_from(open.credit_bytes).unwrap_or(usize::MAX).min(bytes);
@@ -162,7 +162,7 @@ impl Session {
         granted
     }
 
-    /// Whether the agent has decided already, so that it needs to see no more.
+    /// Returns true if the agent has decided already, so that it needs to see no more.
     pub fn has_decided(&self, exchange: u64) -> bool {
         self.open.get(&exchange).is_some_and(|open| open.decision.is_some())
     }

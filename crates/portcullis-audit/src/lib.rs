@@ -24,7 +24,7 @@ pub use record::{
     Action, AuditLink, AuditRule, Hidden, Message, Record, RequestPart, ResponsePart, Upload, WebApp,
 };
 
-/// How a record is written.
+/// The format of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Parts between boundaries, as ModSecurity 2 writes them.

@@ -1,8 +1,8 @@
 //! Hides values: each of their bytes becomes a `*`, so that lengths and places stay, as in ModSecurity's
 //! audit log.
 //!
-//! What cannot be hidden exactly is hidden whole: a value whose bytes were not found, a body in which a value
-//! is written in another way than the rules saw it.
+//! Values that cannot be hidden exactly are hidden whole: a value whose bytes were not found, a body in which
+//! a value is written in another way than the rules saw it.
 
 use portcullis_types::percent_decode;
 
@@ -11,7 +11,7 @@ use crate::Record;
 /// Values looked for in one body; with more of them it is hidden whole.
 const VALUES_MAX: usize = 32;
 
-/// What a hidden value belongs to.
+/// The part of a message that a hidden value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An argument, of query or body.
@@ -25,7 +25,7 @@ pub enum Place {
 /// A value to hide.
 #[derive(Clone, Debug)]
 pub struct Secret {
-    /// What it belongs to.
+    /// The part of the message that it belongs to.
     pub place: Place,
     /// Name of the argument or header, in any case.
     pub name: Vec<u8>,
@@ -132,7 +132,7 @@ impl Secrets {
     }
 }
 
-/// Where the query of a request line is.
+/// Returns the range of the query in a request line.
 fn query_of(line: &[u8]) -> Option<std::ops::Range<usize>> {
     let start = line.iter().position(|&byte| byte == b'?')? + 1;
     let end = line.iter().rposition(|&byte| byte == b' ').filter(|&end| end >= start);

@@ -1,4 +1,4 @@
-//! What a record holds.
+//! The record of a transaction in the audit log.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use portcullis_event::{EngineMode, RuleMatch, Timestamp};
 pub struct Record {
     /// Letters of the parts, A to K.
     pub parts: String,
-    /// When the request began.
+    /// The start of the request.
     pub time: Timestamp,
     /// From its first byte to its last, in microseconds.
     pub duration_us: u64,
@@ -27,23 +27,23 @@ pub struct Record {
     pub response: Option<ResponsePart>,
     /// Bytes of the response's body that were sent.
     pub bytes_sent: u64,
-    /// Why the request's body could not be read by its parser.
+    /// The error of the request body's parser.
     pub body_error: Option<String>,
     /// Matches that asked for `log` or `auditlog`.
     pub messages: Vec<Message>,
-    /// What interrupted the transaction.
+    /// The action that interrupted the transaction.
     pub action: Option<Action>,
     /// Names and versions of the rule sets.
     pub components: Arc<[String]>,
-    /// What part H calls `Server`.
+    /// The text of `Server` in part H.
     pub server_software: Arc<str>,
     /// Application, session and user, where one is known.
     pub web_app: Option<WebApp>,
     /// `SecSensorId`.
     pub sensor_id: Option<Arc<str>>,
-    /// Whether verdicts were enforced.
+    /// The engine mode: whether verdicts were enforced.
     pub engine: EngineMode,
-    /// What was hidden.
+    /// The values that were hidden.
     pub hidden: Hidden,
     /// Files of a multipart request.
     pub uploads: Option<Vec<Upload>>,
@@ -92,16 +92,16 @@ pub struct Message {
     pub found: RuleMatch,
 }
 
-/// What interrupted a transaction.
+/// The action that interrupted a transaction.
 #[derive(Clone, Debug)]
 pub struct Action {
     /// Phase.
     pub phase: u8,
-    /// What the rule found.
+    /// The message of the rule.
     pub message: String,
 }
 
-/// Who was served.
+/// The application, session and user.
 #[derive(Clone, Debug, Default)]
 pub struct WebApp {
     /// `SecWebAppId`.

@@ -16,14 +16,14 @@ use std::time::Duration;
 use crate::Moment;
 use crate::moment::MOMENT_BITS;
 
-/// When a breaker opens and closes.
+/// The conditions under which a breaker opens and closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerSettings {
     /// Failures in a row that open it, 1 to 4095.
     pub failures: u16,
     /// Successful probes that close it, 1 to 4095.
     pub successes: u16,
-    /// How long it stays open. A probe that has not reported for as long counts as lost.
+    /// The time for which it stays open. A probe that has not reported for as long counts as lost.
     pub open: Duration,
     /// Probes in flight at one time, 1 to 63.
     pub probes: u8,
@@ -35,7 +35,7 @@ impl Default for BreakerSettings {
     }
 }
 
-/// What a breaker does at present; the numbers are those of the metric.
+/// The state of a breaker; the numbers are those of the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
     /// Requests pass.
@@ -134,12 +134,12 @@ impl Word {
 }
 
 impl Breaker {
-    /// What it does at present.
+    /// Returns its present state.
     pub fn state(&self) -> BreakerState {
         Word::unpack(self.0.load(Relaxed)).state
     }
 
-    /// Whether a request would be let through.
+    /// Returns true if a request would be let through.
     pub fn admits(&self, settings: &BreakerSettings, now: Moment) -> bool {
         let word = self.0.load(Relaxed);
         word == 0 || Word::unpack(word).admit(settings, now).is_some()

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::Moment;
 use crate::moment::MOMENT_BITS;
 
-/// How many retries there may be.
+/// Limits on retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetSettings {
     /// Retries for each hundred requests.
@@ -36,8 +36,8 @@ impl BudgetSettings {
     }
 }
 
-/// What is left of a budget: one word, credit and the time up to which `per_second` is in it. Inverted (it
-/// holds what was spent), so that a new one is full.
+/// The state of a budget: one word, credit and the time up to which `per_second` is in it. Inverted (it holds
+/// what was spent), so that a new one is full.
 #[derive(Debug, Default)]
 pub struct Budget(AtomicU64);
 

@@ -8,12 +8,12 @@ use std::time::Duration;
 use crate::Moment;
 use crate::moment::MOMENT_BITS;
 
-/// When an endpoint is ejected, and for how long.
+/// The conditions and durations of ejections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EjectionSettings {
     /// Failures in a row; at least 1.
     pub failures: u16,
-    /// How long the first time; doubled each time that it is ejected again soon.
+    /// Duration of the first ejection; doubled each time that the endpoint is ejected again soon.
     pub time: Duration,
     /// The longest time.
     pub time_max: Duration,
@@ -33,7 +33,7 @@ impl Default for EjectionSettings {
 }
 
 impl EjectionSettings {
-    /// How many of `count` endpoints may be ejected.
+    /// Returns the number of endpoints that may be ejected, out of `count`.
     pub(crate) fn ejected_max(&self, count: usize) -> usize {
         (count * usize::from(self.share_max_percent) / 100).max(1).min(count.saturating_sub(1))
     }
@@ -54,7 +54,7 @@ struct Word {
     /// Ejections without a good time between them.
     times: u8,
     ejected: bool,
-    /// When the present or last ejection ends.
+    /// The end of the present or last ejection.
     until: Moment,
 }
 

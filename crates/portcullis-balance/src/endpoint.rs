@@ -5,7 +5,7 @@ use crate::Moment;
 use crate::breaker::{Breaker, BreakerState};
 use crate::ejection::Ejection;
 
-/// What is known of one endpoint. All workers share it, and it outlives a reload that leaves the endpoint in
+/// The state of one endpoint. All workers share it, and it outlives a reload that leaves the endpoint in
 /// place.
 #[derive(Debug, Default)]
 #[repr(align(64))] // neighbours in memory are endpoints that other threads write to
@@ -33,7 +33,7 @@ impl Endpoint {
         !self.unhealthy.load(Relaxed)
     }
 
-    /// What active checks say from now on.
+    /// Sets the result of active checks from now on.
     pub fn set_healthy(&self, healthy: bool, now: Moment) {
         if self.unhealthy.swap(!healthy, Relaxed) && healthy {
             self.is_back(now);

@@ -8,7 +8,7 @@ use crate::ejection::EjectionSettings;
 use crate::ring::Ring;
 use crate::{Endpoint, Moment, Random};
 
-/// How an endpoint is chosen among those that may be.
+/// The method of choosing an endpoint among those that are available.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Balance {
     /// In turn, by weight, evenly interleaved (smooth weighted round robin).
@@ -25,7 +25,7 @@ pub enum Balance {
 /// One endpoint of a group.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// What is known of it; shared with whoever else asks the same endpoint.
+    /// Its state; shared with all users of the same endpoint.
     pub endpoint: Arc<Endpoint>,
     /// Its place on the ring of hashes comes from this, for example `10.0.0.5:9000`.
     pub name: String,
@@ -35,10 +35,10 @@ pub struct Member {
     pub priority: u32,
 }
 
-/// How a group is used.
+/// The policy of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// How an endpoint is chosen.
+    /// The method of choosing an endpoint.
     pub balance: Balance,
     /// Its share grows over this time after it has come back; not with [`Balance::Hash`].
     pub slow_start: Option<Duration>,
@@ -50,7 +50,7 @@ pub struct Policy {
     pub active_max: Option<u32>,
 }
 
-/// What a choice depends on, beside the state of the endpoints.
+/// The input of a choice, beside the state of the endpoints.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     /// The present time.
@@ -63,7 +63,7 @@ pub struct Ask<'a> {
     pub preferred: Option<usize>,
 }
 
-/// Why no endpoint was chosen.
+/// The reason why no endpoint was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// All are down, behind an open breaker, or were tried.
@@ -83,7 +83,7 @@ pub struct Grant {
     pub breaker: Option<BreakerState>,
 }
 
-/// What the outcome of a request changed.
+/// The changes after the outcome of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// The breaker is in this state now.
@@ -92,7 +92,7 @@ pub struct Changes {
     pub ejected: Option<Duration>,
 }
 
-/// What one worker remembers between its choices.
+/// The state of one worker between its choices.
 #[derive(Clone, Debug)]
 pub struct Rotation {
     /// For smooth round robin: what each endpoint is owed.
@@ -218,7 +218,7 @@ impl Endpoints {
         self.members.iter().filter(|member| is_good(&member.endpoint)).count()
     }
 
-    /// Whether an endpoint can be asked; `ejected`: although it is ejected.
+    /// Returns true if an endpoint can be asked; `ejected`: although it is ejected.
     fn is_available(&self, index: usize, ask: &Ask<'_>, ejected: bool) -> bool {
         let endpoint = &self.members[index].endpoint;
         endpoint.is_healthy()
@@ -285,7 +285,8 @@ impl Endpoints {
         best
     }
 
-    /// Where several are equal, which is usual under light load, they take turns.
+    /// Chooses the endpoint with the least load. Where several are equal, which is usual under light load,
+    /// they take turns.
     fn least_loaded(
         &self,
         rotation: &mut Rotation,

@@ -13,8 +13,8 @@ pub struct Thresholds {
     pub unhealthy: u32,
 }
 
-/// What checks of one endpoint have shown so far. It begins as healthy, and the first result decides alone:
-/// an endpoint that is down when the proxy starts is known as such after one check.
+/// The results of checks of one endpoint so far. It begins as healthy, and the first result decides alone: an
+/// endpoint that is down when the proxy starts is known as such after one check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
     unhealthy: bool,
@@ -46,7 +46,8 @@ impl Checks {
     }
 }
 
-/// When to check next: after `interval`, a tenth more or less, so that many checkers do not keep step.
+/// Returns the time until the next check: after `interval`, a tenth more or less, so that many checkers do
+/// not keep step.
 pub fn next_check(interval: Duration, random: &mut Random) -> Duration {
     let tenth = u64::try_from(interval.as_micros() / 10).unwrap_or(u64::MAX / 4);
     let jitter = random.below(tenth.saturating_mul(2).saturating_add(1));

@@ -1,4 +1,4 @@
-//! Which endpoint a request goes to, and what is learnt from how it went.
+//! Load balancing: the choice of an endpoint for each request, and learning from the outcomes.
 //!
 //! ```text
 //!  request ──> Endpoints::choose ──────────────────> Grant ──> (the caller asks the endpoint) ──> succeeded / failed

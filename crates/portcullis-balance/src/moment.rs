@@ -13,7 +13,8 @@ impl Moment {
         Moment(self.0.saturating_add(millis(duration)))
     }
 
-    /// How long ago `earlier` was; zero if it is still to come, as it may be when two threads read a clock.
+    /// Returns the time since `earlier`; zero if that is still to come, as it may be when two threads read a
+    /// clock.
     pub fn since(self, earlier: Moment) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }

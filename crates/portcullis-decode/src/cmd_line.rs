@@ -16,7 +16,7 @@ use portcullis_types::ByteSet;
 pub(crate) static TRIGGERS: Table =
     Table::of(ByteSet::of(b"\"'\\^ ,;\t\r\n").union(ByteSet::range(b'A', b'Z')));
 
-/// What a byte is, in [`KINDS`].
+/// The kinds of bytes, in [`KINDS`].
 const PLAIN: u8 = 0;
 const DROPPED: u8 = 1;
 const BLANK: u8 = 2;
@@ -72,7 +72,7 @@ pub(crate) fn cmd_line(clean: &[u8], rest: &[u8], out: &mut Vec<u8>) {
     out.truncate(end);
 }
 
-/// What becomes of one byte. Without a branch: blanks come too often to be foreseen.
+/// Transforms one byte. Without a branch: blanks come too often to be foreseen.
 #[inline]
 fn write(byte: u8, out: &mut [u8], end: &mut usize, blank: &mut bool) {
     let kind = KINDS[usize::from(byte)];
@@ -82,7 +82,7 @@ fn write(byte: u8, out: &mut [u8], end: &mut usize, blank: &mut bool) {
     *blank = (kind == BLANK) | (*blank & (kind == DROPPED));
 }
 
-/// What becomes of so many bytes.
+/// The transformed bytes of a block.
 struct Block {
     made: [u8; BLOCK],
     /// [`YES`] for each byte of `made` that goes.

@@ -55,7 +55,7 @@ pub(crate) fn remove(input: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Where the text behind `*/` or `-->` begins.
+/// Returns the start of the text behind `*/` or `-->`.
 fn end_of_comment(body: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {

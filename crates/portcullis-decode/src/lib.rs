@@ -14,8 +14,8 @@
 //! input: none makes it panic, it takes linear time, and the length of the result is bounded as
 //! [`Transformation::apply`] says.
 //!
-//! What is not here: which transformations a rule has, caching their results, and the parsing of bodies. Only
-//! [`url::decode_form`] is shared with that.
+//! Not in this crate: which transformations a rule has, caching their results, and the parsing of bodies.
+//! Only [`url::decode_form`] is shared with that.
 //!
 //! ```
 //! use portcullis_decode::Transformation;

@@ -85,7 +85,7 @@ fn normalize_in_place(path: &mut [u8]) -> usize {
     write
 }
 
-/// What a dot at the end of a segment makes with what was written before it.
+/// The effect of a dot at the end of a segment, by the bytes written before it.
 enum Dots {
     One,
     Two,
@@ -107,7 +107,7 @@ fn start_of_segment(path: &[u8], at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    /// What lets callers leave out most texts with dots.
+    /// This property lets callers skip most texts with dots.
     #[test]
     fn without_a_slash_only_a_final_dot_matters() {
         let alphabet = [b'.', b'a', b'-'];

@@ -1,4 +1,4 @@
-//! What is left of a text, whatever transformations that take bytes away do to it.
+//! The residue of a text: the bytes that no byte-removing transformation takes away.
 //!
 //! `t:urlDecodeUni,t:jsDecode,t:removeWhitespace` of a text in which nothing is escaped takes away some of
 //! its white space, `%` and `\`, or puts other white space in its place; `t:replaceComments` acts on `/*`. So
@@ -11,7 +11,7 @@ use crate::Transformation;
 const LEAD: u8 = 1;
 /// Begins a comment.
 const SLASH: u8 = 2;
-/// What behind [`LEAD`] makes another byte of it: digits, and letters in any case.
+/// The bytes behind [`LEAD`] that make another byte of it: digits, and letters in any case.
 const FOLLOWS: u8 = LEAD << 2;
 /// The same behind [`SLASH`].
 const STAR: u8 = SLASH << 2;

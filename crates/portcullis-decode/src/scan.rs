@@ -2,7 +2,7 @@
 
 use portcullis_types::ByteSet;
 
-/// Which bytes those are, in the form that is fastest to look for.
+/// The set of bytes to scan for, in the form that is fastest to search.
 #[derive(Clone, Copy)]
 pub(crate) enum Scan {
     /// The transformation may act on any input, the empty one included.
@@ -16,7 +16,7 @@ pub(crate) enum Scan {
 }
 
 impl Scan {
-    /// Where the first such byte stands; none if the input has none.
+    /// Returns the offset of the first such byte; none if the input has none.
     #[inline]
     pub(crate) fn find(self, input: &[u8]) -> Option<usize> {
         match self {
@@ -76,7 +76,7 @@ fn find_range(low: u8, high: u8, input: &[u8]) -> Option<usize> {
     None
 }
 
-/// What `isspace` of the C locale says.
+/// Returns true for the white space of `isspace` in the C locale.
 #[inline]
 pub(crate) const fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ')

@@ -64,18 +64,18 @@ transformations! {
     Utf8ToUnicode "utf8toUnicode" => Scan::Set(&utf8_to_unicode::TRIGGERS);
 }
 
-/// What a transformation does to the set of bytes of a text.
+/// The effect of a transformation on the set of bytes of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effect {
     /// No result has one of them. Upper-case letters may be in it in lower case.
     pub removes: ByteSet,
-    /// Where the text has one of these, the result may have
+    /// If the text has one of these, the result may have
     pub replaces: ByteSet,
     /// this byte. All others that it has are in the text.
     pub by: u8,
 }
 
-/// What lets a transformation act beside single bytes.
+/// A condition beside single bytes under which a transformation acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
     /// A dot that ends the text.
@@ -145,7 +145,7 @@ impl Transformation {
         }
     }
 
-    /// What it does to the bytes of a text, where that is the same whatever their order.
+    /// Returns its effect on the bytes of a text, if that is the same for any order of them.
     pub fn effect(self) -> Option<Effect> {
         let upper = ByteSet::range(b'A', b'Z');
         let (removes, replaces) = match self {
@@ -176,7 +176,7 @@ impl Transformation {
         }
     }
 
-    /// How long an input must be, at least, for a result of `length` bytes.
+    /// Returns the smallest length of an input whose result has `length` bytes.
     pub fn input_length_min(self, length: usize) -> usize {
         match self {
             // Their results may be longer than what they get.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Which single byte a server of some Windows code page makes of a character it does not have; `urlDecodeUni`
-/// asks it for `%uHHHH`.
+/// Best-fit map of a Windows code page: the single byte that a server makes of a character it does not have;
+/// `urlDecodeUni` asks it for `%uHHHH`.
 ///
 /// ```
 /// use portcullis_decode::{Transformation, UnicodeMap};

@@ -73,7 +73,7 @@ const BLOCK: usize = 8;
 const ONES: u64 = u64::from_le_bytes([1; BLOCK]);
 const HIGH: u64 = u64::from_le_bytes([0x80; BLOCK]);
 
-/// How many bytes of `block` stand before its first `%`, the lowest byte first.
+/// Returns the number of bytes of `block` before its first `%`, the lowest byte first.
 fn before_percent(block: u64) -> usize {
     let rest = block ^ (ONES * b'%' as u64);
     // A borrow may mark bytes above the first one that is zero, but none below it.

@@ -18,20 +18,20 @@
 
 use portcullis_types::Span;
 
-/// How far the end of a quoted text is looked for.
+/// Limit on the search for the end of a quoted text.
 pub const TEXT_BYTES_MAX: usize = 512;
 
 /// A token and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// Its bytes in the text.
     pub span: Span,
 }
 
 impl Token {
-    /// What stands between the quotes of a text; the token itself if it is none.
+    /// Returns the text between the quotes; the token itself if it is no quoted text.
     pub fn inner<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         let bytes = self.span.of(text);
         match self.kind {
@@ -46,7 +46,7 @@ impl Token {
     }
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A name or keyword.
@@ -93,7 +93,7 @@ impl<'t> Lexer<'t> {
         Lexer { text, at: at.min(text.len()), unclosed: [0; 3], open_comment: 0 }
     }
 
-    /// Where the next token is looked for.
+    /// Returns the offset at which the search for the next token begins.
     pub fn position(&self) -> usize {
         self.at
     }

@@ -4,7 +4,7 @@
 //! bytes of a value ──lexer──> tokens with spans ──> portcullis-semantic's detectors
 //! ```
 //!
-//! What they have in common:
+//! Common properties:
 //! - **Any bytes are input.** What is not a token of the language is a token that says so; nothing is an
 //!   error.
 //! - **Fragments.** A value is rarely a whole program; a lexer may be started at any offset.

@@ -26,9 +26,10 @@
 //! Both take time linear in the input: SQL is read at most five times, HTML at most five times, and no state
 //! reads a byte more than a constant number of times. Neither recurses, allocates or panics.
 //!
-//! What this crate does not do: decode (percent-encoding and the like are transformations, which come first),
-//! explain, or catch what libinjection does not. Where libinjection's answer depends on the machine or on
-//! bytes after its input, this crate answers as libinjection does on x86-64 with a NUL after the input.
+//! Not in this crate: decoding (percent-encoding and the like are transformations, which come first),
+//! explanations, and attacks that libinjection does not find. Where libinjection's answer depends on the
+//! machine or on bytes after its input, this crate answers as libinjection does on x86-64 with a NUL after
+//! the input.
 //!
 //! The tables of words, fingerprints, tags and attributes are libinjection's, under the BSD 3-clause licence
 //! in `LICENSE-libinjection`.
@@ -45,7 +46,7 @@ pub fn sqli(input: &[u8]) -> Option<Fingerprint> {
     sqli::detect(input)
 }
 
-/// Whether the input looks like cross-site scripting.
+/// Returns true if the input looks like cross-site scripting.
 pub fn xss(input: &[u8]) -> bool {
     xss::detect(input)
 }

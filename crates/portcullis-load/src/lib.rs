@@ -36,14 +36,14 @@ pub struct Loaded {
     pub warnings: Vec<String>,
 }
 
-/// Why a policy cannot be loaded.
+/// The reason why a policy cannot be loaded.
 #[derive(Debug)]
 pub enum LoadError {
     /// The CRS folder is missing or does not hold a CRS.
     NoCrs {
         /// The folder.
         folder: PathBuf,
-        /// What is missing in it.
+        /// The missing part.
         missing: &'static str,
     },
     /// The rules have mistakes.

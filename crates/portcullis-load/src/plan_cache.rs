@@ -27,11 +27,11 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct PlanCache {
     path: PathBuf,
-    /// What was read, if it could be used.
+    /// The content, if the file could be used.
     content: Vec<u8>,
 }
 
-/// Why a file is not used.
+/// The reason why a file is not used.
 #[derive(Debug)]
 pub enum PlanCacheError {
     /// It cannot be read.

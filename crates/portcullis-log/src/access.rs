@@ -15,7 +15,7 @@ pub type AccessLog = Log<AccessLine>;
 /// A line of an access log, with its line break.
 #[derive(Clone, Debug)]
 pub struct AccessLine {
-    /// Which of the files it is for.
+    /// The index of its file.
     pub file: usize,
     /// The line.
     pub text: Vec<u8>,

@@ -18,10 +18,10 @@ use crate::queue::{Queue, QueueLimits, Weigh};
 use crate::store::Store;
 use crate::{DropReason, StartError};
 
-/// How long dropping an [`AuditLog`] waits for what is queued.
+/// The longest time for which dropping an [`AuditLog`] waits for queued records.
 const DROP_DEADLINE: Duration = Duration::from_secs(1);
 
-/// Where the records of a policy go, and how they are written.
+/// The destination and format of a policy's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditConfig {
     /// The form of a record.
@@ -40,10 +40,10 @@ pub struct AuditConfig {
     pub debug_log: Option<PathBuf>,
 }
 
-/// How much is kept.
+/// Limits on the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditLimits {
-    /// What waits for the writer.
+    /// The limits of the queue to the writer.
     pub queue: QueueLimits,
     /// A file that would grow beyond this many bytes is put aside as `FILE.1`, which replaces the one before.
     pub rotate_at_bytes: u64,
@@ -91,7 +91,7 @@ pub(crate) struct Shared {
     files: Mutex<Files>,
 }
 
-/// What is open, by path. Files that no policy names any more are closed with their last record.
+/// The open files, by path. Files that no policy names any more are closed with their last record.
 #[derive(Debug, Default)]
 struct Files {
     logs: HashMap<PathBuf, Weak<SharedFile>>,
@@ -109,7 +109,7 @@ impl SharedFile {
     }
 }
 
-/// What one policy writes to.
+/// The files of one policy.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) form: Form,
@@ -140,7 +140,7 @@ impl Weigh for Item {
     }
 }
 
-/// Where the transactions of one policy leave their records. Cheap to clone.
+/// The sender of the audit records of one policy's transactions. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AuditSender {
     shared: Arc<Shared>,

@@ -3,12 +3,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// When a file is put aside and how many are kept.
+/// The size at which a file is rotated, and the number of files to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// A file that would grow beyond this is put aside first. A single batch may be larger.
     pub bytes_max: u64,
-    /// How many files are kept beside the current one: `events.jsonl.1` is the youngest. 0 starts the file
+    /// Number of files to keep beside the current one: `events.jsonl.1` is the youngest. 0 starts the file
     /// afresh.
     pub keep: u32,
 }

@@ -60,7 +60,7 @@ pub use sink::{Format, SinkConfig, StartError, Target};
 pub use uploads::{Upload, UploadDrop, UploadLimits, UploadSender, UploadStore};
 pub use writer::{Entry, EventLog, Log};
 
-/// Why an event was lost.
+/// The reason why an event was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
     /// The queue held [`QueueLimits::events_max`] events.

@@ -8,7 +8,7 @@ use portcullis_metrics::{EnumCounters, Gauge, Registry, catalogue};
 
 use crate::DropReason;
 
-/// How much may wait for the writer. Whatever is beyond is dropped and counted.
+/// Limits on the entries that wait for the writer. Entries beyond them are dropped and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
     /// Events; default 8,192. At least 1.
@@ -24,11 +24,11 @@ impl Default for QueueLimits {
     }
 }
 
-/// Where workers leave their entries. Cheap to clone.
+/// The workers' end of a queue. Cheap to clone.
 #[derive(Debug)]
 pub struct Sender<T>(Option<Arc<Queue<T>>>);
 
-/// Where workers leave their events.
+/// The workers' end of the event queue.
 pub type EventSender = Sender<Event>;
 
 impl<T> Clone for Sender<T> {
@@ -60,7 +60,7 @@ impl<T: Weigh> Sender<T> {
     }
 }
 
-/// What a bounded queue can hold.
+/// An item of a bounded queue.
 pub trait Weigh {
     /// Bytes in memory, roughly; always the same for the same item.
     fn weight(&self) -> usize;

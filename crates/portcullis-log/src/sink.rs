@@ -9,7 +9,7 @@ use portcullis_metrics::{Counter, EnumCounters, Registry, catalogue};
 use crate::DropReason;
 use crate::file::{LogFile, Rotation};
 
-/// How an event is written.
+/// The format of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// One JSON object a line; the schema is that of portcullis-event.
@@ -28,7 +28,7 @@ impl Format {
     }
 }
 
-/// Where it is written.
+/// The destination of events.
 pub enum Target {
     /// A file, appended to.
     File {
@@ -63,9 +63,9 @@ impl fmt::Debug for Target {
 pub struct SinkConfig {
     /// Label value in metrics: `json`, `modsecurity`.
     pub name: String,
-    /// How.
+    /// The format.
     pub format: Format,
-    /// Where.
+    /// The destination.
     pub target: Target,
 }
 
@@ -77,14 +77,14 @@ impl SinkConfig {
     }
 }
 
-/// Why an event log cannot start.
+/// The reason why an event log cannot start.
 #[derive(Debug)]
 pub enum StartError {
     /// A sink's file cannot be opened.
     Open {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
     /// The system gives us no thread.

@@ -20,11 +20,11 @@ pub struct Upload {
     pub name: String,
     /// Permission bits; those to execute are left out.
     pub mode: u32,
-    /// What is in it.
+    /// The content of the file.
     pub content: Vec<u8>,
 }
 
-/// Why an upload was not kept.
+/// The reason why an upload was not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UploadDrop {
     /// Too many files wait.
@@ -45,7 +45,7 @@ impl UploadDrop {
         &["queue_full", "queue_bytes", "shutdown", "folder_full", "write_error"];
 }
 
-/// How much may wait, and how much a folder may hold.
+/// Limits on waiting uploads, and on the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UploadLimits {
     /// Files that wait; default 1,024.
@@ -70,7 +70,7 @@ pub struct UploadStore {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where workers leave uploads. Cheap to clone.
+/// The workers' end of the queue of uploads. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct UploadSender {
     queue: SyncSender<Message>,
@@ -166,7 +166,7 @@ struct Folder {
     counted: Instant,
 }
 
-/// How often a full folder is counted again: whoever takes files out of it makes room.
+/// The interval of counting a full folder again: removing files from it makes room.
 const RECOUNT: Duration = Duration::from_secs(10);
 
 impl Writer {

@@ -15,10 +15,10 @@ use crate::sink::{Sink, SinkConfig, StartError};
 const LINGER: Duration = Duration::from_millis(5);
 /// Events written before the writer looks whether it should reopen its files.
 const ROUND_EVENTS_MAX: usize = 4096;
-/// How long dropping a [`Log`] waits for its entries.
+/// The longest time for which dropping a [`Log`] waits for its entries.
 const DROP_DEADLINE: Duration = Duration::from_secs(1);
 
-/// What a log holds.
+/// An entry of a log.
 pub trait Entry: Weigh + Send + 'static {
     /// Adds it to the batch of the sink with this number. True if the batch should go out now.
     fn add_to(&self, number: usize, sink: &mut Sink) -> bool;

@@ -1,6 +1,6 @@
 //! Every metric there is. The one list of names; documentation and dashboards are checked against it.
 
-/// What a metric is.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Only rises.
@@ -27,7 +27,7 @@ impl Kind {
 pub struct Metric {
     /// Name as exposed.
     pub name: &'static str,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Label names in order.
     pub labels: &'static [&'static str],

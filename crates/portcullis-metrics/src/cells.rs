@@ -140,7 +140,7 @@ impl Histogram {
         cells.sum_ns.fetch_add(ns, Relaxed);
     }
 
-    /// How many durations were counted.
+    /// Returns the number of durations that were counted.
     pub fn count(&self) -> u64 {
         self.0.0.buckets.iter().map(|cell| cell.load(Relaxed)).sum()
     }

@@ -16,11 +16,11 @@ pub struct DataPlaneNames<'a> {
     pub ambiguities: &'a [&'static str],
     /// Classes of attacks.
     pub classes: &'a [&'static str],
-    /// What comes of the semantic detector's findings.
+    /// The outcomes of the semantic detector's findings.
     pub finding_outcomes: &'a [&'static str],
 }
 
-/// What became of a `pause`.
+/// The outcome of a `pause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
     /// The request waited as long as asked.
@@ -36,7 +36,7 @@ impl Pause {
     pub const NAMES: &'static [&'static str] = &["full", "shortened", "skipped"];
 }
 
-/// What became of an upload that went on while it was inspected.
+/// The outcome of a streamed upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamedUpload {
     /// All of it went on.
@@ -50,7 +50,7 @@ impl StreamedUpload {
     pub const NAMES: &'static [&'static str] = &["passed", "broken_off"];
 }
 
-/// What the proxy counts without regard to the route. One for the process; workers share or clone it.
+/// The metrics of the proxy that are not counted by route. One for the process; workers share or clone it.
 #[derive(Clone, Debug)]
 pub struct DataPlane {
     /// Open client connections.
@@ -142,7 +142,7 @@ impl DataPlane {
     }
 }
 
-/// What is counted by route; made when a route is loaded.
+/// The metrics that are counted by route; made when a route is loaded.
 #[derive(Clone, Debug)]
 pub struct RouteMetrics {
     /// Requests by status and verdict.

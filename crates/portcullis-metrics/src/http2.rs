@@ -23,7 +23,7 @@ impl Http2Limit {
         &["streams", "resets", "control_frames", "continuations", "header_list", "send_rate"];
 }
 
-/// What is counted of HTTP/2 and HTTP/3 to clients.
+/// The metrics of HTTP/2 and HTTP/3 to clients.
 #[derive(Clone, Debug)]
 pub struct Http2Metrics {
     /// Connections that are open.

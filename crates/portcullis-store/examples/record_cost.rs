@@ -1,4 +1,5 @@
-//! What a transaction pays for its records: `cargo run --release -p portcullis-store --example record_cost`.
+//! Benchmark of a transaction's record operations:
+//! `cargo run --release -p portcullis-store --example record_cost`.
 //!
 //! Each line is the time of one call, the map filled with 100,000 records, clients taken at random.
 

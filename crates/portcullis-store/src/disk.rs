@@ -33,7 +33,7 @@ const SLOTS_AT_ONCE: usize = 256;
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
-/// Where and how records are kept.
+/// The files of the records.
 #[derive(Debug)]
 pub(crate) struct Disk {
     folder: PathBuf,

@@ -42,7 +42,7 @@ pub(crate) fn push(out: &mut Vec<u8>, id: RecordId<'_>, packed: &[u8]) {
     out[start + 8..start + 12].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// What reading a file gave.
+/// The result of reading a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Good frames.

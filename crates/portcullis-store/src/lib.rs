@@ -54,14 +54,14 @@ pub use map::Limits;
 pub use metrics::StoreMetrics;
 pub use notice::Say;
 
-/// What a store is made of.
+/// The settings of a store.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How much it keeps.
+    /// Its limits.
     pub limits: Limits,
-    /// Where its file is; `None`: in memory only.
+    /// The folder of its file; `None`: in memory only.
     pub folder: Option<PathBuf>,
-    /// Where it is shared with other nodes.
+    /// The Redis server over which it is shared with other nodes.
     pub redis: Option<Redis>,
 }
 

@@ -48,7 +48,7 @@ const READ_ENTRIES: usize = 1_000;
 const FEWER_MAX: u32 = 10;
 const MERGE: &str = include_str!("merge.lua");
 
-/// Where the records that nodes share are.
+/// The Redis server with the records that nodes share.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Redis {
     /// `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS.
@@ -114,7 +114,7 @@ struct Link {
     unanswered: Option<Command>,
     /// The last entry of the stream that was read.
     position: Vec<u8>,
-    /// How often what is asked for at once is halved.
+    /// Number of times that the size of a batch is halved.
     fewer: u32,
     notices: Notices,
 }
@@ -363,7 +363,7 @@ impl Link {
         Ok(())
     }
 
-    /// How many records fit into one exchange, of at most `most`.
+    /// Returns the number of records that fit into one exchange, of at most `most`.
     fn at_once(&self, most: usize) -> usize {
         ((ANSWER_BYTES_MAX / self.record_bytes_max()).clamp(1, most) >> self.fewer).max(1)
     }

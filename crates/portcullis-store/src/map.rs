@@ -12,7 +12,7 @@ use crate::metrics::StoreMetrics;
 use crate::packed::Variables;
 use crate::shard::{Bounds, Effects, Shard};
 
-/// How much is kept.
+/// Limits on the records of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Records of all collections. Default: 262,144.
@@ -119,7 +119,7 @@ impl Map {
         out
     }
 
-    /// What was sent has come back, or is lost.
+    /// Forgets the changes that were sent: they have come back, or are lost.
     pub(crate) fn forget_sent(&self) {
         (0..self.shards.len()).for_each(|at| self.shard(at).forget_sent());
     }

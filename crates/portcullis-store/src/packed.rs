@@ -1,4 +1,4 @@
-//! How a record is kept: its variables one behind the other, in order, in one piece of memory.
+//! Storage format of a record: its variables one behind the other, in order, in one piece of memory.
 //!
 //! ```text
 //! variable = name value

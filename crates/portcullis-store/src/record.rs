@@ -1,6 +1,5 @@
-//! What happens to a record when it is read and when it is stored. Follows ModSecurity's
-//! `collection_retrieve_ex` and `collection_store`; where several transactions change one record at a time,
-//! each change is applied to what is stored.
+//! Reading and storing a record. Follows ModSecurity's `collection_retrieve_ex` and `collection_store`; where
+//! several transactions change one record at a time, each change is applied to what is stored.
 
 use portcullis_engine::{Change, EXPIRE_PREFIX, IS_NEW, RecordId, Sum, Value, VariableChange, new_record};
 
@@ -66,9 +65,9 @@ pub(crate) fn load(live: &Live<'_>, now: i64, each: &mut dyn FnMut(&[u8], Value<
     }
 }
 
-/// What [`save`] gives beside the bytes.
+/// The result of [`save`] beside the bytes.
 pub(crate) struct Saved {
-    /// When the record expires.
+    /// The time at which the record expires.
     pub(crate) expires_at: i64,
     /// Changes that did not fit into the record's limit.
     pub(crate) dropped: u32,

@@ -8,7 +8,7 @@ use crate::packed::Variables;
 use crate::record::{self, Live};
 use crate::shared::{Shared, Waiting, spelled, text};
 
-/// What a record takes beside its bytes.
+/// The memory of a record beside its bytes.
 const OVERHEAD_BYTES: usize = 96;
 
 /// Bounds of one shard.
@@ -19,7 +19,7 @@ pub(crate) struct Bounds {
     pub(crate) record_bytes_max: usize,
 }
 
-/// What storing a record led to.
+/// The side effects of storing a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Effects {
     /// Records dropped before their time.
@@ -33,7 +33,7 @@ pub(crate) struct Shard {
     table: HashTable<u32>,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Where the next victim is looked for.
+    /// The position at which the search for the next victim begins.
     hand: usize,
     bytes: usize,
     /// Slots that changed since they were last taken for the disk; each at most once.
@@ -57,7 +57,7 @@ struct Slot {
     listed: bool,
     /// Listed in [`Shard::unsent`].
     unsent: bool,
-    /// What other nodes do not know.
+    /// The changes that other nodes do not know.
     shared: Option<Box<Shared>>,
 }
 

@@ -1,4 +1,4 @@
-//! What this node did to a record and the other nodes do not know yet.
+//! Changes of this node to a record that the other nodes do not know yet.
 
 use portcullis_engine::{Change, Value, VariableChange};
 
@@ -117,7 +117,8 @@ impl Shared {
         true
     }
 
-    /// What a variable is here when it is `stored` elsewhere: with our changes that are not in that.
+    /// Returns the value of a variable here when it is `stored` elsewhere: with our changes that are not in
+    /// that.
     pub(crate) fn over(&self, name: &[u8], stored: Option<Box<[u8]>>) -> Option<Box<[u8]>> {
         let mut value = stored;
         for changes in [&self.sent, &self.waiting] {

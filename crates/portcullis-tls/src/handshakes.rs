@@ -8,7 +8,7 @@ use rustls::{CertificateError, Error, HandshakeKind, InvalidMessage, PeerIncompa
 /// Label values of `portcullis_tls_handshakes_total`.
 const KINDS: [&str; 2] = ["full", "resumed"];
 
-/// Why a handshake failed.
+/// The reason why a handshake failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// It took longer than a request head may.

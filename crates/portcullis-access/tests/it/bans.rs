@@ -17,7 +17,7 @@ fn client(number: u64) -> IpAddr {
 /// As the documentation has it.
 #[derive(Clone, Default)]
 struct Model {
-    /// Where the windows begin, and all points since, with their times.
+    /// The start of the windows, and all points since, with their times.
     began: u64,
     points: Vec<(u64, u64)>,
     until: u64,

@@ -1,4 +1,4 @@
-//! What databases of different makers say, in the forms that they have.
+//! Look-ups in databases of different makers, in their formats.
 
 use std::net::IpAddr;
 

@@ -9,7 +9,7 @@ use portcullis_balance::Random;
 const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = 1_000_000;
 
-/// Who keeps the tokens, as Redis does.
+/// The keeper of the tokens, in the place of Redis.
 struct Keeper {
     interval: u64,
     burst: u64,
@@ -36,7 +36,8 @@ struct Node {
     coming: Vec<(u64, Order, Grant)>,
 }
 
-/// What `nodes` nodes let through in `seconds`, offered `offered` requests a second each.
+/// Returns the number of requests that `nodes` nodes let through in `seconds`, offered `offered` requests a
+/// second each.
 fn run(
     random: &mut Random,
     nodes: usize,

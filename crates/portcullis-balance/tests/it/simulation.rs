@@ -22,7 +22,7 @@ const START: u64 = 1_000;
 const CHECK: Duration = Duration::from_secs(2);
 const THRESHOLDS: Thresholds = Thresholds { healthy: 2, unhealthy: 2 };
 
-/// How an endpoint really is.
+/// The real state of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Truth {
     Well,

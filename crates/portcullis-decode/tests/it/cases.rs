@@ -1,4 +1,4 @@
-//! What each transformation makes of given inputs.
+//! Results of each transformation for given inputs.
 
 use portcullis_decode::{Transformation, UnicodeMap};
 

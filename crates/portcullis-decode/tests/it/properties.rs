@@ -1,4 +1,4 @@
-//! What holds for every transformation and any bytes.
+//! Properties that hold for every transformation and any bytes.
 
 use portcullis_decode::{Transformation, residue};
 use portcullis_types::ByteSet;

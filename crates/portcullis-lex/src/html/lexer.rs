@@ -265,7 +265,7 @@ impl<'t> Lexer<'t> {
         Token { kind, span: Span::new(from, close) }
     }
 
-    /// Where the first `sign`, or the first tag, stands from `from` on.
+    /// Returns the offset of the first `sign`, or of the first tag, from `from` on.
     fn end_or_tag(&self, from: usize, sign: u8) -> usize {
         let mut at = from;
         while let Some(found) = memchr2(sign, b'<', &self.text[at..]) {

@@ -3,7 +3,7 @@
 //! A value may be pasted into text, into an attribute behind any quote, into `<title>`, `<script>` or a
 //! comment. [`Start`] says where. Attributes are tokens of their own, so that nothing has to be kept.
 //!
-//! Where it is more tolerant than the standard, because some browser or some filter was:
+//! Differences to the standard, more tolerant because some browser or some filter was:
 //!
 //! | text | reading |
 //! |---|---|
@@ -33,7 +33,7 @@ use portcullis_types::Span;
 
 pub use lexer::Lexer;
 
-/// Where a text stands in a document.
+/// The place of a text in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// Between tags.
@@ -113,13 +113,13 @@ impl Raw {
 /// A token and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// Its bytes; of tags and attributes the name, of values what stands between the quotes.
     pub span: Span,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// Text between tags.

@@ -30,7 +30,7 @@ pub use lexer::{Lexer, NESTING_MAX};
 /// A token and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// Its bytes.
     pub span: Span,
@@ -38,7 +38,7 @@ pub struct Token {
     pub newline: bool,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A name or keyword.

@@ -20,13 +20,13 @@ const NAMES_MAX: usize = 12;
 pub struct Path {
     /// The bytes it was read from.
     pub span: Span,
-    /// What it begins with.
+    /// Its root.
     pub root: Root,
     /// Separators.
     pub separators: u32,
     /// `..` segments.
     pub ups: u32,
-    /// How far it goes above where it begins.
+    /// Number of levels that it climbs above its root.
     pub climb: u32,
     /// `.` segments.
     pub dots: u32,
@@ -52,7 +52,7 @@ pub struct Path {
     depth: usize,
 }
 
-/// What a path begins with.
+/// The root of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Root {
     /// Nothing: it is relative.
@@ -216,8 +216,8 @@ impl Path {
     }
 }
 
-/// How much of a name stands before what cuts it off: a NUL, a parameter, a fragment. What is behind may be
-/// long.
+/// Returns the length of a name up to the byte that cuts it off: a NUL, a parameter, a fragment. The text
+/// behind it may be long.
 fn kept_len(name: &[u8]) -> usize {
     let sign = memchr::memchr3(0, b';', b'#', name).unwrap_or(name.len());
     memchr::memmem::find(&name[..sign], b"%00").unwrap_or(sign)

@@ -7,11 +7,11 @@ pub struct Unit {
     pub byte: u8,
     /// Bytes it was written with.
     pub len: usize,
-    /// How.
+    /// The way it was written.
     pub writing: Writing,
 }
 
-/// How a character was written.
+/// The way a character was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Writing {
     /// As itself.
@@ -21,7 +21,7 @@ pub enum Writing {
     /// As no client writes it: twice encoded, overlong, `%u002e`, `0x2e`, or a character that only looks like
     /// it.
     Odd,
-    /// What looks like an escape, but stands for nothing (`%c0%9v`): some decoders make a separator of it.
+    /// A broken escape, which stands for nothing (`%c0%9v`): some decoders make a separator of it.
     Broken,
 }
 

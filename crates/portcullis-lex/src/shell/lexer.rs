@@ -51,12 +51,12 @@ impl<'t> Lexer<'t> {
         self
     }
 
-    /// What the last word expands to, cut at [`WORD_BYTES_MAX`].
+    /// Returns the expansion of the last word, cut at [`WORD_BYTES_MAX`].
     pub fn text(&self) -> &[u8] {
         &self.word[..self.word_len]
     }
 
-    /// Where the next token is looked for.
+    /// Returns the offset at which the search for the next token begins.
     pub fn position(&self) -> usize {
         self.at
     }

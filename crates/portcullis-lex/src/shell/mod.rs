@@ -5,7 +5,7 @@
 //! without running anything: `c''at`, `c\at`, `c$@at`, `$'\x63at'` and `{cat,...}` all read `cat`, and
 //! [`Marks`] say what stood in the way.
 //!
-//! Where they disagree:
+//! Readings where shells disagree:
 //!
 //! | text | reading |
 //! |---|---|
@@ -38,7 +38,7 @@ pub use lexer::Lexer;
 pub use token::{Marks, Token, TokenKind};
 pub use variables::Variables;
 
-/// How far the end of a quote or an expansion is looked for.
+/// Limit on the search for the end of a quote or an expansion.
 pub const WINDOW_BYTES_MAX: usize = 256;
 
 /// Bytes of a word that are kept after expansion.

@@ -3,13 +3,13 @@ use portcullis_types::Span;
 /// A token and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// Its bytes in the text.
     pub span: Span,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A word; [`Lexer::text`](super::Lexer::text) has what it expands to.
@@ -51,7 +51,7 @@ impl TokenKind {
     }
 }
 
-/// How a word was written.
+/// The features of a word as written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u32);
 

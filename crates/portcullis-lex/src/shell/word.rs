@@ -5,7 +5,7 @@ use memchr::memchr;
 use super::escape::ansi_escape;
 use super::{Lexer, Marks, WINDOW_BYTES_MAX, WORD_BYTES_MAX};
 
-/// How far the end of `${...}` and `%...%` is looked for.
+/// Limit on the search for the end of `${...}` and `%...%`.
 const NAME_BYTES_MAX: usize = 64;
 
 impl<'t> Lexer<'t> {

@@ -7,11 +7,11 @@ use portcullis_types::Span;
 use super::{Comment, Operator, Token, TokenKind, Word};
 use crate::expr::NAME;
 
-/// How far the end of a `[name]` may be.
+/// Limit on the length of a `[name]`.
 pub const BRACKET_BYTES_MAX: usize = 128;
 
-/// How far the end of `$$..$$` and `q'[..]'` is looked for: what does not close is looked for again and
-/// again.
+/// Limit on the search for the end of `$$..$$` and `q'[..]'`: a text that does not close is searched again
+/// and again.
 const STRING_WINDOW_BYTES_MAX: usize = 256;
 
 /// Longer strings, names in quotes and comments are counted, see [`Reads`].
@@ -21,9 +21,9 @@ const BYTES_SEARCHED: usize = 16;
 /// The same for strings, where each escape stops the search.
 const STRING_BYTES_SEARCHED: usize = 2;
 
-/// What readings of one text share, looks ahead among them: what they found once, and how far they went for
-/// the ends of strings and comments. Such an end may be as far as that of the text, and be looked for from
-/// anywhere.
+/// State that readings of one text share, lookaheads among them: results of searches, and how far these went
+/// for the ends of strings and comments. Such an end may be as far as that of the text, and be looked for
+/// from anywhere.
 #[derive(Debug, Default)]
 pub struct Reads {
     /// From the one place to the other there is no line end.
@@ -34,7 +34,8 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// What strings and comments cost that were longer than near, in bytes that are read one by one.
+    /// Returns the cost of strings and comments that were longer than near, in bytes that are read one by
+    /// one.
     pub fn cost(&self) -> usize {
         self.cost.get()
     }
@@ -74,7 +75,7 @@ impl<'t> Lexer<'t> {
         Lexer { reads: Some(reads.clone()), ..Lexer::new(text, at) }
     }
 
-    /// Where the first of what `find` looks for stands behind `from`, unless it is known.
+    /// Returns the first place behind `from` that `find` finds, unless it is known.
     fn far(
         &self,
         from: usize,
@@ -102,7 +103,7 @@ impl<'t> Lexer<'t> {
         (kind, end)
     }
 
-    /// Where the next token is looked for.
+    /// Returns the offset at which the search for the next token begins.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -418,7 +419,7 @@ impl<'t> Lexer<'t> {
         at
     }
 
-    /// Where the next token begins.
+    /// Skips white space; returns the start of the next token.
     fn skip_space(&mut self) -> Option<usize> {
         loop {
             let class = CLASS[usize::from(*self.text.get(self.at)?)];
@@ -465,7 +466,7 @@ impl Iterator for Lexer<'_> {
     }
 }
 
-/// What a byte is.
+/// The class of each byte.
 const CLASS: [u8; 256] = {
     let mut table = [0; 256];
     let mut b = 0;

@@ -1,6 +1,6 @@
 //! SQL as MySQL, PostgreSQL, SQL Server, Oracle and SQLite write it, all at once.
 //!
-//! Where they disagree:
+//! Readings where SQL dialects disagree:
 //!
 //! | text | reading |
 //! |---|---|

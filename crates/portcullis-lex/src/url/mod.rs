@@ -23,7 +23,7 @@ pub struct Url {
     pub span: Span,
     /// The scheme without its colon; empty where the URL begins with slashes.
     pub scheme: Span,
-    /// What stands between the slashes and the path.
+    /// The text between the slashes and the path.
     pub authority: Span,
     /// From the first slash behind the authority.
     pub path: Span,

@@ -1,10 +1,10 @@
-//! What each byte may begin, end or be part of.
+//! Byte classes: the tokens that each byte may begin, end or be part of.
 //!
 //! libinjection asks C's `strchr` whether a byte is in a set, and `strchr` finds the terminating NUL too: so
 //! NUL is a blank, a hexadecimal, binary and money digit, and a letter of a dollar quote's name. It stays so
 //! here.
 
-/// What a token that begins with this byte can be.
+/// The kinds of tokens that can begin with this byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
     Blank,
@@ -125,7 +125,7 @@ pub(super) fn run_until(bytes: &[u8], flag: u8) -> usize {
     bytes.iter().position(|&byte| has_role(byte, flag)).unwrap_or(bytes.len())
 }
 
-/// Where the two bytes first follow each other.
+/// Returns the first place where the two bytes follow each other.
 pub(super) fn find_pair(bytes: &[u8], pair: [u8; 2]) -> Option<usize> {
     memchr::memchr_iter(pair[0], bytes).find(|&at| bytes.get(at + 1) == Some(&pair[1]))
 }

@@ -38,8 +38,8 @@ impl Fingerprint {
         &self.letters[..len]
     }
 
-    /// Whether the set of attacks has it. That is not the verdict yet: short ones need a closer look at the
-    /// tokens.
+    /// Returns true if the set of attacks has it. That is not the verdict yet: short ones need a closer look
+    /// at the tokens.
     pub fn is_suspicious(&self) -> bool {
         let key = key(&self.letters);
         let mut slot = slot_of(key);

@@ -34,7 +34,7 @@ impl<'a> Folded<'a> {
         self.window[..self.len].last_mut()
     }
 
-    /// How many tokens were read to get these, comments and skipped ones included.
+    /// Returns the number of tokens that were read to get these, comments and skipped ones included.
     pub fn tokens_read(&self) -> usize {
         self.seen.tokens
     }
@@ -60,13 +60,13 @@ struct Folder<'a> {
     window: [Token<'a>; WINDOW],
     /// Tokens in the window.
     filled: usize,
-    /// Where the rules apply: tokens before it are done. Never more than `filled`.
+    /// The first token to which the rules apply: tokens before it are done. Never more than `filled`.
     left: usize,
     /// The comment read last, if no other token followed.
     comment: Option<Token<'a>>,
 }
 
-/// What to do after the rules for two tokens.
+/// The next step after the rules for two tokens.
 enum Pair {
     /// A rule applied: look again.
     Again,
@@ -153,7 +153,7 @@ impl<'a> Folder<'a> {
         true
     }
 
-    /// Whether the five tokens are one value, really, so that they should not use up the fingerprint.
+    /// Returns true if the five tokens are really one value, so that they should not use up the fingerprint.
     fn is_full_of_arithmetic(&self) -> bool {
         let [a, b, c, d, e, _] = &self.window;
         matches!(
@@ -258,7 +258,7 @@ impl<'a> Folder<'a> {
         Pair::Triple
     }
 
-    /// Whether a rule applied.
+    /// Applies the rules for three tokens; returns true if one applied.
     fn fold_triple(&mut self) -> bool {
         let left = self.left;
         let (a, b, c) = (self.window[left], self.window[left + 1], self.window[left + 2]);

@@ -20,12 +20,12 @@ pub use fold::{Folded, TOKENS_MAX, fold};
 pub use token::{Token, TokenKind, VALUE_BYTES_MAX};
 pub use tokenizer::Tokenizer;
 
-/// How to read an input.
+/// The context in which an input is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Context {
     /// The quote before the input.
     pub quote: Quote,
-    /// Whose comments.
+    /// The dialect of comments.
     pub dialect: Dialect,
 }
 
@@ -51,7 +51,7 @@ impl Quote {
     }
 }
 
-/// Whose rules for `#` and `--` hold.
+/// The dialect whose rules for `#` and `--` hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// `--` begins a comment, `#` is an operator.

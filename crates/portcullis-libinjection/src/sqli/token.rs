@@ -1,8 +1,8 @@
-//! What the tokenizer yields: a kind and the bytes it was read from.
+//! Tokens of the tokenizer: a kind and the bytes it was read from.
 
 use std::fmt;
 
-/// What a token is to the detector. The letters are libinjection's and make up fingerprints.
+/// The kind of a token for the detector. The letters are libinjection's and make up fingerprints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TokenKind {
@@ -92,14 +92,14 @@ impl TokenKind {
 /// A piece of the input, or a phrase folded from several pieces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// How many `@` a variable begins with; 0 for everything else.
+    /// Number of `@` that a variable begins with; 0 for everything else.
     pub at_signs: u8,
-    /// What opened a string, a quoted word or variable: the quote, or the letter `u` or `q`, or `$`.
+    /// The opening of a string, a quoted word or variable: the quote, or the letter `u` or `q`, or `$`.
     /// `None` where the quote stands before the input, as [`Quote`](super::Quote) says.
     pub open: Option<u8>,
-    /// What closed it; `None` where the input ended first.
+    /// The byte that closed it; `None` where the input ended first.
     pub close: Option<u8>,
     /// The first [`VALUE_BYTES_MAX`] bytes of the token, without quotes and `@`. A phrase folded from several
     /// words has the phrase's upper-case spelling here instead.
@@ -119,7 +119,7 @@ impl<'a> Token<'a> {
         Token { kind, at_signs: 0, open: None, close: None, value }
     }
 
-    /// Whether the value is this word, in any case of ASCII letters.
+    /// Returns true if the value is this word, in any case of ASCII letters.
     pub(super) fn is(&self, word: &str) -> bool {
         self.value.eq_ignore_ascii_case(word.as_bytes())
     }

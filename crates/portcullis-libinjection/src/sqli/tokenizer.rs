@@ -18,7 +18,7 @@ pub struct Tokenizer<'a> {
     pub(super) seen: Seen,
 }
 
-/// What was met on the way.
+/// Facts met on the way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     pub(super) tokens: usize,

@@ -1,4 +1,4 @@
-//! Whether a folded input is an attack.
+//! The verdict on a folded input: attack or not.
 
 use super::fingerprint::Fingerprint;
 use super::fold::Folded;
@@ -56,8 +56,8 @@ fn is_harmless_pair(input: &[u8], first: &Token<'_>, second: &Token<'_>, tokens_
     }
 }
 
-/// Whether a number of this length at the start of the input goes over into a comment, so that it is a number
-/// and not the first digits of some base64 text such as `1234-ABCD--`.
+/// Returns true if a number of this length at the start of the input goes over into a comment, so that it is
+/// a number and not the first digits of some base64 text such as `1234-ABCD--`.
 ///
 /// The original compares a signed character with the blank, so bytes from 0x80 on count as blanks.
 fn comment_follows(input: &[u8], number_len: usize) -> bool {

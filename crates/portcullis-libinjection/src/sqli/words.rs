@@ -6,7 +6,7 @@
 use super::token::{TokenKind, VALUE_BYTES_MAX};
 use super::words_data::WORDS;
 
-/// What the word is, if it is a known one.
+/// Returns the kind of the word, if it is a known one.
 pub(super) fn kind_of(word: &[u8]) -> Option<TokenKind> {
     find(word).map(|(_, kind)| kind)
 }
@@ -32,7 +32,7 @@ fn find(word: &[u8]) -> Option<(&'static str, TokenKind)> {
     }
 }
 
-/// What the two words are together, with the phrase's own spelling.
+/// Returns the kind of the two words together, with the phrase's own spelling.
 pub(super) fn phrase_of(first: &[u8], second: &[u8]) -> Option<(&'static [u8], TokenKind)> {
     // Most neighbours are prose, and their initials show it.
     let (a, b) = (letter_index(*first.first()?)?, letter_index(*second.first()?)?);

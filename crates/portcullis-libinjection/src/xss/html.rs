@@ -6,7 +6,7 @@
 
 use memchr::memchr;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HtmlTokenKind {
     /// Text between tags, and CDATA.
@@ -32,13 +32,13 @@ pub enum HtmlTokenKind {
 /// A piece of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtmlToken<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: HtmlTokenKind,
     /// Its bytes.
     pub text: &'a [u8],
 }
 
-/// What the document is reading where the input begins.
+/// The state of the document where the input begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HtmlContext {
     /// Text.
@@ -84,7 +84,7 @@ enum State {
     End,
 }
 
-/// What a state leads to.
+/// The outcome of a state.
 enum Step<'a> {
     Token(HtmlToken<'a>),
     Go(State),
@@ -353,7 +353,8 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r' | 0)
 }
 
-/// Where a comment's closing `-->` or `--!>` begins and its length. NULs may stand after the first dash.
+/// Returns the start of a comment's closing `-->` or `--!>` and its length. NULs may stand after the first
+/// dash.
 fn comment_end(comment: &[u8]) -> Option<(usize, usize)> {
     memchr::memchr_iter(b'-', comment).find_map(|at| {
         let after = &comment[at + 1..];

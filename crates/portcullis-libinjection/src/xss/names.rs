@@ -3,7 +3,7 @@
 //! These are facts taken from libinjection, commit 85e252a (after 3.9.2), file `src/libinjection_xss.c`: see
 //! `LICENSE-libinjection` for the notice.
 
-/// What an attribute can do.
+/// The role of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attribute {
     /// Runs scripts, or says how to read others.
@@ -74,7 +74,7 @@ pub(super) fn is_script_tag(name: &[u8]) -> bool {
     )
 }
 
-/// Whether the name of an event begins so: what follows the event's name does not matter.
+/// Returns true if the name begins with that of an event: the text after the event's name does not matter.
 fn is_event(name: &[u8]) -> bool {
     let Some(initial) = name.first().map(u8::to_ascii_uppercase) else { return false };
     let from = EVENTS.partition_point(|event| event.as_bytes()[0] < initial);

@@ -1,6 +1,6 @@
 //! Recognises URLs that run scripts, however their scheme is written.
 
-/// Whether the URL begins with a scheme that runs scripts, or could.
+/// Returns true if the URL begins with a scheme that runs scripts, or could.
 pub(super) fn is_script_url(url: &[u8]) -> bool {
     // Browsers skip blanks and some of the bytes from 0x7f on before the scheme.
     let start = url.iter().position(|byte| matches!(byte, b'!'..=b'~')).unwrap_or(url.len());

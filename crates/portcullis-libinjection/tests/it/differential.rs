@@ -6,7 +6,7 @@
 //! original too, and how often is written down, so that a new difference is noticed either way. The kinds of
 //! them are in `libinjectionrs_differs_here`.
 //!
-//! When a corpus file changes its row must be made anew, from C: a failure prints the row that our own
+//! After a change of a corpus file its row must be made anew, from C: a failure prints the row that our own
 //! answers would give.
 
 use crate::support::{self, Answers, HTML_PIECES, Random, SQL_PIECES};
@@ -170,7 +170,7 @@ fn libinjectionrs_differs_here() {
     }
 }
 
-/// Where libinjection does something one would not expect, and we follow.
+/// Surprising behaviour of libinjection that this crate follows.
 #[test]
 fn habits_of_the_original() {
     let sqli = |input: &[u8]| portcullis_libinjection::sqli(input).map(|found| found.as_str().to_owned());

@@ -17,7 +17,7 @@ SecRule REQUEST_HEADERS:User-Agent "@pm nikto sqlmap" "id:4,phase:1,deny"
 SecRule ARGS "@rx (?:[!=]|union|exec)\s*[a-z]{20}" "id:5,phase:2,deny"
 "#;
 
-/// What a load came to.
+/// The result of a load.
 struct Load {
     plan: String,
     /// Patterns and lists that were not made anew, those that every policy has not counted.

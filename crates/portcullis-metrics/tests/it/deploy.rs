@@ -17,7 +17,7 @@ fn metric(series: &str) -> Option<&'static Metric> {
     find(series).or_else(|| of_histogram.and_then(find).filter(|metric| metric.kind == Kind::Histogram))
 }
 
-/// What is wrong with an expression: series that do not exist, and labels that none of its metrics has.
+/// Returns the mistakes of an expression: series that do not exist, and labels that none of its metrics has.
 fn mistakes(expression: &str, used: &mut BTreeSet<&'static str>) -> Vec<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut wrong = Vec::new();

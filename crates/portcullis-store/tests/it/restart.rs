@@ -1,5 +1,5 @@
-//! What a store finds again: after an orderly end, after a crash, in a damaged file, and when its folder
-//! cannot be used.
+//! Recovery of a store: after an orderly end, after a crash, from a damaged file, and when its folder cannot
+//! be used.
 
 use std::fs;
 use std::path::Path;

@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-/// Why there is no certificate.
+/// The reason why there is no certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// The authority cannot be reached, or does not answer as ACME has it.

@@ -1,4 +1,4 @@
-//! When which certificate is ordered: a state machine without clock and chance of its own.
+//! Schedule of certificate orders: a state machine without clock and chance of its own.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -111,7 +111,7 @@ impl Schedule {
         }
     }
 
-    /// When each name is due, in seconds since 1970.
+    /// Returns the time at which each name is due, in seconds since 1970.
     pub(super) fn next(&self, now: Moment) -> impl Iterator<Item = (&str, i64)> {
         self.names.iter().map(move |(name, state)| {
             let held = self.all.until.max(state.holding.until).saturating_sub(now.running);

@@ -22,11 +22,11 @@ const ORDER_MAX: Duration = Duration::from_secs(300);
 /// Label values of `portcullis_acme_orders_total`: success, then by [`Kind`].
 const RESULTS: [&str; 6] = ["ok", "unreachable", "rate_limited", "challenge", "refused", "unusable"];
 
-/// What the process lends to the orders.
+/// The services that the process provides to the orders.
 pub struct Host {
-    /// Where series are registered.
+    /// The registry of their series.
     pub registry: Arc<Registry>,
-    /// Where authorities find the proofs.
+    /// The challenges from which authorities fetch the proofs.
     pub challenges: Arc<Challenges>,
     /// Takes a line for the operator.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,

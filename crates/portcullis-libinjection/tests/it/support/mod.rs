@@ -57,7 +57,7 @@ fn base64(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// How a detector answered.
+/// The answers of a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answers {
     pub cases: usize,
