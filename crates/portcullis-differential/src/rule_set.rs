@@ -31,7 +31,7 @@ pub struct Link {
     pub targets: Vec<String>,
     /// Operator with its argument.
     pub operator: String,
-    /// What cannot be left out: id, phase, the disruptive action.
+    /// The actions that cannot be left out: id, phase, the disruptive action.
     pub head: String,
     /// Other actions, transformations included, in order.
     pub actions: Vec<String>,

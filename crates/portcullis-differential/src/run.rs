@@ -366,7 +366,7 @@ impl Runner {
         })
     }
 
-    /// What we and the peer see of each pair.
+    /// Returns the results of this engine and of the peer for each pair.
     fn both(&mut self, peer: Peer, pairs: &[Pair]) -> Vec<Option<(Seen, Seen)>> {
         let theirs: Vec<Option<Seen>> = match peer {
             Peer::Reference => {

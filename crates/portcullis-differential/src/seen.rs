@@ -1,4 +1,4 @@
-//! What an engine made of a request, and the first difference between two.
+//! The result of an engine for a request, and the first difference between two results.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::rule_set::{ENDED, MARK};
 
-/// What every engine can be asked.
+/// The result that every engine can report.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// Every match of every link, in order.

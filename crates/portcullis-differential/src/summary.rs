@@ -1,10 +1,10 @@
-//! What a run came to, and how it is printed.
+//! The summary of a run, and its printed form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::classes::{Kind, Peer};
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Summary {
     /// By peer.
@@ -13,7 +13,7 @@ pub struct Summary {
     pub classes: BTreeMap<(Peer, Kind, &'static str), Tally>,
     /// Rule sets that a peer refused, by its words.
     pub refused: BTreeMap<(Peer, String), u64>,
-    /// How often the child with libmodsecurity ended by itself.
+    /// Number of times that the child with libmodsecurity ended by itself.
     pub crashes: u64,
     /// Rule sets with a difference that has no class.
     pub unclassified: BTreeSet<(Peer, u64)>,

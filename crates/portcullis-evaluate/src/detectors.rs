@@ -71,7 +71,7 @@ impl DetectorsAlone {
         self.analysis.work()
     }
 
-    /// Why the message was refused, if it was.
+    /// Returns the reason why the message was refused, if it was.
     fn feed(&mut self, content: &Content) -> Option<&'static str> {
         let DetectorsAlone { detectors, analysis, .. } = self;
         analysis.clear();

@@ -9,7 +9,7 @@
 //! [`DetectorsAlone`] is the quick one for those who work on detectors
 //! (`cargo run -p portcullis-evaluate --example evaluate -- PATH...`).
 //!
-//! What can be read, by file name and content:
+//! Readable files, by name and content:
 //! - `.jsonl`: lines with `p` or `b64` (a value, and `src`), lines with `method`, `uri`, `headers`, `body` or
 //!   `body_b64`, lines with `raw` (an HTTP request or response as text), lines with `payload` (zones of a
 //!   request with what goes there). A line with a `status` is a response, `headers` and `body` are its own,
@@ -86,9 +86,9 @@ pub struct Args {
     pub features: Option<PathBuf>,
 }
 
-/// What is evaluated.
+/// The engine under evaluation.
 pub trait Engine {
-    /// What it is, for the report's first line: `mode semantic, level balanced`.
+    /// The description in the report's first line: `mode semantic, level balanced`.
     fn describe(&self) -> String;
 
     /// The rules that it has, each with its fingerprint.
@@ -96,11 +96,11 @@ pub trait Engine {
         Vec::new()
     }
 
-    /// What it says of one sample. With a class, only findings of that class block.
+    /// Returns the outcome for one sample. With a class, only findings of that class block.
     fn run(&mut self, content: &Content, class: Option<Class>) -> Outcome;
 }
 
-/// What became of a sample.
+/// The outcome for a sample.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Blocked as an attack.
@@ -111,11 +111,11 @@ pub struct Outcome {
     pub class: Option<Class>,
     /// Time that it took.
     pub duration: Duration,
-    /// What decided: terms of the worst value's score, rules with their points.
+    /// The deciding terms: those of the worst value's score, rules with their points.
     pub terms: Vec<(String, f32)>,
     /// The score of the worst value.
     pub points: f32,
-    /// Where the worst value stands.
+    /// The location of the worst value.
     pub at: String,
     /// For each value and class with findings: the features.
     pub rows: Vec<(Class, Vec<String>)>,
@@ -132,9 +132,9 @@ pub struct Outcome {
 pub struct RuleHit {
     /// The rule.
     pub id: u32,
-    /// What it says, as a number.
+    /// The fingerprint of its targets and operator.
     pub fingerprint: u64,
-    /// What it added to the anomaly score.
+    /// The points that it added to the anomaly score.
     pub points: i64,
     /// The site made the field for texts, markup or code.
     pub takes_documents: bool,
@@ -161,14 +161,14 @@ pub enum PlaceArg {
     Path,
 }
 
-/// Why an evaluation cannot be made.
+/// The reason why an evaluation cannot be made.
 #[derive(Debug)]
 pub enum EvaluateError {
     /// A file or folder cannot be read or written.
     Io {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: std::io::Error,
     },
     /// A line is not what its file promises.
@@ -177,7 +177,7 @@ pub enum EvaluateError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// Why.
+        /// The error.
         message: String,
     },
     /// Neither the path nor `--label` says what the requests are.

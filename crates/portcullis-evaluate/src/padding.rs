@@ -1,6 +1,6 @@
 //! Ordinary text to put beside an attack.
 
-/// Where the text stands, as seen from the attack.
+/// The position of the text, relative to the attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Position {
     /// Before it.
@@ -11,7 +11,7 @@ pub enum Position {
     Around,
 }
 
-/// What the text is.
+/// The kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Words of a sentence.

@@ -31,7 +31,7 @@ pub struct Report<'a> {
     /// Attacks with weak labels, by set and why.
     weak: BTreeMap<(String, String), Row>,
     features: String,
-    /// What was evaluated.
+    /// The description of the engine.
     engine: String,
     /// All that went wrong, for `--missed`.
     missed: String,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::zones::zones;
 use crate::{EvaluateError, PlaceArg};
 
-/// What a sample is.
+/// The label of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Label {
@@ -33,7 +33,7 @@ pub struct Sample {
     pub content: Content,
 }
 
-/// What is evaluated.
+/// The content of a sample.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A bare value, in a place of a request.
@@ -84,7 +84,7 @@ impl Content {
         }
     }
 
-    /// What is in it, for criteria of labels.
+    /// The text in it, for criteria of labels.
     pub(crate) fn text(&self) -> String {
         match self {
             Content::Value { bytes, .. } | Content::Raw(bytes) | Content::RawResponse(bytes) => {
@@ -100,7 +100,7 @@ impl Content {
         }
     }
 
-    /// What it looks like, on one line.
+    /// A summary on one line.
     pub fn summary(&self) -> String {
         let text = match self {
             Content::Value { bytes, .. } => bytes.escape_ascii().to_string(),

@@ -1,4 +1,4 @@
-//! Where an attack survives when ordinary text is put beside it: class, position of the text, purpose of the
+//! Survival of attacks when ordinary text is put beside them: by class, position of the text, purpose of the
 //! field.
 //!
 //! A detection may disappear only where the added text destroys the attack. So only what survives is scored
@@ -12,7 +12,7 @@ use portcullis_semantic::Class;
 
 use crate::padding::{Kind, Position};
 
-/// What the site made a field for.
+/// The purpose of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Anything but text: `q`, `id`, `host`, `file`, or a name that says nothing.
@@ -58,16 +58,16 @@ pub enum When {
     HasLineEnd,
 }
 
-/// Whether an attack survives, and why.
+/// The survival of an attack, and the reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     /// Under which condition.
     pub when: When,
-    /// Why.
+    /// The reason.
     pub why: &'static str,
 }
 
-/// What becomes of one class.
+/// The cells of one class.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The class.
@@ -223,7 +223,7 @@ fn disturbs(class: Class, payload: &[u8], position: Position, kind: Kind) -> boo
 }
 
 impl When {
-    /// What it says, for the documentation.
+    /// The text for the documentation.
     pub fn says(self) -> &'static str {
         match self {
             When::Always => "yes",
@@ -295,7 +295,7 @@ fn has_tag(payload: &[u8]) -> bool {
         .any(|pair| pair[0] == b'<' && (pair[1].is_ascii_alphabetic() || b"/!?%".contains(&pair[1])))
 }
 
-/// Where a command ends, with at most a word and quotes before.
+/// Returns the end of a command, with at most a word and quotes before.
 fn separator(payload: &[u8]) -> Option<usize> {
     let at = payload.iter().position(|b| !(b.is_ascii_alphanumeric() || b".-_'\" ".contains(b)))?;
     let is_plain = !payload[..at].contains(&b' ') || payload[..at].iter().all(|b| b" '\"".contains(b));

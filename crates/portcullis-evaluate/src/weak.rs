@@ -12,10 +12,10 @@ use crate::sample::{Label, Sample};
 #[derive(Debug, Default)]
 pub(crate) struct WeakLabels(Vec<Rule>);
 
-/// Which entries: those of `sets` and `sources` (parts of their names; without `sources` all) that have one
-/// of the texts in `with`, or none of those in `without`, or are short, or `bare`: a request with a plain
-/// path, no query and no body; or `stores`: the same with a document of plain words and numbers as its body;
-/// without any of these all. Letters count in any case.
+/// Criteria for entries: those of `sets` and `sources` (parts of their names; without `sources` all) that
+/// have one of the texts in `with`, or none of those in `without`, or are short, or `bare`: a request with a
+/// plain path, no query and no body; or `stores`: the same with a document of plain words and numbers as its
+/// body; without any of these all. Letters count in any case.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
@@ -51,7 +51,7 @@ impl WeakLabels {
         serde_json::from_str(text).map(WeakLabels)
     }
 
-    /// Why an attack of `set` is not to be scored, if it is not.
+    /// Returns the reason why an attack of `set` is not to be scored, if there is one.
     pub fn why(&self, set: &str, sample: &Sample) -> Option<&str> {
         if sample.label != Label::Attack {
             return None;

@@ -4,7 +4,7 @@ use portcullis_semantic::Place;
 
 use crate::Content;
 
-/// What a client sends along, so that rules which miss it stay quiet.
+/// Header fields that a client sends along, so that rules which miss them stay quiet.
 const ABOUT: &str = "Host: app.example.com\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n\
     Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n";
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-/// What processes have used so far.
+/// The CPU time that processes have used so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuTime(Duration);
 
@@ -19,7 +19,7 @@ impl CpuTime {
         (!processes.is_empty()).then(|| CpuTime(Duration::from_nanos(sum)))
     }
 
-    /// What was used since.
+    /// Returns the CPU time used since.
     pub fn since(self, earlier: CpuTime) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

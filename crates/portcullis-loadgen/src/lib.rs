@@ -14,8 +14,7 @@
 //! (coordinated omission). How late the generator itself was is measured, too, and told where it is not small
 //! against what was measured.
 //!
-//! What this crate does not do: start proxies (the caller does), speak HTTP/2, or send to anything but
-//! loopback.
+//! Not in this crate: starting proxies (the caller does), HTTP/2, and sending to anything but loopback.
 
 mod certificate;
 mod client;
@@ -39,7 +38,7 @@ pub use report::{Added, Group, Latency, Machine, Report, Row, SCHEMA_VERSION};
 pub use study::{Role, Study, Subject, Transport};
 pub use upstream::Upstream;
 
-/// Why there is no measurement.
+/// The reason why there is no measurement.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

@@ -17,12 +17,12 @@ use crate::study::Subject;
 use crate::thousand::Thousand;
 use crate::timer::Timer;
 
-/// How long an answer that is due may take after the last request.
+/// The longest time that a due answer may take after the last request.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Connections that are made at a time, before the clock starts.
 const CONNECTING_MAX: usize = 64;
 
-/// How requests follow each other.
+/// The pace of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
     /// Each connection sends its next request when it has the answer.
@@ -38,13 +38,13 @@ pub struct Load {
     pub messages: Arc<[Message]>,
     /// Kept open; requests that find all of them busy wait.
     pub connections: usize,
-    /// How requests follow each other.
+    /// The pace of requests.
     pub pace: Pace,
     /// From the first request to the last.
     pub duration: Duration,
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Nanoseconds from the moment when a request was due to the last byte of its answer.
@@ -187,7 +187,7 @@ struct Driver {
     schedule: Schedule,
     peer: Peer,
     messages: Arc<[Message]>,
-    /// Whether attacks are to be refused, where that is known.
+    /// True if attacks are to be refused; `None` where that is not known.
     refuses: Option<bool>,
     measured: RefCell<Measured>,
     thousand: RefCell<Thousand>,

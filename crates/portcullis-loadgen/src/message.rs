@@ -1,4 +1,4 @@
-//! What is sent.
+//! The messages to send.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What a study comes to, for people (`table.rs`) and programs (JSON).
+//! The report of a study, for people (`table.rs`) and programs (JSON).
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ pub struct Report {
     pub schema: u32,
     /// Of the program that measured, which is the one that was measured.
     pub version: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
-    /// What was sent.
+    /// The traffic that was sent.
     pub traffic: &'static str,
     /// Client connections.
     pub connections: usize,
@@ -30,7 +30,7 @@ pub struct Report {
     pub load: Option<f64>,
     /// By transport.
     pub groups: Vec<Group>,
-    /// What a reader must know before he believes the figures.
+    /// Caveats that a reader must know before relying on the figures.
     pub notes: Vec<String>,
 }
 

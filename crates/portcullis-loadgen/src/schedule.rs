@@ -1,4 +1,4 @@
-//! When requests are due, and which connection takes the next.
+//! The schedule of requests: when each is due, and which connection takes the next.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use crate::timer::Timer;
 pub(crate) struct Slot {
     /// Counts from 0.
     pub(crate) index: u64,
-    /// When it was due. Latency counts from here.
+    /// The time at which it was due. Latency counts from here.
     pub(crate) due: Instant,
     /// A connection was free when it was due: what it is late by now is the generator's doing.
     pub(crate) is_free: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Slot {
 pub(crate) struct Schedule {
     begin: Instant,
     end: Instant,
-    /// What is due and not sent by then is given up.
+    /// The time at which requests that are due and not sent are given up.
     give_up: Instant,
     /// Nanoseconds between two; 0: each connection sends as soon as it is free (closed loop).
     interval: f64,

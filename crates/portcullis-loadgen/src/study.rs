@@ -25,7 +25,7 @@ const CELL_MIN: Duration = Duration::from_millis(100);
 /// Fewer answers than this do not show what one in a thousand takes.
 const ANSWERS_FOR_P999: u64 = 10_000;
 
-/// How a subject is spoken to.
+/// The protocol to a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// HTTP/1.1 in clear text.
@@ -44,7 +44,7 @@ impl Transport {
     }
 }
 
-/// What a subject is compared with.
+/// The role of a subject, which sets what it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The application itself: what the machine and the generator take.
@@ -58,7 +58,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether attacks are to be answered 403; `None` if nobody knows.
+    /// True if attacks are to be answered 403; `None` if that is not known.
     pub(crate) fn refuses_attacks(self) -> Option<bool> {
         match self {
             Role::Direct | Role::Off => Some(false),
@@ -68,16 +68,16 @@ impl Role {
     }
 }
 
-/// What is measured.
+/// The subject of a measurement.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// In the report.
     pub name: String,
-    /// How it is spoken to.
+    /// The protocol.
     pub transport: Transport,
-    /// What it is compared with.
+    /// The role.
     pub role: Role,
-    /// Where it listens; on loopback.
+    /// The address that it listens on; on loopback.
     pub address: SocketAddr,
     /// Whom clients trust; needed for [`Transport::Tls`], where the certificate is for [`NAME`].
     pub tls: Option<Arc<ClientConfig>>,
@@ -97,7 +97,7 @@ impl Subject {
 pub struct Study {
     /// In the order of the report.
     pub subjects: Vec<Subject>,
-    /// What is sent.
+    /// The traffic to send.
     pub traffic: Traffic,
     /// Client connections.
     pub connections: usize,
@@ -184,7 +184,7 @@ impl Study {
     }
 }
 
-/// What is known of a subject so far.
+/// The measurements of a subject so far.
 struct Account<'s> {
     subject: &'s Subject,
     /// Answers a second, the best pass.
@@ -275,7 +275,7 @@ impl<'s> Account<'s> {
         }
     }
 
-    /// What this subject takes longer than another. The spread is that of the rounds.
+    /// Returns the time that this subject takes longer than another. The spread is that of the rounds.
     fn added(&self, base: &Account<'_>) -> Added {
         let rounds = self.rounds.iter().zip(&base.rounds);
         let mut p99: Vec<f64> =
@@ -291,13 +291,13 @@ impl<'s> Account<'s> {
     }
 }
 
-/// How many rounds `left` allows for each subject: of about a second or longer, if there is time for three.
-/// An odd number, which has a median.
+/// Returns the number of rounds that `left` allows for each subject: of about a second or longer, if there is
+/// time for three. An odd number, which has a median.
 fn rounds(left: Duration) -> u32 {
     (left.as_secs_f64() as u32).clamp(3, 25) | 1
 }
 
-/// What a reader must know before he believes the figures.
+/// Returns the caveats that a reader must know before relying on the figures.
 fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     for group in &report.groups {

@@ -14,7 +14,7 @@ use socket2::{Domain, Socket, Type};
 pub const LARGE: &str = "/large";
 const LARGE_BYTES: usize = 16 << 20;
 
-/// How it answers.
+/// The behaviour of the back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behaviour {
     /// 200 and a small body.
@@ -46,7 +46,7 @@ struct State {
     /// The thread that accepts; None after a crash.
     acceptor: Option<JoinHandle<()>>,
     open: Vec<TcpStream>,
-    /// How often each numbered request arrived whole.
+    /// Number of times that each numbered request arrived whole.
     arrived: HashMap<u64, u32>,
 }
 
@@ -66,7 +66,7 @@ impl Backend {
         Ok(backend)
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -100,12 +100,12 @@ impl Backend {
         self.listen().map(|_| ())
     }
 
-    /// How often the request with this number arrived.
+    /// Returns the number of times that the request with this number arrived.
     pub fn arrivals(&self, id: u64) -> u32 {
         lock(&self.state).arrived.get(&id).copied().unwrap_or(0)
     }
 
-    /// How many requests arrived.
+    /// Returns the number of requests that arrived.
     pub fn total(&self) -> u64 {
         lock(&self.state).arrived.values().map(|&count| u64::from(count)).sum()
     }

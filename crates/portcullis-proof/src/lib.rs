@@ -1,6 +1,6 @@
-//! What shows that Portcullis loses nothing: faults under load, hours of load, and what other servers make of
-//! what we pass on. Development only. It meets Portcullis as any stranger does: the binary, sockets, files,
-//! the metrics page.
+//! Proof that Portcullis loses nothing: faults under load, hours of load, and the readings of other servers
+//! of the requests that we pass on. Development only. It meets Portcullis as any stranger does: the binary,
+//! sockets, files, the metrics page.
 //!
 //! ```text
 //!   backend    an application that crashes, freezes, lies or resets when it is told to

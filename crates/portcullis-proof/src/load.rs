@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use portcullis_testkit::client::{Connection, Failure};
 
-/// What a client sends.
+/// The kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A GET with nothing wrong.
@@ -24,31 +24,31 @@ pub enum Kind {
 pub struct Sample {
     /// Its number, unique in the process; the back end saw it as `X-Proof`.
     pub id: u64,
-    /// What it was.
+    /// The kind of the request.
     pub kind: Kind,
-    /// Which path, of those that the load was given.
+    /// The path, of those that the load was given.
     pub path: usize,
-    /// When it was sent, from the begin of the load.
+    /// The time of sending, from the begin of the load.
     pub at: Duration,
     /// Until the end of the answer.
     pub took: Duration,
     /// The status, or why there is none.
     pub answer: Result<u16, Failure>,
-    /// Whether the body ended as its framing said.
+    /// True if the body ended as its framing said.
     pub whole: bool,
 }
 
 impl Sample {
-    /// Whether the answer was this status, complete.
+    /// Returns true if the answer was this status, complete.
     pub fn is(&self, status: u16) -> bool {
         self.answer == Ok(status) && self.whole
     }
 }
 
-/// How to send.
+/// The plan of a load.
 #[derive(Clone)]
 pub struct Plan {
-    /// Where to.
+    /// The address to send to.
     pub address: SocketAddr,
     /// Clients at a time.
     pub clients: usize,

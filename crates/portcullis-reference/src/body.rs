@@ -9,7 +9,7 @@ use crate::load::Settings;
 use crate::transaction::{File, Pair, Transaction};
 use crate::xpath::Document;
 
-/// What other applications make of arguments: values and counts of rules see only the values.
+/// The readings of arguments by other applications: values and counts of rules see only the values.
 #[derive(Clone, Default)]
 pub(crate) struct Readings {
     pub(crate) args: Vec<Pair>,

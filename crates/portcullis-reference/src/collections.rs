@@ -8,8 +8,8 @@ use bstr::BString;
 use crate::text::atoi;
 use crate::transaction::{Pair, get, set, unset};
 
-/// What lives on after a transaction. Requests that run one after the other over the same database see each
-/// other's changes.
+/// Persistent data that outlives a transaction. Requests that run one after the other over the same database
+/// see each other's changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Database {
     /// Name of the collection and key of the record, as they are stored.

@@ -24,7 +24,7 @@
 //!   was there before, plus the addition.
 //! - Bodies are whole: what happens above a body limit is not a matter of rules.
 //!
-//! What it cannot evaluate is an error of [`Reference::new`], never left out.
+//! Rules that it cannot evaluate are an error of [`Reference::new`], never left out.
 //!
 //! ```
 //! use portcullis_reference::{Reference, Request};
@@ -102,13 +102,13 @@ impl Reference {
 /// Something that this evaluator does not do, or that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// Where it stands.
+    /// Its place.
     pub span: SourceSpan,
-    /// What it is.
+    /// Its description.
     pub what: String,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Every value that made a link match, in order.
@@ -156,7 +156,7 @@ pub struct Match {
 /// An end of the transaction that a rule asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interruption {
-    /// When.
+    /// The phase.
     pub phase: Phase,
     /// The status of the answer; 403 for `drop`.
     pub status: u16,

@@ -102,7 +102,7 @@ struct Loader<'l> {
     settings: Settings,
     mime_types_set: bool,
     items: Vec<Item>,
-    /// What the next rules start from, for each phase. In version 2 all are the same: the last
+    /// The default actions of the next rules, for each phase. In version 2 all are the same: the last
     /// `SecDefaultAction` counts, whatever phase it names (`cmd_default_action`). In version 3 it counts for
     /// the phase it names.
     defaults: [Vec<Action>; 5],

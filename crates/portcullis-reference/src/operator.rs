@@ -62,8 +62,8 @@ pub(crate) enum NumberTest {
     Lt,
 }
 
-/// What an operator found, if anything: `captures` go to `TX:0` and on; `unsets` says whether the others up
-/// to 9 vanish.
+/// The result of an operator that matched: `captures` go to `TX:0` and on; `unsets` says whether the others
+/// up to 9 vanish.
 pub(crate) struct Found {
     pub(crate) captures: Vec<BString>,
     pub(crate) unsets: bool,

@@ -8,7 +8,7 @@ use crate::Reference;
 use crate::operator::{Found, Test};
 use crate::transaction::{Transaction, Value};
 
-/// What came of asking.
+/// The result of asking an external service.
 pub(crate) enum Told {
     /// The operator needs nobody.
     NotAsked,
@@ -85,7 +85,7 @@ fn rbl_name(value: &[u8], zone: &BString, key: &BString) -> BString {
     name.to_ascii_lowercase().into()
 }
 
-/// What `sscanf` with `%d.%d.%d.%d` finds at the beginning of a text.
+/// Returns the numbers that `sscanf` with `%d.%d.%d.%d` finds at the beginning of a text.
 fn four_numbers(text: &str) -> Option<[u8; 4]> {
     let parts: Vec<&str> = text.splitn(4, '.').collect();
     let [a, b, c, rest] = parts.as_slice() else { return None };

@@ -1,4 +1,4 @@
-//! What goes in.
+//! The input: a request and its surroundings.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -35,7 +35,7 @@ pub struct Request {
     pub body: Option<BString>,
     /// The response.
     pub response: Option<Response>,
-    /// What rules can find out beside it.
+    /// The facts that rules can find out beside it.
     pub world: World,
 }
 
@@ -44,7 +44,7 @@ pub struct Request {
 pub struct World {
     /// Addresses of names in lower case; `None`: nobody answers. Other names do not exist.
     pub dns: BTreeMap<BString, Option<Ipv4Addr>>,
-    /// What a scanner calls a file with these bytes; `None`: no verdict. Other files are clean.
+    /// The verdict of a scanner on a file with these bytes; `None`: no verdict. Other files are clean.
     pub scans: BTreeMap<BString, Option<BString>>,
     /// Keys and values of `GEO`. Other addresses are in no database.
     pub places: BTreeMap<IpAddr, Vec<(BString, BString)>>,
@@ -141,7 +141,7 @@ impl Request {
     }
 }
 
-/// Where the path begins in `scheme://authority/path`.
+/// Returns the start of the path in `scheme://authority/path`.
 fn after_authority(uri: &[u8]) -> Option<usize> {
     let colon = uri.iter().position(|&b| !(b.is_ascii_alphanumeric() || b"+-.".contains(&b)))?;
     if !uri.first()?.is_ascii_alphabetic() || !uri[colon..].starts_with(b"://") {

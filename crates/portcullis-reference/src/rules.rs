@@ -8,7 +8,7 @@ use portcullis_types::{Phase, RuleId, Variable};
 
 use crate::operator::Test;
 
-/// What the phases run over, in the order of the files.
+/// The items that the phases run over, in the order of the files.
 pub(crate) enum Item {
     Chain(Chain),
     Marker(BString),
@@ -19,9 +19,9 @@ pub(crate) struct Chain {
     pub(crate) id: RuleId,
     pub(crate) phase: Phase,
     pub(crate) links: Vec<Link>,
-    /// What happens when the last link matches.
+    /// The action when the last link matches.
     pub(crate) disruptive: Disruptive,
-    /// What `block` stands for.
+    /// The action that `block` stands for.
     pub(crate) default_disruptive: Disruptive,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct LoadedTarget {
     pub(crate) written: Target,
 }
 
-/// Which values of a variable.
+/// The selected values of a variable.
 pub(crate) enum Select {
     All,
     Key(BString),
@@ -158,8 +158,8 @@ pub(crate) fn in_ranges(ranges: &[IdRange], id: RuleId) -> bool {
     ranges.iter().any(|range| (range.first..=range.last).contains(&id.0))
 }
 
-/// Whether two targets are the same as far as `SecRuleUpdateTarget...` is concerned: keys compare in any
-/// ASCII case.
+/// Returns true if two targets are the same as far as `SecRuleUpdateTarget...` is concerned: keys compare in
+/// any ASCII case.
 pub(crate) fn same_target(a: &Target, b: &Target) -> bool {
     let text = |selector: &Option<Selector>| match selector {
         None => None,

@@ -58,7 +58,7 @@ struct Candidate {
     node: Option<usize>,
 }
 
-/// What came of a link or a chain.
+/// The outcome of a link or a chain.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     NoMatch,

@@ -1,4 +1,4 @@
-//! What is known about a request while its phases run.
+//! The state of a request while its phases run.
 
 use bstr::BString;
 use portcullis_http::body::content_type::Processor;
@@ -91,7 +91,7 @@ pub(crate) struct Transaction<'r> {
     pub(crate) tx: Vec<Pair>,
     /// Collections that `initcol` and its kin opened.
     pub(crate) collections: Vec<(Variable, Open)>,
-    /// What earlier transactions left.
+    /// The data that earlier transactions left.
     pub(crate) database: Database,
     /// `SecWebAppId`.
     pub(crate) web_app_id: &'r BString,

@@ -35,7 +35,7 @@ pub(crate) fn values(
     Some(value.into_iter().map(|value| Value { name: variable.name().into(), value }).collect())
 }
 
-/// What other applications make of a variable's values, beside [`values`]. Nothing counts them.
+/// Returns the readings of a variable's values by other applications, beside [`values`]. Nothing counts them.
 pub(crate) fn second_readings(
     transaction: &Transaction<'_>,
     variable: Variable,

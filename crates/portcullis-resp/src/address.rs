@@ -11,7 +11,7 @@ use crate::{Command, Connection, Limits};
 
 const PORT: u16 = 6379;
 
-/// Where a server is, and who we are there.
+/// The address of a server, and the credentials there.
 #[derive(Clone)]
 pub struct Client {
     host: String,

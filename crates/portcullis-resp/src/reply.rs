@@ -1,6 +1,6 @@
 use std::io::{self, BufRead, Read as _};
 
-/// What an answer may take.
+/// Limits on an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of all texts of an exchange.

@@ -8,9 +8,9 @@
 //!                └──> tokens, or how long there are none
 //! ```
 //!
-//! What a node can be wrong by is stated by [`Leases::most`]: so many tokens for each key on credit, and as
-//! many that it leased and did not use. While the store is away [`Taken::Unknown`] says so at once, and the
-//! caller does what its policy is.
+//! The error of a node is bounded by [`Leases::most`]: so many tokens for each key on credit, and as many
+//! that it leased and did not use. While the store is away [`Taken::Unknown`] says so at once, and the caller
+//! does what its policy is.
 
 mod link;
 mod memcached;
@@ -25,7 +25,7 @@ use portcullis_access::{Key, Leases, Taken};
 pub use link::Link;
 pub use metrics::ShareMetrics;
 
-/// How soon a client should come again that is refused while an answer is on its way.
+/// The time after which a client should retry that is refused while an answer is on its way.
 const SOON: Duration = Duration::from_millis(100);
 
 /// Takes a line for the operator.
@@ -50,7 +50,7 @@ impl Shared {
         Arc::new(Shared { name, interval, burst, leases: Leases::new(burst, keys) })
     }
 
-    /// What this node holds.
+    /// Returns the leases of this node.
     pub fn leases(&self) -> &Leases {
         &self.leases
     }

@@ -42,7 +42,7 @@ struct Inner {
     queue: Mutex<VecDeque<Asked>>,
     more: Condvar,
     up: AtomicBool,
-    /// When the exchange began that is not answered yet, by the clock of limits; 0 without one.
+    /// The begin of the exchange that is not answered yet, by the clock of limits; 0 without one.
     since: AtomicU64,
     stop: AtomicBool,
     metrics: ShareMetrics,
@@ -56,7 +56,7 @@ struct Asked {
     bytes: Vec<u8>,
 }
 
-/// What the store is asked for one key.
+/// The question to the store about one key.
 pub(crate) struct Question {
     pub(crate) name: Vec<u8>,
     pub(crate) interval_us: u64,
@@ -64,7 +64,8 @@ pub(crate) struct Question {
     pub(crate) order: Order,
 }
 
-/// What may be owed of a limit, in bursts: nodes let requests through on credit, a quarter of the burst each.
+/// Limit on the debt of a limit, in bursts: nodes let requests through on credit, a quarter of the burst
+/// each.
 const OWED_BURSTS: u64 = 4;
 
 impl Question {
@@ -93,7 +94,7 @@ pub(crate) trait Keeper {
     /// An answer for each question, none where others were faster again and again. After an error the
     /// connection is not used any more.
     fn lease(&mut self, questions: &[Question]) -> io::Result<Vec<Option<Grant>>>;
-    /// Whether it is there.
+    /// Returns an error if the store is not there.
     fn ping(&mut self) -> io::Result<()>;
 }
 
@@ -269,7 +270,7 @@ impl Inner {
     }
 }
 
-/// What a key is called in the store. Values of headers and cookies may be secret, so it is a hash.
+/// Returns the name of a key in the store. Values of headers and cookies may be secret, so it is a hash.
 fn name(limit: &str, bytes: &[u8]) -> Vec<u8> {
     let mut hash = Sha256::new();
     hash.update((limit.len() as u64).to_le_bytes());

@@ -38,7 +38,7 @@ impl io::Read for Timed {
     }
 }
 
-/// What there is of a key: a time in microseconds, and what tells its state from others.
+/// The state of a key: a time in microseconds, and the number that tells this state from others.
 type Found = Option<(u64, u64)>;
 
 impl Memcached {
@@ -69,7 +69,7 @@ impl Memcached {
         self.stream.get_mut().stream.write_all(bytes)
     }
 
-    /// What the store has under these names.
+    /// Returns the states that the store has under these names.
     fn gets(&mut self, names: &[Vec<u8>]) -> io::Result<Vec<Found>> {
         let mut command = b"gets".to_vec();
         for name in names {

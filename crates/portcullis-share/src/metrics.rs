@@ -1,6 +1,6 @@
 use portcullis_metrics::{Counter, Gauge, Histogram, Registry, catalogue};
 
-/// What is counted of the store. The default counts for nobody.
+/// The metrics of the store. Those of the default are in no registry.
 #[derive(Clone, Debug, Default)]
 pub struct ShareMetrics {
     pub(crate) connected: Gauge,

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the DNS server says.
+/// The answer of the DNS server.
 #[derive(Clone, Copy, Debug)]
 pub enum DnsReply {
     /// An address, good for so many seconds.
@@ -21,7 +21,7 @@ pub enum DnsReply {
 /// A DNS server.
 #[derive(Debug)]
 pub struct DnsServer {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
 }
@@ -118,7 +118,7 @@ fn compose(id: &[u8], question: &[u8], reply: DnsReply) -> Option<Vec<u8>> {
 /// A scanner that speaks clamd's `INSTREAM`.
 #[derive(Debug)]
 pub struct Clamd {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<Vec<u8>>>>,
 }

@@ -20,7 +20,7 @@ pub struct Exchange {
     pub status: u16,
     /// First head and what followed it, at most [`RESPONSE_BYTES_MAX`].
     pub raw: Vec<u8>,
-    /// Whether the body ended as its framing said: all of its length, or its last chunk. A body that ends
+    /// True if the body ended as its framing said: all of its length, or its last chunk. A body that ends
     /// with the connection is whole.
     pub whole: bool,
 }
@@ -32,13 +32,13 @@ impl Exchange {
         header_values(&self.raw[..end], name).next()
     }
 
-    /// What follows the first head, transfer coding included.
+    /// Returns the bytes after the first head, transfer coding included.
     pub fn after_head(&self) -> &[u8] {
         head_end(&self.raw).map_or(&[], |end| &self.raw[end..])
     }
 }
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// No connection.
@@ -75,9 +75,9 @@ pub fn exchange(
     Connection::open(target, source, limit)?.exchange(request, limit)
 }
 
-/// What carries the bytes: a TCP stream, or TLS over one.
+/// The connection: a TCP stream, or TLS over one.
 pub trait Wire: Read + Write + Send {
-    /// How long a read may wait.
+    /// Sets the longest time that a read may wait.
     fn set_read_timeout(&self, limit: Duration) -> std::io::Result<()>;
 }
 
@@ -87,7 +87,7 @@ impl Wire for TcpStream {
     }
 }
 
-/// How a response ended.
+/// The end of a response.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// As its framing says; another request may follow.
@@ -133,7 +133,7 @@ impl Connection {
         Connection { stream, buffer: Vec::new(), reusable: true }
     }
 
-    /// Whether another request may follow on this connection.
+    /// Returns true if another request may follow on this connection.
     pub fn reusable(&self) -> bool {
         self.reusable
     }
@@ -351,7 +351,7 @@ mod tests {
 
     use super::*;
 
-    /// What a server says to one request, and what we make of it.
+    /// Checks the reading of a server's answer to one request.
     #[track_caller]
     fn check(says: &'static [u8], request: &[u8], want: Result<(u16, &[u8], bool), Failure>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

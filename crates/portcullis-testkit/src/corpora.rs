@@ -31,7 +31,7 @@ pub fn root() -> Result<PathBuf, TestkitError> {
 pub struct Value {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Where it came from; empty where the file does not say.
+    /// Its source; empty where the file does not say.
     pub source: String,
 }
 

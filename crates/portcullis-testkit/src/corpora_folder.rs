@@ -1,4 +1,4 @@
-//! Where the corpora are, and whether a test may do without them.
+//! The folder of the corpora, and whether a test may do without them.
 //!
 //! Only `std` is used: tests of crates that the testkit does not build on include this file by its path.
 

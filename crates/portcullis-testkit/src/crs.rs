@@ -39,5 +39,5 @@ pub fn tests_in(path: PathBuf) -> Result<PathBuf, TestkitError> {
     }
 }
 
-/// Where a release of the CRS has its tests.
+/// The folder of a CRS release with its tests.
 pub const TESTS_IN_RELEASE: &str = "tests/regression/tests";

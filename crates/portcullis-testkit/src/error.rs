@@ -1,4 +1,4 @@
-//! What can go wrong while test data is found and read.
+//! Errors of finding and reading test data.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 pub enum TestkitError {
     /// Something that set-up should have brought is not there.
     Missing {
-        /// What was looked for.
+        /// The thing that is missing.
         what: &'static str,
-        /// Where.
+        /// The place where it was expected.
         path: PathBuf,
-        /// How to get it.
+        /// The way to get it.
         how: &'static str,
     },
     /// A file could not be read or written.
@@ -29,7 +29,7 @@ pub enum TestkitError {
         path: PathBuf,
         /// Its line, where known.
         line: Option<usize>,
-        /// What is wrong with it.
+        /// The error.
         message: String,
     },
     /// A process or socket of a run did not do its part.

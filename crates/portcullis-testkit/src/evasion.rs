@@ -89,7 +89,7 @@ impl Tally {
     }
 }
 
-/// What the run came to.
+/// The result of the run.
 struct Summary {
     /// By family.
     families: BTreeMap<String, Tally>,

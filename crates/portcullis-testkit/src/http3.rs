@@ -40,11 +40,11 @@ pub struct Answer {
     pub headers: HeaderMap,
     /// Its body.
     pub body: Vec<u8>,
-    /// What came behind the body.
+    /// The trailers behind the body.
     pub trailers: Option<HeaderMap>,
 }
 
-/// How a stream of raw bytes ended.
+/// The end of a stream of raw bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// With an answer; its bytes.

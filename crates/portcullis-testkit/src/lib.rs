@@ -1,6 +1,6 @@
-//! What the tests, the CRS suite and the demo stand on. Development only: nothing here ships in the
-//! product, and nothing here knows the engine. It meets Portcullis as any stranger does, over a socket
-//! and through the files it writes.
+//! The foundation of the tests, the CRS suite and the demo. Development only: nothing here ships in the
+//! product, and nothing here knows the engine. It meets Portcullis as any stranger does, over a socket and
+//! through the files it writes.
 //!
 //! ```text
 //!   corpora, crs   where test data lives, typed readers, a clear word when it is missing

@@ -70,7 +70,7 @@ impl Process {
         }
     }
 
-    /// How it ended, if it has.
+    /// Returns its exit status, if it has ended.
     pub fn exited(&mut self) -> Result<Option<ExitStatus>, TestkitError> {
         self.child.try_wait().map_err(|error| TestkitError::Run(format!("{}: {error}", self.name)))
     }

@@ -78,12 +78,12 @@ impl Proxy {
         self.process.id()
     }
 
-    /// Where its metrics are.
+    /// Returns the address of its metrics.
     pub fn admin(&self) -> SocketAddr {
         self.admin
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -175,7 +175,7 @@ impl Folder {
         self.file("portcullis.toml")
     }
 
-    /// What the proxy printed.
+    /// Returns the file with the proxy's output.
     pub fn output(&self) -> PathBuf {
         self.file("output.txt")
     }

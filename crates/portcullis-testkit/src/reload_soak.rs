@@ -97,7 +97,7 @@ pub fn run(options: &Options) -> Result<bool, TestkitError> {
     Ok(seen.requests > 0 && seen.failed + seen.wrong == 0 && panics == 0 && growth <= options.growth_max)
 }
 
-/// What clients saw.
+/// The answers that clients saw.
 #[derive(Debug, Default)]
 struct Seen {
     requests: u64,

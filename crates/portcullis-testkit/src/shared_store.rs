@@ -13,7 +13,7 @@ use crate::proxy::{Folder, free_address};
 /// For a server to listen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Which server.
+/// The kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `redis-server`
@@ -61,7 +61,7 @@ impl SharedStore {
         Ok(SharedStore { process, kind, address, _folder: folder })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -1,4 +1,4 @@
-//! Whether a series of samples grows.
+//! Growth of a series of samples.
 
 /// Pairs of samples that are compared; a longer series is thinned to medians of groups first.
 const SAMPLES_MAX: usize = 2000;
@@ -15,7 +15,7 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// Whether the series rises beyond doubt, and by more than `tolerated` per sample.
+    /// Returns true if the series rises beyond doubt, and by more than `tolerated` per sample.
     pub fn rises_by_more_than(&self, tolerated: f64) -> bool {
         self.low > 0.0 && self.slope > tolerated
     }

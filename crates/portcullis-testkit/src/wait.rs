@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for what has to happen. It passes as soon as it has happened, so that only a failure
-/// takes so long.
+/// The longest wait of a test for an event. It passes as soon as the event has happened, so that only a
+/// failure takes so long.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits until something is so.

@@ -1,4 +1,4 @@
-//! Where the workspace is.
+//! The root folder of the workspace.
 
 use std::path::{Path, PathBuf};
 

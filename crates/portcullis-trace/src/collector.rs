@@ -5,7 +5,7 @@ use std::{fmt, io};
 use portcullis_trust::Authorities;
 use serde_json::Value as Json;
 
-/// Where traces go.
+/// The destination of traces.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `http://host:port/v1/traces`, or the same with https.
@@ -31,7 +31,7 @@ pub(crate) struct Collector {
     agent: ureq::Agent,
 }
 
-/// Why a collector did not take a batch.
+/// The reason why a collector did not take a batch.
 pub(crate) enum NotTaken {
     /// It may later: nobody listens, the connection broke, or it says so (OTLP, "Retryable Response Codes").
     ForNow(String),
@@ -87,7 +87,8 @@ impl Collector {
     }
 }
 
-/// What an answer says that was not taken. 64-bit numbers are texts in JSON, but not with everybody.
+/// Returns the number of spans that an answer reports as not taken. 64-bit numbers are texts in JSON, but not
+/// with everybody.
 fn rejected(answer: &[u8]) -> u64 {
     let answer: Json = serde_json::from_slice(answer).unwrap_or_default();
     match &answer["partialSuccess"]["rejectedSpans"] {

@@ -5,7 +5,7 @@ pub type SpanId = [u8; 8];
 /// Bytes of a `traceparent` of version 00.
 pub const HEADER_BYTES: usize = 55;
 
-/// What a `traceparent` header says (W3C Trace Context, section 3.2).
+/// A parsed `traceparent` header (W3C Trace Context, section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
     /// The trace.

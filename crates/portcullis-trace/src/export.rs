@@ -13,20 +13,20 @@ use crate::{Trace, otlp};
 const QUEUE_MAX: usize = 8192;
 /// Traces in one request to the collector.
 const BATCH_MAX: usize = 512;
-/// How long a batch waits for more.
+/// The time for which a batch waits for more.
 const LINGER: Duration = Duration::from_secs(1);
 /// Between tries of a batch that may be tried again.
 const RESTS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
-/// How often a thread that rests looks whether it is to end.
+/// The interval at which an idle thread checks whether it is to end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Why spans are dropped, as the label `reason` has it.
+/// The reasons why spans are dropped, as the label `reason` has them.
 const REASONS: &[&str] = &["queue", "export", "shutdown"];
 const QUEUE: usize = 0;
 const EXPORT: usize = 1;
 const SHUTDOWN: usize = 2;
 
-/// Where workers leave their traces. Cheap to clone.
+/// The workers' end of the queue of traces. Cheap to clone.
 #[derive(Clone)]
 pub struct Sender {
     /// Nothing wakes the thread, which looks whether it is to end.
@@ -63,7 +63,7 @@ impl Sender {
 }
 
 impl Exporter {
-    /// What would keep it from a start: authorities that cannot be read.
+    /// Returns the error that would prevent a start: authorities that cannot be read.
     pub fn check(settings: Settings) -> std::io::Result<()> {
         Collector::new(settings).map(drop)
     }

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::{Context, SpanId};
 
-/// What a span is about.
+/// The kind of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Work inside.
@@ -28,15 +28,15 @@ pub enum Value {
 pub struct Span {
     /// Its name, of few.
     pub name: Cow<'static, str>,
-    /// What it is about.
+    /// Its kind.
     pub kind: Kind,
-    /// When it began.
+    /// Its begin.
     pub begin: Instant,
-    /// How long it took.
+    /// Its duration.
     pub duration: Duration,
     /// It failed.
     pub failed: bool,
-    /// What there is to say of it.
+    /// Its attributes.
     pub attributes: Vec<(&'static str, Value)>,
 }
 

@@ -31,7 +31,7 @@ pub struct Args {
 /// The flags by which a policy is named as `run` has them.
 const POLICY: [&str; 8] = ["config", "mode", "level", "crs", "paranoia", "detect_only", "setup", "rules"];
 
-/// How many mistakes there were.
+/// Numbers of mistakes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     errors: usize,

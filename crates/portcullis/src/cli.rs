@@ -49,7 +49,7 @@ pub enum Command {
     Exclude(exclude::Args),
 }
 
-/// Why a command ends early.
+/// The reason why a command ends early.
 #[derive(Debug)]
 pub struct Failure {
     code: u8,

@@ -13,7 +13,7 @@ fn list<'e>(event: &'e Value, path: &str) -> &'e [Value] {
     event.pointer(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Where a value stands: `query:q`.
+/// Formats the location of a value: `query:q`.
 pub fn location(value: &Value) -> String {
     match (text(value, "/place"), text(value, "/name")) {
         (place, "") => place.to_owned(),

@@ -73,7 +73,7 @@ impl Place {
         })
     }
 
-    /// What all instances say.
+    /// Returns the answers of all instances.
     fn ask(&self, question: &str) -> Result<Vec<String>, Failure> {
         let folders = self.runtime_folder.clone().map_or_else(runtime_folder::all, |folder| vec![folder]);
         let shown: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();

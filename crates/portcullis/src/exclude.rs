@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> ExitCode {
     }
 }
 
-/// What to put into the document, or why there is nothing.
+/// Returns the text to add to the document, or the reason why there is none.
 fn exclusion(event: &Value) -> Result<String, String> {
     let semantic = semantic(event);
     let rules = rules(event);

@@ -5,7 +5,7 @@
 pub struct MessageFile {
     /// As they would come over the wire.
     pub bytes: Vec<u8>,
-    /// What was changed or looks wrong, one sentence each.
+    /// Notes on changes and suspicious parts, one sentence each.
     pub notes: Vec<String>,
 }
 

@@ -31,7 +31,7 @@ pub struct Args {
     plan: bool,
 }
 
-/// What became of a rule.
+/// The state of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum State {
@@ -67,7 +67,7 @@ struct Entry {
     file: String,
     line: u32,
     message: String,
-    /// Why the rule is in that state, and what can still happen to it in a request.
+    /// The reason for that state, and the effects that requests can still have on it.
     notes: Vec<String>,
 }
 
@@ -141,7 +141,8 @@ fn entries(plan: &Plan) -> Vec<Entry> {
     loaded.chain(removed).collect()
 }
 
-/// What directives did to rules, and what `ctl:` actions of other rules can do to them in a request.
+/// Returns the effects of directives on rules, and those that `ctl:` actions of other rules can have in a
+/// request.
 fn notes(plan: &Plan) -> HashMap<RuleIndex, Vec<String>> {
     let mut notes: HashMap<RuleIndex, Vec<String>> = HashMap::new();
     for update in &plan.updates {

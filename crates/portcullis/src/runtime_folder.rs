@@ -24,10 +24,10 @@ pub fn default() -> PathBuf {
     }
 }
 
-/// Where the service of the packages has its sockets: `RuntimeDirectory=portcullis` of its unit.
+/// The folder of the sockets of the packages' service: `RuntimeDirectory=portcullis` of its unit.
 const OF_SERVICE: &str = "/run/portcullis/portcullis";
 
-/// Where instances may be that this user may ask: the default folder, and that of the service.
+/// Folders of instances that this user may ask: the default folder, and that of the service.
 pub fn all() -> Vec<PathBuf> {
     let mut folders = vec![default()];
     let service = PathBuf::from(OF_SERVICE);
@@ -46,8 +46,8 @@ pub fn make(folder: &Path) -> io::Result<()> {
     check(folder)
 }
 
-/// Whether the folder is one, is ours, and is closed to others. A link is none: somebody else could turn it
-/// elsewhere.
+/// Checks that the folder is one, is ours, and is closed to others. Links are refused: another user could
+/// turn them elsewhere.
 pub fn check(folder: &Path) -> io::Result<()> {
     check_as(folder, |owner| owner == geteuid().as_raw())
 }

@@ -8,7 +8,7 @@ use portcullis_config::Config;
 use portcullis_log::AuditConfig;
 use rustix::fs::{Access, access};
 
-/// What a start could not write, a line each, which names the path.
+/// Returns the paths that a start could not write, a line each.
 pub fn check(config: &Config) -> Vec<String> {
     let files = config.access_log_files();
     let files = files.iter().chain(config.events.as_ref().map(|events| &events.file));

@@ -101,7 +101,7 @@ fn bodies_go_both_ways() {
     assert_eq!(empty.body, b"0 none");
 }
 
-/// What is another length than said would become another request behind us.
+/// A body whose length is not the one announced would become another request to the application.
 #[test]
 fn a_body_of_another_length_ends_the_stream() {
     let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -137,7 +137,7 @@ const ROOT: &[u8] = &[0xc1];
 const HOST: &[u8] = b"\x50\x09localhost";
 const FIELD: &[u8] = b"\x23x-a\x01b";
 
-/// What the library would take (RFC 9114, section 4.3): the later one of two, wherever it stands.
+/// The library would accept these (RFC 9114, section 4.3): the later one of two, wherever it stands.
 #[test]
 fn pseudo_headers_stand_once_and_first() {
     let seen = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));

@@ -8,7 +8,7 @@ use crate::seen::{Difference, Entry, Seen};
 mod modsecurity2;
 mod modsecurity3;
 
-/// Who is compared with us.
+/// The peer of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Peer {
     /// The plain evaluator.
@@ -19,7 +19,7 @@ pub enum Peer {
     ModSecurity2,
 }
 
-/// Whose doing a difference is.
+/// The side that causes a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The peer does not do what its own manual says, or what ModSecurity 2 does.
@@ -37,11 +37,11 @@ pub const FIELDS_APART: &str = "fields-apart";
 pub struct Class {
     /// Its name in tables.
     pub name: &'static str,
-    /// Whose doing it is.
+    /// The side that causes it.
     pub kind: Kind,
-    /// Why it comes about, and where that is written.
+    /// The cause, and where it is documented.
     pub reason: &'static str,
-    /// Whether a difference is one of these.
+    /// Returns true if a difference is one of these.
     pub holds: fn(&Case<'_>) -> bool,
 }
 
@@ -51,9 +51,9 @@ pub struct Case<'c> {
     pub rules: &'c RuleSet,
     /// The request.
     pub request: &'c Request,
-    /// What we made of it.
+    /// The result of this engine.
     pub ours: &'c Seen,
-    /// What they made of it.
+    /// The result of the peer.
     pub theirs: &'c Seen,
     /// The first difference.
     pub difference: &'c Difference,

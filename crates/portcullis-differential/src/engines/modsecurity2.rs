@@ -29,7 +29,7 @@ const MODULES: &str = "/usr/lib/apache2/modules";
 const CLIENTS: usize = 4;
 const LINES_LOST_MAX: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What the back end answers with; any other status is the doing of a rule, or of Apache.
+/// The statuses of the back end; any other status comes from a rule, or from Apache.
 const BACK_END: &[u16] = &[200, 201, 404, 409];
 
 /// Starts Apaches.
@@ -40,10 +40,10 @@ pub struct ModSecurity2 {
     ports: Vec<u16>,
 }
 
-/// What a rule set and its requests came to; the error is why Apache refused the rules.
+/// The results of a rule set's requests; the error is why Apache refused the rules.
 pub type Results = Result<Vec<Option<Seen>>, String>;
 
-/// What the client and the log saw of a request.
+/// The view of the client and of the log on a request.
 #[derive(Clone, Copy)]
 struct Answer {
     local_port: u16,

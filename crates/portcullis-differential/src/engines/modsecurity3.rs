@@ -16,7 +16,7 @@ pub struct ModSecurity3 {
     driver: PathBuf,
     pipe: Option<Pipe>,
     rules: Option<RuleSet>,
-    /// How often the child ended by itself.
+    /// Number of times that the child ended by itself.
     pub crashes: u64,
 }
 
@@ -26,7 +26,7 @@ struct Pipe {
     output: BufReader<ChildStdout>,
 }
 
-/// What came of loading a rule set.
+/// The result of loading a rule set.
 pub enum Loaded {
     /// It is in force.
     Yes,

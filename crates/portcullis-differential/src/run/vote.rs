@@ -1,4 +1,4 @@
-//! What ModSecurity 2 says of the differences to ModSecurity 3. Where the two disagree, 2 is the reference.
+//! Votes of ModSecurity 2 on the differences to ModSecurity 3. Where the two disagree, 2 is the reference.
 
 use super::Runner;
 use crate::Item;
@@ -12,7 +12,7 @@ pub(super) struct Pending {
     pub(super) pair: Pair,
     pub(super) difference: Difference,
     pub(super) ours: Seen,
-    /// What it is, if that is known.
+    /// Its class, if it is known.
     pub(super) class: Option<&'static Class>,
     pub(super) text: String,
 }

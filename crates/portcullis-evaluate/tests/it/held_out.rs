@@ -27,7 +27,7 @@ impl Engine for Counted {
     }
 }
 
-/// How many of a set were blocked, of how many, and the report with what went wrong.
+/// Returns the number of blocked samples of a set, the number of all, and the report of the failures.
 fn blocked(set: &str) -> (usize, usize, String) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/held-out").join(set);
     let args = Args {

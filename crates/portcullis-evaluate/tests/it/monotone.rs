@@ -33,7 +33,7 @@ const ATTACKS: &[(Class, &str)] = &[
     (Class::Deserialization, "O:8:\"Evil\\Obj\":1:{s:1:\"a\";s:2:\"id\";}"),
 ];
 
-/// What honest and half-honest messages have beside it.
+/// Other texts beside it in honest and half-honest messages.
 const OTHERS: &[&str] = &[
     "Old gardens",
     "1",

@@ -1,4 +1,4 @@
-//! What a scenario works with: its proxy, its load, what it found.
+//! The state of a scenario: its proxy, its load, its findings.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ const TOLD_MAX: usize = 8;
 pub struct Case {
     name: &'static str,
     keep: Option<PathBuf>,
-    /// Whether times are judged: not where nobody knows what else the machine does.
+    /// True if times are judged: not where the other load of the machine is unknown.
     times: bool,
     requests: usize,
     figures: String,
@@ -61,8 +61,8 @@ impl Case {
         let _ = write!(self.figures, "{comma}{name} {value}");
     }
 
-    /// What holds whatever is broken: attacks are stopped, and nothing that may have had an effect is sent
-    /// twice.
+    /// Checks what holds under any fault: attacks are stopped, and no request that may have had an effect is
+    /// sent twice.
     pub fn nothing_leaked(&mut self, samples: &[Sample], backends: &[&Backend]) {
         self.requests += samples.len();
         self.check(samples.len() >= 100, || format!("only {} requests were sent", samples.len()));
@@ -136,7 +136,8 @@ impl Case {
         self.check_time(worst <= limit, || format!("{what}: an answer took {worst:?}, more than {limit:?}"));
     }
 
-    /// When requests sent after `from` began to be answered 200 and stayed so; it must be within `limit`.
+    /// Returns the time at which requests sent after `from` began to be answered 200 and stayed so; it must
+    /// be within `limit`.
     pub fn recovered(&mut self, what: &str, samples: &[Sample], from: Duration, limit: Duration) -> Duration {
         let honest = || between(samples, from, Duration::MAX).filter(|sample| sample.kind != Kind::Attack);
         let last_bad = honest().filter(|sample| !sample.is(200)).map(|sample| sample.at).last();

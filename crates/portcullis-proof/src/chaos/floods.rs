@@ -484,7 +484,7 @@ fn overload_connections(case: &mut Case) -> Result<(), TestkitError> {
     Ok(())
 }
 
-/// How often it was sent, and how many parts of answers began with 503.
+/// Returns the number of requests sent, and the number of parts of answers that began with 503.
 fn flood(to: SocketAddr, from: Ipv4Addr, requests: &[Vec<u8>], ended: &AtomicBool) -> (usize, usize) {
     let (mut sent, mut refused) = (0, 0);
     while !ended.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! What a host does to a process: a full disk, a clock that jumps, a Redis that is gone, reloads without end.
+//! Faults of the host: a full disk, a clock that jumps, a Redis that is gone, reloads without end.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -41,7 +41,7 @@ pub struct Options {
 pub struct Scenario {
     name: &'static str,
     what: &'static str,
-    /// Whether CI runs it.
+    /// True if CI runs it.
     quick: bool,
     run: fn(&mut Case) -> Result<(), TestkitError>,
 }

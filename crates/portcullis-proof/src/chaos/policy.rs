@@ -1,4 +1,4 @@
-//! What policy says when something that inspection asks is gone: open lets traffic flow, closed lets none of
+//! Failure policies when a service that inspection needs is gone: open lets traffic flow, closed lets none of
 //! it leak.
 
 use std::net::{SocketAddr, UdpSocket};

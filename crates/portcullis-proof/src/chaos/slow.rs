@@ -35,7 +35,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 ];
 
 const ACTIVE: &str = "portcullis_connections_active";
-/// How long they go on, if they are let.
+/// Duration of the attack, if it is not stopped.
 const LENGTH: Duration = Duration::from_secs(25);
 /// Of each setting that ends them.
 const TIMEOUT: &str = "3s";

@@ -21,7 +21,7 @@ pub(super) struct Server {
     process: Process,
 }
 
-/// Where the number of requests is.
+/// The source of the number of requests.
 enum Count {
     /// Lines of a log.
     Lines(PathBuf),
@@ -115,7 +115,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// How many requests it saw since its start.
+    /// Returns the number of requests it saw since its start.
     pub(super) fn seen(&self) -> Result<usize, TestkitError> {
         match &self.count {
             Count::Lines(path) => {

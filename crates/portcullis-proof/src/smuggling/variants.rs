@@ -12,7 +12,7 @@ pub(super) struct Variant {
 /// Rows of the corpus file. A runner that reads none of them must not pass.
 const ROWS: usize = 94;
 
-/// What follows each variant on its connection: the request that a smuggler would hide.
+/// The request after each variant on its connection: the one that a smuggler would hide.
 const SECOND: &[u8] = b"GET /second HTTP/1.1\r\nHost: HOST\r\n\r\n";
 
 /// Those of the corpus, and `count` generated ones.

@@ -17,7 +17,7 @@ const ATTACK_EVERY: u64 = 16;
 /// Requests on a connection of a client that keeps it.
 const KEPT_MAX: u64 = 500;
 
-/// How a client treats its connections.
+/// The way a client uses its connections.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Habit {
     KeptTls,
@@ -46,7 +46,7 @@ pub(super) struct Client {
     interval: Duration,
 }
 
-/// What all clients saw, and the latencies since the last look.
+/// The results of all clients, and the latencies since the last look.
 #[derive(Default)]
 pub(super) struct Board(Mutex<(Totals, Vec<Duration>)>);
 

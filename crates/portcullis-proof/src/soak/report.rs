@@ -1,4 +1,4 @@
-//! What the samples say.
+//! The report on the samples.
 
 use std::fmt::Write as _;
 

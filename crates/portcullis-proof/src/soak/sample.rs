@@ -1,4 +1,4 @@
-//! What a process holds at a moment.
+//! The resources of a process at a moment.
 
 use std::time::Duration;
 

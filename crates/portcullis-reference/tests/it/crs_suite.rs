@@ -17,7 +17,7 @@ use portcullis_testkit::upstream::Server;
 use portcullis_testkit::upstream::reflector::Reflector;
 use portcullis_testkit::{client, crs};
 
-/// What the suite's own containers set, and the rules that choose body processors.
+/// The settings of the suite's own containers, and the rules that choose body processors.
 const SETUP: &str = r#"
 SecRuleEngine DetectionOnly
 SecRequestBodyAccess On
@@ -133,7 +133,7 @@ fn body(head: &RequestHead, mut wire: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What the suite's back end answers; `None` if it cannot read the request.
+/// Returns the answer of the suite's back end; `None` if it cannot read the request.
 fn answer(wire: &[u8], server: &Server) -> Option<Response> {
     let exchange = client::exchange(server.address(), None, wire, Duration::from_secs(5)).ok()?;
     let head_length = exchange.raw.len() - exchange.after_head().len();

@@ -22,7 +22,7 @@ fn server(answer: impl Fn(&mut TcpStream) + Send + 'static) -> String {
     format!("redis://{address}")
 }
 
-/// What became of one command, and how long it took.
+/// Returns the result of one command, and the time that it took.
 fn ask(url: &str) -> (std::io::Result<Reply>, Duration) {
     let mut connection = Client::new(url).unwrap().connect(PATIENCE, LIMITS).unwrap();
     let began = Instant::now();

@@ -41,7 +41,7 @@ impl Node {
     }
 }
 
-/// What two nodes let through together while each is asked all the time.
+/// Returns the number of requests that two nodes let through together while each is asked all the time.
 fn flood(nodes: &[Node; 2], client: &str, time: Duration) -> (u64, Duration) {
     let start = Instant::now();
     let count = |node: &Node| {
@@ -126,7 +126,7 @@ fn more_questions_than_may_wait_are_dropped_and_counted() {
     }
 }
 
-/// What no store says: it is counted as a failure, costs no memory, and holds nobody up.
+/// An answer that no store gives: it is counted as a failure, costs no memory, and delays no request.
 #[test]
 fn a_hostile_store_costs_nothing() {
     let endless = |begin: &'static [u8], piece: &'static [u8], pause: Duration| {

@@ -1,4 +1,4 @@
-//! What the echo agent does with messages, whatever carries them.
+//! The reaction of the echo agent to messages, over any transport.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use portcullis_agent::{Frames, Framing, TO_AGENT_BYTES, write_frame};
 
 use super::Options;
 
-/// What is to be done after bytes were taken.
+/// The next step after bytes were taken.
 #[derive(PartialEq, Eq)]
 pub(super) enum Next {
     Read,
@@ -31,7 +31,7 @@ pub(super) struct Talk<'o> {
     open: HashMap<u64, Exchange>,
     /// Responses are shown, too.
     responses: bool,
-    /// What there is to say.
+    /// The bytes to send.
     pub(super) out: Vec<u8>,
 }
 

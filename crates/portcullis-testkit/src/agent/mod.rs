@@ -39,7 +39,7 @@ pub struct Options {
     pub tls: Vec<PathBuf>,
 }
 
-/// Where the agent listens, as in the configuration.
+/// The address of the agent, as in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket.
@@ -49,7 +49,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whether somebody listens.
+    /// Returns true if a process listens there.
     pub fn listens(&self) -> bool {
         match self {
             Address::Unix(socket) => UnixStream::connect(socket).is_ok(),

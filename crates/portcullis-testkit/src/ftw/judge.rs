@@ -11,7 +11,7 @@ use crate::client::{Exchange, Failure};
 /// A line of the proxy's error log, without its line end.
 pub type LogLine = Vec<u8>;
 
-/// What was seen of one stage.
+/// The evidence of one stage.
 #[derive(Debug)]
 pub struct Evidence<'a> {
     /// The response, or why there is none.
@@ -23,7 +23,7 @@ pub struct Evidence<'a> {
 }
 
 impl Output {
-    /// Why the stage failed, one reason a line; empty if it passed.
+    /// Returns the reasons why the stage failed, one a line; empty if it passed.
     pub fn judge(&self, evidence: &Evidence) -> Vec<String> {
         let response = match (evidence.exchange, self.expect_error) {
             (Err(_), true) => return Vec::new(),
@@ -68,7 +68,7 @@ impl Output {
     }
 }
 
-/// Whether one of the texts matches. A pattern that does not compile is a reason to fail in itself.
+/// Returns true if one of the texts matches. A pattern that does not compile is a reason to fail in itself.
 fn found<'a>(pattern: &str, texts: impl IntoIterator<Item = &'a [u8]>, reasons: &mut Vec<String>) -> bool {
     let build = Regex::builder().syntax(syntax::Config::new().unicode(false).utf8(false)).build(pattern);
     match build {

@@ -38,7 +38,7 @@ pub struct Test {
     pub rule_id: u32,
     /// Number within the rule.
     pub test_id: u32,
-    /// What it shows, in its author's words.
+    /// Its purpose, in its author's words.
     pub description: String,
     /// Requests with what is expected of them.
     pub stages: Vec<Stage>,
@@ -60,7 +60,7 @@ pub struct Stage {
     pub output: Output,
 }
 
-/// What to send.
+/// The request to send.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// Request target, bytes as they are. Default `/`.
@@ -75,13 +75,13 @@ pub struct Input {
     pub data: Option<Vec<u8>>,
     /// The whole request, in place of all other fields.
     pub encoded_request: Option<Vec<u8>>,
-    /// Whether `Content-Type`, `Connection` and `Content-Length` are added where missing.
+    /// True if `Content-Type`, `Connection` and `Content-Length` are added where missing.
     pub autocomplete_headers: bool,
-    /// Whether target and `Host` come from the previous stage's redirect.
+    /// True if target and `Host` come from the previous stage's redirect.
     pub follow_redirect: bool,
 }
 
-/// What to expect.
+/// The expected output.
 #[derive(Clone, Debug, Default)]
 pub struct Output {
     /// Status of the first response head; 0 is "any".

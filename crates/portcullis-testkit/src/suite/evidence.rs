@@ -13,11 +13,11 @@ use crate::ftw::LogLine;
 #[derive(Debug, Default)]
 pub(super) struct Log {
     clients: BTreeMap<IpAddr, Client>,
-    /// What makes the run itself doubtful.
+    /// Reasons to doubt the run itself.
     pub troubles: Vec<String>,
 }
 
-/// What was logged for one client.
+/// The log entries of one client.
 #[derive(Debug, Default)]
 pub(super) struct Client {
     pub lines: Vec<LogLine>,
@@ -54,7 +54,7 @@ pub(super) fn read(traces: &Traces) -> Result<Log, TestkitError> {
     Ok(log)
 }
 
-/// What the metrics page says about dropped events, where it is not zero.
+/// Returns the metrics of dropped events that are not zero.
 fn dropped(metrics: &str) -> Vec<String> {
     const NAME: &str = "portcullis_events_dropped_total";
     if !metrics.contains(NAME) {

@@ -37,8 +37,8 @@ impl Expected {
         Ok(Expected { reasons })
     }
 
-    /// What differs between this list and a run, a line each: tests that failed and should not have, tests
-    /// listed that passed, and listed names that no test has. Only tests that ran count.
+    /// Returns the differences between this list and a run, a line each: tests that failed and should not
+    /// have, tests listed that passed, and listed names that no test has. Only tests that ran count.
     pub fn differences<'a>(
         &self,
         ran: impl Iterator<Item = String>,

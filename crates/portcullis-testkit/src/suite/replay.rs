@@ -40,7 +40,7 @@ fn address(index: usize) -> IpAddr {
 /// Stages that have an address: 254 networks of 254, the last network left to the marker.
 const STAGES_MAX: usize = 254 * 254;
 
-/// Which tests run.
+/// Returns the tests to run.
 pub(super) fn plan<'a>(suite: &'a Suite, filter: &str) -> Result<Vec<Case<'a>>, TestkitError> {
     let mut first = 0;
     let mut cases = Vec::new();

@@ -1,4 +1,4 @@
-//! What the requests go to: a Portcullis of our own, or a server that runs already.
+//! The target of the requests: a Portcullis of our own, or a server that runs already.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

@@ -105,7 +105,7 @@ impl Server {
         Ok(Server { address, stop })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

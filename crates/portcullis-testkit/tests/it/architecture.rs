@@ -24,7 +24,7 @@ const THAT_COMPUTE: &[&str] = &[
     "sha1",
 ];
 
-/// What clippy refuses in crates without input and output, each with its reason.
+/// The settings file by which clippy refuses input and output in pure crates, each with its reason.
 const PURE: &str = "crates/pure.clippy.toml";
 
 /// Places that may do what [`PURE`] forbids.

@@ -73,7 +73,7 @@ pub struct Args {
     json: bool,
 }
 
-/// What inspects.
+/// The inspection mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
     /// The detector that parses
@@ -212,7 +212,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Where the application listens, without and with TLS.
+    /// Returns the addresses of the application, without and with TLS.
     fn applications(&self, args: &Args) -> (Option<SocketAddr>, Option<SocketAddr>) {
         match (&self.application, &args.upstream) {
             (Some(application), _) => (Some(application.plain), Some(application.tls)),

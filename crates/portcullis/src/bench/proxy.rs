@@ -13,14 +13,14 @@ use tempfile::TempDir;
 use super::Mode;
 use crate::cli::Failure;
 
-/// What it is to do.
+/// The settings of the proxy.
 pub struct Settings<'a> {
     /// None: no inspection.
     pub mode: Option<Mode>,
     pub crs: Option<&'a Path>,
     pub paranoia: Option<u8>,
     pub workers: Option<u32>,
-    /// Where the application listens without TLS.
+    /// The address of the application without TLS.
     pub plain: Option<SocketAddr>,
     /// And with it.
     pub tls: Option<SocketAddr>,

@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub struct Target {
     /// In the table.
     pub name: String,
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
 }
 

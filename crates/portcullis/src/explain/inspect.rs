@@ -21,13 +21,13 @@ use crate::in_process::{self, Run};
 use crate::message_file::MessageFile;
 use crate::semantic::SharedDetectors;
 
-/// What is explained.
+/// The exchange to explain.
 pub struct Exchange<'a> {
     /// The request.
     pub request: MessageFile,
     /// The response, if there is one.
     pub response: Option<(ResponseHead, MessageFile)>,
-    /// Who sent the request.
+    /// The address of the client.
     pub client: SocketAddr,
     /// Answers to lookups.
     pub dns: &'a [(String, Ipv4Addr)],
@@ -109,7 +109,7 @@ fn show<'e>(run: &mut Run<'_>, exchange: &'e Exchange<'_>) -> Ends<'e> {
     Ends { head, refusal, rejection, response }
 }
 
-/// What the proxy answers by itself, if it does.
+/// Returns the proxy's own answer, if there is one.
 fn rejection(run: &Run<'_>, step: &Step) -> Option<Rejection> {
     let is_dropped = matches!(step, Step::Interrupt(Interruption::Drop));
     (run.refuses_body && !is_dropped).then(|| Rejection {
@@ -122,7 +122,7 @@ fn rejection(run: &Run<'_>, step: &Step) -> Option<Rejection> {
 /// As the proxy has it.
 const BODY_OVER_LIMIT: (u16, &str) = (413, "The request body is larger than this site accepts.");
 
-/// What the messages came to.
+/// The results of reading the messages.
 struct Ends<'a> {
     head: RequestHead,
     refusal: Option<Refusal>,

@@ -126,7 +126,7 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What there is to say about a request.
+/// The explanation of a request.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
     /// The request line as received.
@@ -134,7 +134,7 @@ pub struct Explanation {
     /// The status line of the response, if one was given and the request let it come to that.
     #[serde(skip_serializing_if = "Option::is_none")]
     response: Option<String>,
-    /// Which detection runs.
+    /// The detection mode.
     mode: portcullis_event::DetectionMode,
     /// Body bytes shown to it.
     body_bytes_inspected: u64,
@@ -146,14 +146,14 @@ pub struct Explanation {
     response_body_bytes_not_inspected: u64,
     /// Remarks on the file and on the body.
     notes: Vec<String>,
-    /// What the proxy answers by itself: the request is not acceptable HTTP, or its body is over a limit.
+    /// The proxy's own answer: the request is not acceptable HTTP, or its body is over a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<Refused>,
     /// Matches in order.
     matches: Vec<Match>,
     /// Matches left out because they only keep the rule set's own books; `--all` shows them.
     matches_not_shown: usize,
-    /// What the semantic detector found, where it runs.
+    /// The result of the semantic detector, where it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     semantic: Option<semantic::Semantic>,
     /// Rules that did not run in the phases shown, by reason.
@@ -165,7 +165,7 @@ pub struct Explanation {
     watched: Option<not_run::Watched>,
     /// Anomaly scores at the end.
     scores: portcullis_event::Scores,
-    /// Whether verdicts are enforced.
+    /// The engine mode: whether verdicts are enforced.
     engine: portcullis_event::EngineMode,
     /// The decision.
     verdict: portcullis_event::Verdict,
@@ -189,11 +189,11 @@ struct Match {
     message: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     data: String,
-    /// What matched: `ARGS:q`.
+    /// The target that matched: `ARGS:q`.
     target: String,
-    /// What the operator saw.
+    /// The value that the operator saw.
     value: String,
-    /// What was sent, where it differs.
+    /// The value as sent, where it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     value_as_sent: Option<String>,
     /// Matched bytes of the value: first, one past the last.
@@ -201,7 +201,7 @@ struct Match {
     span: Option<[u32; 2]>,
     transformations: Vec<&'static str>,
     operator: String,
-    /// What was added to which score.
+    /// The points added to each score.
     points: Vec<Points>,
     tags: Vec<String>,
     file: String,

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Rules that did not run for one reason.
 #[derive(Debug, Serialize)]
 pub struct Group {
-    /// Why: `skipped by rule 911012`.
+    /// The reason: `skipped by rule 911012`.
     pub why: String,
     /// The rules.
     pub rules: Vec<u32>,
@@ -20,18 +20,18 @@ pub struct Group {
 pub struct LeftOut {
     /// The value's name.
     pub target: String,
-    /// Why.
+    /// The reason.
     pub why: String,
     /// The rules.
     pub rules: Vec<u32>,
 }
 
-/// What one rule saw.
+/// The values that one rule saw.
 #[derive(Debug, Serialize)]
 pub struct Watched {
     /// Its id.
     pub rule_id: u32,
-    /// Why it did not run; nothing if it did.
+    /// The reason why it did not run; nothing if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_run: Option<String>,
     /// Each value that an operator of it looked at.
@@ -51,7 +51,7 @@ pub struct Test {
     pub transformations: Vec<&'static str>,
     /// The operator as written.
     pub operator: String,
-    /// Whether the link matched.
+    /// True if the link matched.
     pub matched: bool,
 }
 
@@ -92,7 +92,7 @@ pub fn left_out(plan: &Plan, transaction: &Transaction) -> Vec<LeftOut> {
     all
 }
 
-/// What became of the rule with index `rule`.
+/// Returns the trace of the rule with index `rule`.
 pub fn watched(plan: &Plan, transaction: &Transaction, rule: RuleIndex) -> Watched {
     let dead = plan.dead.iter().find(|dead| dead.rule == rule);
     let passed_over = notes(transaction).iter().find_map(|note| match note {

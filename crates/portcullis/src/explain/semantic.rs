@@ -1,4 +1,4 @@
-//! What the semantic detector found and how its score came about.
+//! The findings of the semantic detector and the terms of its scores, for `explain`.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ pub struct Semantic {
 struct Value {
     #[serde(flatten)]
     score: SemanticScore,
-    /// What the score is the sum of.
+    /// The terms of the score.
     terms: Vec<Term>,
     findings: Vec<Finding>,
 }
@@ -35,7 +35,7 @@ struct Term {
 }
 
 impl Semantic {
-    /// What `values` say at `level`.
+    /// Explains `values` at `level`.
     pub fn new(level: Level, values: Vec<ScoredValue>) -> Semantic {
         let value = |value: ScoredValue| Value {
             score: value.score,

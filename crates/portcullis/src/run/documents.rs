@@ -1,4 +1,5 @@
-//! What `reload_on_change` looks at: the document, and the files in the folders that rules are read from.
+//! The files that `reload_on_change` watches: the document, and the files in the folders that rules are read
+//! from.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -53,9 +53,9 @@ use signals::Signals;
 use sockets::Inherited;
 use upgrade::Program;
 
-/// How long the event writer may take after the last request.
+/// The longest time that the event writer may take after the last request.
 const EVENTS_DEADLINE: Duration = Duration::from_secs(5);
-/// How long a collector may take for the last traces.
+/// The longest time that a collector may take for the last traces.
 const TRACES_DEADLINE: Duration = Duration::from_secs(2);
 /// Lines of the access log that wait for their writer: those of a second or two under full load.
 const ACCESS_LOG_QUEUE: QueueLimits = QueueLimits { events_max: 65_536, bytes_max: 64 << 20 };

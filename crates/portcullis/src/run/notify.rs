@@ -1,4 +1,4 @@
-//! What the service manager is told (sd_notify(3)), and the process that we take over from.
+//! Notifications to the service manager (sd_notify(3)), and to the process that this one replaces.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};

@@ -1,5 +1,4 @@
-//! What is done about start-up time beside loading itself: facts kept from the last run, automata built in
-//! the background.
+//! Start-up time beside loading itself: the plan cache, automata built in the background.
 
 use std::path::Path;
 use std::sync::Arc;

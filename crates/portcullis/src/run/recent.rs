@@ -154,7 +154,7 @@ mod tests {
         assert!(recent.of("long").is_none() && recent.of("r19").is_some());
     }
 
-    /// What a client sends stands further behind, and cannot pass for the id.
+    /// Text that a client sends stands further behind, and cannot pass for the id.
     #[test]
     fn an_id_is_that_of_the_event() {
         let recent = Recent::new(1000);

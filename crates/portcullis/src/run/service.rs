@@ -1,4 +1,4 @@
-//! What the main thread does while the workers serve: signals, reloads, upgrades, the service manager.
+//! The loop of the main thread while the workers serve: signals, reloads, upgrades, the service manager.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub struct Service<'a> {
 /// Label values of `portcullis_upgrades_total`.
 pub const UPGRADE_RESULTS: [&str; 2] = ["ok", "failed"];
 
-/// Why it ends.
+/// The reason why it ends.
 enum End {
     Stopped,
     /// This process serves from now on.

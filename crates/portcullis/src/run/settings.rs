@@ -1,4 +1,4 @@
-//! What `portcullis run` is told: a document, or flags for one site; and the rules they name.
+//! Settings of `portcullis run`: a document, or flags for one site; and the rules they name.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ pub struct Args {
     pub runtime_folder: Option<PathBuf>,
 }
 
-/// What somebody reads who has not said what to guard.
+/// The error of a start without a document or an application to protect.
 const NOTHING_TO_GUARD: &str = "name the application to protect:
 
     portcullis run --upstream http://127.0.0.1:9000

@@ -8,7 +8,7 @@ use listenfd::ListenFd;
 
 use crate::cli::Failure;
 
-/// What `LISTEN_FDS` announced.
+/// The sockets that `LISTEN_FDS` announced.
 #[derive(Default)]
 pub struct Inherited {
     pub listeners: Vec<TcpListener>,

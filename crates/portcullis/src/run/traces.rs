@@ -1,4 +1,4 @@
-//! Where traces go: the exporter of `tracing`.
+//! The trace exporter of `tracing`.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn settings(config: &Config) -> Option<Settings> {
     })
 }
 
-/// What would keep it from a start.
+/// Returns the error that would prevent its start.
 pub fn check(config: &Config) -> Option<String> {
     settings(config).and_then(|settings| Exporter::check(settings).err()).map(|error| error.to_string())
 }
@@ -34,7 +34,8 @@ pub fn start(config: &Config, registry: &Registry) -> Result<Option<Exporter>, F
     Exporter::start(settings, registry, say).map(Some).map_err(Failure::failed)
 }
 
-/// Whether something differs that only a start reads. How many requests are traced a reload may change.
+/// Returns true if a setting differs that is read only at the start. The ratio of traced requests can change
+/// with a reload.
 pub fn needs_restart(started: &Config, now: &Config) -> bool {
     let fixed = |config: &Config| {
         let tracing = config.tracing.clone();

@@ -12,14 +12,15 @@ use std::time::Duration;
 use command_fds::{CommandFdExt, FdMapping};
 use tokio::time::{Instant, sleep};
 
-/// How long the new process may take until it serves.
+/// The longest time that the new process may take until it serves.
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Between two looks at it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The first descriptor of sd_listen_fds(3).
 const FIRST: i32 = 3;
 
-/// How this process was started. Taken at the start: later its file may be another one.
+/// The program and arguments that this process was started with. Taken at the start: later its file may be
+/// another one.
 pub struct Program {
     path: std::io::Result<PathBuf>,
     arguments: Vec<OsString>,

@@ -37,10 +37,10 @@ fn pebble() -> &'static Path {
     })
 }
 
-/// Where everything of a test is.
+/// The files and servers of a test.
 struct Place {
     folder: tempfile::TempDir,
-    /// Who signed the certificate of the directory.
+    /// The authority that signed the certificate of the directory.
     authority: Authority,
     directory: SocketAddr,
     management: SocketAddr,
@@ -80,7 +80,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// What is in the folder of the authority.
+    /// Returns the path of a file in the folder of the authority.
     fn kept(&self, name: &str) -> PathBuf {
         self.path("state").join(format!("127.0.0.1_{}_dir", self.directory.port())).join(name)
     }

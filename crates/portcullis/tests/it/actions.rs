@@ -52,7 +52,7 @@ fn interruptions() {
     }
 }
 
-/// What `allow` lets through: its phase, the request, everything; never the rules before it.
+/// The scopes of `allow`: its phase, the request, everything; never the rules before it.
 #[test]
 fn allowing() {
     let app = application(|_| says("app"));

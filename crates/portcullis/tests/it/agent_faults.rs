@@ -12,7 +12,7 @@ use portcullis_testkit::client::Connection;
 
 const CLIENTS: u64 = 8;
 
-/// What clients saw.
+/// The answers that clients saw.
 #[derive(Default)]
 struct Seen {
     passed: AtomicU64,

@@ -7,7 +7,7 @@ use crate::served::*;
 use portcullis_testkit::agent::Address;
 use serde_json::Value;
 
-/// What the application was asked.
+/// The requests to the application.
 struct Asked {
     headers: Vec<String>,
     body: Vec<u8>,

@@ -15,7 +15,7 @@ fn failures(served: &Served, reason: &str) -> f64 {
     served.metric(&format!("portcullis_agent_failures_total{{agent=\"echo\",reason=\"{reason}\"}}"))
 }
 
-/// What the program says on standard error.
+/// Returns the standard error of the program.
 fn output(served: &Served) -> String {
     std::fs::read_to_string(served.folder.path().join("output")).unwrap()
 }

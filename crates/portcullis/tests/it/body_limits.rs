@@ -31,7 +31,7 @@ fn multipart(file: usize, field: usize) -> String {
 
 const MULTIPART: &str = "multipart/form-data; boundary=B";
 
-/// What phase 2 sees, sent back.
+/// A rule that sends back the values that phase 2 sees.
 const SEEN: &str = "SecRule REQUEST_URI \"@contains seen\" \"id:9,phase:2,nolog,\
     redirect:'http://h/%{INBOUND_DATA_ERROR}-%{REQBODY_ERROR}-%{ARGS_POST.a}'\"\n";
 
@@ -67,7 +67,7 @@ fn request_bodies_over_the_limit() {
     }
 }
 
-/// What is not a file has a limit of its own; reaching it is 413.
+/// The body without its files has a limit of its own; reaching it is 413.
 #[test]
 fn request_bodies_without_their_files() {
     let app = application(|_| says("app"));

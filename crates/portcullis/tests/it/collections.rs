@@ -23,7 +23,7 @@ const RULES: &str = "SecAction \"id:1,phase:1,pass,nolog,initcol:ip=%{REQUEST_HE
 
 struct Running {
     process: Process,
-    /// What it writes to its standard output and error.
+    /// The file of its standard output and error.
     output: PathBuf,
     address: SocketAddr,
     admin: SocketAddr,

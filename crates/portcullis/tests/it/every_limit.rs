@@ -13,7 +13,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 const MULTIPART: &str = "multipart/form-data; boundary=B";
 const BYTES: &str = "application/octet-stream";
 
-/// What comes of a payload behind a limit.
+/// The outcome of a payload behind a limit.
 enum Comes {
     /// It is refused with one of these.
     Refused(&'static [u16]),
@@ -24,7 +24,7 @@ enum Comes {
 }
 use Comes::{Counted, Refused, Told};
 
-/// Which program it is sent to.
+/// The program that it is sent to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum To {
     /// The semantic detector, `request_body.limit` and `.upload_limit` small.

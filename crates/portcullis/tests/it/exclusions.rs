@@ -39,7 +39,7 @@ impl Running {
     }
 }
 
-/// What a command prints, and whether it succeeded.
+/// Returns the output of a command, and whether it succeeded.
 fn portcullis(folder: &Path, arguments: &[&str]) -> (bool, String) {
     let runtime = folder.join("runtime");
     let output =
@@ -100,7 +100,7 @@ fn a_site_of_flags_tells_of_its_blocks_and_remembers_them() {
     assert!(!ok && text.contains("no instance that keeps events"), "{text}");
 }
 
-/// What is said and kept stays within its bounds, whatever is asked for.
+/// Messages and kept data stay within their bounds, for any requests.
 #[test]
 fn a_flood_of_blocks_stays_within_bounds() {
     let app = application(|_| says("app"));

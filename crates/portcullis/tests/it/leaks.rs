@@ -1,5 +1,4 @@
-//! What responses should not tell, in the running program: what is blocked, what is logged, what is not
-//! delayed.
+//! Leaks in responses, in the running program: which are blocked, which are logged, which are not delayed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

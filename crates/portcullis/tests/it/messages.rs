@@ -100,7 +100,7 @@ fn help(list: &mut String) {
     }
 }
 
-/// What the schema says of each key of a configuration document.
+/// Adds the schema's description of each key of a configuration document.
 fn descriptions(list: &mut String) {
     let text = std::fs::read_to_string(crates().join("../docs/config.schema.json")).unwrap();
     let schema: serde_json::Value = serde_json::from_str(&text).unwrap();

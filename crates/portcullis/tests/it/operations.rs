@@ -272,7 +272,7 @@ fn cores() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|core| usable.is_set(*core)).collect()
 }
 
-/// Whether SO_INCOMING_CPU counts among sockets of one port: since Linux 6.2.
+/// Returns true if SO_INCOMING_CPU counts among sockets of one port: since Linux 6.2.
 fn kernel_steers() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers =

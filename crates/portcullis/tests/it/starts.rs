@@ -11,7 +11,7 @@ use std::time::Instant;
 use crate::served::*;
 use portcullis_testkit::process::Process;
 
-/// How often each of two threads starts the program; `PORTCULLIS_STARTS` says another number.
+/// Number of times that each of two threads starts the program; `PORTCULLIS_STARTS` overrides it.
 const STARTS: usize = 15;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";

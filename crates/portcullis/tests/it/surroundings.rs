@@ -1,4 +1,5 @@
-//! What the real program leaves on its machine, tells it, and does when it gets no more of it.
+//! The effects of the real program on its machine: the files it leaves, its messages, and its behaviour when
+//! it gets no more of a resource.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -60,7 +61,7 @@ fn the_admin_listener_answers_to_no_foreign_name() {
     assert_eq!(status("/healthz", "evil.example"), 200, "probes ask under any name");
 }
 
-/// What a flood of large bodies has taken goes back to the system, also where no other request comes.
+/// Memory taken by a flood of large bodies goes back to the system, also where no other request comes.
 #[test]
 fn memory_comes_back_after_a_flood() {
     let app = application(|_| says("hello"));

@@ -155,7 +155,7 @@ fn each_metric_has_a_test_that_moves_it() {
     }
 }
 
-/// What was seen of the metrics of a program.
+/// The metrics of a program, as seen so far.
 #[derive(Default)]
 struct Watch {
     first: BTreeMap<String, String>,

@@ -1,5 +1,5 @@
-//! What makes Apache refuse a request, and what its module loses of a value: looked for in the request
-//! itself.
+//! Reasons for Apache to refuse a request, and for its module to lose part of a value: looked for in the
+//! request itself.
 
 use portcullis_decode::Transformation;
 use portcullis_reference::Request;
@@ -81,7 +81,7 @@ fn on_the_way(link: &Link, case: &Case<'_>, is_such: &dyn Fn(&str, &[Vec<u8>]) -
     })
 }
 
-/// What values of the request may be, raw and with escapes undone.
+/// Returns the possible values of the request, raw and with escapes undone.
 fn pieces(request: &Request) -> Vec<Vec<u8>> {
     let wire = crate::wire(request);
     let cuts = |byte: &u8| b"&=?;,\"'<> \r\n".contains(byte);

@@ -47,7 +47,7 @@ impl Pair {
         self
     }
 
-    /// What the reference does, and what the engine does otherwise.
+    /// Returns the outcome of the reference, and the difference of the engine, if there is one.
     pub fn compare(&self, request: &Request) -> (Outcome, Option<String>) {
         let outcome = self.reference.run(request);
         let difference = difference(&reference(&outcome), &engine(&self.plan, request));
@@ -69,7 +69,7 @@ impl Pair {
     }
 }
 
-/// What both evaluators are compared by.
+/// The results by which both evaluators are compared.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     matches: Matches,
@@ -82,7 +82,7 @@ struct Seen {
     around_response: (BString, BString),
 }
 
-/// What one request taught the prefilter must be right for those that follow.
+/// A memo that all requests share: entries of one request must be right for those that follow.
 static MEMO: LazyLock<Memo> = LazyLock::new(Memo::default);
 
 /// Runs the engine without any strategy; with all of them, once so that it remembers all matches, and once as
@@ -107,10 +107,10 @@ fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
     plain
 }
 
-/// Which strategy is left out next.
+/// The number of the strategy to leave out next.
 static TURN: AtomicUsize = AtomicUsize::new(0);
 
-/// How a transaction is asked to run.
+/// The way to run a transaction.
 #[derive(Clone, Copy)]
 struct Way {
     quiet: bool,
@@ -138,7 +138,7 @@ fn check_alike(
     assert_eq!(few, *all, "{strategies:?} {request:?}");
 }
 
-/// What it does, and those of its matches that are not quiet.
+/// Returns the result, and its matches that are not quiet.
 fn run(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Collections>, way: Way) -> (Seen, Matches) {
     let connection = Connection {
         client: SocketAddr::new(request.client, request.client_port),

@@ -196,7 +196,7 @@ pub fn document(
     path
 }
 
-/// What came back.
+/// The answer.
 pub struct Answer {
     pub bytes: Vec<u8>,
     pub took: Duration,
