@@ -243,7 +243,7 @@ impl Bans {
     }
 }
 
-/// The client's entry, made if there is none, and whether somebody lost his for it.
+/// The client's entry, made if there is none, and whether another client lost its entry for it.
 fn place(set: &mut [Entry; WAYS], client: IpAddr, now: u64) -> (&mut Entry, bool) {
     let rank = |entry: &Entry| {
         let relevant = entry.points.until.max(entry.until).max(entry.remembered);

@@ -41,7 +41,7 @@ pub enum Taken {
     Admitted,
     /// There is none; it may come again after this time.
     Refused(Duration),
-    /// The credit is used up, and nobody has said yet whether there is more.
+    /// The credit is used up, and the store has not answered yet whether there is more.
     Unknown,
 }
 
@@ -54,7 +54,7 @@ pub struct Order {
     pub want: u64,
 }
 
-/// The answer of whoever keeps the tokens.
+/// The answer of the store that keeps the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
     /// So many, perhaps none because none were wanted.
@@ -193,7 +193,7 @@ impl Leases {
         });
     }
 
-    /// Nobody answered.
+    /// There was no answer.
     pub fn fail(&self, key: Key, now: u64) {
         self.change(key, now, |held| held.asked = false);
     }

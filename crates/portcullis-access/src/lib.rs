@@ -3,12 +3,12 @@
 //! ```text
 //!  key (address, header, ... hashed with a secret) ──> Table: one of 8 entries of one set ──> a time
 //!                                                         │ Rate (GCRA): may this request go on, what is the time then
-//!                                                         └ nobody waits; a full set forgets who has used the least
+//!                                                         └ no thread waits; a full set forgets who has used the least
 //! ```
 //!
 //! A [`Limiter`] is a [`Rate`] and a [`Table`] of fixed size that all workers share: a check reads two cache
 //! lines and changes one word, without a lock. [`Bans`] keep points and bans of clients in a table of the
-//! same shape; who is not banned is let in by one comparison as long as nobody is. The crate opens no socket
+//! same shape; as long as no client is banned, one comparison lets a client in. The crate opens no socket
 //! and reads no clock: times are nanoseconds of a clock that never goes back, so that
 //! `tests/it/simulation.rs` runs hours in a second and prints the seed of what went wrong.
 //!

@@ -9,7 +9,7 @@ const WAYS: usize = 8;
 const BUSY: u64 = 1;
 const FREE: u64 = 0;
 
-/// A hashed key. Its hash is secret, so that nobody can choose keys that push each other out.
+/// A hashed key. Its hash is secret, so that no client can choose keys that push each other out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(u64);
 
@@ -25,8 +25,8 @@ pub struct Keying {
 ///
 /// An entry counts until its time has passed; then it is as if it were not there. If all entries that a key
 /// may have are in use, the one whose time passes first makes room. With times that lie further ahead the
-/// more a client has done, as those of rate limits do, that is the one whose loss changes least: to have his
-/// own entry forgotten a client needs eight others, in a place he does not know, that have each done more.
+/// more a client has done, as those of rate limits do, that is the one whose loss changes least: to have its
+/// own entry forgotten a client needs eight others, in a place it does not know, that have each done more.
 #[derive(Debug)]
 pub struct Table {
     sets: Box<[Set]>,
@@ -160,9 +160,9 @@ impl Set {
         self.keys.iter().position(|entry| entry.load(Acquire) == key.0)
     }
 
-    /// Gives the key an entry: whether another lost its own for it, or none if somebody was faster and all is
-    /// to be looked at again. All who look at the same set choose the same entry, so that a key does not get
-    /// two.
+    /// Gives the key an entry: whether another lost its own for it, or none if another thread was faster and
+    /// all is to be looked at again. All who look at the same set choose the same entry, so that a key does
+    /// not get two.
     fn insert(&self, key: Key, time: u64, now: u64) -> Option<bool> {
         let mut victim = (0, BUSY, u64::MAX);
         for (at, (entry, time)) in self.keys.iter().zip(&self.times).enumerate() {

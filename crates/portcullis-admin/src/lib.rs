@@ -5,7 +5,7 @@
 //!  GET /healthz   200 while this process answers at all (liveness)
 //!  GET /readyz    200 when it should get traffic, 503 with the reason when not: starting, draining (readiness)
 //!  GET /bans      JSON: who is banned; DELETE /bans?client=192.0.2.1[&ban=NAME] lets a client in again
-//!  POST /reload   reads settings, rules and certificates again: 200, or 422 with what is wrong; the old ones go on then
+//!  POST /reload   reads settings, rules and certificates again: 200, or 422 with what is wrong; the old ones stay then
 //! ```
 //!
 //! Everything else is 404, another method than these (or HEAD) is 405. Heads go through the parser of

@@ -33,7 +33,7 @@ pub struct Pages {
     pub registry: Arc<Registry>,
     /// For `/readyz`; it has to answer at once.
     pub health: Box<dyn Fn() -> Health + Send + Sync>,
-    /// For `/bans`; none: nobody is banned.
+    /// For `/bans`; none: no client is banned.
     pub bans: Option<Arc<dyn Bans>>,
     /// For `/reload`; none: there is nothing to reload.
     pub reloads: Option<Reloads>,

@@ -4,21 +4,21 @@ use tokio::sync::{mpsc, oneshot};
 /// The channel for requests to reload. The receiver of a [`Reload`] carries it out and reports the result.
 pub type Reloads = mpsc::Sender<Reload>;
 
-/// A reload that somebody asked for and waits for.
+/// A request to reload; the sender waits for the result.
 #[derive(Debug)]
 pub struct Reload(oneshot::Sender<Result<String, String>>);
 
 impl Reload {
-    /// Says what came of it: what serves now, or why the old settings go on.
+    /// Reports the result: what serves now, or why the old settings stay in use.
     pub fn answer(self, result: Result<String, String>) {
-        // Whoever asked may have left.
+        // The requester may have left.
         let _ = self.0.send(result);
     }
 }
 
 /// The status and text for a `POST /reload`.
 pub(crate) async fn reload(head: &RequestHead, reloads: Option<&Reloads>) -> (u16, String) {
-    // A page of somebody else may send a POST, but browsers say where it comes from.
+    // A page of another site may send a POST, but browsers say where it comes from.
     if head.header("origin").next().is_some() || head.header("sec-fetch-site").next().is_some() {
         return (403, "requests from browsers are refused\n".to_string());
     }

@@ -122,7 +122,8 @@ async fn connection(
         match parsed {
             Parsed::NeedMore => return Ok(()),
             Parsed::Head(head) => {
-                // A request with a body is answered, but its body is not read: the connection cannot go on.
+                // A request with a body is answered, but its body is not read: the connection cannot be used
+                // again.
                 open = head.keep_alive() && head.framing() == BodyFraming::None;
                 input.drain(..head.received_len().min(input.len()));
                 answer(&head, pages, ClientConnection::of(head.version(), open), &mut output).await;

@@ -50,7 +50,7 @@ pub struct Checked {
 /// The verdict on an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on.
+    /// It passes.
     #[default]
     Allow,
     /// It is answered with a block page.

@@ -15,7 +15,7 @@ pub enum Framing {
 pub enum Unreadable {
     /// Longer than its reader accepts, or not in the form that it should have.
     TooLong(usize),
-    /// Compressed, which nobody offered to undo (the byte that says so).
+    /// Compressed, though no compression was offered (the byte that says so).
     Compressed(u8),
 }
 

@@ -51,7 +51,7 @@ pub enum Broken {
     Version(u32),
     /// The agent accepts less than it has to.
     Limits,
-    /// A decision that nobody asked for.
+    /// A decision that was not asked for.
     Unasked,
 }
 

@@ -189,7 +189,8 @@ impl Breaker {
         (before != after).then_some(after)
     }
 
-    /// Nothing is known of the request's outcome, which was nobody's fault: the next one may be the probe.
+    /// Nothing is known of the request's outcome, which was not the endpoint's fault: the next one may be the
+    /// probe.
     pub fn cancelled(&self, permit: Permit) {
         if !permit.is_probe() {
             return;

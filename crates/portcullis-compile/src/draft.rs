@@ -113,8 +113,8 @@ impl<'a> Reader<'a, '_> {
         self.add(rule.condition.as_ref().map(Cow::Borrowed), &rule.actions, span);
     }
 
-    /// `SecRuleScript`: a rule that never matches. ModSecurity 2 wants no id of it; without one nobody can
-    /// speak of it.
+    /// `SecRuleScript`: a rule that never matches. ModSecurity 2 wants no id of it; without one it
+    /// cannot be named.
     fn script(&mut self, actions: &'a [Spanned<Action>], span: SourceSpan) {
         let is_rule = has(actions, |action| matches!(action, Action::Id(_)));
         if is_rule || self.chain_open || self.chain_refused {

@@ -186,7 +186,7 @@ impl<'a> Flow<'a> {
         let begin = state;
         let mut before = None;
         for phase in 0..self.plan.steps.len() {
-            // Logging may be all that happens to a request that nobody serves.
+            // Logging may be all that happens to a request that is not served.
             if phase == 0 || phase == LOGGING {
                 join(&mut before, &begin);
             }

@@ -9,7 +9,7 @@ use crate::template::MacroError;
 pub(crate) struct Names {
     pub(crate) tx: Vec<Box<[u8]>>,
     index: HashMap<Box<[u8]>, u32>,
-    /// Macros that stand for nothing, which nobody has been told of.
+    /// Macros that stand for nothing and are not reported yet.
     pub(crate) untold: Vec<MacroError>,
 }
 

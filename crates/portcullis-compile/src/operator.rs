@@ -146,7 +146,7 @@ impl<'a> Operators<'a> {
             OperatorName::DetectXss => Ok(Operator::DetectXss),
             OperatorName::ValidateByteRange => match parse_byte_range(&String::from_utf8_lossy(argument)) {
                 Ok(range) => Ok(Operator::ValidateByteRange(range)),
-                // ModSecurity 2 takes a word for 0, and goes on.
+                // ModSecurity 2 takes a word for 0, and continues.
                 Err(error) if !starts_with_number(argument) => {
                     Ok(self.unable((format!("@validateByteRange: {error}"), None)))
                 }

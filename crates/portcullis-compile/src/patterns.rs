@@ -8,8 +8,9 @@ use portcullis_match::{Facts, Pcre, RegexError, RegexFlags, WordSet};
 use portcullis_types::TextHash;
 
 /// Compiled patterns and word lists by their text. They are most of a plan's memory and of the time to make
-/// it, and never change; whoever compiles several rule sets, or one of them again, passes the same `Patterns`
-/// each time, and equal ones exist once. What no plan uses any longer is forgotten at the next compilation.
+/// it, and never change; a caller that compiles several rule sets, or one of them again, passes the same
+/// `Patterns` each time, and equal ones exist once. What no plan uses any longer is forgotten at the next
+/// compilation.
 ///
 /// Facts that an earlier run of the program learned of them can be given with [`Patterns::remembering`]; the
 /// facts to keep are taken with [`Patterns::used`].

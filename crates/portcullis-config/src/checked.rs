@@ -20,7 +20,7 @@ pub use policy::*;
 pub use site::*;
 
 /// A configuration that cannot be wrong in itself: names resolve, addresses parse, every reference is an
-/// index that exists. Files it names may still be missing; whoever opens them says so.
+/// index that exists. Files it names may still be missing; opening them reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {

@@ -1,4 +1,4 @@
-//! Header fields that are changed, and fields behind bodies that go on, checked.
+//! Header fields that are changed, and trailer fields that are forwarded, checked.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::spanned::Spanned;
 use crate::template::Template;
 use crate::values::is_token;
 
-/// Fields that say how a message is framed, or whom we forward for: nobody else may write them.
+/// Fields that say how a message is framed, or whom we forward for: only the proxy may write them.
 const OURS: [&str; 12] = [
     "connection",
     "content-length",
@@ -48,7 +48,7 @@ const NEVER_TRAILERS: [&str; 19] = [
     "x-real-ip",
 ];
 
-/// Names of trailers of requests that go on.
+/// Names of trailers of requests that are forwarded.
 pub(crate) fn trailers(mistakes: &mut Mistakes<'_>, raw: &[Spanned<String>]) -> Vec<String> {
     let name = |text: &Spanned<String>| {
         let name = text.to_ascii_lowercase();

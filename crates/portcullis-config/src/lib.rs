@@ -6,7 +6,7 @@
 //!                        └────────────────────┴───────────────────────┴──> ConfigError: file:line:column, line, hint
 //! ```
 //!
-//! [`Config`] is what the rest of the product sees: whoever holds one need not check again. All mistakes are
+//! [`Config`] is what the rest of the product sees: code that has one need not check again. All mistakes are
 //! reported at once; only where whole tables cannot be understood are references not checked. The crate reads
 //! one file, the document; it does not open the files the document names and knows nothing of sockets, rules
 //! or requests. Every key has a behaviour, or it does not exist.

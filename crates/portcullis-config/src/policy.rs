@@ -61,7 +61,7 @@ SecRule REQBODY_ERROR \"!@eq 0\" \
     SecRule REQBODY_PROCESSOR \"!@streq JSON\" \"t:none\"
 ";
 
-/// One of two types is what an application reads the body by, and nobody knows which.
+/// One of two types is the one by which an application reads the body; which one is unknown.
 const ONE_TYPE: &str = "\
 SecRule &REQUEST_HEADERS:Content-Type \"@gt 1\" \
     \"id:9000106,phase:1,t:none,log,deny,status:400,msg:'More than one Content-Type.',severity:2\"

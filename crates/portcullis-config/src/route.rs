@@ -25,7 +25,7 @@ pub struct Route {
     pub request_headers: HeaderChanges,
     /// Changes of the headers of an upstream's answer.
     pub response_headers: HeaderChanges,
-    /// Names of trailer fields of requests that go on, in lower case.
+    /// Names of trailer fields of requests that are forwarded, in lower case.
     pub request_trailers: Vec<String>,
     /// Index into [`Config::policies`](crate::Config::policies); none: without inspection.
     pub policy: Option<usize>,

@@ -19,11 +19,11 @@ pub enum Part {
     Uri,
     /// `{request_id}`.
     RequestId,
-    /// `{country}`: of the client, empty if nobody knows.
+    /// `{country}`: of the client, empty if it is unknown.
     Country,
     /// `{continent}`: the same.
     Continent,
-    /// `{asn}`: the number of its autonomous system, empty if nobody knows.
+    /// `{asn}`: the number of its autonomous system, empty if it is unknown.
     Asn,
     /// `{client_cert_...}`: of the client's certificate; nothing without one.
     ClientCert(ClientCertField),

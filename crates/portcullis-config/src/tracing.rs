@@ -68,7 +68,7 @@ pub enum TraceParent {
     All,
     /// That of trusted proxies.
     Trusted,
-    /// Nobody's.
+    /// None: each request begins a trace.
     None,
 }
 

@@ -26,7 +26,7 @@ impl<'t> BodyArguments<'t> {
 }
 
 impl Transaction {
-    /// The arguments of the request body that has ended, if whoever reads it with
+    /// The arguments of the request body that has ended, if any parser that reads it with
     /// [`Options`](portcullis_http::body::Options) as they are by default, second readings included, would
     /// find just these and nothing wrong: it is a form or JSON, whole, and has one reading only.
     pub fn body_arguments(&self) -> Option<BodyArguments<'_>> {

@@ -101,7 +101,7 @@ impl StatusSet {
     }
 }
 
-/// The `SecAudit...` and `SecDebug...` directives. Paths are as written; whoever writes the files resolves
+/// The `SecAudit...` and `SecDebug...` directives. Paths are as written; the writer of the files resolves
 /// them.
 #[derive(Clone, Debug, Default)]
 pub struct AuditSettings {

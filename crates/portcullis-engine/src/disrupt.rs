@@ -44,7 +44,7 @@ pub struct Diversion {
 }
 
 impl Transaction {
-    /// Milliseconds that `pause` asked for since the last call; the caller waits before it goes on, and
+    /// Milliseconds that `pause` asked for since the last call; the caller waits before it proceeds, and
     /// decides how long at most.
     pub fn take_pause_ms(&mut self) -> u64 {
         std::mem::take(&mut self.journal.pause_ms)

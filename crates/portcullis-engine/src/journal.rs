@@ -14,7 +14,7 @@ use crate::transaction::Interruption;
 #[derive(Debug)]
 pub(crate) struct Journal {
     pub(crate) matches: Vec<Match>,
-    /// Matches that nobody logs are remembered, too.
+    /// Matches that are not logged are remembered, too.
     pub(crate) keeps_quiet: bool,
     /// Matches beyond the limit, not remembered.
     pub(crate) matches_dropped: u64,

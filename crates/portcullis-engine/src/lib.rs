@@ -11,7 +11,7 @@
 //!   siblings), a [`Progress`] comes out: an [`Interruption`], nothing, or questions;
 //!   [`Transaction::finish`] runs the logging phase.
 //! * [`Question`]: what an operator wants to know of the outside. The phase stops with [`Progress::Ask`] and
-//!   goes on once the caller has answered.
+//!   resumes once the caller has answered.
 //! * [`Match`]: one rule that matched one value, with what is needed to explain it.
 //! * [`Strategies`]: cheaper ways to run rules than looking at every value for each. They change no verdict.
 //!

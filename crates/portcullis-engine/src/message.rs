@@ -67,7 +67,7 @@ impl Message {
         }
         store.set_scalar(Variable::UniqueId, connection.unique_id.as_bytes());
         // Few rules look at these; where none does that the prefilter asks beforehand, they are worked out
-        // for whoever asks.
+        // when they are asked for.
         let candidates = &plan.candidates;
         if candidates.reads(Variable::ServerAddr) {
             let server = push_address(store, connection.server.ip());

@@ -100,8 +100,7 @@ impl Patterns {
         true
     }
 
-    /// True if the transaction may do no more work: whatever operators say of texts from then on, nobody
-    /// knows.
+    /// True if the transaction may do no more work: the answers of operators are unknown from then on.
     #[inline]
     pub(crate) fn is_spent(&self) -> bool {
         self.work.is_spent()

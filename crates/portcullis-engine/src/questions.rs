@@ -3,7 +3,7 @@
 //! ```text
 //! a link that asks is about to run
 //!     all answers known ------------------------------> it runs
-//!     some are not --> Progress::Ask --> questions(), answer() --> resume(): the phase goes on at that very link
+//!     some are not --> Progress::Ask --> questions(), answer() --> resume(): the phase resumes at that very link
 //! ```
 //!
 //! The values of a link are asked about all at once, before any of them is tested. Answers are remembered for
@@ -60,7 +60,7 @@ pub enum Answer {
     Address(Ipv4Addr),
     /// The scanner found something, and calls it this.
     Found(String),
-    /// Nobody answered, or not in time.
+    /// There was no answer, or not in time.
     Unknown,
 }
 
@@ -136,7 +136,7 @@ impl Transaction {
         }
     }
 
-    /// Goes on where the phase stopped; questions that are still open count as [`Answer::Unknown`].
+    /// Resumes the phase where it stopped; questions that are still open count as [`Answer::Unknown`].
     pub fn resume(&mut self) -> Progress {
         self.run.questions.close();
         match self.run.questions.paused.take() {
@@ -145,7 +145,7 @@ impl Transaction {
         }
     }
 
-    /// Takes a phase to its end without asking anybody.
+    /// Takes a phase to its end without asking any service.
     pub fn unanswered(&mut self, mut progress: Progress) -> Option<Interruption> {
         loop {
             match progress {
@@ -155,14 +155,14 @@ impl Transaction {
         }
     }
 
-    /// Questions beyond [`Transaction::QUESTIONS_MAX`], which nobody was asked.
+    /// Questions beyond [`Transaction::QUESTIONS_MAX`], which were not asked.
     pub fn questions_not_asked(&self) -> u64 {
         self.run.questions.not_asked
     }
 }
 
 impl Execution<'_> {
-    /// True if `link` cannot run before somebody answers what was noted down here.
+    /// True if `link` cannot run before the questions noted here are answered.
     pub(crate) fn must_ask(&mut self, at: LinkAt<'_>) -> bool {
         let LinkAt { rule, number, link, .. } = at;
         let before = self.run.questions.asked.len();

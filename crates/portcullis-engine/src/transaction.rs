@@ -239,7 +239,7 @@ impl Transaction {
     }
 
     /// The request body has been shown; what is in it is known from then on. `truncated`: it went on beyond
-    /// the limit and the rest is not inspected. Where nobody asks before phase 2,
+    /// the limit and the rest is not inspected. If the caller does not ask before phase 2,
     /// [`request_end`](Transaction::request_end) alone does the same.
     pub fn request_body_end(&mut self, truncated: bool) {
         if self.message.body.has_ended() {

@@ -34,7 +34,7 @@ pub struct KeptFile {
 }
 
 impl Transaction {
-    /// Files get names with this secret in them, so that nobody can guess them. Without it, or where files
+    /// Files get names with this secret in them, so that no client can guess them. Without it, or where files
     /// are not kept, they have none (`FILES_TMPNAMES`).
     pub fn name_files(&mut self, secret: [u8; 16]) {
         let settings = &self.plan.settings;

@@ -42,7 +42,7 @@ pub enum When {
     EndsCommand,
     /// It climbs three folders or more: one may be lost to the text's own name.
     Climbs,
-    /// Its address goes on in a query or a fragment.
+    /// Its address continues in a query or a fragment.
     HasQuery,
     /// It stands between delimiters of a template.
     HasDelimiters,

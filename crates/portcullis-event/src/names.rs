@@ -72,7 +72,7 @@ names! {
 names! {
     /// The outcome of an inspection agent.
     AgentOutcome {
-        /// The exchange may go on.
+        /// The exchange may proceed.
         Allow "allow",
         /// It is to be blocked.
         Block "block",

@@ -101,7 +101,7 @@ fn what_is_not_decoded() {
     check("zstd", b"\x28\xb5\x2f\xfd\x08\x00\x01\x00\x00", Err(CodingError::Malformed));
     check("zstd", b"\x28\xb5\x2f\xfd\x00\x00\x01\x00\xff", Err(CodingError::Malformed));
     check("zstd", b"\x28\xb5\x2f\xfd\x00\x00\x0f\x00\x00x", Err(CodingError::Malformed));
-    // An empty last block, and one byte three times, with a checksum that nobody looks at.
+    // An empty last block, and one byte three times, with a checksum that is not verified.
     check("zstd", b"\x28\xb5\x2f\xfd\x00\x00\x01\x00\x00", Ok(b""));
     check("zstd", b"\x28\xb5\x2f\xfd\x04\x00\x1b\x00\x00aSUM!", Ok(b"aaa"));
     check("zstd", b"\x28\xb5\x2f\xfd\x04\x00\x1b\x00\x00aSUM", Err(CodingError::Truncated));

@@ -13,7 +13,7 @@ use crate::inspector::Scratch;
 /// The caller's next step after a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Go on.
+    /// Proceed.
     Continue,
     /// Answer the [`questions`](crate::Inspection::questions) and call [`resume`](crate::Inspection::resume),
     /// which gives the step that follows.
@@ -77,7 +77,7 @@ pub struct Outcome {
     pub agents: Vec<AgentWord>,
     /// Conditions under which inspection was incomplete, and what policy said.
     pub exceptions: Vec<Exception>,
-    /// Nobody takes events, so none is made.
+    /// There is no event sink, so no event is made.
     pub no_event: bool,
 }
 

@@ -163,7 +163,7 @@ impl Inspection {
     }
 
     /// Searches of patterns that took more steps than they may, and one if the rules used up the work that
-    /// the message brings with it: nobody knows whether they match.
+    /// the message brings with it: their answers are unknown.
     pub fn patterns_exhausted(&self) -> u64 {
         self.transaction.patterns_exhausted()
     }
@@ -239,7 +239,7 @@ impl Inspection {
         }
     }
 
-    /// A piece of an upload behind phase 2. It may go on if nothing interrupts.
+    /// A piece of an upload behind phase 2. It may be forwarded if nothing interrupts.
     pub fn upload(&mut self, piece: &[u8]) -> Step {
         self.request_body_seen += piece.len() as u64;
         if let Some(semantic) = &mut self.semantic {
@@ -298,7 +298,7 @@ impl Inspection {
         self.transaction.questions_not_asked()
     }
 
-    /// Goes on with the phase that asked. Questions without an answer count as [`Answer::Unknown`].
+    /// Resumes the phase that asked. Questions without an answer count as [`Answer::Unknown`].
     pub fn resume(&mut self) -> Step {
         let progress = self.transaction.resume();
         self.step(progress)

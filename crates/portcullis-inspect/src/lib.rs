@@ -3,7 +3,7 @@
 //! ```text
 //! Inspector (a policy: plan, detectors, names, redaction) --begin--> Inspection
 //!   request_head > request_body* > request_end > response_head > response_body* > response_end   each may say Interrupt,
-//!     or Ask: questions > answer* > resume, which says how it goes on
+//!     or Ask: questions > answer* > resume, which returns the next step
 //!   finish --> Report { verdict, event, rule ids, coverage, buffers for the next one }
 //! ```
 //!

@@ -33,7 +33,7 @@ pub struct Semantic {
     pub response_bodies: bool,
     /// The longest time for which a body that only the detector inspects is held for its upstream in all.
     pub response_wait: Duration,
-    /// Bytes of an upload that goes on while it is looked at; by default ten times what is held.
+    /// Bytes of a streamed upload; by default ten times what is held.
     pub upload_limit: Option<u64>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct SemanticRun {
     verdict: Option<(Score, Phase)>,
     /// The verdict was carried out.
     blocked: bool,
-    /// The body goes on while it is looked at.
+    /// The body is a streamed upload.
     upload: Option<Box<Upload>>,
     /// The response is text, and how long it says it is.
     response: Option<(bool, u64)>,
@@ -284,7 +284,7 @@ impl SemanticRun {
             Some(score) => (score, is_blocking),
             None => (worst(ClassAction::Log)?, false),
         };
-        // A detector that only detects goes on; what the body has may be worse. An attack tells more than
+        // A detector that only detects continues; what the body has may be worse. An attack tells more than
         // what it leads to.
         if blocks || !is_response || self.verdict.is_none() {
             self.verdict = Some((score, phase));

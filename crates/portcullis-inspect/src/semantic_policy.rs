@@ -7,7 +7,7 @@ use portcullis_types::{Class, Place};
 pub enum ClassAction {
     /// The request is blocked.
     Block,
-    /// It goes on, with an event.
+    /// The message passes, with an event.
     Log,
     /// Nothing.
     Off,
@@ -42,8 +42,8 @@ impl SemanticPolicy {
     /// For each exclusion, whether it is for other paths than this one.
     ///
     /// A path that a server may resolve to another one (dot segments, empty segments, parameters, coded
-    /// separators) is none that a path pattern fits: nobody shall carry an exclusion to a path that it is not
-    /// for.
+    /// separators) is none that a path pattern fits: no client shall carry an exclusion to a path that it is
+    /// not for.
     pub(crate) fn elsewhere(&self, path: &[u8]) -> Vec<bool> {
         if self.exclusions.iter().all(|exclusion| exclusion.path.is_none()) {
             return Vec::new();

@@ -84,8 +84,8 @@ pub fn load_sharing(policy: &Policy, patterns: &Patterns) -> Result<Loaded, Load
 }
 
 /// Mistakes of `loaded` that only show beside the upstreams of the configuration: a `proxy` action may send
-/// requests only to one of their endpoints, so that a rule file cannot open the way to servers that nobody
-/// named.
+/// requests only to one of their endpoints, so that a rule file cannot open the way to servers that the
+/// configuration never named.
 pub fn check_servers(loaded: &Loaded, upstreams: &[Upstream]) -> Result<(), LoadError> {
     let known = |origin: &Origin| {
         upstreams.iter().any(|each| each.endpoint_at(origin.https, &origin.host, origin.port).is_some())

@@ -7,7 +7,7 @@
 //! sources of that part of it.
 //!
 //! A wrong fact could blind a rule, so the file is taken only from its owner: the user of the process or
-//! root, with nobody else allowed to write. Its checksum tells damage; whatever else may be wrong is an
+//! root, and no other user may write it. Its checksum tells damage; whatever else may be wrong is an
 //! error, and then everything is found out anew.
 
 mod format;

@@ -38,7 +38,7 @@ impl<T> Clone for Sender<T> {
 }
 
 impl<T: Weigh> Sender<T> {
-    /// A sender without a log: entries vanish, uncounted. For runs where nobody asked for them.
+    /// A sender without a log: entries vanish, uncounted. For runs without a log.
     pub fn disabled() -> Sender<T> {
         Sender(None)
     }

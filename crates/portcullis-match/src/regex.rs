@@ -119,7 +119,7 @@ impl Regex {
         Regex::from_hir(pattern, &Regex::syntax(pattern, flags)?, NFA_BYTES_MAX)
     }
 
-    /// The pattern in the intermediate form of `regex-syntax`, for whoever derives prefilters from it. It
+    /// The pattern in the intermediate form of `regex-syntax`, for deriving prefilters from it. It
     /// matches bytes, may match invalid UTF-8, and has capture groups 1 to 9 only.
     pub fn syntax(pattern: &[u8], flags: RegexFlags) -> Result<Hir, RegexError> {
         linear::lower(&parser::parse(pattern, flags)?)

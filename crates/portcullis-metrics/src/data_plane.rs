@@ -92,7 +92,7 @@ pub struct DataPlane {
     pub policy_generation: Gauge,
     /// Reloads that took effect.
     pub reloads_ok: Counter,
-    /// Reloads that were refused; the old policy goes on.
+    /// Reloads that were refused; the old policy stays in use.
     pub reloads_failed: Counter,
 }
 

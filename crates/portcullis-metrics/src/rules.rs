@@ -14,7 +14,7 @@ struct Cells {
 }
 
 impl RuleCounters {
-    /// Registers `ids`. Plans that share ids share their counters, so a reload goes on counting.
+    /// Registers `ids`. Plans that share ids share their counters, so counting continues over a reload.
     pub fn new(registry: &Registry, ids: impl IntoIterator<Item = u32>) -> RuleCounters {
         let mut ids: Vec<u32> = ids.into_iter().collect();
         ids.sort_unstable();

@@ -48,7 +48,7 @@ impl<V: Verifier> Scan<'_, V> {
         self.new_head(PAIRS[0]).is_some() && BEFORE.iter().all(is_short)
     }
 
-    /// The number of headers of a head that nobody has looked at, if they are more than one.
+    /// The number of new headers of a head, if they are more than one.
     fn new_head(&self, (values, names): Pair) -> Option<usize> {
         let count = self.values.class_len(values);
         let is_new = self.state.seen(values) == 0 && self.state.seen(names) == 0;

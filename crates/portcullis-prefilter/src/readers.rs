@@ -134,7 +134,7 @@ impl Traits {
 }
 
 impl Node {
-    /// True if the last transformation acts on any text, as those do that decode what nobody may have
+    /// True if the last transformation acts on any text, as those do that decode values which may not be
     /// encoded.
     pub(crate) fn acts_always(&self) -> bool {
         self.triggers.is_none()

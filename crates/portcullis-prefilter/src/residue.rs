@@ -1,4 +1,4 @@
-//! Request time: what `base64Decode` makes of a value that nobody has encoded is noise. In most noise one of
+//! Request time: what `base64Decode` makes of a value that is not encoded is noise. In most noise one of
 //! white space, `%` and `\` stands, so that each transformation behind makes a further form of it. That
 //! nothing can match in any of these is told by one look at what they all have in common (`residue`).
 

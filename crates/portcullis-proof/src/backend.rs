@@ -76,7 +76,7 @@ impl Backend {
         lock(&self.state).behaviour = behaviour;
     }
 
-    /// Nobody listens any more and every connection is reset, as if the process had been killed.
+    /// The port is closed and every connection is reset, as if the process had been killed.
     pub fn crash(&self) {
         let mut state = lock(&self.state);
         state.life += 1;
@@ -87,7 +87,7 @@ impl Backend {
         drop(state);
         let Some(acceptor) = acceptor else { return };
         // A connection wakes it. Its socket is closed for sure only when the thread has ended: until then the
-        // kernel goes on accepting, and a request would be reset instead of refused.
+        // kernel continues to accept, and a request would be reset instead of refused.
         while !acceptor.is_finished() {
             drop(TcpStream::connect_timeout(&self.address, Duration::from_millis(500)));
             thread::sleep(Duration::from_millis(1));

@@ -117,7 +117,7 @@ impl Load {
         self.began.elapsed()
     }
 
-    /// Lets the clients go on for so many seconds, and on a machine that is slow until they have sent enough
+    /// Lets the clients run for this many seconds, and on a machine that is slow until they have sent enough
     /// to say something of that time (a minute at most).
     pub fn go_on(&self, seconds: f64) {
         let (from, began) = (self.done.load(Ordering::Relaxed), Instant::now());

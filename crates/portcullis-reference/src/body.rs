@@ -137,7 +137,7 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
     if settings.stream_request_body && !body.is_empty() {
         transaction.request_stream = Some(body.clone());
     }
-    // Only forms are kept as a whole and, by force, bodies that no one takes apart; see below for those whose
+    // Only forms are kept as a whole and, by force, bodies that no parser reads; see below for those whose
     // parser fails.
     let keep = settings.modsecurity3
         || match transaction.processor {

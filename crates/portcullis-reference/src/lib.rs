@@ -14,7 +14,7 @@
 //!
 //! The meaning is ModSecurity 2.9.7 on Apache; each test in `tests/` names the function of its source that it
 //! follows. Known differences, all on purpose:
-//! - `skipAfter` with a rule id goes on after the whole chain of that rule, not in the middle of it.
+//! - `skipAfter` with a rule id continues after the whole chain of that rule, not in the middle of it.
 //! - `pause` delays what its rule does and lets the rules after it run. The original lets the transaction
 //!   pass if `pause` comes last, does not wait if another action comes last, and crashes if there is no
 //!   other.
@@ -166,6 +166,6 @@ pub struct Interruption {
     pub location: Option<BString>,
     /// True for `drop`.
     pub drop: bool,
-    /// True for `proxy`: the request goes on to another server.
+    /// True for `proxy`: the request is forwarded to another server.
     pub proxy: bool,
 }

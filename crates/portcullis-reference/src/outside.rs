@@ -10,7 +10,7 @@ use crate::transaction::{Transaction, Value};
 
 /// The result of asking an external service.
 pub(crate) enum Told {
-    /// The operator needs nobody.
+    /// The operator needs no service.
     NotAsked,
     Found(Found),
     Nothing,

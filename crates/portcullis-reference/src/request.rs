@@ -42,7 +42,7 @@ pub struct Request {
 /// The world outside, as data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct World {
-    /// Addresses of names in lower case; `None`: nobody answers. Other names do not exist.
+    /// Addresses of names in lower case; `None`: no answer. Other names do not exist.
     pub dns: BTreeMap<BString, Option<Ipv4Addr>>,
     /// The verdict of a scanner on a file with these bytes; `None`: no verdict. Other files are clean.
     pub scans: BTreeMap<BString, Option<BString>>,

@@ -4,10 +4,10 @@
 //! commands ──one write──> server ──> answers, read value by value; more bytes, values or time than allowed are an error
 //! ```
 //!
-//! A store that has gone wrong, or that somebody has taken over, must cost the process neither memory nor a
-//! thread. So the reader counts what it keeps while it reads, and the deadline is that of the whole exchange,
-//! however many bytes drip in. After an error the connection is not used any more. It speaks RESP2 as servers
-//! do unless asked otherwise: no pushes, no attributes.
+//! A store that has gone wrong, or that an attacker has taken over, must cost the process neither memory nor
+//! a thread. So the reader counts what it keeps while it reads, and the deadline is that of the whole
+//! exchange, however many bytes drip in. After an error the connection is not used any more. It speaks RESP2
+//! as servers do unless asked otherwise: no pushes, no attributes.
 //!
 //! ```
 //! use portcullis_resp::Client;

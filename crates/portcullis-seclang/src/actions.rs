@@ -13,7 +13,7 @@ pub enum ActionGroup {
     Data,
     /// Changes which rule comes next.
     Flow,
-    /// Does something at each match and lets the rules go on.
+    /// Does something at each match and lets the next rules run.
     NonDisruptive,
     /// A step between the value and the operator.
     Transformation,

@@ -178,7 +178,7 @@ pub(crate) fn line(source: &[u8], start: usize) -> Option<Line> {
         if !continued {
             let trimmed = body.iter().rposition(|&b| !is_blank(b)).map_or(&body[..0], |last| &body[..=last]);
             if trimmed.len() < body.len() && trimmed.last() == Some(&b'\\') && next < source.len() {
-                // Surely meant as a continuation: go on as if it were one, so that one mistake makes one
+                // Surely meant as a continuation: continue as if it were one, so that one mistake makes one
                 // message.
                 line.blanks_after_backslash.get_or_insert((at + trimmed.len() - 1, at + body.len()));
                 taken = &trimmed[..trimmed.len() - 1];
@@ -186,7 +186,7 @@ pub(crate) fn line(source: &[u8], start: usize) -> Option<Line> {
             }
         }
         if is_comment {
-            // Nobody reads more of it.
+            // The rest of a comment is not read.
             let shown =
                 if at == start { taken.iter().position(|&b| b == b'#').map_or(0, |at| at + 1) } else { 0 };
             taken = &taken[..shown];

@@ -1,7 +1,7 @@
 //! Rate limits that nodes share.
 //!
 //! ```text
-//! request ──> Shared::take: a token that is here, or on credit ──> goes on; nobody waits
+//! request ──> Shared::take: a token that is here, or on credit ──> passes; no thread waits
 //!                │ few are left: an order for the key
 //!                v
 //! thread "share" ──some ms, many keys in one exchange──> Redis, Valkey (a script) or Memcached (cas)

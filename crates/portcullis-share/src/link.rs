@@ -30,7 +30,7 @@ const RETRY_MAX: Duration = Duration::from_secs(2);
 /// Without orders the store is asked whether it is there, this often.
 const PING_EVERY: Duration = Duration::from_secs(1);
 
-/// A connection to the store that is opened again when it breaks. Dropped, it ends, and nobody waits for
+/// A connection to the store that is opened again when it breaks. Dropped, it ends, and no thread waits for
 /// that.
 #[derive(Debug)]
 pub struct Link {
@@ -193,7 +193,7 @@ impl Inner {
             if !std::mem::replace(&mut told, true) {
                 say(&format!("the rate limit store cannot be reached: {error}"));
             }
-            // Nobody waits for these; they will be asked for again.
+            // No request waits for these; they will be asked for again.
             for asked in std::mem::take(&mut *self.lock()) {
                 asked.limit.leases().fail(asked.key, clock(self.started));
             }

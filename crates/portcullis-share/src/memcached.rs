@@ -165,7 +165,7 @@ impl Keeper for Memcached {
 fn decide(question: &Question, tat: u64, now: u64) -> (Grant, u64) {
     let Question { interval_us: interval, burst, order, .. } = question;
     let full = now.saturating_add(burst.saturating_mul(*interval));
-    // What the store says beyond that is a mistake, of a clock or of somebody's.
+    // What the store says beyond that is a mistake of a clock or of another writer.
     let most = now.saturating_add(question.owed_max().saturating_mul(*interval));
     let tat = tat.clamp(now, most).saturating_add(order.debt.saturating_mul(*interval));
     match full.saturating_sub(tat) / interval {

@@ -5,7 +5,7 @@
 //! frame = marker, length of what follows the checksum, its CRC-32, name, key, variables
 //! ```
 //!
-//! A frame that was cut by a crash or damaged later is skipped: reading goes on at the next marker with a
+//! A frame that was cut by a crash or damaged later is skipped: reading continues at the next marker with a
 //! valid frame.
 
 use std::io::{self, Read};

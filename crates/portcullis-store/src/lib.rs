@@ -85,7 +85,7 @@ impl Store {
     }
 
     /// Opens a store. Whatever is wrong with its folder is told to `say`, counted and tried again: it never
-    /// keeps anybody from serving.
+    /// keeps the process from serving.
     pub fn open(options: Options, metrics: StoreMetrics, say: Say) -> Store {
         let map = Arc::new(Map::new(options.limits, metrics));
         let keeper = keeper::start(&map, options.folder, &say);

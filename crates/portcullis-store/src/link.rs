@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! this node's changes ──every 40 ms, one script──> hash of each record, stream of what they are now
-//! every node          <──waits on the stream────── values after everybody's changes; our own unsent ones go on top
+//! every node          <──waits on the stream────── values after all nodes' changes; our own unsent ones go on top
 //! ```
 //!
 //! No request waits for any of this. While Redis is away changes gather, one sum for each counter; a batch
@@ -202,7 +202,7 @@ impl Link {
         }
     }
 
-    /// Reads all there is, after the place in the stream where reading goes on. False if we are to stop.
+    /// Reads all there is, after the place in the stream where reading continues. False if we are to stop.
     fn meet(&mut self, connection: &mut Connection, stop: &AtomicBool) -> io::Result<bool> {
         let began = Instant::now();
         let last = Command::new("XREVRANGE").arg(&self.keys.named("changes")).arg(b"+").arg(b"-");
@@ -374,7 +374,7 @@ impl Link {
     }
 }
 
-/// A refusal of what was sent, and not of whoever sends anything now.
+/// A refusal of the data that was sent, not of all data from this node.
 fn is_about_batch(why: &str) -> bool {
     ["ERR", "WRONGTYPE", "NOSCRIPT"].iter().any(|kind| why.split(' ').next() == Some(*kind))
 }

@@ -16,7 +16,7 @@ pub(crate) struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    /// `None` if the record as a whole is no more: its time is over, or somebody removed `KEY`.
+    /// `None` if the record as a whole is no more: it expired, or `KEY` was removed.
     pub(crate) fn new(id: RecordId<'a>, packed: &'a [u8], now: i64) -> Option<Live<'a>> {
         let variables = Variables::new(id, packed);
         let (mut expired, mut has_key) = (Vec::new(), false);

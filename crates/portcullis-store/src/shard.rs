@@ -226,8 +226,8 @@ impl Shard {
         self.free.push(at as u32);
     }
 
-    /// Drops records until `records` more with `bytes` fit: the expired ones first met, and those that nobody
-    /// used since the hand last came by. The count is of those that had not expired.
+    /// Drops records until `records` more with `bytes` fit: the expired ones first met, and those that were
+    /// not used since the hand last came by. The count is of those that had not expired.
     fn make_room(&mut self, records: usize, bytes: usize, now: i64, bounds: &Bounds) -> u32 {
         let mut evicted = 0;
         let over = |shard: &Shard| {
@@ -278,7 +278,7 @@ impl Shard {
         self.changed = changed;
     }
 
-    /// Shows the records of `count` slots from `from` on. Where to go on, if there is more.
+    /// Shows the records of `count` slots from `from` on. Returns where to continue, if there is more.
     pub(crate) fn each_from(
         &self,
         from: usize,

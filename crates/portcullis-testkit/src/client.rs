@@ -282,7 +282,7 @@ impl Connection {
         let mut part = [0; 16 << 10];
         let count = loop {
             match self.stream.read(&mut part) {
-                // A read with a time limit is not begun again after a signal, whoever it was for (signal(7)).
+                // A read with a time limit is not begun again after a signal to any thread (signal(7)).
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 done => break done?,
             }

@@ -16,7 +16,8 @@ use crate::{TestkitError, base64, corpora};
 /// The corpus.
 pub const FILE: &str = "robustness/body-parsing-evasion.jsonl";
 
-/// Forms in which nobody reads the payload, with the reason: they may pass. Looked at by hand, one by one.
+/// Forms in which no application reads the payload, with the reason: they may pass. Looked at by hand, one by
+/// one.
 pub const UNREAD: &[(&str, &str, &str)] = &[
     ("multipart", "filename-decoy", "the content of an uploaded image: no reader takes it for a field"),
     (
@@ -55,7 +56,7 @@ struct Tally {
     rejected: usize,
     passed: usize,
     broken: usize,
-    /// Passed, and nobody would read the payload.
+    /// Passed, and no application would read the payload.
     unread: usize,
     /// The classes of payload that passed.
     through: Vec<String>,

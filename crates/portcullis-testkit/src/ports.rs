@@ -15,12 +15,12 @@ static HELD: Mutex<Vec<Socket>> = Mutex::new(Vec::new());
 ///
 /// A probe that listens, and is closed to make room for the server, keeps neither promise. Another process
 /// may draw the same port meanwhile. And a child that another thread starts at that moment has a copy of the
-/// probe until it calls exec(2): the address then accepts connections that nobody serves, and the first
+/// probe until it calls exec(2): the address then accepts connections that no server handles, and the first
 /// request is closed without an answer.
 pub fn free_address() -> Result<SocketAddr, TestkitError> {
     let hold = || {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-        // Without SO_REUSEADDR, so that the system gives a port that nobody has; with it from then on, for
+        // Without SO_REUSEADDR, so that the system gives a free port; with it from then on, for
         // the server.
         socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
         socket.set_reuse_address(true)?;

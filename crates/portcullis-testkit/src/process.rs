@@ -55,7 +55,7 @@ impl Process {
     pub fn wait_for(&mut self, address: SocketAddr, limit: Duration) -> Result<(), TestkitError> {
         let end = Instant::now() + limit;
         loop {
-            // On loopback a socket can connect to itself while nobody listens on its port yet.
+            // On loopback a socket can connect to itself while no server listens on its port yet.
             let is_other = |stream: TcpStream| stream.local_addr().is_ok_and(|own| own != address);
             if TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_ok_and(is_other) {
                 return Ok(());

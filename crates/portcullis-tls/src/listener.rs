@@ -56,8 +56,8 @@ impl ListenerTls {
         let resolver = Arc::new(BySni::new(certificates));
         let watched = |auth: &ClientAuth| std::iter::once(&auth.ca).chain(&auth.crl).cloned().collect();
         let clients = settings.client_auth.as_ref().map(|auth| Watch::new(watched(auth)));
-        // Whoever resumes a session is not asked for a certificate again, so tickets do not outlive what is
-        // asked of clients; without that a reload leaves them valid.
+        // A client that resumes a session is not asked for a certificate again, so tickets do not outlive
+        // what is asked of clients; without that a reload leaves them valid.
         let kept = old.filter(|old| {
             let (old, new) = (&old.settings, settings);
             old.client_auth.is_none()
@@ -86,7 +86,7 @@ impl ListenerTls {
         certificates.chain(clients).flatten().collect()
     }
 
-    /// Takes changed files into use. Whatever is wrong with them, those of before go on.
+    /// Takes changed files into use. If they have any error, the previous ones stay in use.
     pub fn refresh(&self, say: &(dyn Fn(&str) + Send + Sync)) {
         self.resolver.refresh(say);
         let Some(watch) = &self.clients else { return };
@@ -195,7 +195,8 @@ fn verifier(auth: &ClientAuth) -> Result<Arc<dyn ClientCertVerifier>, StartError
             if lists.is_empty() {
                 return Err(StartError::file(path, "it holds no revocation list"));
             }
-            // Lists are those of the authorities that sign clients. An authority without one revokes nobody.
+            // Lists are those of the authorities that sign clients. An authority without one revokes no
+            // certificate.
             builder.with_crls(lists).allow_unknown_revocation_status()
         }
         None => builder,

@@ -33,7 +33,7 @@ impl BySni {
         BySni { certificates, table }
     }
 
-    /// There is no certificate for anybody yet.
+    /// There is no certificate for any name yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.table.load().keys.is_empty()
     }

@@ -63,7 +63,7 @@ fn name(name: &X509Name<'_>) -> String {
     parts.into_iter().rev().collect::<Vec<_>>().join(",")
 }
 
-/// The names of RFC 4514, section 3, and that of e-mail addresses, which everybody knows.
+/// The names of RFC 4514, section 3, and that of e-mail addresses, which is common.
 fn abbreviation(oid: &str) -> Option<&'static str> {
     Some(match oid {
         "2.5.4.3" => "CN",

@@ -33,7 +33,8 @@ pub(crate) struct Collector {
 
 /// The reason why a collector did not take a batch.
 pub(crate) enum NotTaken {
-    /// It may later: nobody listens, the connection broke, or it says so (OTLP, "Retryable Response Codes").
+    /// It may later: no server listens, the connection broke, or it says so (OTLP, "Retryable Response
+    /// Codes").
     ForNow(String),
     /// It will not, or may have and did not say so.
     ForGood(String),
@@ -88,7 +89,7 @@ impl Collector {
 }
 
 /// Returns the number of spans that an answer reports as not taken. 64-bit numbers are texts in JSON, but not
-/// with everybody.
+/// with every collector.
 fn rejected(answer: &[u8]) -> u64 {
     let answer: Json = serde_json::from_slice(answer).unwrap_or_default();
     match &answer["partialSuccess"]["rejectedSpans"] {

@@ -29,7 +29,7 @@ macro_rules! classes {
 }
 
 classes! {
-    /// SQL that ends a value and goes on as a statement.
+    /// SQL that ends a value and continues the statement.
     Sqli "sqli" "SQL injection"
     /// Markup or script that a browser would run.
     Xss "xss" "cross-site scripting"

@@ -1,6 +1,6 @@
-/// True for names of header fields whose values may let somebody in (`Cookie`, `Authorization`, `X-Api-Key`,
-/// `X-CSRF-Token`): no cache may keep them beyond their message. By the words in the name, for everybody
-/// makes up more of them.
+/// True for names of header fields whose values may grant access (`Cookie`, `Authorization`, `X-Api-Key`,
+/// `X-CSRF-Token`): no cache may keep them beyond their message. Decided by the words in the name, as
+/// applications invent further names.
 ///
 /// ```
 /// use portcullis_types::may_hold_secret;

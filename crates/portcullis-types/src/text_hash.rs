@@ -1,7 +1,7 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// For maps whose keys come from rule files: fast, and nothing that protects against keys chosen to collide,
-/// which only whoever writes the rules could do.
+/// which only the author of the rules could do.
 ///
 /// ```
 /// use std::collections::HashMap;

@@ -39,7 +39,7 @@ struct Form {
     next: u32,
 }
 
-/// Variables and classes with values that no one has [taken note of](Values::take_fresh), a bit for each.
+/// Variables and classes with values that no caller has [taken note of](Values::take_fresh), a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fresh {
     /// By number of the variable.

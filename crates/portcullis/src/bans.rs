@@ -71,7 +71,7 @@ struct Banned {
     count: u32,
 }
 
-/// Exit code 1 if nobody answers, or the client is not banned.
+/// Exit code 1 if no instance answers, or the client is not banned.
 pub fn run(args: &Args) -> ExitCode {
     match answer(args) {
         Ok(text) => print(&text),

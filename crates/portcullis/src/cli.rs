@@ -98,6 +98,6 @@ pub fn usage_error(message: impl Display) -> ExitCode {
 
 /// Writes an error message to standard error.
 fn complain(message: impl Display) {
-    // There is nobody to tell if standard error is closed.
+    // If standard error is closed, the message is lost.
     let _ = writeln!(std::io::stderr(), "error: {message}");
 }

@@ -42,7 +42,7 @@ fn evaluate(args: &Args) -> Result<String, Failure> {
     let policy = args.policy.policy()?;
     let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
     let rules = plan.rules.iter().map(|rule| (rule.id.0, fingerprint(&plan, rule))).collect();
-    // Whoever has the requests may see what is in them.
+    // The user has the requests and may see their content.
     let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
     let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(Store::default()));
     let inspector = Arc::new(SharedDetectors::default().attach(inspector, &policy));

@@ -93,7 +93,7 @@ impl<'a> Run<'a> {
         self.body_bytes = body.len() as u64;
         let mut truncated = false;
         if let BodyPlan::Hold { limit_bytes, over_limit } = self.inspection.request_body_plan() {
-            // An upload of files goes on beyond the limit, up to one of its own.
+            // An upload of files is streamed beyond the limit, up to one of its own.
             let most = self.inspection.upload_limit().unwrap_or(limit_bytes);
             self.refuses_body = over_limit == BodyLimitAction::Reject && self.body_bytes > most;
             // What is longer by its own account is refused unread.
@@ -143,7 +143,7 @@ impl<'a> Run<'a> {
         self.settle(step)
     }
 
-    /// Answers what rules ask from what was given, and notes what nobody answers.
+    /// Answers what rules ask from what was given, and notes questions without an answer.
     pub fn settle(&mut self, mut step: Step) -> Step {
         while step == Step::Ask {
             let mut answers = Vec::new();

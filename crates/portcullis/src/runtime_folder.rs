@@ -37,7 +37,7 @@ pub fn all() -> Vec<PathBuf> {
     folders
 }
 
-/// Makes the folder, if need be. It must be ours, and nobody else may look into it.
+/// Makes the folder, if need be. It must be ours, and closed to other users.
 pub fn make(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),

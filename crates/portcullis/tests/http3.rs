@@ -160,7 +160,7 @@ fn pseudo_headers_stand_once_and_first() {
         &[GET, HTTPS, HOST, FIELD, ROOT],
         &[GET, HTTPS, HTTPS, HOST, ROOT],
         &[GET, HTTPS, HOST, ROOT, b"\x27\x03:nothing..\x01b"],
-        // `:scheme http`, and one that nobody has.
+        // `:scheme http`, and an unknown one.
         &[GET, &[0xd6], HOST, ROOT],
         &[GET, b"\x5f\x07\x03ftp", HOST, ROOT],
     ];
@@ -168,7 +168,7 @@ fn pseudo_headers_stand_once_and_first() {
         assert_eq!(client.raw(&head(lines), true).unwrap(), Ended::Reset(MESSAGE_ERROR), "{lines:02x?}");
     }
     front.served.counts("portcullis_http2_malformed_total", bad.len() as f64);
-    // The connection goes on, and none of these came through.
+    // The connection stays open, and none of these came through.
     assert!(matches!(client.raw(&good, true).unwrap(), Ended::Answered(answer) if !answer.is_empty()));
     assert_eq!(seen.load(std::sync::atomic::Ordering::Relaxed), 2);
     // Behind a body there are none either.
@@ -180,7 +180,7 @@ fn pseudo_headers_stand_once_and_first() {
     );
 }
 
-/// A DATA frame without content is none that ends a body, and one that nobody knows is none at all, wherever
+/// A DATA frame without content is none that ends a body, and one of an unknown type is ignored, wherever
 /// they are cut.
 #[test]
 fn bodies_are_whole_whatever_frames_they_come_in() {
@@ -249,7 +249,7 @@ fn a_frame_without_end_is_not_collected() {
     // Warm: what a first connection takes is not what this is about.
     get(&mut front.client(), "/");
     let before = front.memory();
-    // HEADERS, SETTINGS on a stream of requests, and a type that nobody knows, each of a gigabyte.
+    // HEADERS, SETTINGS on a stream of requests, and an unknown type, each of a gigabyte.
     for kind in [0x01, 0x04, 0x21] {
         for _ in 0..5 {
             let client = front.client();
@@ -263,7 +263,7 @@ fn a_frame_without_end_is_not_collected() {
     assert_eq!(get(&mut front.client(), "/").status.as_u16(), 200);
 }
 
-/// None of them is a request for the application, and the connection goes on.
+/// None of them is a request for the application, and the connection stays open.
 #[test]
 fn tunnels_and_streams_without_meaning_go_nowhere() {
     let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));

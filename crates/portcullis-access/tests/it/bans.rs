@@ -97,7 +97,7 @@ fn bans_are_as_defined() {
                 *entry = Model { until, count, remembered: until + memory, ..Model::default() };
             }
         }
-        // A table that is told what this one knows goes on as it would, whatever its own clock says.
+        // A table that is told what this one knows continues as it would, whatever its own clock says.
         let other = Bans::new(1024);
         for ban in bans.list(now) {
             other.restore(&ban, 7 * SECOND);

@@ -71,7 +71,7 @@ fn a_flood_of_keys_does_not_give_a_client_his_requests_back() {
         for _ in 0..20_000 {
             now += 1_000_000;
             admitted += u32::from(limiter.check(own, now).wait.is_none());
-            // A hundred thousand addresses that he has, too, each used a little.
+            // A hundred thousand addresses of the attacker, each used a little.
             let other = random.below(100_000);
             let checked = limiter.check(limiter.key([other.to_le_bytes().as_slice()]), now);
             evicted += u32::from(checked.evicted);

@@ -215,7 +215,7 @@ fn bans_are_listed_and_lifted() {
         (status, answer.rsplit("\r\n\r\n").next().unwrap_or_default().to_string())
     };
     assert_eq!(ask("GET /bans", "127.0.0.1"), (200, "{\"bans\":[1]}\n".into()));
-    // Under a name that somebody else may have given to our address nothing is told; health is.
+    // Under a name that others may have given to our address, only health is reported.
     for (line, host, status) in [
         ("GET /bans", "rebound.example", 403),
         ("GET /metrics", "rebound.example", 403),

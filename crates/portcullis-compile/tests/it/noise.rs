@@ -74,7 +74,7 @@ fn as_every_form_is_looked_at() {
         let encoded = String::from_utf8(encoded).unwrap().replace('+', "%2b").replace('=', "");
         let value = match round % 3 {
             0 => encoded,
-            // Letters that nobody has encoded.
+            // Letters that are not Base64.
             1 => (0..below(120))
                 .map(|_| char::from(b"abcdefghijklmnopqrstuvwxyzQ0123456789"[below(37)]))
                 .collect(),

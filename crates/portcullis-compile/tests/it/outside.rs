@@ -72,7 +72,7 @@ impl Seen {
     }
 }
 
-/// Answers each question as `answer` says and goes on.
+/// Answers each question as `answer` says and resumes.
 fn settle(
     transaction: &mut Transaction,
     mut progress: Progress,
@@ -263,7 +263,7 @@ SecRule REMOTE_ADDR "!@rbl l.example" "id:2,phase:1,deny"
 SecAction "id:3,phase:1,pass""#;
     for answer in [None, Some(Answer::Unknown)] {
         let seen = run(rules, "/", ("text/plain", b""), &|_| answer.clone());
-        // Asked once: that nobody knows is remembered, too.
+        // Asked once: a missing answer is remembered, too.
         assert_eq!(seen.story, ["?7.2.0.192.l.example", "3"]);
     }
     // finish() alone takes phase 5 to its end without asking.

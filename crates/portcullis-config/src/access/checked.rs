@@ -81,7 +81,7 @@ pub struct RateLimit {
 pub enum Unavailable {
     /// Each node counts for itself.
     Local,
-    /// They go on.
+    /// They pass.
     Open,
     /// They are refused.
     Closed,
@@ -129,7 +129,7 @@ pub enum KeyPart {
 pub enum RefuseAction {
     /// It is refused.
     Block,
-    /// It goes on, counted and with an event.
+    /// It passes, counted and with an event.
     Log,
 }
 

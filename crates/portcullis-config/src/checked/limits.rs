@@ -136,7 +136,7 @@ pub struct Redis {
 
 impl std::fmt::Debug for Redis {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // What stands before the @ is nobody's business.
+        // The credentials before the @ are secret.
         let host = self.url.rsplit('@').next().unwrap_or_default();
         f.debug_struct("Redis").field("host", &host).field("prefix", &self.prefix).finish()
     }

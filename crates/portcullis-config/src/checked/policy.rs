@@ -99,7 +99,7 @@ impl Default for Semantic {
 pub enum ClassAction {
     /// The request is blocked.
     Block,
-    /// It goes on, with an event.
+    /// The message passes, with an event.
     Log,
     /// Nothing.
     Off,
@@ -127,7 +127,7 @@ pub struct Body {
     pub limit_bytes: Option<u64>,
     /// The action for a body above it.
     pub over_limit: Option<OverLimit>,
-    /// Requests only: bytes of an upload that goes on while it is inspected.
+    /// Requests only: bytes of a streamed upload.
     pub upload_limit_bytes: Option<u64>,
     /// Requests only: what is not the JSON that its type says is refused.
     pub unreadable_refused: Option<bool>,

@@ -86,8 +86,8 @@ impl ModSecurity2 {
         Ok(ports.iter().enumerate().map(result).collect())
     }
 
-    /// Ports of this process, used again by each batch: no other process draws them, and nobody listens there
-    /// but Apache.
+    /// Ports of this process, used again by each batch: no other process draws them, and no process listens
+    /// there but Apache.
     fn free_ports(&mut self, count: usize) -> Result<Vec<u16>, String> {
         while self.ports.len() < count {
             self.ports.push(free_address().map_err(|error| error.to_string())?.port());

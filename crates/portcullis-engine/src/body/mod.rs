@@ -271,7 +271,7 @@ impl RequestBody {
             store.set_scalar(Variable::RequestBody, &raw);
         }
         self.store_tree(store);
-        // As in ModSecurity 2: bodies that nobody takes apart count only where a rule wants to see them.
+        // As in ModSecurity 2: bodies without a parser count only where a rule wants to see them.
         let counts = match self.processor {
             Some(BodyProcessor::Multipart) => false,
             Some(_) => true,

@@ -110,8 +110,8 @@ impl Execution<'_> {
         any
     }
 
-    /// True if the operator finds something; `None` if it had to ask and nobody knew, or the transaction may
-    /// do no more work.
+    /// True if the operator finds something; `None` if it had to ask and there was no answer, or the
+    /// transaction may do no more work.
     pub(super) fn test_form(
         &mut self,
         link: &Link,

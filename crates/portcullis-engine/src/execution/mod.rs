@@ -255,7 +255,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Takes over what a block comes to, if that holds here; the step to go on at.
+    /// Takes over what a block comes to, if that holds here; returns the step to continue at.
     fn run_tx_block(&mut self, block: u32) -> Option<usize> {
         let block = self.plan.tx_blocks.block(block)?;
         let (word, others) = block.others;

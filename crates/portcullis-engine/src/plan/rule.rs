@@ -96,8 +96,8 @@ pub enum AllowScope {
 pub struct Step {
     /// The rule.
     pub rule: RuleIndex,
-    /// `skipAfter` and `skip`: where to go on in this phase's steps when the rule matched; `u32::MAX` if it
-    /// does not skip.
+    /// `skipAfter` and `skip`: where to continue in this phase's steps when the rule matched; `u32::MAX` if
+    /// it does not skip.
     pub skip_to: u32,
     /// The way to run it; chosen last, of all the rest.
     pub(crate) kind: StepKind,

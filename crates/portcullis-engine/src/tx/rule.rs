@@ -19,7 +19,7 @@ pub struct TxRules {
     texts: Vec<Template>,
 }
 
-/// A rule with one link, which compares a number in `TX`; a match assigns `TX` keys, and nobody logs it.
+/// A rule with one link, which compares a number in `TX`; a match assigns `TX` keys, and is not logged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TxRule {
     /// [`TxTest::Always`] also where it is known at load time that it matches each time.

@@ -1,6 +1,6 @@
-//! Attacks and honest requests that were written by hand before anybody looked at what the detectors make of
-//! them. What they were found to be at first sight is in `docs/semantic.md`; what has been reached since then
-//! stays.
+//! Attacks and honest requests that were written by hand before the author looked at what the detectors make
+//! of them. What they were found to be at first sight is in `docs/semantic.md`; what has been reached since
+//! then stays.
 
 use std::path::PathBuf;
 

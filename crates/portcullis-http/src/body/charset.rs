@@ -14,7 +14,7 @@ pub enum Charset {
     MultiByte(&'static Encoding),
     /// The same bytes are another text, and it can be decoded: UTF-7, UTF-16, UTF-32, EBCDIC.
     Transcoded(transcode::Foreign),
-    /// The bytes may be another text: nobody here knows the name.
+    /// The bytes may be another text: the name is unknown here.
     Foreign,
 }
 

@@ -142,7 +142,7 @@ reasons! {
         BoundaryQuote => "Invalid boundary in C-T (quote)",
         /// Empty, or with characters that RFC 2046 does not allow.
         BoundaryCharacters => "Invalid boundary in C-T (characters)",
-        /// A line starts with the boundary but goes on.
+        /// A line starts with the boundary but has further bytes.
         BoundaryLine => "boundary followed by other characters",
         /// A boundary line with quotes or white space before the boundary.
         BoundaryDecorated => "boundary line with quotes or white space before the boundary",

@@ -319,7 +319,7 @@ mod tests {
         {
             check(text.as_bytes(), None, None);
         }
-        // Legacy bytes that nobody declared.
+        // Undeclared legacy bytes.
         check(b"\xCF\xF0\xE8\xE2\xE5\xF2", None, None);
     }
 

@@ -75,7 +75,7 @@ impl Brotli {
 }
 
 /// The window that the first byte of a br stream asks for; 0x11 is the escape to "large windows", which
-/// nobody sends.
+/// no client sends.
 fn window_bits(first: u8) -> u8 {
     match (first & 1, first >> 1 & 7, first >> 4 & 7) {
         (0, _, _) => 16,

@@ -104,7 +104,7 @@ fn gzip_header_length(bytes: &[u8]) -> Result<Option<usize>, CodingError> {
         return Err(CodingError::Malformed);
     }
     let Some(&flags) = bytes.get(3) else { return Ok(None) };
-    // Extra fields and comments are written by nobody but hold any text.
+    // Extra fields and comments are unused in practice but hold any text.
     if flags & (reserved | extra | comment) != 0 {
         return Err(CodingError::Malformed);
     }

@@ -123,7 +123,7 @@ pub fn assemble_request(parts: &RequestParts<'_>, limits: &Limits) -> Parsed {
 }
 
 /// Makes the head of an answer that came over HTTP/2, with the checks that a parsed head goes through.
-/// `ended`: it has no body. A body without a length has [`BodyFraming::Chunked`], which is how it goes on to
+/// `ended`: it has no body. A body without a length has [`BodyFraming::Chunked`], which is how it is sent to
 /// an HTTP/1 client.
 pub fn assemble_response(
     status: u16,

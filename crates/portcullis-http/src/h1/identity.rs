@@ -1,5 +1,5 @@
-//! Fields by which proxies in front tell who asks and what was asked for. From anybody else they are a claim
-//! that no application should see.
+//! Fields by which proxies in front tell who asks and what was asked for. From any other client they are a
+//! claim that no application should see.
 
 use super::semantics::reads_as;
 

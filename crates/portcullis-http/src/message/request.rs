@@ -156,8 +156,8 @@ impl RequestHead {
     }
 
     /// The protocols of the `Upgrade` header, if `Connection` names it, the request is HTTP/1.1 without a
-    /// body, and none of them is `h2c`: an upstream that switched to HTTP/2 would take requests that nobody
-    /// inspects.
+    /// body, and none of them is `h2c`: an upstream that switched to HTTP/2 would take requests that are not
+    /// inspected.
     pub fn upgrade(&self) -> Option<&[u8]> {
         self.upgrade.map(|value| value.of(&self.bytes))
     }

@@ -56,8 +56,8 @@ fn target(target: &Target) -> String {
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0100_0000_01b3;
 
-/// FNV-1a. It tells contents apart that differ by chance or by their authors' work; nobody gains by two that
-/// are alike.
+/// FNV-1a. It tells contents apart that differ by chance or by their authors' work; no attacker gains by two
+/// that are alike.
 struct Hash(u64);
 
 impl Hash {

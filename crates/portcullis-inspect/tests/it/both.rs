@@ -122,7 +122,7 @@ fn noisy_rules_decide_where_they_agree_on_a_value() {
         ("q=one&q=one", Action::Detect),
         ("q=one&p=two", Action::Detect),
         ("q=one&p=one&r=one&s=one&t=two", Action::Detect),
-        // Two values of one name are one place: nobody takes an attack apart that way.
+        // Two values of one name are one place: no application splits an attack that way.
         ("q=one&q=two", Action::Deny),
         ("q=sharp", Action::Deny),
         ("q=one&p=sharp", Action::Deny),
@@ -218,7 +218,7 @@ fn only_what_the_gate_adds_up_is_weighed() {
     both(&gate_3, "q=one", Action::Detect);
     both(&gate_3, "q=one+two", Action::Deny);
     both(&gate_3, "q=sharp", Action::Deny);
-    // Where nobody says up to which level points count, all do.
+    // Without a level up to which points count, all do.
     let without = format!("{RULES}{GATE}").replace("setvar:tx.blocking_paranoia_level=1,", "");
     both(&without, "q=one", Action::Deny);
 }

@@ -45,7 +45,7 @@ impl<'t> Lexer<'t> {
         self
     }
 
-    /// `+` stands for spaces, as in a form that nobody decoded.
+    /// `+` stands for spaces, as in a form that is not decoded.
     pub fn with_plus(mut self, plus: bool) -> Lexer<'t> {
         self.plus = plus;
         self

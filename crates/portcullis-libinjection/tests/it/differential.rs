@@ -162,7 +162,7 @@ fn libinjectionrs_differs_here() {
         &b"onclickx=1"[..],
         b"<a onloadstyle=1",
         b"<img onerror\\x20=1>",
-        // It goes on after a NUL in an attribute's name.
+        // It continues after a NUL in an attribute's name.
         b"<a b\0style=x",
     ] {
         assert!(portcullis_libinjection::xss(input), "{}", input.escape_ascii());

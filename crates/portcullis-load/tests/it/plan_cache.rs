@@ -183,7 +183,7 @@ fn a_file_that_others_can_write_is_refused() {
     assert!(matches!(load_at(folder.path()).error, Some(PlanCacheError::Foreign(_))));
 }
 
-/// A folder where the file should be: it cannot be replaced, and the load goes on.
+/// A folder where the file should be: it cannot be replaced, and the load succeeds.
 fn load_at(path: &Path) -> Load {
     let patterns = Patterns::default();
     let (cache, error) = PlanCache::open(path, &patterns);

@@ -101,7 +101,7 @@ fn answers_that_should_be_others_are_counted() {
 
 #[test]
 fn what_is_not_there_is_an_error() {
-    // A port that the kernel gives to nobody by chance.
+    // A port that the kernel assigns to no socket by chance.
     let gone = ([127, 0, 0, 1], 1).into();
     let to_nobody = drive(&subject(gone, Role::Target), &load(Traffic::Get, 1, Pace::Closed, 100));
     assert!(matches!(to_nobody, Err(Error::Connect(..))), "{to_nobody:?}");

@@ -52,7 +52,7 @@ type Exact = [[u64; 1 << (TABLE_BITS - 6)]; LENGTHS];
 struct Piece {
     /// Folded bytes, the first one lowest, and zeros, which no folded byte is.
     bytes: u64,
-    /// The same, and more of the word: eight bytes, if it goes on so long.
+    /// The same, and more of the word: eight bytes, if it is that long.
     more: u64,
     word: u32,
     /// The start of the word in `texts`.

@@ -1,8 +1,8 @@
 //! An automaton that is built when it is first asked.
 //!
 //! Building is most of what loading rules costs, and many rules never see a value that passes their
-//! [`Gate`](crate::Gate). Whatever could be wrong with a pattern is found before, while there is somebody to
-//! tell.
+//! [`Gate`](crate::Gate). Whatever could be wrong with a pattern is found before, while it can still be
+//! reported.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Clients of one network that take what they can get: memory, connections, time. Everybody else must not
+//! Clients of one network that take what they can get: memory, connections, time. Other clients must not
 //! notice, and what was taken comes back. Timeouts are those of the defaults.
 
 use std::io::{Read as _, Write as _};
@@ -435,7 +435,8 @@ fn overload(case: &mut Case, networks: u8, requests: &[Vec<u8>]) -> Result<(), T
     Ok(())
 }
 
-/// More than workers can do, though each message alone takes little: the client is refused, and nobody else.
+/// More than workers can do, though each message alone takes little: the client is refused, and no other
+/// client.
 fn overload_connections(case: &mut Case) -> Result<(), TestkitError> {
     let backend = Backend::start()?;
     let proxy = case.proxy(&app(&[&backend], ""))?;

@@ -1,4 +1,4 @@
-//! Clients that hold connections by being slow (slowhttptest); everybody else must not notice.
+//! Clients that hold connections by being slow (slowhttptest); other clients must not notice.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! Engine with the real store against the reference with its plain one: generated rules over persistent
-//! collections, and requests one after the other while the clock goes on.
+//! collections, and requests one after the other while time passes.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ fn change(random: &mut Random) -> String {
     let (collection, key) = (random.pick(COLLECTIONS), random.pick(keys));
     match random.below(8) {
         0 => format!("setvar:!{collection}.{key}"),
-        // A note about a note is nothing that anybody means.
+        // A note about a note has no meaning.
         1 if !key.starts_with("__") => {
             format!("expirevar:'{collection}.{key}={}'", random.pick(&["1", "30", "%{ARGS.v}", "60", "0"]))
         }

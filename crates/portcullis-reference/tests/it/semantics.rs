@@ -125,7 +125,7 @@ fn multi_match() {
 }
 
 // msre_ruleset_process_phase, execute_operator: each link's setvars run at its own matches, whether or not
-// the chain goes on to match; disruption and metadata are the starter's.
+// the chain continues to match; disruption and metadata are the starter's.
 #[test]
 fn chains() {
     let rules = r#"

@@ -103,7 +103,7 @@ fn entry(view: View<'_>, sink: &mut Sink) -> (Option<Item>, usize) {
         return (None, end.max(1));
     };
     if !follow(view, start, end, name, sink) {
-        // Go on with the next entry: what stands before it is the rest of this one.
+        // Continue with the next entry: what stands before it is the rest of this one.
         let rest = view
             .bytes
             .iter()

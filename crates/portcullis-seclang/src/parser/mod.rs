@@ -1,6 +1,6 @@
 //! Text to tree.
 //!
-//! One pass over all files. A mistake makes a diagnostic and the reading goes on with the next action, target
+//! One pass over all files. A mistake makes a diagnostic and reading continues with the next action, target
 //! or directive, so that one run shows all of them. A directive with a mistake in it is left out of the tree.
 
 mod action;

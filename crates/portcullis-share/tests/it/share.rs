@@ -171,7 +171,7 @@ fn a_hostile_store_costs_nothing() {
         let node = Node { link, limit, registry, started };
         until(|| node.link.is_up());
         let began = Instant::now();
-        // Without an answer from there the node decides alone, and nobody gets more than there is.
+        // Without an answer from there the node decides alone, and no client gets more than there is.
         until(|| {
             node.take("a");
             node.metric("portcullis_limit_store_failures_total") >= 1.0

@@ -134,7 +134,7 @@ fn an_end_sends_what_is_left() {
     until(|| b.get("k", "n") == Some(1));
 }
 
-/// A key of another type, where a record should be, is somebody's mistake: it costs no other record anything,
+/// A key of another type, where a record should be, is a mistake: it costs no other record anything,
 /// and it is mended.
 #[test]
 fn a_key_of_another_type_harms_no_other_record() {

@@ -53,7 +53,7 @@ impl Address {
     pub fn listens(&self) -> bool {
         match self {
             Address::Unix(socket) => UnixStream::connect(socket).is_ok(),
-            // On loopback a socket can connect to itself while nobody listens on its port yet.
+            // On loopback a socket can connect to itself while no server listens on its port yet.
             Address::Grpc(address) => TcpStream::connect(address)
                 .is_ok_and(|stream| stream.local_addr().is_ok_and(|own| own != *address)),
         }
@@ -82,7 +82,7 @@ impl FromStr for Address {
     }
 }
 
-/// Listens, in place of whoever did before, and serves until the process ends.
+/// Listens, in place of an earlier process, and serves until the process ends.
 pub fn serve(options: &Options) -> io::Result<()> {
     match &options.address {
         Address::Unix(socket) => unix::serve(socket, options),

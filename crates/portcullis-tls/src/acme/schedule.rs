@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(schedule.due(at(4 * DAY - 1)), None);
         assert_eq!(schedule.due(at(4 * DAY)), Some("b"));
         assert_eq!((next(&schedule, "a", at(0)), next(&schedule, "b", at(0))), (60 * DAY, 4 * DAY));
-        // Whoever is late comes first.
+        // Overdue names come first.
         assert_eq!(schedule.due(at(70 * DAY)), Some("b"));
         schedule.follow(&names(&["a"]), |_| None);
         assert_eq!(schedule.due(at(70 * DAY)), Some("a"));

@@ -139,7 +139,7 @@ impl Desk {
             Err(failure) => self.failed(&name, failure),
         }
         self.measure();
-        // Whoever sees it counted finds the rest as it is now.
+        // Counted last, so that readers of the count find the rest up to date.
         self.orders.inc(result.map_or_else(|failure| 1 + failure.kind as usize, |_| 0));
     }
 

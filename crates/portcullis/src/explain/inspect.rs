@@ -44,7 +44,7 @@ pub fn explain(
     let mut detectors = SharedDetectors::default();
     // Each with collections of its own: what one run counts is nothing to the other.
     let mut new_inspector = || {
-        // Whoever has the request may see what is in it.
+        // The user has the request and may see its content.
         let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
         let inspector = Inspector::new(Arc::clone(&plan), Arc::new(redactor), Arc::new(Store::default()));
         Arc::new(detectors.attach(inspector, policy))

@@ -91,8 +91,8 @@ mod tests {
             writeln!(keeper, "{{\"schema\":1,\"request_id\":\"r{number}\"}}").unwrap();
         }
         let socket = EventSocket::open(&folder, recent).unwrap();
-        // One that says nothing, one that says too much, and one that is gone at once hold nobody up for
-        // long.
+        // One that says nothing, one that says too much, and one that is gone at once delay no other client
+        // for long.
         let silent = UnixStream::connect(&socket.0).unwrap();
         let _ = UnixStream::connect(&socket.0).unwrap().write_all(&[b'x'; 100_000]);
         drop(UnixStream::connect(&socket.0).unwrap());

@@ -95,7 +95,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
     let policies = runtime.block_on(async {
-        // Signals are caught before anybody is told that we are ready.
+        // Signals are caught before readiness is reported.
         let signals = Signals::catch()?;
         let admin = config.admin.map(|address| {
             let explain =

@@ -60,7 +60,7 @@ impl Notify {
     }
 
     /// Says that we are well, twice as often as is asked for, as long as every number of `beats` rises; none
-    /// if nobody asks. A worker that hangs keeps us from saying so.
+    /// if the manager does not ask. A worker that hangs keeps us from saying so.
     pub fn keep_watch<F: Fn() -> Vec<u64> + Send + 'static>(
         &self,
         beats: F,

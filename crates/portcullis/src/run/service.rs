@@ -145,7 +145,7 @@ impl Service<'_> {
         Ok(tokio::spawn(portcullis_admin::serve(listener, pages, std::future::pending())))
     }
 
-    /// Loads settings and rules again. Whatever is wrong with them, the old ones go on. Says what came of it.
+    /// Loads settings and rules again. If they have any error, the old ones stay in use. Returns the result.
     async fn reload(&mut self) -> Result<Result<String, String>, Failure> {
         self.notify.reloading();
         let (proxy, args, started) = (Arc::clone(&self.proxy), self.args.clone(), self.started.clone());

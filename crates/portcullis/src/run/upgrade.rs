@@ -1,5 +1,5 @@
 //! Binary upgrade: the program is started anew, gets our listening sockets, and we end once it serves. If it
-//! does not come to that, we go on.
+//! does not come to that, this process continues to serve.
 
 use std::ffi::OsString;
 use std::net::TcpListener;

@@ -44,7 +44,7 @@ struct Place {
     authority: Authority,
     directory: SocketAddr,
     management: SocketAddr,
-    /// `lost.example` is at a host where nobody listens.
+    /// `lost.example` is at a host where no server listens.
     names: DnsServer,
     http: SocketAddr,
     https: SocketAddr,
@@ -310,7 +310,7 @@ fn certificates_are_ordered_served_and_renewed() {
     }
     assert_eq!(mode(&place.path("state")), 0o700);
 
-    // What is not pending goes on as usual.
+    // Orders that are not pending continue as usual.
     assert_eq!(place.plain("shop.example", "/.well-known/acme-challenge/other"), 403);
     assert_eq!(place.plain("blog.example", "/.well-known/acme-challenge/other"), 403);
     assert_eq!(place.plain("nobody.example", "/.well-known/acme-challenge/other"), 404);
@@ -334,7 +334,7 @@ fn certificates_are_ordered_served_and_renewed() {
     assert_eq!(updated["contact"], serde_json::json!(["web@shop.example"]));
     assert_eq!(updated["credentials"], account["credentials"]);
 
-    // An authority that knows nobody any more gets another account.
+    // An authority that has lost all accounts gets a new one.
     assert_eq!(place.orders("refused"), 0.0);
     drop(authority);
     let _authority = place.start_pebble(30);

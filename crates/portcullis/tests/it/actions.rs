@@ -128,7 +128,7 @@ fn pauses() {
     }
     served.counts("portcullis_pauses_total{result=\"full\"}", 5.0);
     served.counts("portcullis_pauses_total{result=\"shortened\"}", 1.0);
-    // Two wait; the third goes on at once.
+    // Two wait; the third passes at once.
     std::thread::scope(|scope| {
         let long: Vec<_> = (0..2).map(|_| scope.spawn(|| served.get("/long").took)).collect();
         served.counts("portcullis_pauses_total{result=\"shortened\"}", 3.0);

@@ -184,7 +184,7 @@ fn a_full_disk_costs_no_count() {
         assert_eq!(running.get("/hit", &format!("client-{client}")), 200);
         running.metric("portcullis_store_persist_errors_total") > 0
     });
-    // Counting goes on in memory.
+    // Counting continues in memory.
     assert_eq!(running.hits("first", 4), [200, 200, 200, 429]);
     assert!(running.metric("portcullis_store_records") > 10);
     running.stop();
@@ -262,7 +262,7 @@ fn nodes_share_counts_through_redis() {
     let later = start();
     until(|| later.counts("a", 83));
 
-    // Redis dies, and with it all it knew. Nobody who asks us notices.
+    // Redis dies, and with it all it knew. No client notices.
     let waits = Cell::new(0usize);
     let hit = |node: &Running| {
         let began = Instant::now();
@@ -328,7 +328,7 @@ fn nodes_share_counts_over_tls() {
     assert_eq!(nodes[0].hits("a", 3), [200; 3]);
     until(|| nodes[1].counts("a", 3));
 
-    // A node that does not know who signed it shares nothing, and goes on alone.
+    // A node that does not know who signed it shares nothing, and continues alone.
     let other = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     std::fs::write(path("other.pem"), other.cert.pem()).unwrap();
     let alone = start(&path("other.pem"));

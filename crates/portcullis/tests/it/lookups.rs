@@ -14,7 +14,7 @@ use portcullis_testkit::proxy::free_address;
 use portcullis_testkit::upstream::{Response, Server};
 use portcullis_testkit::wait::PATIENCE;
 
-/// Longer than what one lookup takes where nobody answers, shorter than twenty.
+/// Longer than what one lookup takes without an answer, shorter than twenty.
 const LONG: Duration = Duration::from_secs(30);
 
 struct Running {
@@ -179,7 +179,7 @@ SecRule REQUEST_URI "!@contains free" "id:2,phase:1,deny,status:403,chain"
     closed.wait_for_event("A lookup that the rules ask for failed.");
     assert!(begin.elapsed() < LONG);
 
-    // After eight of them in a row, nobody is asked for a while.
+    // After eight of them in a row, no question is sent for a while.
     let failing = DnsServer::start(|_| DnsReply::Failure).unwrap();
     let proxy = Running::start(rules, &dns(&failing, "20s"), "");
     for _ in 0..10 {

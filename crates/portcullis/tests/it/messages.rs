@@ -1,5 +1,5 @@
 //! Everything the program says to people, in one file that can be read in one sitting: `tests/messages.txt`.
-//! Whoever changes a message sees the difference there:
+//! A changed message shows as a difference there:
 //! `UPDATE_GOLDEN=1 cargo test --workspace --test it messages::` writes the file anew.
 //!
 //! The texts are not collected by hand: help comes from the program, descriptions from the schema and the
@@ -213,7 +213,7 @@ fn quoted(rest: &str) -> (String, &str) {
                 Some((_, 'n')) => text.push('\n'),
                 Some((_, 'r')) => text.push('\r'),
                 Some((_, 't')) => text.push('\t'),
-                // Goes on in the next line, without its indentation.
+                // Continues in the next line, without its indentation.
                 Some((at, '\n')) => {
                     let behind = rest[at..].trim_start();
                     let (more, behind) = quoted(behind);

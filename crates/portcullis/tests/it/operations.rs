@@ -55,7 +55,7 @@ impl Place {
             self.address,
             self.upstream.address()
         );
-        // In one step, since somebody may be reading it.
+        // In one step, since a reader may have it open.
         let new = self.folder.path().join("new");
         std::fs::write(&new, text).unwrap();
         std::fs::rename(new, self.document()).unwrap();
@@ -137,7 +137,7 @@ impl Successor {
     }
 
     fn is_alive(&self) -> bool {
-        // One that has ended and that nobody waits for is a zombie.
+        // One that has ended and that no parent waits for is a zombie.
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap_or_default();
         stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
     }

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 const RULES: &str = "SecRule ARGS \"@rx remote\" \"id:77,phase:2,deny\"\n";
 
-/// An HTTPS server that gives `RULES` to whoever shows the key, `times` times; its port and the PEM of its
-/// authority.
+/// An HTTPS server that gives `RULES` to clients that send the key, `times` times; its port and the PEM of
+/// its authority.
 fn server(times: usize) -> (u16, String) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));

@@ -1,5 +1,5 @@
-//! Uploads longer than what is held of a body: they go on to the upstream while they are inspected, and what
-//! has something in it never comes to its end there.
+//! Uploads longer than what is held of a body: they are forwarded to the upstream while they are inspected,
+//! and what has something in it never comes to its end there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! Traces: the context goes on to the upstream, spans go to a collector, and a collector that is down costs
-//! no request anything.
+//! Traces: the context is forwarded to the upstream, spans go to a collector, and a collector that is down
+//! costs no request anything.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write as _};
@@ -128,7 +128,7 @@ fn spans_of_a_request_with_a_parent() {
     let asked = format!("{}:{}", asked["server.address"], asked["server.port"]);
     assert_eq!(asked, application.address().to_string());
 
-    // One that the client does not sample is passed on, and told to nobody; so is one of our own at this
+    // One that the client does not sample is passed on, and not exported; so is one of our own at this
     // ratio.
     let count = spans(&bodies, 5).len();
     assert_eq!(ask(&served, "/b", &format!("traceparent: 00-{TRACE}-00f067aa0ba902b7-00\r\n")), 200);

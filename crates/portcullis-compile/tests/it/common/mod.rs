@@ -71,7 +71,7 @@ pub struct Seen {
 pub struct Match {
     pub rule: u32,
     pub is_logged: bool,
-    /// Kept even where nobody asks for what is not logged.
+    /// Kept even where matches that are not logged are not requested.
     is_loud: bool,
     shown: String,
 }

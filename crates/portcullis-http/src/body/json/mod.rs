@@ -57,7 +57,7 @@ enum Expect {
     Nothing,
 }
 
-/// A token that may go on in the next chunk.
+/// A token that may continue in the next chunk.
 #[derive(Clone, Copy, Debug)]
 enum Token {
     String(StringToken),
@@ -219,8 +219,8 @@ impl Json {
         if self.names.path().len() > max { fail(Error::PathLength(max), position) } else { Ok(()) }
     }
 
-    /// A string whose first byte is at `chunk[at]`. Returns where it goes on after the string, or the chunk's
-    /// end.
+    /// A string whose first byte is at `chunk[at]`. Returns where parsing continues after the string, or the
+    /// chunk's end.
     #[inline]
     fn string_at(
         &mut self,
@@ -256,7 +256,7 @@ impl Json {
     }
 
     /// Bytes of a string, from `chunk[at]`; up to `next` there is no quote, no further backslash and no
-    /// control character. Returns where it goes on after the string, or the chunk's end.
+    /// control character. Returns where parsing continues after the string, or the chunk's end.
     fn string_bytes(
         &mut self,
         mut token: StringToken,

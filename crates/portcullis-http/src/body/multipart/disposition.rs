@@ -62,7 +62,7 @@ impl Disposition {
             [] => Ok(after),
             [b';', after @ ..] => Ok(after),
             _ => {
-                // Text right behind the closing quote: it was no closing quote for whoever wrote this.
+                // Text right behind the closing quote: it was no closing quote for the sender.
                 self.invalid_quoting |= quoted && after.len() == rest.len();
                 Err(Error::Syntax)
             }

@@ -52,7 +52,7 @@ pub struct Multipart {
     after_lone_lf: bool,
     boundaries: usize,
     files: usize,
-    /// Somebody behind the sink decodes the character sets that parts name.
+    /// The caller decodes the character sets that parts name.
     decoded: bool,
     report: Report,
 }
@@ -377,7 +377,7 @@ impl Multipart {
             self.report.ambiguities.insert(Ambiguity::PartCharset);
         }
         if self.report.arguments >= self.limits.arguments_max {
-            // Files behind this still matter, so reading goes on.
+            // Files behind this still matter, so reading continues.
             let kind = BodyErrorKind::ArgumentsLimit(self.limits.arguments_max);
             self.report.error.get_or_insert(BodyError { kind, position: content.start });
             return;

@@ -38,7 +38,7 @@ pub(super) fn kind(markup: &[u8], doctype: Doctype) -> Result<Option<Result<Kind
     Ok(Some(Ok(known)))
 }
 
-/// The search for the end of a piece of markup, which goes on where it stopped when more bytes have come.
+/// The search for the end of a piece of markup, which continues where it stopped when more bytes have come.
 #[derive(Debug, Default)]
 pub(super) struct EndSearch {
     at: usize,

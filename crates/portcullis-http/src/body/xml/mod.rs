@@ -290,7 +290,7 @@ impl Tokenizer {
         Ok(at + taken)
     }
 
-    /// Markup that starts at `text[at]` or, if there are pending bytes, goes on there.
+    /// Markup that starts at `text[at]` or, if there are pending bytes, continues there.
     fn markup(
         &mut self,
         kind: Option<Kind>,

@@ -12,9 +12,9 @@ const NONE: u32 = u32::MAX;
 /// An entry of the backtracking stack, undone when a branch fails; the newest first.
 #[derive(Clone, Copy, Debug)]
 enum Entry {
-    /// Goes on at `op` from `at`.
+    /// Continues at `op` from `at`.
     Choice { op: u32, at: u32 },
-    /// A run that took bytes up to `at` and may give back down to `least`; goes on at `op`.
+    /// A run that took bytes up to `at` and may give back down to `least`; continues at `op`.
     Run { op: u32, least: u32, at: u32 },
     /// A run that may take more: bytes of `set`, up to `most`.
     Lazy { op: u32, set: u32, at: u32, most: u32 },

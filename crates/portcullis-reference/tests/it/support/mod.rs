@@ -86,8 +86,8 @@ struct Seen {
 static MEMO: LazyLock<Memo> = LazyLock::new(Memo::default);
 
 /// Runs the engine without any strategy; with all of them, once so that it remembers all matches, and once as
-/// it runs where nobody asks for those that are not logged; and with one or the other missing. They must
-/// differ in nothing but keys that nobody reads.
+/// it runs where those that are not logged are not requested; and with one or the other missing. They must
+/// differ in nothing but keys that no rule reads.
 fn engine(plan: &Arc<Plan>, request: &Request) -> Seen {
     let (plain, loud) =
         run(plan, request, Arc::new(NoCollections), Way { quiet: true, strategies: Strategies::NONE });
