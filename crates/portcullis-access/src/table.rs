@@ -103,7 +103,7 @@ impl Table {
         }
     }
 
-    /// The times of all entries, unless they have passed. What changes meanwhile may be in it or not.
+    /// The times of all entries, unless they have passed. Changes made meanwhile may be in it or not.
     pub fn times(&self, now: u64) -> impl Iterator<Item = u64> {
         let entries = self.sets.iter().flat_map(|set| set.keys.iter().zip(&set.times));
         let times = entries

@@ -74,7 +74,7 @@ pub(crate) async fn answer(
         return send(404, TEXT, "not found; there are /metrics, /healthz, /readyz, /bans and /reload\n");
     }
     // A page that a browser on this machine shows could have a name of its own stand for our address (DNS
-    // rebinding). What asks without a name is no browser.
+    // rebinding). A client without a host name is no browser.
     let is_told = matches!(path, b"/healthz" | b"/readyz") || head.host().is_empty();
     if !is_told && !is_our_name(head.host(), &pages.hosts) {
         return send(403, TEXT, OTHER_NAME);

@@ -172,7 +172,7 @@ impl Session {
         self.open.get_mut(&exchange)?.decision.take()
     }
 
-    /// Closes an exchange. What the agent still says of it is left aside.
+    /// Closes an exchange. Later messages of the agent about it are ignored.
     pub fn end(&mut self, exchange: u64) {
         self.open.remove(&exchange);
     }

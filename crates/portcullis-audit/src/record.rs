@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use portcullis_event::{EngineMode, RuleMatch, Timestamp};
 
-/// One transaction, as the audit log keeps it. What the parts do not ask for is left empty.
+/// One transaction, as the audit log keeps it. Fields that its parts do not need are left empty.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Letters of the parts, A to K.

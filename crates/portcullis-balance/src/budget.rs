@@ -61,7 +61,7 @@ impl Budget {
             let (spent, until) = (word & ((1 << CREDIT_BITS) - 1), Moment(word >> CREDIT_BITS));
             let milliseconds = u64::try_from(now.since(until).as_millis()).unwrap_or(u64::MAX);
             let earned = milliseconds.saturating_mul(u64::from(settings.per_second) * RETRY) / 1000;
-            // What is too little to count is kept in the time.
+            // A fraction too small to count is kept in the time.
             let (spent, until) = match earned {
                 0 => (spent, until),
                 _ => (spent.saturating_sub(earned), Moment(until.0.max(now.0))),

@@ -1,6 +1,6 @@
 //! Passive ejection (outlier detection): an endpoint that fails several requests in a row is left out for a
-//! while, longer each time. Who may be ejected at all is decided by the [set](crate::Endpoints), which never
-//! gives up all endpoints.
+//! while, longer each time. Which endpoints may be ejected at all is decided by the [set](crate::Endpoints),
+//! which never gives up all endpoints.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

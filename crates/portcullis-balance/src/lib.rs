@@ -11,7 +11,7 @@
 //!
 //! An [`Endpoint`] is a handful of atomic words that all workers share; nothing is locked on the way of a
 //! request that succeeds, and each change (opened, ejected, back) is reported to exactly one caller, who logs
-//! it. What differs by worker is a [`Rotation`]. The crate opens no socket and reads no clock: times
+//! it. The state of each worker is a [`Rotation`]. The crate opens no socket and reads no clock: times
 //! ([`Moment`]) and seeds come in, so that `tests/it/simulation.rs` runs hours of faults in a second and
 //! prints the seed of what went wrong.
 //!

@@ -1,5 +1,5 @@
 //! Consistent hashing on a ring, as Ketama has it: each endpoint has points on a circle of hashes, and a key
-//! belongs to the first point behind its own hash. Where an endpoint goes away only its own keys move, to the
+//! belongs to the first point behind its own hash. If an endpoint goes away, only its own keys move, to the
 //! points behind them; all nodes with the same endpoints agree without asking each other.
 
 use crate::random::mix;

@@ -336,7 +336,7 @@ impl Lowering<'_> {
             self.tell_of_macros(written.span);
             for (message, hint) in self.operators.take_warnings() {
                 self.warn(written.span, message, hint);
-                // What cannot be found is not "not found": the rule is silent either way.
+                // Failing to look does not count as "not found": the rule is silent either way.
                 if negated && self.operators.take_never_matches() {
                     operator = Operator::UnconditionalMatch;
                 }
@@ -356,7 +356,7 @@ impl Lowering<'_> {
         if let Err((message, hint)) = targets::fit(&list, &operator, chain) {
             self.error(link.span, message, Some(hint));
         }
-        // What the default action does, every link does (msre_actionset_merge).
+        // Every link has the default actions (msre_actionset_merge).
         let actions = || draft.defaults.iter().chain(&*link.actions);
         let has = |wanted: fn(&Action) -> bool| actions().any(|action| wanted(&action.node));
         let acts = actions().filter_map(|action| self.act(action, running)).collect();
@@ -414,7 +414,7 @@ impl Lowering<'_> {
             Action::DeprecateVar { variable, amount, seconds } => {
                 collections::deprecate(self, variable, amount, seconds)
             }
-            // What is never on is off already.
+            // The hash engine is never on, so it is off already.
             Action::Ctl(ast::Ctl::HashEngine(false) | ast::Ctl::HashEnforcement(false)) => return None,
             Action::Ctl(option) if ctl::without_effect(option).is_some() => {
                 let (message, hint) = ctl::without_effect(option)?;

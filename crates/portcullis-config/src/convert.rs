@@ -34,7 +34,7 @@ pub(crate) fn in_mode(mode: raw::Mode, policy: Policy) -> Option<Policy> {
         raw::Mode::Off => None,
         raw::Mode::Crs => {
             let (level, semantic) = (Level::default(), Semantic::default());
-            // What only the detector does makes no other policy.
+            // Settings of the detector alone make no other policy.
             let request_body = Body { upload_limit_bytes: None, ..policy.request_body };
             Some(Policy { mode: Mode::Crs, level, semantic, request_body, ..policy })
         }

@@ -17,7 +17,7 @@ pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: &raw::Semantic) -> Semanti
             continue;
         };
         match action.value {
-            // What the detector would do without a word. Leaks are logged, most of them, and redirects where
+            // The defaults of the detector. Leaks are logged, most of them, and redirects where
             // no hosts are listed.
             raw::ClassAction::Block if !matches!(class, Class::Leak | Class::Redirect) => {}
             raw::ClassAction::Block => classes.push((class, ClassAction::Block)),

@@ -67,7 +67,7 @@ impl Survey {
         let config = document.map(|document| {
             let mut checker = check::Checker::new(&base);
             let config = checker.config(document);
-            // Where a whole table is missing, what refers to it is no mistake.
+            // If a whole table is missing, references to it are no mistakes.
             if is_whole {
                 mistakes.append(&mut checker.into_mistakes());
             }

@@ -40,7 +40,7 @@ static KINDS: [u8; 256] = {
 pub fn residue(text: &[u8], out: &mut Vec<u8>) -> bool {
     out.clear();
     out.resize(text.len(), 0);
-    // What stands before the byte at hand, but for bytes that may go.
+    // The byte before the present one, but for bytes that may go.
     let (mut end, mut before, mut acts) = (0, 0, 0);
     for &byte in text {
         let kind = KINDS[usize::from(byte)];

@@ -55,7 +55,7 @@ pub(crate) fn decode(clean: &[u8], rest: &[u8], out: &mut Vec<u8>) -> usize {
             at += 1;
             end += 1;
         }
-        // What is encoded often stands in rows.
+        // Encoded bytes often stand in rows.
         while rest.get(at) == Some(&b'%') {
             let byte = hex_pair(&rest[at + 1..]);
             made[end] = byte.unwrap_or(b'%');

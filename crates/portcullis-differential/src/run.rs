@@ -250,8 +250,8 @@ impl Runner {
                 _ => 300,
             };
             let name = class.map(|class| class.name);
-            // What is then put to the vote need not be minimal, only without what the two ModSecuritys
-            // disagree about.
+            // The pair that is then put to the vote need not be minimal, only without what the two
+            // ModSecuritys disagree about.
             let reduced = self.reduced(peer, &pair, difference, name);
             let minimal = reduced.is_none() && !self.options.quick;
             pair = match reduced {
@@ -304,7 +304,8 @@ impl Runner {
             }
             _ if peer == Peer::ModSecurity3 && self.two.is_some() => {
                 let text = if class.is_none() { text() } else { String::new() };
-                // What is known need not be made small, but ModSecurity 2 may agree where less is in its way.
+                // A known difference need not be reduced, but ModSecurity 2 may agree where less is in its
+                // way.
                 if let Some(name) = class.map(|class| class.name)
                     && let Some(smaller) = self.reduced(peer, &pair, difference, Some(name))
                     && let Some((ours, theirs)) =

@@ -8,7 +8,7 @@
 //! A rule runs only if the operator of its first link says yes to a form of a value that the link names, or
 //! if that cannot be known beforehand. Of a chain the other links are asked, too, where that is cheap and
 //! those before them change nothing. The rules that are left then run exactly as if all did: running the
-//! others would have changed nothing. What is looked at are values that rules cannot change: the message, not
+//! others would have changed nothing. Only values that rules cannot change are looked at: the message, not
 //! `TX` or `MATCHED_VAR`.
 //!
 //! [`portcullis_prefilter`] finds the candidates that match, and knows nothing of rules. Here is what a
@@ -71,7 +71,7 @@ enum Ask {
     Operator,
     /// The operator cannot be asked without its rule: the answer is taken for yes.
     Nothing,
-    /// The operator is asked. What it finds it captures, and the rule has to run for that; where it finds
+    /// The operator is asked. A match sets captures, and the rule has to run for that; if it finds
     /// nothing, the link matches and changes nothing.
     CapturesMisses,
     /// The operator is asked, and that of the second link about what the first copies into `TX`.

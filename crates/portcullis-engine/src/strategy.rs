@@ -112,7 +112,7 @@ pub(crate) enum StepKind {
     Decided,
     /// The same for a rule on `REQBODY_PROCESSOR`, which one of these matches.
     OnProcessor(Processors),
-    /// A chain of which the prefilter looks through the first link to the second. Where that cannot match,
+    /// A chain of which the prefilter looks through the first link to the second. If that cannot match,
     /// the first leaves only what it captures; the number is the prefilter's candidate.
     CaptureOnly(u32),
 }

@@ -3,8 +3,8 @@
 //! Every operator takes linear time, but a message chooses how many values it has, which rules look at all of
 //! them, and, with a content coding, how many bytes come of one on the wire. So each look of an operator at a
 //! text, each transformation and each search for words is charged, by its kind and the bytes it reads. No
-//! clock is asked: the same message always has the same verdict. What the allowance does not suffice for is
-//! not looked at, and counts as a pattern that was given up
+//! clock is asked: the same message always has the same verdict. Texts that the allowance does not suffice
+//! for are not looked at, and count as a pattern that was given up
 //! ([`Transaction::patterns_exhausted`](crate::Transaction::patterns_exhausted),
 //! `TX:MSC_PCRE_LIMITS_EXCEEDED`).
 

@@ -50,7 +50,7 @@ fn value(place: Place, name: &str, bytes: &[u8]) -> Vec<u8> {
             post("application/json", format!("{{\"text\":{text}}}").as_bytes())
         }
         Place::Cookie => header("Cookie", pair),
-        // What cannot stand in a field is coded, as a client has to.
+        // Bytes that cannot stand in a field are coded, as a client has to.
         Place::Header => header(name, encoded_if(bytes, |b| matches!(b, b'\r' | b'\n' | 0))),
         _ => request("GET", &[b"/?", pair.as_slice()].concat(), &[], b""),
     }

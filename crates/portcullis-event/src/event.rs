@@ -139,7 +139,7 @@ impl Event {
         }
     }
 
-    /// Bytes that the event holds in memory, roughly: what a buffer bounded by bytes counts for it. What is
+    /// Bytes that the event holds in memory, roughly: what a buffer bounded by bytes counts for it. Data
     /// shared with the plan is not in it.
     pub fn size_estimate(&self) -> usize {
         let matches: usize = self

@@ -104,8 +104,8 @@ impl RedactorNames {
 /// - anywhere else in the event, if it is known (from such a match, from the query, or given by the caller)
 ///   and is at least 4 bytes long; case is ignored, for transformations change it.
 ///
-/// Passwords in the target's authority (`http://user:password@host/`) go as well. What has neither a listed
-/// name nor a known value, such as a token in a path segment, stays.
+/// Passwords in the target's authority (`http://user:password@host/`) go as well. Text that has neither a
+/// listed name nor a known value, such as a token in a path segment, stays.
 #[derive(Clone, Debug)]
 pub struct Redactor {
     headers: Patterns,

@@ -8,8 +8,8 @@
 //!
 //! The output is bounded in bytes and in relation to the input, so that a small body cannot become a large
 //! one; memory is bounded by the window of the coding (32 KiB, for br 4 MiB, for zstd 8 MiB) whatever the
-//! body is. What a lenient reader might read from the coded bytes themselves is refused: data behind the end
-//! of the stream, and long texts in a gzip header.
+//! body is. Data that a lenient reader might read from the coded bytes themselves is refused: bytes behind
+//! the end of the stream, and long texts in a gzip header.
 
 mod brotli;
 mod gzip;
@@ -144,7 +144,7 @@ impl CodingDecoder {
             [] => limited(chunk),
             [only] => only.feed(chunk, &mut limited),
             [outer, inner @ ..] => {
-                // CODINGS_MAX is two. What lies between the two is bounded, too.
+                // CODINGS_MAX is two. Data between the two is bounded, too.
                 let mut between = 0;
                 let most = limits.bytes_max.min(allowed);
                 outer.feed(chunk, &mut |piece| {

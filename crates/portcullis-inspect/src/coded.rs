@@ -86,7 +86,7 @@ impl CodedBody {
         }
     }
 
-    /// There is more of the body than was fed. Where nothing has come out of the part that was, its bytes are
+    /// There is more of the body than was fed. If nothing has come out of the fed part, its bytes are
     /// shown as they are.
     pub(crate) fn cut(&mut self, take: &mut dyn FnMut(&[u8])) {
         let Some(decoder) = self.decoder.take().filter(|_| self.error.is_none()) else { return };

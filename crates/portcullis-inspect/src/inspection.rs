@@ -304,7 +304,7 @@ impl Inspection {
         self.step(progress)
     }
 
-    /// Phase 5. Where no rule of it asks, [`finish`](Inspection::finish) alone does the same.
+    /// Phase 5. If no rule of it asks, [`finish`](Inspection::finish) alone does the same.
     pub fn logging(&mut self, duration: Duration) -> Step {
         self.transaction.set_elapsed_us(duration.as_micros().try_into().unwrap_or(u64::MAX));
         match self.transaction.logging() {

@@ -270,7 +270,7 @@ impl SemanticRun {
         if analysis.findings().is_empty() {
             return None;
         }
-        // What is wrong with a request was decided before its response came.
+        // Findings in a request were decided on before its response came.
         let is_response = phase > Phase::RequestBody;
         let passing = || {
             let scores = analysis.scores(&self.semantic.detectors).filter(|score| self.over(score) >= 0.0);
@@ -457,8 +457,8 @@ impl SemanticRun {
             // A page that is not shown costs more than an error message that is; a key or a web shell costs
             // everything.
             Class::Leak if !self.is_severe(score) => ClassAction::Log,
-            // Many a site leads elsewhere on purpose. Who lists the hosts to which it may says that it may to
-            // no other.
+            // Many sites redirect elsewhere on purpose. A list of the hosts that are allowed excludes all
+            // others.
             Class::Redirect if self.semantic.policy.hosts.is_empty() => ClassAction::Log,
             _ => ClassAction::Block,
         })

@@ -3,7 +3,7 @@
 //! It holds facts about patterns and word lists, each under its own full text: nothing in it speaks of rules
 //! or files. So there is no way to be served from a file that is out of date. A rule that changed has another
 //! pattern, which is not in it and is read as if there were no file; one with the same pattern in another
-//! rule set has the same facts. What could differ is the program that found them out, so the file names the
+//! rule set has the same facts. Only the program that derived them could differ, so the file names the
 //! sources of that part of it.
 //!
 //! A wrong fact could blind a rule, so the file is taken only from its owner: the user of the process or

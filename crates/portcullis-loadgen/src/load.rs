@@ -152,7 +152,7 @@ async fn run(subject: &Subject, load: &Load) -> Result<Measured, Error> {
     let limit = load.duration + load.duration / 2 + PATIENCE;
     match tokio::time::timeout(limit, work).await {
         Ok(result) => result?,
-        // What is still on its way counts as unsent below.
+        // Requests still on their way count as unsent below.
         Err(_) => tasks.abort_all(),
     }
     let mut measured = driver.measured.take();

@@ -137,7 +137,7 @@ impl Study {
             say(&format!("measuring, round {} of {rounds}", round + 1));
             let mut order: Vec<usize> = (0..subjects.len()).collect();
             if round % 2 == 1 {
-                // What drifts with time does not favour the first.
+                // So a drift over time does not favour the first.
                 order.reverse();
             }
             for index in order {

@@ -6,8 +6,8 @@
 //!  worker ─┘   (never waits)              └─> stdout, stderr
 //! ```
 //!
-//! [`EventSender::submit`] costs an atomic push and never waits: not for the queue, not for a disk. What does
-//! not fit is dropped, newest first, and counted with its reason ([`DropReason`]) in
+//! [`EventSender::submit`] costs an atomic push and never waits: not for the queue, not for a disk. Events
+//! that do not fit are dropped, newest first, and counted with its reason ([`DropReason`]) in
 //! `portcullis_events_dropped_total`. The queue is bounded by number and by bytes ([`QueueLimits`]).
 //!
 //! One thread takes events out, serialises them and writes each batch with one call per sink. An event is in

@@ -187,7 +187,7 @@ impl Sink {
         self.batch.len() >= BATCH_BYTES
     }
 
-    /// Writes the batch. What cannot be written is counted and gone.
+    /// Writes the batch. Entries that cannot be written are counted and lost.
     pub(crate) fn flush(&mut self) {
         if self.ends.is_empty() {
             return;

@@ -62,8 +62,8 @@ impl Default for UploadLimits {
     }
 }
 
-/// Writes uploads in a thread of its own. What does not fit is dropped and counted; no worker waits for a
-/// disk.
+/// Writes uploads in a thread of its own. Files that do not fit are dropped and counted; no worker waits for
+/// a disk.
 #[derive(Debug)]
 pub struct UploadStore {
     sender: UploadSender,

@@ -164,7 +164,7 @@ impl Regex {
         fill(out, found, &slots)
     }
 
-    /// As [`Regex::captures`], for the leftmost match that begins at `from` or behind it. What stands before
+    /// As [`Regex::captures`], for the leftmost match that begins at `from` or behind it. Text before
     /// `from` still counts for `^` and `\b`.
     pub fn captures_from(&self, hay: &[u8], from: usize, out: &mut Captures) -> bool {
         let mut slots = [None; 20];

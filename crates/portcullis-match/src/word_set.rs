@@ -193,7 +193,7 @@ fn unescape(text: &[u8]) -> Option<Vec<u8>> {
             b'|' => in_hex = !in_hex,
             b'\\' if !escaped => escaped = true,
             _ if in_hex => {
-                // What is no hex digit, such as the blank between two bytes, is passed over.
+                // Bytes that are no hex digits, such as the blank between two bytes, are passed over.
                 let Some(digit) = char::from(byte).to_digit(16) else { continue };
                 match high.take() {
                     None => high = Some(digit),

@@ -19,7 +19,7 @@ impl Counter {
 
     /// Adds `n`.
     pub fn add(&self, n: u64) {
-        // What other threads count, too, is not touched for nothing.
+        // A cell that other threads count in is not touched without need.
         if n > 0 {
             self.0.0.fetch_add(n, Relaxed);
         }

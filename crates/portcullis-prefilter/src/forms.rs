@@ -113,7 +113,7 @@ impl<V: Verifier> Scan<'_, V> {
     }
 
     /// Looks at the form that the nodes of `same` share, from that number on, and at what the nodes of
-    /// `acting` make of it. What several make of it alike is made once. Recursion follows the length of a
+    /// `acting` make of it. A form that several make alike is made once. Recursion follows the length of a
     /// chain, which the plan bounds.
     fn scan_form(
         &mut self,

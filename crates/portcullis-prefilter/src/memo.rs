@@ -113,7 +113,7 @@ impl Found {
     }
 }
 
-/// True for variables whose values repeat. What tells one client from another is not kept beyond its
+/// True for variables whose values repeat. A value that tells one client from another is not kept beyond its
 /// transaction.
 pub fn repeats(variable: Variable) -> bool {
     use Variable::*;

@@ -178,7 +178,7 @@ impl<'a, V: Verifier> Scan<'a, V> {
         // All that match it, not only those that did not match others before.
         let before = self.state.take_matched();
         self.scan_value(reader, self.classify(value));
-        // What was not looked at to the end is not remembered: the next message would be taken for harmless.
+        // A result of an unfinished look is not remembered: the next message would be taken for harmless.
         if remember && !self.verifier.is_spent() {
             known.enter(reader.number, self.values.text(value), bits(self.state.matched()));
         }
@@ -301,7 +301,7 @@ impl<'a, V: Verifier> Scan<'a, V> {
                 return;
             }
             let gate = &gates.conditions[at as usize];
-            // What no text of many has need not be asked of each.
+            // Words that none of many texts has need not be searched in each.
             if has_words && !gate.has_words(texts.classes, any_list) {
                 continue;
             }

@@ -80,7 +80,7 @@ pub(crate) fn load(
     };
     let initial = [Action::Phase(Phase::RequestBody), Action::Log, Action::AuditLog, Action::Pass];
     loader.defaults.fill(initial.to_vec());
-    // Which ModSecurity it is counts for every rule, wherever it is said.
+    // The version of ModSecurity counts for every rule, wherever it is set.
     for directive in &document.directives {
         if let Directive::Setting(Setting::Compatibility(compatibility)) = directive.node {
             loader.settings.modsecurity3 = compatibility == settings::Compatibility::ModSecurity3;
@@ -352,7 +352,7 @@ impl Loader<'_> {
             Setting::CollectionTimeout(seconds) => {
                 self.settings.collection_timeout = i64::try_from(*seconds).unwrap_or(i64::MAX);
             }
-            // What is left is about logs, files and limits of whole bodies.
+            // The rest is about logs, files and limits of whole bodies.
             _ => {}
         }
     }

@@ -187,7 +187,7 @@ impl Test {
                 portcullis_libinjection::xss(value)
                     .then(|| Found { captures: vec![capture.into()], unsets: false })
             }
-            // What they are told is not in the value: see outside.rs.
+            // Their answers are not in the value: see outside.rs.
             Test::Rbl(_) | Test::Geo | Test::Scan => None,
             Test::Bytes(allowed) => plain(value.iter().any(|byte| !allowed.contains(byte))),
             Test::UrlEncoding => plain(has_broken_percent(value)),

@@ -42,7 +42,7 @@ impl Rsub {
         Ok(Rsub { find, replacement: replacement.trim_ascii_start().replace(b"\\/", b"/").into() })
     }
 
-    /// The text with every match replaced. What follows a match is a text of its own.
+    /// The text with every match replaced. Text behind a match is a text of its own.
     pub(crate) fn apply(&self, text: &[u8], expand: &dyn Fn(&[u8]) -> BString) -> BString {
         let replacement = expand(&self.replacement);
         let mut out = Vec::new();

@@ -35,7 +35,7 @@ impl std::fmt::Debug for Client {
 
 impl Client {
     /// `redis://[[user]:password@]host[:port][/database]`, or `rediss://` for TLS, with the authorities of
-    /// the system. What is wrong shows nothing of a password.
+    /// the system. Errors show nothing of a password.
     pub fn new(url: &str) -> Result<Client, String> {
         let (rest, secure) = match (url.strip_prefix("redis://"), url.strip_prefix("rediss://")) {
             (Some(rest), _) => (rest, false),
@@ -80,7 +80,7 @@ impl Client {
         })
     }
 
-    /// Connects and logs in within `patience`. What an exchange may take is `limits`.
+    /// Connects and logs in within `patience`. `limits` bounds an exchange.
     pub fn connect(&self, patience: Duration, limits: Limits) -> io::Result<Connection> {
         let mut connection = Connection::open((&self.host, self.port), self.tls.as_ref(), patience, limits)?;
         if let Some(password) = &self.password {

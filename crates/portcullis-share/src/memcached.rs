@@ -91,14 +91,14 @@ impl Memcached {
             let unique = unique.parse().map_err(|_| unexpected(&line))?;
             let value = self.line()?;
             if let Some(at) = names.iter().position(|own| own == name.as_bytes()) {
-                // What is no number of ours counts as nothing.
+                // A value that is no number of ours counts as nothing.
                 found[at] = Some((value.trim().parse().unwrap_or(0), unique));
             }
         }
         Err(io::Error::other("memcached has more values than were asked for"))
     }
 
-    /// Writes those times where nothing has changed since. Whether each was written.
+    /// Writes those times where nothing has changed since. Returns whether each was written.
     fn write(&mut self, changes: &[(&[u8], u64, Found)], now: u64) -> io::Result<Vec<bool>> {
         let mut commands = Vec::new();
         for (name, time, before) in changes {
@@ -165,7 +165,7 @@ impl Keeper for Memcached {
 fn decide(question: &Question, tat: u64, now: u64) -> (Grant, u64) {
     let Question { interval_us: interval, burst, order, .. } = question;
     let full = now.saturating_add(burst.saturating_mul(*interval));
-    // What the store says beyond that is a mistake of a clock or of another writer.
+    // A later time in the store is a mistake of a clock or of another writer.
     let most = now.saturating_add(question.owed_max().saturating_mul(*interval));
     let tat = tat.clamp(now, most).saturating_add(order.debt.saturating_mul(*interval));
     match full.saturating_sub(tat) / interval {
@@ -204,7 +204,7 @@ mod tests {
             let (grant, time) = decide(&question, far, now);
             assert_eq!(grant, Grant::None(Duration::from_micros(62_000)), "{far}");
             assert_eq!(time, now + 81_000);
-            // What nodes have let through on credit is owed.
+            // Requests that nodes have let through on credit are owed.
             let (_, owed) = decide(&question, now + 30_000, now);
             assert_eq!(owed, now + 31_000);
         }

@@ -7,7 +7,7 @@
 //!                                      └──> thread "portcullis-redis": changes to Redis, those of other nodes from there
 //! ```
 //!
-//! A request touches memory only. What a transaction changes is applied to the record as it is then, counters
+//! A request touches memory only. A transaction's changes are applied to the record as it is then, counters
 //! as differences, so that transactions at the same time lose nothing of each other. Everything is bounded
 //! ([`Limits`]); what is dropped is counted ([`StoreMetrics`]). Without a folder the records end with the
 //! process; with one, a crash costs the last tenth of a second, and trouble with the disk costs no request.

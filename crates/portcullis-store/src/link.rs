@@ -41,7 +41,7 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Bytes that an exchange may bring: a thousand changes of the largest records by default. Of larger records
 /// fewer are asked for at once.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
-/// Values of an exchange. Where that is too little, fewer entries are asked for.
+/// Values of an exchange. If that is too few, fewer entries are requested.
 const ANSWER_VALUES_MAX: usize = 512 << 10;
 /// Changes read at once.
 const READ_ENTRIES: usize = 1_000;
@@ -208,7 +208,7 @@ impl Link {
         let last = Command::new("XREVRANGE").arg(&self.keys.named("changes")).arg(b"+").arg(b"-");
         let last = connection.ask(&last.arg(b"COUNT").number(1), ANSWER_TIME)?;
         self.position = entries(last).into_iter().next().map_or_else(|| b"0-0".to_vec(), |entry| entry.id);
-        // What was sent before is in what is read now, or lost with it.
+        // Changes sent before are in the data read now, or lost with it.
         self.map.forget_sent();
         let here = Command::new("SET").arg(&self.keys.named("here")).number(1).arg(b"GET");
         let known = connection.ask(&here, ANSWER_TIME)?;

@@ -327,7 +327,7 @@ mod tests {
         );
         assert!(shown(&record, 1_009).unwrap().contains("n=5 __expire_N=1010 m=1"));
         assert!(!shown(&record, 1_010).unwrap().contains("n="));
-        // What expired meanwhile is not counted on.
+        // A count that expired meanwhile starts anew.
         let next =
             store(&record, 1_010, &[("n", Change::Add(Sum { delta: 1, decay: 0, seen: 0, value: 1 }))]);
         assert!(shown(&next, 1_010).unwrap().contains(" n=1 "));

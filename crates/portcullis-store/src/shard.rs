@@ -145,7 +145,7 @@ impl Shard {
         if share {
             let shared = self.slots[at].shared.get_or_insert_default();
             if renewed {
-                // What waited belonged to a record that has expired.
+                // The waiting changes belonged to a record that has expired.
                 **shared = Shared::default();
             }
             if !shared.note(updates, last_update) {

@@ -145,7 +145,7 @@ impl Client {
                 Err(error) => return closed(&error),
             };
             for piece in pieces {
-                // Where the server wants no more of it, what it says of that comes the other way.
+                // If the server refuses the rest, its answer comes the other way.
                 let _ = send.write_all(piece).await;
                 if !pause.is_zero() {
                     tokio::time::sleep(pause).await;

@@ -80,8 +80,8 @@ fn abbreviation(oid: &str) -> Option<&'static str> {
     })
 }
 
-/// RFC 4514, 2.4. What is not printable ASCII is written as the hexadecimal digits of its UTF-8 bytes, so
-/// that it may stand in a header.
+/// RFC 4514, 2.4. Text that is not printable ASCII is written as the hexadecimal digits of its UTF-8 bytes,
+/// so that it may stand in a header.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     let last = text.len().wrapping_sub(1);

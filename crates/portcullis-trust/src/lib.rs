@@ -16,7 +16,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-/// The certificates of a PEM file, one at least, in their order. What is wrong begins with the path.
+/// The certificates of a PEM file, one at least, in their order. Errors begin with the path.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
     let found: Vec<_> =

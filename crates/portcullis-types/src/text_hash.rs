@@ -55,7 +55,7 @@ mod tests {
     fn texts_that_differ_a_little_have_other_hashes() {
         let texts: Vec<String> = (0..20_000).map(|number| format!("prefix{number}suffix")).collect();
         let hash = |text: &String| TextHash::default().hash_one(text.as_bytes());
-        // What a table of 32,768 places sees of them: as many places in use as chance has it, 45 in 100.
+        // Their spread over a table of 32,768 places: as many places in use as chance has it, 45 in 100.
         let mut places: Vec<u64> = texts.iter().map(|text| hash(text) & 0x7fff).collect();
         places.sort_unstable();
         places.dedup();

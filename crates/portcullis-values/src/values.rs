@@ -358,7 +358,7 @@ mod tests {
         }
         let names = values.class_len(Class::ArgsPostNames);
         assert_eq!((names, values.class_len(Class::ArgsPost)), (305, 305));
-        // What is left of a transaction is nothing to the next.
+        // Bytes left of one transaction do not reach the next.
         values.reset(b"others' bytes");
         assert_eq!(entered(&mut values, "items.sku").start, 13);
     }

@@ -96,7 +96,7 @@ impl<'a> Run<'a> {
             // An upload of files is streamed beyond the limit, up to one of its own.
             let most = self.inspection.upload_limit().unwrap_or(limit_bytes);
             self.refuses_body = over_limit == BodyLimitAction::Reject && self.body_bytes > most;
-            // What is longer by its own account is refused unread.
+            // A body whose stated length is longer is refused unread.
             let unread = self.refuses_body && matches!(head.framing(), BodyFraming::Length(_));
             let limit = if unread { 0 } else { usize::try_from(limit_bytes).unwrap_or(usize::MAX) };
             let shown = body.len().min(limit);

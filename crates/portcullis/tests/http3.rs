@@ -207,7 +207,7 @@ fn bodies_are_whole_whatever_frames_they_come_in() {
     let pieces: Vec<&[u8]> = bytes.chunks(1).collect();
     let ended = client.raw_pieces(&pieces, Duration::from_millis(2), true).unwrap();
     assert!(whole(&ended), "{ended:?}");
-    // What is behind such a frame is inspected as all of it.
+    // Data behind such a frame is inspected like the rest.
     let attack = [&head(post)[..], b"\x00\x00\x00\x1aq=1%27+or+%271%27%3D%271--"].concat();
     let ended = client.raw(&attack, true).unwrap();
     assert!(!matches!(&ended, Ended::Answered(answer) if answer.windows(5).any(|part| part == b"body=")));
@@ -215,7 +215,7 @@ fn bodies_are_whole_whatever_frames_they_come_in() {
     assert_eq!(event["verdict"]["class"], "sqli", "{event}");
 }
 
-/// RFC 9114, section 7.1. What is cut off is no whole request.
+/// RFC 9114, section 7.1. A request that is cut off is incomplete.
 #[test]
 fn a_frame_that_is_cut_off_ends_nothing() {
     let seen = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));

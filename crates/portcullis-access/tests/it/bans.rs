@@ -78,7 +78,7 @@ fn bans_are_as_defined() {
             let left = window - (now - entry.began) % window;
             let before = number(now).checked_sub(1).map_or(0, of);
             let level = of(number(now)) + (u128::from(before) * u128::from(left) / u128::from(window)) as u64;
-            // What any reader of the definition would say.
+            // The definition, read literally.
             let since = |time: u64| -> u64 {
                 let recent = entry.points.iter().filter(|(at, _)| now - at < time);
                 recent.map(|(_, points)| points).sum()

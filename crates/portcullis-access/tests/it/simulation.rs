@@ -51,7 +51,7 @@ fn limits_are_leaky_buckets() {
             assert_eq!(u128::from(checked.remaining), free, "{context}");
             if let Some(early) = checked.wait {
                 assert_eq!(Some(early.as_nanos()), wait, "{context}");
-                // What is told is true: then, and not a moment earlier.
+                // The stated time is true: then, and not a moment earlier.
                 let key = limiter.key([client.to_le_bytes().as_slice()]);
                 let then = now + early.as_nanos() as u64;
                 assert!(limiter.check(key, then - 1).wait.is_some(), "{context}");

@@ -1,5 +1,5 @@
 //! Groups of endpoints under seeded faults, in simulated time: two workers, active checks, clients that go
-//! away. What must hold is checked at every step; a failure names its seed, and
+//! away. The invariants are checked at every step; a failure names its seed, and
 //! `SEED=n cargo test -p portcullis-balance` repeats it.
 
 use std::cmp::Reverse;
@@ -190,7 +190,7 @@ impl World {
         let takes = match self.truth[index] {
             Truth::Well | Truth::Flaky => 1 + self.random.below(30),
             Truth::Down | Truth::Deceiving => 1,
-            // Some never report while it matters. Where places are limited, they would take them all.
+            // Some never report while it matters. If places are limited, they would take them all.
             Truth::Frozen if self.policy.active_max.is_none() && self.random.below(4) == 0 => {
                 self.hung = true;
                 2 * END

@@ -26,7 +26,7 @@ fn captures_are_those_of_all_rules() {
     ];
     let memo = Memo::default();
     let mut scratch = Scratch::sharing(&memo);
-    // What is found of a status is remembered.
+    // The results for a status are remembered.
     for round in 0..3 {
         for (status, body, expected) in answers {
             let headers: Headers = &[(b"Content-Type", b"text/html")];

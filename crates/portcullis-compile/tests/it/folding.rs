@@ -41,7 +41,7 @@ fn rules_behind_a_skip_that_is_always_taken() {
          SecRule ARGS \"@rx a\" \"id:4,phase:1,pass\"",
         &["3: rule 2 always skips it"],
     );
-    // What jumps over the skip lands behind it.
+    // A rule that jumps over the skip lands behind it.
     check_level_1(
         "SecRule ARGS \"@rx b\" \"id:6,phase:1,pass,skipAfter:MIDDLE\"
          SecRule TX:LEVEL \"@lt 2\" \"id:2,phase:1,pass,nolog,skipAfter:END\"
@@ -184,7 +184,7 @@ fn macros_that_stand_for_one_text_are_replaced() {
     check_argument("", Some(" "));
     let unset_only = "SecRule &TX:b \"@eq 0\" \"id:2,phase:1,pass,setvar:tx.b=8\"";
     check_argument(&format!("{set}{unset_only}"), Some("GET POST 7"));
-    // What depends on the request is not known.
+    // Values that depend on the request are not known.
     for more in [
         "SecRule ARGS:x \"@eq 1\" \"id:2,phase:1,pass,setvar:tx.a=PUT\"",
         "SecAction \"id:2,phase:1,pass,setvar:'tx.a=%{ARGS.x}'\"",

@@ -136,7 +136,7 @@ fn sections_are_for_their_path() {
     let off = format!("SecRuleEngine On\n<Location /off>\nSecRuleEngine Off\n</Location>\n{RULE}");
     assert!(matched(&off, "/off?a=b").is_empty());
     assert_eq!(matched(&off, "/on?a=b"), [7]);
-    // What stands behind a section is for all paths again, chains and markers inside it or not.
+    // Rules behind a section are for all paths again, chains and markers inside it or not.
     let chain = format!(
         "SecRuleEngine On\n<Location /x>\nSecRule ARGS b id:1,phase:2,pass,log,chain\nSecRule ARGS a\n</Location>\n{RULE}"
     );

@@ -325,7 +325,7 @@ fn uploads_are_scanned() {
         "SecRule FILES_TMPNAMES \"@inspectFile clamd:/run/c.sock\" \"id:1,phase:2,pass\"\n\
          SecRule FILES_TMP_CONTENT \"!@inspectFile clamd:/run/c.sock\" \"id:2,phase:2,pass\"",
     );
-    // What is empty is not asked about, and approved of.
+    // An empty value is not asked about, and approved of.
     assert_eq!(twice.story, [both[0], both[1], "1", "2", "2"]);
 }
 

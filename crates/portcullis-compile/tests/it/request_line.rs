@@ -42,7 +42,7 @@ fn parts_of_the_line_are_judged_as_if_each_came_alone() {
         ("GET http://h/etc/passwd?a HTTP/1.1", &[7, 12]),
         ("GET  /p  HTTP/1.1", &[8, 12]),
         ("PUT /x.bak?a#b HTTP/1.0", &[8, 9, 10, 12, 13, 14]),
-        // What base64 makes of it stands nowhere in the line.
+        // The result of base64 stands nowhere in the line.
         ("GET /p?a=cA HTTP/1.1", &[11, 12]),
         ("GET /p?HTTP/1.1=GET&a=a HTTP/1.1", &[12]),
     ];

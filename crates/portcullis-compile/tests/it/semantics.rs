@@ -677,7 +677,7 @@ fn a_refused_link_makes_no_mistakes_of_others() {
             assert!(mistakes.contains("unknown operator @nothing"), "{mistakes}");
         }
     }
-    // What is wrong without it stays wrong.
+    // Text that is wrong without it stays wrong.
     let open = format!("{bad} \"id:1,phase:2,deny\"\nSecRule ARGS \"@rx a\" \"t:none\"\n");
     let mistakes = plan_with(&open, &MemoryFiles::default()).unwrap_err();
     assert!(mistakes.contains("the rule has no id"), "{mistakes}");

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 /// The source of client addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientAddress {
-    /// Proxies whose headers are trusted.
+    /// Networks of trusted proxies.
     pub trusted_proxies: Vec<Network>,
     /// The header to read.
     pub header: Option<AddressHeader>,
@@ -14,7 +14,7 @@ pub struct ClientAddress {
 }
 
 impl ClientAddress {
-    /// Returns true if the headers of this peer are trusted. A v4 address that arrives v6-mapped counts as
+    /// Returns true if this peer is a trusted proxy. A v4 address that arrives v6-mapped counts as
     /// v4.
     pub fn trusts(&self, peer: IpAddr) -> bool {
         self.trusted_proxies.iter().any(|network| network.contains(peer))

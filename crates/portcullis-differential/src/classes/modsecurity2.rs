@@ -53,7 +53,7 @@ pub(super) const CLASSES: &[Class] = &[
                 })
             };
             let interrupted = case.ours.interruption.is_some();
-            // What a link of those phases captured from it, though it did not match.
+            // Captures of a link of those phases from it, though it did not match.
             let captured = || {
                 let late =
                     |link: &Link| ["phase:3", "phase:4", "phase:5"].iter().any(|p| link.head.contains(p));
@@ -96,7 +96,7 @@ pub(super) const CLASSES: &[Class] = &[
             };
             let taken: Vec<String> =
                 case.rules.links().flat_map(|link| link.actions.iter().filter_map(variable)).collect();
-            // What we left out they have.
+            // They have the entries that we left out.
             let is_taken = |entry: &Entry| {
                 taken.iter().any(|name| entry.variable.starts_with(name.as_bytes()))
                     && !case.ours.trace.contains(entry)

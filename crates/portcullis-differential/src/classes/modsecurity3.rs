@@ -67,7 +67,7 @@ pub(super) const CLASSES: &[Class] = &[
         reason: "MATCHED_VAR and its kin are cleared by every rule that does not match, MATCHED_VARS keeps values beyond its \
                  chain under names of its own, and a SecAction sets none.",
         holds: |case| {
-            // What a SecAction kept of it, which in ModSecurity 2 is the client's address.
+            // The part that a SecAction kept of it, which in ModSecurity 2 is the client's address.
             let keeps = |link: &crate::Link| {
                 link.targets.is_empty() && link.actions.iter().any(|action| action.contains("%{MATCHED_VAR"))
             };
@@ -480,7 +480,7 @@ pub(super) const CLASSES: &[Class] = &[
         kind: Kind::Theirs,
         reason: "An exclusion holds wherever it stands among the targets; in ModSecurity 2 it takes away what stands before it.",
         holds: |case| {
-            // What an update adds comes behind the exclusions that are there.
+            // Targets of an update come behind the exclusions that are there.
             let added =
                 case.rules.lines().any(|l| l.starts_with("SecRuleUpdateTarget") && !l.contains("\"!"));
             case.about(|link| {

@@ -1,8 +1,8 @@
 //! Debian's Apache with ModSecurity 2 over HTTP on loopback.
 //!
 //! One Apache serves a batch: each rule set is a virtual host with a port of its own, so that requests need
-//! nothing in them that tells rule sets apart. What a request came to is read from the access log, which has
-//! the variable that the last rule sets; ports at both ends of the connection say whose line it is.
+//! nothing in them that tells rule sets apart. The outcome of a request is read from the access log, which
+//! has the variable that the last rule sets; ports at both ends of the connection say whose line it is.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

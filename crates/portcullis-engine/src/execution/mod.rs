@@ -1,7 +1,7 @@
 //! Rules in order: which steps of a phase run, and how.
 //!
-//! [`Execution`] borrows the parts of a transaction and walks the steps of a phase. What a step does was
-//! settled when the plan was made ([`StepKind`]); here is one `match` over it. The general way is in [`rule`]
+//! [`Execution`] borrows the parts of a transaction and walks the steps of a phase. The kind of a step was
+//! chosen when the plan was made ([`StepKind`]); here is one `match` over it. The general way is in [`rule`]
 //! and [`link`], what a match does in [`matched`].
 
 mod decide;

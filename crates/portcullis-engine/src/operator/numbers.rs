@@ -72,7 +72,7 @@ fn array<const N: usize>(mut digits: impl Iterator<Item = u32>) -> Option<[u32; 
     digits.next().is_none().then_some(out)
 }
 
-/// The Luhn check. Which digits are doubled depends on how many there are, so both sums are kept.
+/// The Luhn check. The digits to double depend on their number, so both sums are kept.
 fn is_card(digits: impl Iterator<Item = u32>) -> bool {
     let doubled = |digit: u32| if digit > 4 { digit * 2 - 9 } else { digit * 2 };
     let (mut even, mut odd, mut count) = (0u64, 0u64, 0u64);

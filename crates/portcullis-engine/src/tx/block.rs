@@ -1,7 +1,7 @@
 //! Runs of rules on `TX` that come to the same in most transactions, worked out at load time.
 //!
 //! A rule set begins with settings, and between the rules that look at the message stand others that only
-//! compare numbers in `TX` and set them. What such a block of rules does depends on the keys that it reads
+//! compare numbers in `TX` and set them. The effect of such a block depends on the keys that it reads
 //! and on nothing else. It is run once, when the plan is made, on what these hold where no rule has found
 //! anything; a transaction in which they hold the same takes over what came of it. In any other the rules of
 //! the block run one by one.

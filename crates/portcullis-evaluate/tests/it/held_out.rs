@@ -1,6 +1,6 @@
 //! Attacks and honest requests that were written by hand before the author looked at what the detectors make
-//! of them. What they were found to be at first sight is in `docs/semantic.md`; what has been reached since
-//! then stays.
+//! of them. The results at first sight are in `docs/semantic.md`; rates reached since
+//! then stay.
 
 use std::path::PathBuf;
 

@@ -197,7 +197,7 @@ fn tokens_go_whatever_they_are_called() {
     check_text(&format!("/files/{TOKEN}/a?jwt={TOKEN}"), "/files/[redacted]/a?jwt=[redacted]");
     check_text(&format!("{{\"a\":\"{TOKEN}\",\"b\":1}}"), "{\"a\":\"[redacted]\",\"b\":1}");
     check_text(&format!("password={TOKEN}&z={TOKEN}"), "password=[redacted]&z=[redacted]");
-    // What only begins like one stays.
+    // Texts that only begin like one stay.
     for text in [
         "eyJ",
         "eyJhbGciOiJIUzI1NiJ9",

@@ -10,7 +10,7 @@
 //!   that [`BodySink::file_data`] and [`BodySink::xml_text`] may be cut differently (their concatenation is
 //!   the same).
 //! * Meaning follows ModSecurity 2.9.7 (splitting, names, `MULTIPART_*` flags), so that rules written for it
-//!   see what they expect. Where we differ we see more: what was read before an error is still reported.
+//!   see what they expect. Where we differ we see more: values read before an error are still reported.
 //! * A body that some application could read differently is never read silently: it is a [`BodyError`], a
 //!   multipart flag or an [`Ambiguity`], or the other reading is reported as well ([`second_reading`],
 //!   [`Undeclared`]).

@@ -2,7 +2,7 @@
 //!
 //! UTF-7 (RFC 2152), UTF-16 and UTF-32 in both byte orders, and two EBCDIC code pages. Servers that honour
 //! the `charset` of a body decode them before they look for names and values, so that not even a `&` or a
-//! boundary is where the bytes have one. What cannot be decoded becomes U+FFFD, as decoders have it.
+//! boundary is where the bytes have one. Bytes that cannot be decoded become U+FFFD, as decoders have it.
 
 /// A character set that is decoded here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 //! none                                        a=1&b=2                 as a form
 //! ```
 //!
-//! Applications that do not look at the type, or guess, read such a body. What they would find is reported as
+//! Applications that do not look at the type, or guess, read such a body. Their values are reported as
 //! second readings only: rules for the declared reading see nothing new.
 
 use memchr::memchr;

@@ -11,9 +11,9 @@
 //!            write_response <───────────┘                                          (out, to the client)
 //! ```
 //!
-//! Strict by default. What readers are known to disagree about is refused ([`Refusal`]) or rewritten to the
-//! one form that has one reading ([`Oddity`]); the writer makes `Content-Length`, `Transfer-Encoding` and
-//! `Connection` anew for every message. The target goes upstream byte for byte as it was received and
+//! Strict by default. Heads that readers are known to disagree about are refused ([`Refusal`]) or rewritten
+//! to the one form that has one reading ([`Oddity`]); the writer makes `Content-Length`, `Transfer-Encoding`
+//! and `Connection` anew for every message. The target goes upstream byte for byte as it was received and
 //! inspected, including bytes that a URI ought to percent-encode (`<`, `>`, `"`, `{`, `}`, `|`, `^`, the
 //! backtick, 0x80 and up): to encode them would show the application something else than the rules saw.
 

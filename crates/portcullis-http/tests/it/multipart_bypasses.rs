@@ -73,7 +73,7 @@ fn the_plain_form() {
     check(TYPE, &field("; name=\"a\""), Payload);
 }
 
-// 1. Which boundary: RFC 2046 5.1.1, RFC 2231.
+// 1. The boundary: RFC 2046 5.1.1, RFC 2231.
 #[test]
 fn boundary_parameters() {
     let body = field("; name=\"a\"");
@@ -104,7 +104,7 @@ fn boundary_parameters() {
     check("Multipart/Form-Data; boundary=B", &body, Payload);
 }
 
-// 2. What a boundary line is: RFC 2046 5.1.1.
+// 2. Boundary lines: RFC 2046 5.1.1.
 #[test]
 fn boundary_lines() {
     let content = format!("\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n{PAYLOAD}\r\n");
@@ -116,7 +116,7 @@ fn boundary_lines() {
     check(TYPE, &format!("--b{content}--b--\r\n"), Refused);
 }
 
-// 3. Where the body begins and ends: preamble, epilogue, a missing end.
+// 3. The begin and end of the body: preamble, epilogue, a missing end.
 #[test]
 fn preamble_epilogue_and_end() {
     let body = field("; name=\"a\"");

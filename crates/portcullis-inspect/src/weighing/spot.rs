@@ -97,7 +97,7 @@ impl fmt::Display for Spot {
     }
 }
 
-/// The variable and key of a match. What a chain found before goes by the name of the value.
+/// The variable and key of a match. Earlier matches of a chain go by the name of the value.
 fn named(variable: Variable, key: &[u8]) -> (Variable, &[u8]) {
     use Variable::{MatchedVars, MatchedVarsNames};
     if !matches!(variable, MatchedVars | MatchedVarsNames) {

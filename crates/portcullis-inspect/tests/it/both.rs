@@ -290,7 +290,7 @@ fn noisy_rules_say_nothing_in_a_field_that_the_site_made_for_documents() {
     post("/", "post[bodyHtml]=one+two+three", Action::Detect);
     post("/", "comment=sharp", Action::Deny);
     post("/", "comment=own", Action::Deny);
-    // What the sender chooses makes no field one for documents: another place, a name that PHP reads as `q`,
+    // Choices of the sender make no field one for documents: another place, a name that PHP reads as `q`,
     // further fields.
     post("/", "q=one+two", Action::Deny);
     post("/", "q=one+two&comment=one", Action::Deny);

@@ -1,7 +1,7 @@
 //! URLs as lax clients read them, and the address that a host stands for.
 //!
 //! [`Url::read`] takes a URL apart as browsers do (WHATWG URL Standard: backslashes are slashes, any number
-//! of them, the last `@` ends the user's name). Where other readers stop elsewhere ([`Url::hosts`]) it gives
+//! of them, the last `@` ends the user's name). If other readers stop elsewhere, [`Url::hosts`] gives
 //! all hosts that one of them would connect to.
 
 mod host;

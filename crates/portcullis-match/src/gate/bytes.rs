@@ -73,7 +73,7 @@ fn tidy(mut sets: Vec<ByteSet>) -> Vec<ByteSet> {
     kept
 }
 
-/// A union of one set of each branch. Which ones go together is a guess: the rarest with the rarest, and so
+/// A union of one set of each branch. The pairing is a guess: the rarest with the rarest, and so
 /// on; and where all branches demand the same, that.
 fn of_alternatives(branches: &[Hir]) -> Vec<ByteSet> {
     let of_branches: Vec<Vec<ByteSet>> = branches.iter().map(walk).collect();

@@ -129,7 +129,7 @@ impl LiteralSet {
 fn stands_at(word: &[u8], text: &[u8], place: usize, offset: usize) -> bool {
     let from = place.checked_sub(offset);
     let Some(here) = from.and_then(|from| text.get(from..from + word.len())) else { return false };
-    // What stands around the piece, in most texts, is another word.
+    // In most texts another word stands around the piece.
     let is_same =
         |byte: fn(&[u8]) -> Option<&u8>| byte(here).map(u8::to_ascii_lowercase).as_ref() == byte(word);
     is_same(<[u8]>::first) && is_same(<[u8]>::last) && here.eq_ignore_ascii_case(word)

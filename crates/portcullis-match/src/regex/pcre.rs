@@ -169,7 +169,7 @@ impl Pcre {
     }
 
     /// Finds the leftmost match that begins at `from` or behind it, and writes where it and its groups are;
-    /// all of `out` is overwritten. What stands before `from` still counts for `^`, `\b` and lookbehinds.
+    /// all of `out` is overwritten. Text before `from` still counts for `^`, `\b` and lookbehinds.
     pub fn search(
         &self,
         hay: &[u8],

@@ -134,7 +134,7 @@ impl Fault {
         let samples = load.stop();
         let of = |path: usize| samples.iter().filter(move |sample| sample.path == path).cloned().collect();
         let (closed, open): (Vec<Sample>, Vec<Sample>) = (of(0), of(1));
-        // What still waited when it was mended may have been decided.
+        // Requests that still waited when it was mended may have been decided.
         let undecided = ended.saturating_sub(TIMEOUT);
         case.all("closed", &closed, (broken, undecided), &[503]);
         let leaked = between(&closed, broken, undecided).filter(|it| backend.arrivals(it.id) > 0).count();

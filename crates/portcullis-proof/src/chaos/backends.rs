@@ -90,7 +90,7 @@ fn crash(case: &mut Case) -> Result<(), TestkitError> {
     load.go_on(1.0);
     let samples = load.stop();
     case.all("before", &samples, (Duration::ZERO, crashed - Duration::from_millis(100)), &[200]);
-    // What the back end had in hand when it died is answered 502 or breaks off.
+    // Requests that the back end had in hand when it died are answered 502 or break off.
     case.all("while down", &samples, (crashed + Duration::from_millis(100), restored), &[502, 503, 504]);
     case.within("while down", &samples, (crashed, restored), Duration::from_secs(2));
     case.recovered("recovery", &samples, restored, NOTICED);

@@ -235,7 +235,7 @@ fn streams(proxy: &Proxy, body: &[u8], count: usize) -> Result<TcpStream, Testki
         head.extend_from_slice(value.as_bytes());
     }
     let mut reader = stream.try_clone().map_err(trouble)?;
-    // What may still be sent: of the connection, then of each stream.
+    // The remaining credit: of the connection, then of each stream.
     let (told, credits) = std::sync::mpsc::channel::<(u32, i64)>();
     thread::spawn(move || {
         let mut header = [0; 9];

@@ -89,7 +89,7 @@ pub fn run(options: &Options) -> Result<bool, TestkitError> {
             refused += usize::from(ours_now == ours && answers > 0);
             (seen, ours) = (seen_now, ours_now);
         }
-        // What came late.
+        // Late arrivals.
         std::thread::sleep(Duration::from_millis(300));
         let (all_seen, all_ours) = (server.seen()? - seen_first, passed(&proxy, server)? - ours_first);
         println!(

@@ -145,7 +145,7 @@ fn rules(random: &mut Random) -> String {
         let _ = writeln!(text, "SecRule {target} \"{operator}\" \"{actions}\"");
     }
     for id in 30..35 {
-        // What is there, all of it, in order.
+        // The whole collection, in order.
         let collection = COLLECTIONS[id - 29].to_uppercase();
         let _ = writeln!(
             text,

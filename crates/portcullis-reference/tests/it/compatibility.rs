@@ -92,7 +92,7 @@ fn an_exclusion_takes_away_what_stands_before_it_or_everywhere() {
     check(&show("!ARGS:a|ARGS"), request(), &["1 ARGS:a=1", "1 ARGS:b=2"], &["1 ARGS:b=2"]);
     check(&show("ARGS:b|!ARGS|ARGS:a"), request(), &["1 ARGS:a=1"], &[]);
     check(&show("ARGS|!ARGS:a"), request(), &["1 ARGS:b=2"], &["1 ARGS:b=2"]);
-    // What is added later stands behind.
+    // Later additions stand behind.
     let updated = format!(
         "{}\nSecRuleUpdateTargetById 1 \"!ARGS:a\"\nSecRuleUpdateTargetById 1 \"ARGS:a\"",
         show("ARGS_NAMES|ARGS")

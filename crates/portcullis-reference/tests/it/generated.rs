@@ -31,7 +31,7 @@ fn generated_rules_and_requests() {
         let mut files = MemoryFiles::default();
         files.0.insert("geo.mmdb".into(), geography());
         let root = Root::Text { name: "generated.conf".into(), text: text.clone().into_bytes() };
-        // What a stage rules out no rule matches: without it, or with it alone, all comes to the same.
+        // A stage rules out only what no rule matches: without it, or with it alone, results are the same.
         let stages = stages[seed as usize % stages.len()];
         let pair = Pair::load(&[root], &files)
             .unwrap_or_else(|problem| panic!("seed {seed}: {problem}\n{text}"))

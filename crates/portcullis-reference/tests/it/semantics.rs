@@ -380,7 +380,7 @@ fn target_updates() {
         &["1 ARGS_NAMES:a=a", "1 ARGS_NAMES:b=b"],
     );
     check(&rules("SecRuleUpdateTargetById 2-9 !ARGS"), request(), &["1 ARGS:a=1", "1 ARGS:b=2"]);
-    // What is there already is not added again.
+    // A target that is there already is not added again.
     check(&rules("SecRuleUpdateTargetById 1 args"), request(), &["1 ARGS:a=1", "1 ARGS:b=2"]);
 }
 

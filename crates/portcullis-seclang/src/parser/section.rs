@@ -2,7 +2,8 @@
 //!
 //! Rule sets for Apache have them. A section that asks for ModSecurity is read as if it were not there. One
 //! for a place of the site becomes rules: those between its lines are skipped elsewhere, and what it removes
-//! is removed by `ctl` for requests to that place. What cannot be said so is left out, with a warning.
+//! is removed by `ctl` for requests to that place. Directives that cannot be expressed so are left out, with
+//! a warning.
 
 use bstr::BString;
 use portcullis_types::{Phase, RuleId, Variable};

@@ -73,7 +73,7 @@ fn what_one_node_changes_the_others_see() {
     b.change("k", "s", Change::Unset);
     b.count("k", -10);
     until(|| a.get("k", "n") == Some(0) && a.get("k", "s").is_none());
-    // What the store itself keeps is shared, too.
+    // The store's own variables are shared, too.
     until(|| a.get("k", "UPDATE_COUNTER") == Some(4) && b.get("k", "UPDATE_COUNTER") == Some(4));
     assert_eq!(a.get("k", "CREATE_TIME"), b.get("k", "CREATE_TIME"));
     assert_eq!(elsewhere.get("k", "n"), None);

@@ -92,7 +92,7 @@ fn a_crash_loses_what_was_not_written_and_a_torn_end() {
     let before = written();
     count(&opened.store, "last");
     until(|| written() > before);
-    // What a crash in the middle of a write leaves.
+    // The file after a crash in the middle of a write.
     let bytes = fs::read(&from).unwrap();
     fs::write(&to, &bytes[..bytes.len() - 5]).unwrap();
     let after = open(crashed.path());

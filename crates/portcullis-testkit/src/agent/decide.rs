@@ -130,7 +130,7 @@ impl<'o> Talk<'o> {
     }
 
     fn decide(&mut self, number: u64, exchange: &mut Exchange) -> Next {
-        // Where no response is shown the exchange is over with its decision.
+        // If no response is shown, the exchange ends with its decision.
         let mut decision = Decision { done: !self.responses, ..Decision::default() };
         let mut next = Next::Read;
         if exchange.body.windows(10).any(|window| window == b"block-body") {

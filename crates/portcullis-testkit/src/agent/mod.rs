@@ -90,7 +90,7 @@ pub fn serve(options: &Options) -> io::Result<()> {
     }
 }
 
-/// Starts `echo-agent`, which is beside this program, and waits until it listens. What it prints goes to the
+/// Starts `echo-agent`, which is beside this program, and waits until it listens. Its output goes to the
 /// file `log`.
 pub fn start(address: &Address, log: &Path) -> Result<Process, TestkitError> {
     let here = std::env::current_exe().map_err(|source| TestkitError::io("current program", source))?;

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! The meaning of each field follows go-ftw 2 (its README and behaviour), oddities included, because the
-//! tests were written against it: header fields are sent sorted by name, a form body with no `%` or `+` in
-//! it is percent-encoded, line feeds of a multipart body become CRLF. What go-ftw reads and then ignores
-//! (`save_cookie`, `dest_addr` and `port` once the runner overrides them) is read and ignored here too.
-//! What it would ignore silently because it does not know it (a mistyped field) is an error here.
+//! tests were written against it: header fields are sent sorted by name, a form body with no `%` or `+` in it
+//! is percent-encoded, line feeds of a multipart body become CRLF. Fields that go-ftw reads and then ignores
+//! (`save_cookie`, `dest_addr` and `port` once the runner overrides them) are read and ignored here too. A
+//! field that it would ignore silently because it does not know it (a mistyped one) is an error here.
 
 mod judge;
 mod read;

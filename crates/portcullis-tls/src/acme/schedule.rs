@@ -182,7 +182,7 @@ mod tests {
             now = then;
         }
         assert_eq!(waits, [60, 180, 540, 1620, 4860, 14580, 21600, 21600]);
-        // What the authority wants counts if it is more, within reason.
+        // The authority's wish counts if it is longer, within reason.
         for (wanted, expected) in [(60, 21600), (30_000, 30_000), (999_999, 86_400)] {
             schedule.failed("a", &refused(), at(now), Duration::from_secs(wanted), u32::MAX / 2);
             assert_eq!(next(&schedule, "a", at(now)) - now, expected);

@@ -87,7 +87,7 @@ impl Drop for Proxy {
     }
 }
 
-/// The addresses that it says it listens on. What it says afterwards is read and thrown away, so that it
+/// The addresses that it says it listens on. Its later output is read and thrown away, so that it
 /// never waits for a reader.
 fn listening(output: Option<ChildStderr>, expected: usize) -> Result<Vec<SocketAddr>, Failure> {
     let mut lines = output.map(BufReader::new).into_iter().flat_map(BufRead::lines);

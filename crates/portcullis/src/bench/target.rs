@@ -15,7 +15,7 @@ pub struct Target {
 impl FromStr for Target {
     type Err = String;
 
-    /// `[NAME=]http://ADDRESS:PORT[/]`. What is sent is not the caller's choice, so a path has no place.
+    /// `[NAME=]http://ADDRESS:PORT[/]`. The requests are not the caller's choice, so a path is not allowed.
     fn from_str(text: &str) -> Result<Target, String> {
         let (name, url) = match text.split_once('=') {
             Some((name, url)) if !name.contains('/') => (Some(name), url),

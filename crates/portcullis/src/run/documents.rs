@@ -12,7 +12,7 @@ use super::settings::Args;
 /// Files looked at in one folder of rules.
 const FILES_MAX: usize = 10_000;
 
-/// Notices changes of these files. Which folders there are is as at the start.
+/// Notices changes of these files. The set of folders is that of the start.
 pub fn watch(args: &Args, config: &Config) -> Watch {
     let files: Vec<PathBuf> = args.document().into_iter().chain(config.block_page.clone()).collect();
     let mut folders = BTreeSet::new();

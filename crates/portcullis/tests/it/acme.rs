@@ -310,7 +310,7 @@ fn certificates_are_ordered_served_and_renewed() {
     }
     assert_eq!(mode(&place.path("state")), 0o700);
 
-    // Orders that are not pending continue as usual.
+    // A challenge that is not pending is a request like any other.
     assert_eq!(place.plain("shop.example", "/.well-known/acme-challenge/other"), 403);
     assert_eq!(place.plain("blog.example", "/.well-known/acme-challenge/other"), 403);
     assert_eq!(place.plain("nobody.example", "/.well-known/acme-challenge/other"), 404);
@@ -369,8 +369,8 @@ fn a_name_that_fails_does_not_keep_others_from_theirs_and_a_restart_needs_no_aut
     assert!(program.stop(PATIENCE).unwrap().success());
     drop(authority);
 
-    // It accepts connections and says nothing. What is kept is served at once, and the end does not wait for
-    // it.
+    // It accepts connections and says nothing. The kept certificate is served at once, and the end does not
+    // wait for it.
     let silent = TcpListener::bind(place.directory).unwrap();
     let program = place.start();
     let (_, after) = place.secure(&client, "shop.example").unwrap();

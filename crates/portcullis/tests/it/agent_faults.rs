@@ -196,7 +196,7 @@ fn an_agent_that_is_away_does_not_flood_events() {
         sent += 50;
         omitted() > 0.0
     });
-    // What there is to say beside it is always told.
+    // Events with other content are always written.
     for _ in 0..20 {
         assert_eq!(served.get("/probe").status(), 200);
     }

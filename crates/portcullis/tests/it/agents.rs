@@ -138,7 +138,7 @@ fn bodies(address: &Address) {
     }
     assert!(seen.lock().unwrap().is_empty());
     assert_eq!(event(&served, 0)["agents"][0]["reason"], "found in 150010 bytes");
-    // What lies beyond the limit is not shown.
+    // Bytes beyond the limit are not shown.
     let late = [&vec![b'a'; 210_000][..], b"block-body"].concat();
     assert_eq!(post("a", &late).status(), 200);
     served.stop();

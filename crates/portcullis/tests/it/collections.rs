@@ -172,7 +172,7 @@ fn a_full_disk_costs_no_count() {
     let within = ["sh", "-c", limit].map(str::to_owned);
     let running = Running::start_within(&within, folder.path(), &upstream, "folder = \"data\"", &rules);
     assert_eq!(running.hits("first", 2), [200, 200]);
-    // What comes between two writes goes in one piece or not at all, so some of it has to be there before the
+    // Changes between two writes go in one piece or not at all, so some have to be there before the
     // limit is met.
     for client in 0..6 {
         assert_eq!(running.get("/hit", &format!("client-{client}")), 200);
@@ -188,7 +188,7 @@ fn a_full_disk_costs_no_count() {
     assert_eq!(running.hits("first", 4), [200, 200, 200, 429]);
     assert!(running.metric("portcullis_store_records") > 10);
     running.stop();
-    // What was written before is there, and nothing torn.
+    // Data written before is there, and nothing torn.
     let running = Running::start(folder.path(), &upstream, "folder = \"data\"");
     assert!(running.metric("portcullis_store_records") > 5);
     assert_eq!(running.metric("portcullis_store_persist_errors_total"), 0);
@@ -292,7 +292,7 @@ fn nodes_share_counts_through_redis() {
     until(|| nodes.iter().chain([&later]).all(|node| node.counts("a", hits)));
     until(|| nodes.iter().all(|node| node.metric("portcullis_store_redis_unsent") == 0));
 
-    // What a node did last is not lost when it ends.
+    // The last changes of a node are not lost when it ends.
     let [first, second] = nodes;
     hit(&first);
     first.stop();

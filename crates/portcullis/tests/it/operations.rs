@@ -254,7 +254,7 @@ fn sockets_may_be_passed_by_systemd() {
     for _ in 0..20 {
         assert!(place.is_served());
     }
-    // What comes between two processes waits.
+    // Connections between two processes wait.
     running.signal(Signal::TERM);
     until(|| running.ended() == Some(0));
     let mut between = TcpStream::connect(place.address).unwrap();

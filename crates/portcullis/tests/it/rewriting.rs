@@ -45,7 +45,7 @@ fn text_around_a_response() {
     assert!(old.bytes.ends_with(b"xx</200>") && old.header("transfer-encoding").is_none());
     let head = served.raw("HEAD /short HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     assert!(head.bytes.ends_with(b"\r\n\r\n") && head.header("content-length").is_none(), "{}", head.text());
-    // What cannot be changed goes as it is, and is counted.
+    // Bodies that cannot be changed are sent as they are, and counted.
     assert_eq!(
         (served.get("/gzip").body(), served.get("/part").body()),
         ("coded".to_owned(), "body".to_owned())

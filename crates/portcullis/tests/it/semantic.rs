@@ -67,7 +67,7 @@ fn trailers_that_go_on_are_looked_at_like_headers() {
         "{:?}",
         served.events(1)
     );
-    // What is dropped need not be looked at.
+    // A dropped field need not be inspected.
     assert_eq!(ask(&format!("X-Other: {PLAIN}")).status(), 200);
 }
 
@@ -336,7 +336,7 @@ fn a_site_may_log_what_would_take_too_much_work() {
     assert!(findings.iter().any(|finding| finding["kind"] == "protocol.work-limit"), "{event}");
     let logged = "portcullis_semantic_findings_total{class=\"protocol\",outcome=\"detected\"}";
     served.counts(logged, 1.0);
-    // What passes without having been looked at is counted all the same.
+    // Bytes that pass uninspected are counted all the same.
     let missed = || served.metric("portcullis_bytes_not_inspected_total{reason=\"work_limit\"}");
     until(|| missed() >= dear.len() as f64);
     // Other classes are not affected, nor are other routes.

@@ -82,7 +82,7 @@ fn memory_comes_back_after_a_flood() {
         .map(|_| {
             let mut stream = TcpStream::connect(served.address).unwrap();
             stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
-            // What is beyond the client's share of memory is not read.
+            // Data beyond the client's share of memory is not read.
             let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
             stream
         })

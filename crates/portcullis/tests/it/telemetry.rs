@@ -177,7 +177,7 @@ impl Watch {
             if is_first {
                 self.first.insert(series.to_owned(), value.to_owned());
             }
-            // What counts and is not at zero has moved before we looked.
+            // A counter that is not at zero has moved before we looked.
             let has_counted =
                 is_first && series.split('{').next().is_some_and(|name| name.ends_with("_total"));
             let before = if has_counted { "0" } else { self.first.get(series).map_or("0", String::as_str) };

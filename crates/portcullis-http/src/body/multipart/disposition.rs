@@ -15,7 +15,7 @@ pub(super) struct Disposition {
 
 impl Disposition {
     /// Reads `form-data; name="..."; filename="..."`, as strictly as ModSecurity 2.9.7: no other parameters
-    /// (so no `filename*`), none twice. What was read before an error stays in `self`.
+    /// (so no `filename*`), none twice. Parameters read before an error stay in `self`.
     pub(super) fn read(&mut self, value: &[u8]) -> Result<(), Error> {
         let rest = value.strip_prefix(b"form-data").ok_or(Error::Type)?;
         let mut rest = skip_blank(rest);

@@ -185,7 +185,7 @@ impl Multipart {
             }
             State::Headers(_) => self.fail(Error::FinalBoundary, sink),
             State::Content(_) => {
-                // What there is of the content counts: some readers take a body that is cut off.
+                // The part of the content that came counts: some readers take a body that is cut off.
                 self.content(&rest, sink);
                 self.fail(Error::FinalBoundary, sink);
             }

@@ -231,7 +231,7 @@ mod tests {
         let (sink, report) = parse("<ab><c/></ab>", &short);
         assert_eq!(sink.args().len(), 0);
         assert_eq!(report.error.map(|error| error.kind), Some(BodyErrorKind::Xml(XmlError::PathLength(6))));
-        // What is not well-formed is said before a limit.
+        // An error of form is reported before a limit.
         let (_, report) = parse("<a><b/><b/><b/></x>", &few);
         assert!(matches!(report.error.map(|error| error.kind), Some(BodyErrorKind::Xml(_))));
     }

@@ -191,7 +191,7 @@ fn doctype_that_declares_nothing() {
         let document = format!("<!DOCTYPE {inner}><a>x</a>");
         assert_eq!(kind(&document), Some(BodyErrorKind::Xml(Error::DocumentType)), "{inner}");
     }
-    // What it may define stays unknown.
+    // Entities that it may define stay unknown.
     assert_eq!(kind("<!DOCTYPE a SYSTEM 'b'><a>&x;</a>"), Some(BodyErrorKind::Xml(Error::Entity)));
 }
 

@@ -317,7 +317,7 @@ fn first(node: &Node) -> Option<ByteSet> {
         Node::LineEnding => Some(byte_set(&class::vertical_space())),
         Node::Repeat { node, min, .. } if *min > 0 => first(node),
         Node::Capture(_, node) | Node::Atomic(node) => first(node),
-        // What takes no bytes may stand in front.
+        // Nodes that take no bytes may stand in front.
         Node::Concat(nodes) => {
             let is_assertion = |node: &&Node| matches!(node, Node::Look(_) | Node::LookAround { .. });
             nodes.iter().find(|node| !is_assertion(node)).and_then(first)
