@@ -208,12 +208,12 @@ impl Worker {
         scratch
     }
 
-    /// Gives up half of the buffers that were not needed since the last time: large bodies have made them
-    /// large.
+    /// Gives up half of the buffers that were not needed since the last time, the last of them too: large
+    /// bodies have made them large.
     fn drop_unused_scratch(&self) {
         let mut kept = self.scratch.borrow_mut();
         let unused = self.scratch_unused.get().min(kept.len());
-        drop(kept.drain(..unused / 2));
+        drop(kept.drain(..unused.div_ceil(2)));
         self.scratch_unused.set(kept.len());
     }
 

@@ -133,7 +133,7 @@ fn a_foreign_file_is_kept_and_not_read() {
     fs::write(folder.path().join("collections.log"), "mailbox of somebody").unwrap();
     let opened = open(folder.path());
     count(&opened.store, "a");
-    assert!(opened.said().contains("is no file of collections"), "{}", opened.said());
+    assert!(opened.said().contains("is not a file of collections"), "{}", opened.said());
     assert_eq!(fs::read(folder.path().join("collections.damaged")).unwrap(), b"mailbox of somebody");
     drop(opened);
     assert_eq!(counted(&open(folder.path()).store, "a"), Some(1));
@@ -147,7 +147,7 @@ fn a_folder_that_comes_later_is_used_then() {
     let opened = open(&folder);
     count(&opened.store, "a");
     assert_eq!(counted(&opened.store, "a"), Some(1));
-    assert!(opened.said().contains("they go on in memory"), "{}", opened.said());
+    assert!(opened.said().contains("they stay in memory"), "{}", opened.said());
     assert!(!opened.shows("portcullis_store_persist_errors_total 0"));
     fs::remove_file(&folder).unwrap();
     until(|| opened.said().contains("written to disk again"));

@@ -9,9 +9,9 @@ use portcullis_types::Variable;
 
 const HEAD: &str = "# SecLang reference
 
-Every word of the ModSecurity 2.9 and 3 references, and what Coraza has beyond them. This page is made from the tables that
-the program itself reads (`UPDATE_GOLDEN=1 cargo test -p portcullis-compile --test it inventory`); a test tries each word.
-[seclang.md](seclang.md) explains what is particular to this program.
+Every word of the ModSecurity 2.9 and 3 references, and what Coraza has beyond them. This page is made from the tables
+that the program itself reads (`UPDATE_GOLDEN=1 cargo test -p portcullis-compile --test it inventory`); a test tries
+each word. [seclang.md](seclang.md) explains what is particular to this program.
 ";
 
 struct Row {
@@ -62,7 +62,7 @@ fn section(title: &str, rows: Vec<Row>, out: &mut String) {
         out.push_str("\nWork as in ModSecurity 2:\n\n");
         if works.iter().all(|row| row.meaning.is_empty()) {
             let names: Vec<&str> = works.iter().map(|row| row.name.as_str()).collect();
-            out.push_str(&format!("{}.\n", names.join(", ")));
+            out.push_str(&wrapped(&format!("{}.", names.join(", "))));
         } else {
             out.push_str("| word | meaning |\n|---|---|\n");
             works.iter().for_each(|row| out.push_str(&format!("| {} | {} |\n", row.name, row.meaning)));
@@ -105,4 +105,18 @@ fn section(title: &str, rows: Vec<Row>, out: &mut String) {
         }
         _ => None,
     });
+}
+
+/// A paragraph in lines of at most 120 columns.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one");
+        match line.len() + 1 + word.len() {
+            length if length <= 120 && !line.is_empty() => *line += &format!(" {word}"),
+            _ if line.is_empty() => *line += word,
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n") + "\n"
 }
