@@ -134,6 +134,9 @@ pub(crate) async fn run<'g>(
                 return Ok(Answered { upstream, lease, head, sent_whole, pump });
             }
             Err(Lost::Client) => return Err(Fault::Client),
+            Err(Lost::Upstream { .. }) if pump.as_ref().is_some_and(Pump::is_client_gone) => {
+                return Err(Fault::Client);
+            }
             Err(Lost::Upstream { error, untouched }) => (error, untouched),
         };
         if untouched && body.rest.is_none() && !std::mem::replace(&mut was_refused, true) {

@@ -356,7 +356,7 @@ async fn send(exchange: &mut Exchange<'_>, to: Destination<'_>, body: Body) -> R
     match result {
         Ok(mut answered) => {
             let pump = answered.pump.take();
-            let next = response::pass_on(exchange, to.group, answered).await;
+            let next = response::pass_on(exchange, to.group, answered, pump.as_ref()).await;
             if let Some(pump) = pump {
                 exchange.transaction.request_body_bytes += pump.bytes();
                 exchange.transaction.trailers_dropped = pump.trailers();

@@ -23,6 +23,7 @@ pub(crate) struct Pump {
 struct Moved {
     bytes: Cell<u64>,
     trailers: Cell<u32>,
+    client_gone: Cell<bool>,
 }
 
 impl Pump {
@@ -53,7 +54,10 @@ impl Pump {
                     }
                     Ok(_) => {}
                     // The client has given up; nobody may take what was sent for all of it.
-                    Err(_) => return to.give_up(h2::Reason::CANCEL),
+                    Err(_) => {
+                        told.client_gone.set(true);
+                        return to.give_up(h2::Reason::CANCEL);
+                    }
                 }
             }
         });
@@ -63,6 +67,11 @@ impl Pump {
     /// Bytes that have gone on.
     pub(crate) fn bytes(&self) -> u64 {
         self.moved.bytes.get()
+    }
+
+    /// The client has given up within the body. What the endpoint says after that is not its failure.
+    pub(crate) fn is_client_gone(&self) -> bool {
+        self.moved.client_gone.get()
     }
 
     /// Fields that came behind it; they have not.

@@ -19,6 +19,7 @@ use crate::exchange::{Exchange, Next};
 use crate::forward::Answered;
 use crate::header_changes::fields;
 use crate::https::Https;
+use crate::pump::Pump;
 use crate::rewrite::STALE_RESPONSE_FIELDS;
 use crate::sink::Sink;
 use crate::upstream::{Group, UpstreamConnection};
@@ -29,13 +30,15 @@ pub(crate) use flow::{Cut, Flow};
 pub(crate) use held::Held;
 use held::{Bounds, Unheld, hold};
 
-/// Passes the answer on, or blocks it. What few answers need is boxed, so that the others do not hold the
-/// room for it.
+/// Passes the answer on, or blocks it; `pump` is the request body, if it is still on its way. What few
+/// answers need is boxed, so that the others do not hold the room for it.
 pub(crate) async fn pass_on(
     exchange: &mut Exchange<'_>,
     group: &Arc<Group>,
     answered: Answered<'_>,
+    pump: Option<&Pump>,
 ) -> Result<Next, Answer> {
+    let is_client_gone = || pump.is_some_and(Pump::is_client_gone);
     let Answered { mut upstream, mut lease, head, sent_whole, .. } = answered;
     if let Some(trace) = &mut exchange.transaction.trace {
         trace.answered(Some(head.status()));
@@ -50,6 +53,7 @@ pub(crate) async fn pass_on(
             held = match hold(exchange, &mut upstream, &mut decoder, bounds).await {
                 Ok(held) => held,
                 Err(Unheld::Client) => return Err(Answer::client_gone()),
+                Err(Unheld::Upstream(_)) if is_client_gone() => return Err(Answer::client_gone()),
                 Err(Unheld::Upstream(error)) => {
                     lease.failed(error);
                     return Err(Answer::upstream_failed(error).reusable(sent_whole));
@@ -129,11 +133,11 @@ pub(crate) async fn pass_on(
             }
         }
         Ok(()) => {}
-        Err(Cut::Client) => {
+        Err(cut) if matches!(cut, Cut::Client) || is_client_gone() => {
             exchange.transaction.client_aborted = true;
             return Ok(Next::Gone);
         }
-        Err(Cut::Upstream) => {
+        Err(_) => {
             // The client has a head that promised more; closing without an end is the only honest way to say
             // so.
             exchange.transaction.upstream_error = Some(UpstreamError::BodyTruncated);

@@ -87,6 +87,37 @@ fn a_call_goes_on_in_both_directions() {
     until(|| front.metric("portcullis_bytes_not_inspected_total") >= 22.0);
 }
 
+/// The endpoint is told that nobody waits, and has not failed: whoever cancels calls must not be able to have
+/// endpoints ejected.
+#[test]
+fn a_cancelled_call_is_no_failure_of_its_endpoint() {
+    const CALLS: usize = 20;
+    for path in ["/echo", "/wait"] {
+        let backend = Http2Backend::start();
+        let front = front(&backend, STREAMING, "");
+        let mut rude = Rude::connect(front.address(), &[]);
+        for call in 1..=CALLS {
+            let stream = 2 * call as u32 - 1;
+            let head = [(&b":method"[..], &b"POST"[..]), GET[1], (b":path", path.as_bytes()), GET[3]];
+            rude.frame(HEADERS, END_HEADERS, stream, &block(&head));
+            rude.frame(DATA, 0, stream, b"one");
+            match path {
+                "/echo" => drop(rude.until(DATA)),
+                _ => until(|| backend.waiting() == call),
+            }
+            // With more of the body right before it, the body hears of the end before the answer does.
+            let cancelled = frame(RST_STREAM, 0, stream, &[0, 0, 0, 8]);
+            rude.client.send([frame(DATA, 0, stream, b"two"), cancelled].concat());
+        }
+        let errors = || front.metric("portcullis_upstream_errors_total");
+        until(|| front.metric("portcullis_client_aborts_total") + errors() == CALLS as f64);
+        assert_eq!(errors(), 0.0, "{path}");
+        let endpoint = format!("{{upstream=\"app\",endpoint=\"{}\"", backend.address);
+        let failed = format!("portcullis_upstream_requests_total{endpoint},result=\"failed\"");
+        assert_eq!(front.metric(&failed), 0.0, "{path}");
+    }
+}
+
 #[test]
 fn an_answer_may_be_trailers_alone() {
     let backend = Http2Backend::start();
