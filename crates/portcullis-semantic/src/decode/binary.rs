@@ -2,7 +2,8 @@
 
 use memchr::memmem;
 
-use super::{hex_digit, inflate, is_mostly_text, push_char};
+use super::packed::is_packed;
+use super::{has_more_noise, hex_digit, inflate, is_mostly_text, push_char};
 use crate::ByteGroups;
 use crate::limits::INFLATED_VALUE_BYTES_MAX;
 
@@ -81,7 +82,7 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
         let Some(text) = rest else { break };
         let part = &text[..memchr::memchr(b'.', text).unwrap_or(text.len())];
         rest = text.get(part.len() + 1..);
-        if !may_be_base64(part) {
+        if !may_be_base64(part) || is_noise(part, out) {
             continue;
         }
         out.clear();
@@ -101,6 +102,26 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
         }
     }
 }
+
+/// True if the beginning of `part` shows that [`base64`] emits nothing of it: most words that are no Base64
+/// show it there, and need not be decoded.
+fn is_noise(part: &[u8], out: &mut Vec<u8>) -> bool {
+    let Some(beginning) = part.get(..SAMPLE_BYTES).filter(|_| part.len() <= SAMPLED_BYTES_MAX) else {
+        return false;
+    };
+    out.clear();
+    // With marks between its letters it is not how the whole begins.
+    if !base64_part(beginning, out) || out.len() < SAMPLE_BYTES / 4 * 3 {
+        return false;
+    }
+    let decoded_max = part.len() / 4 * 3 + 3;
+    let is_wide = out[..2].contains(&0);
+    !is_wide && !is_packed(out) && has_more_noise(out, decoded_max / 10)
+}
+
+/// Bytes of a part that tell whether it is noise; a longer part may have as much of it and be text.
+const SAMPLE_BYTES: usize = 32;
+const SAMPLED_BYTES_MAX: usize = 128;
 
 /// Parts of a token that are looked at.
 const TOKEN_PARTS_MAX: usize = 5;
@@ -290,4 +311,45 @@ pub(super) fn utf7(text: &[u8], out: &mut Vec<u8>) -> bool {
     }
     out.extend_from_slice(rest);
     decoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All of `bytes` that make whole groups of letters.
+    fn encoded(bytes: &[u8]) -> Vec<u8> {
+        let letter = |bits: u32| BASE64.iter().position(|value| u32::from(*value) == bits & 63);
+        let threes = bytes.as_chunks::<3>().0.iter();
+        let fours = threes.flat_map(|&[a, b, c]| {
+            let bits = u32::from_be_bytes([0, a, b, c]);
+            [bits >> 18, bits >> 12, bits >> 6, bits]
+        });
+        fours.map(|bits| letter(bits).expect("there are 64") as u8).collect()
+    }
+
+    proptest::proptest! {
+        /// A beginning that shows noise is the beginning of nothing that would be emitted.
+        #[test]
+        fn noise_is_never_emitted(
+            text in "[ -~]{0,60}",
+            noise in proptest::collection::vec(proptest::num::u8::ANY, 0..40),
+            letters in "[A-Za-z0-9+/]{0,60}",
+            mark in "(|=|-|\r\n)",
+        ) {
+            let [text, noise] = [text.as_bytes(), &noise].map(encoded);
+            let letters = letters.as_bytes();
+            for part in [[&text[..], &noise], [&noise, &text], [letters, &text], [&text, letters]] {
+                let part = part.join(mark.as_bytes());
+                let mut out = Vec::new();
+                if is_noise(&part, &mut out) {
+                    out.clear();
+                    let is_text = |out: &[u8]| is_mostly_text(out) || narrowed(out).is_some();
+                    let is_emitted = base64_part(&part, &mut out)
+                        && (is_text(&out) || inflate(&out, 1_000).is_some());
+                    proptest::prop_assert!(!is_emitted, "{}", part.escape_ascii());
+                }
+            }
+        }
+    }
 }

@@ -208,34 +208,49 @@ pub(crate) fn is_mostly_text(bytes: &[u8]) -> bool {
     }
     let mut odd = 0;
     let mut rest = bytes;
-    while let Some((&first, tail)) = rest.split_first() {
-        let width = match first {
-            b'\t' | b'\n' | b'\r' | 0x20..=0x7E => 1,
-            0xC2..=0xF4 => {
-                let width = if first < 0xE0 {
-                    2
-                } else if first < 0xF0 {
-                    3
-                } else {
-                    4
-                };
-                let whole = tail.len() >= width - 1 && tail[..width - 1].iter().all(|b| b & 0xC0 == 0x80);
-                if whole { width } else { 0 }
-            }
-            _ => 0,
-        };
+    while !rest.is_empty() {
+        let width = text_width(rest);
         if width == 0 {
             odd += 1;
             // Most of what is no text shows it early.
             if odd * 10 > bytes.len() {
                 return false;
             }
-            rest = tail;
-        } else {
-            rest = &rest[width..];
         }
+        rest = &rest[width.max(1)..];
     }
     odd * 10 <= bytes.len()
+}
+
+/// True if in any text that begins so, more than `max` bytes are no text.
+fn has_more_noise(beginning: &[u8], max: usize) -> bool {
+    let mut odd = 0;
+    let mut rest = beginning;
+    // Of the last bytes some may be a character's that is cut off.
+    while rest.len() >= CHAR_BYTES_MAX {
+        let width = text_width(rest);
+        odd += usize::from(width == 0);
+        rest = &rest[width.max(1)..];
+    }
+    odd > max
+}
+
+/// Bytes of the longest character.
+const CHAR_BYTES_MAX: usize = 4;
+
+/// Bytes of the character that `bytes` begins with, if it is text (printable ASCII, white space, or UTF-8); 0
+/// if it is none.
+#[inline]
+fn text_width(bytes: &[u8]) -> usize {
+    let width = match bytes.first() {
+        Some(b'\t' | b'\n' | b'\r' | 0x20..=0x7E) => return 1,
+        Some(0xC2..=0xDF) => 2,
+        Some(0xE0..=0xEF) => 3,
+        Some(0xF0..=0xF4) => CHAR_BYTES_MAX,
+        _ => return 0,
+    };
+    let whole = bytes.get(1..width).is_some_and(|tail| tail.iter().all(|b| b & 0xC0 == 0x80));
+    if whole { width } else { 0 }
 }
 
 fn push_char(out: &mut Vec<u8>, code: u32) {
