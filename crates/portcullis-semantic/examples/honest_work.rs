@@ -1,6 +1,7 @@
 //! How much of the allowance of work real documents need, in four kinds of bodies.
 //!
-//!     find /usr/share -name '*.md' | cargo run --profile bench-quick -p portcullis-semantic --example honest_work
+//!     find /usr/share -name '*.md' |
+//!         cargo run --profile bench-quick -p portcullis-semantic --example honest_work
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

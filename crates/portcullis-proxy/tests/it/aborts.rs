@@ -1,5 +1,5 @@
-//! Clients that go away: what is done for them is given up, and the upstream hears of it. And answers that stream: each
-//! part arrives before the next is sent.
+//! Clients that go away: what is done for them is given up, and the upstream hears of it. And answers that
+//! stream: each part arrives before the next is sent.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
@@ -9,7 +9,8 @@ use crate::common::http2::*;
 use crate::common::http2_backend::Http2Backend;
 use crate::common::*;
 
-/// A backend of HTTP/1 for one connection: when told to it sends the next part, and it tells when the other side has closed.
+/// A backend of HTTP/1 for one connection: when told to it sends the next part, and it tells when the other
+/// side has closed.
 struct Plain {
     address: SocketAddr,
     go: mpsc::Sender<()>,

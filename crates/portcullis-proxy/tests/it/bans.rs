@@ -161,7 +161,8 @@ fn bans_outlive_a_restart_and_a_reload() {
     until(|| front.metric("portcullis_ban_file_errors_total") >= 1.0);
 }
 
-/// A browser sends the address of a page with each style and picture of it: an attack in it is one offence, the page's own.
+/// A browser sends the address of a page with each style and picture of it: an attack in it is one offence,
+/// the page's own.
 #[test]
 fn a_referer_that_repeats_an_attack_is_no_further_offence() {
     let backend = Backend::start(|_| ok("ok"));

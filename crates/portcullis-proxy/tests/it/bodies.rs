@@ -1,4 +1,5 @@
-//! Request and response bodies in content codings, and bodies that applications read differently, through the proxy.
+//! Request and response bodies in content codings, and bodies that applications read differently, through the
+//! proxy.
 
 use crate::common::*;
 use portcullis_event::ExceptionPolicy;

@@ -89,8 +89,8 @@ fn every_copy_of_a_body_is_charged_and_given_back() {
     }
 }
 
-/// Buffers that a large body has left behind are the worker's: a network with a small body would else hold more than what finds room
-/// where heavy ones have taken the rest.
+/// Buffers that a large body has left behind are the worker's: a network with a small body would else hold
+/// more than what finds room where heavy ones have taken the rest.
 #[test]
 fn a_small_body_behind_a_large_one_is_charged_as_a_small_one() {
     let backend = Backend::start(|_| ok("ok"));
@@ -272,7 +272,8 @@ fn a_body_that_grows_out_of_proportion_is_told_why() {
     }
 }
 
-/// `failure.pattern_limit`: rules that use up the work that a message brings with it, or a pattern its steps, decide nothing silently.
+/// `failure.pattern_limit`: rules that use up the work that a message brings with it, or a pattern its steps,
+/// decide nothing silently.
 #[test]
 fn work_that_is_used_up_refuses_or_is_counted() {
     let backend = Backend::start(|_| ok("ok"));

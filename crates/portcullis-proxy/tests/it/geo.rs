@@ -1,4 +1,5 @@
-//! Clients by country, continent and autonomous system: who is let in, who is counted, what is told and passed on.
+//! Clients by country, continent and autonomous system: who is let in, who is counted, what is told and
+//! passed on.
 
 use std::path::Path;
 

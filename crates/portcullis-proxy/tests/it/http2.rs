@@ -1,4 +1,5 @@
-//! HTTP/2 to clients: the same exchange, the same evidence, and nothing that only HTTP/1 upstreams would understand.
+//! HTTP/2 to clients: the same exchange, the same evidence, and nothing that only HTTP/1 upstreams would
+//! understand.
 
 use std::time::Duration;
 
@@ -253,8 +254,8 @@ fn draining_lets_requests_end() {
     draining.join().unwrap();
 }
 
-/// What is well formed as frames and is no request; each as a field that is added to, or put in place of, those of a GET.
-/// No back end may see any of it, in whatever form.
+/// What is well formed as frames and is no request; each as a field that is added to, or put in place of,
+/// those of a GET. No back end may see any of it, in whatever form.
 #[test]
 fn nothing_slips_through_by_being_written_as_http1() {
     let backend = Backend::start(|_| ok("reached"));

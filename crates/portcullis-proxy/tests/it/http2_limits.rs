@@ -1,4 +1,5 @@
-//! What one HTTP/2 connection may ask of us: each limit is reached, counted under its name, and harms nobody else.
+//! What one HTTP/2 connection may ask of us: each limit is reached, counted under its name, and harms nobody
+//! else.
 
 use std::time::Duration;
 

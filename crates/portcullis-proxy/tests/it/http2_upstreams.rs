@@ -1,4 +1,5 @@
-//! HTTP/2 to upstreams: many requests on few connections, trailers, calls of gRPC, and what may be sent twice.
+//! HTTP/2 to upstreams: many requests on few connections, trailers, calls of gRPC, and what may be sent
+//! twice.
 
 use std::future::poll_fn;
 use std::io::{Read, Write};

@@ -20,7 +20,8 @@ fn front(backend: &Http2Backend) -> Front {
 fn of_a_client_of_http1() {
     let backend = Http2Backend::taking_websockets();
     let front = front(&backend);
-    // Two of them, and a plain request, share a connection, on which the endpoint's settings have yet to come.
+    // Two of them, and a plain request, share a connection, on which the endpoint's settings have yet to
+    // come.
     let mut clients = [front.client(), front.client()];
     for client in &mut clients {
         client.send(HANDSHAKE);

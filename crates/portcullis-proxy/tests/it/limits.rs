@@ -71,7 +71,8 @@ fn held_bodies_share_one_budget() {
     let mut first = front.client();
     let request = post(400_000);
     first.send(&request[..350_000]);
-    // Only once what was sent of the first is held: another that comes before could take its place, and nothing would be held.
+    // Only once what was sent of the first is held: another that comes before could take its place, and
+    // nothing would be held.
     until(|| front.metric("portcullis_held_body_bytes") >= 350_000.0);
     until(|| {
         let other = String::from_utf8(post(300_000)).unwrap();
@@ -213,7 +214,8 @@ fn an_early_answer_reaches_a_client_that_still_sends() {
     sender.join().unwrap();
 }
 
-/// A client that sends its whole body before it looks for an answer sees the 413, as long as it keeps within the limits of lingering.
+/// A client that sends its whole body before it looks for an answer sees the 413, as long as it keeps within
+/// the limits of lingering.
 #[test]
 fn who_sends_on_still_sees_the_refusal() {
     let backend = Backend::start(|_| ok("never"));

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::common::*;
 
-/// A DNS server for which every name has these addresses; none: it cannot say. What 512 bytes do not hold it says over TCP only.
+/// A DNS server for which every name has these addresses; none: it cannot say. What 512 bytes do not hold it
+/// says over TCP only.
 fn dns() -> (SocketAddr, Arc<Mutex<Option<Vec<Ipv4Addr>>>>) {
     let address = vacant();
     let socket = UdpSocket::bind(address).unwrap();

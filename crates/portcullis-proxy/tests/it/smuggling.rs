@@ -1,5 +1,5 @@
-//! The framing corpus through the whole proxy, as a backend sees it: only plain forms arrive, in one form, and never a
-//! request that the proxy did not count.
+//! The framing corpus through the whole proxy, as a backend sees it: only plain forms arrive, in one form,
+//! and never a request that the proxy did not count.
 
 use crate::common::*;
 use crate::framing;

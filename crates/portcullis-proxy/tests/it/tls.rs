@@ -43,7 +43,8 @@ fn the_certificate_is_selected_by_name() {
         assert_eq!(shown(&authority, &front, name), read(files), "{name}");
     }
     assert_eq!(backend.seen()[0].header("x-forwarded-proto"), Some("https"));
-    // A wildcard is one label; the first certificate is for all other names, which the client does not believe.
+    // A wildcard is one label; the first certificate is for all other names, which the client does not
+    // believe.
     for name in ["b.example", "z.y.b.example", "elsewhere.example"] {
         shake(authority.client(), front.address(), name).unwrap_err();
     }
@@ -336,7 +337,8 @@ fn clear_text_is_redirected_and_browsers_are_told_to_come_by_tls() {
     assert_eq!(status(&front.once(plain.replace("Conn", "X-Forwarded-Proto: https\r\nConn"))), 308);
 }
 
-/// Whatever begins like a method is answered, however little or much of it comes; what begins like TLS is left to TLS.
+/// Whatever begins like a method is answered, however little or much of it comes; what begins like TLS is
+/// left to TLS.
 #[test]
 fn clear_text_is_answered_in_words() {
     let folder = tempfile::tempdir().unwrap();

@@ -60,7 +60,8 @@ fn the_endpoint_with_the_fewest_requests_is_asked() {
     for balance in ["least_connections", "power_of_two"] {
         let slow = Backend::start(|_| Reply::Silence);
         let quick = Backend::start(|_| ok("quick"));
-        // The first request goes to the backend that keeps it, which the priority sees to; then both are equals.
+        // The first request goes to the backend that keeps it, which the priority sees to; then both are
+        // equals.
         let group = |priority: u8| {
             let (slow, quick) = (slow.address, quick.address);
             format!(

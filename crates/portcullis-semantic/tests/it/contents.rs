@@ -1,5 +1,5 @@
-//! Contents that are no text: what is random, packed or encrypted is refused by nobody, whatever type it is sent under, and code or
-//! payloads that stand in it are found wherever they stand.
+//! Contents that are no text: what is random, packed or encrypted is refused by nobody, whatever type it is
+//! sent under, and code or payloads that stand in it are found wherever they stand.
 //!
 //! `PORTCULLIS_BODIES=10000 PORTCULLIS_BODY_BYTES=16777216` looks at more and longer ones.
 
@@ -221,7 +221,8 @@ fn gzip(contents: &[u8]) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// What is packed is a file, whatever it begins with: texts in it are no values. Values that a program packed are.
+/// What is packed is a file, whatever it begins with: texts in it are no values. Values that a program packed
+/// are.
 #[test]
 fn packed_files() {
     let mut random = Random(11);

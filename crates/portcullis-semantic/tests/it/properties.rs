@@ -1,4 +1,5 @@
-//! What holds for any text: everyday values pass, writing an attack otherwise does not hide it, and no depth overflows a stack.
+//! What holds for any text: everyday values pass, writing an attack otherwise does not hide it, and no depth
+//! overflows a stack.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! What PUT stores is read as a file: honest sources and documents pass under any type that names no structure, and what harms in a file,
-//! or shows itself as values, is found as in any body.
+//! What PUT stores is read as a file: honest sources and documents pass under any type that names no
+//! structure, and what harms in a file, or shows itself as values, is found as in any body.
 
 use std::sync::LazyLock;
 

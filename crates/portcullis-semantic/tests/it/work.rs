@@ -6,7 +6,8 @@ use portcullis_semantic::{Analysis, Class, Detectors, Level, Location, Place};
 
 static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
 
-/// Units that a search found dear when said again and again: layers of encoding, openers without an end, quotes, colons.
+/// Units that a search found dear when said again and again: layers of encoding, openers without an end,
+/// quotes, colons.
 const DEAR: &[&str] = &[
     ":<%$(\u{e9}(:<%%u00611\\u0061:<%&#x61;:w/*",
     "http://025177524776/latest/%25\\u00619=",
@@ -33,8 +34,9 @@ const DEAR: &[&str] = &[
     ".java/&#x61;.sqlite_history=",
 ];
 
-/// How much of a text a single reading takes that began before the allowance was used up: a decoder and what it made, the gate, and
-/// a walk, in which a token of one byte counts as eight and a place where a command may begin is read some bytes further.
+/// How much of a text a single reading takes that began before the allowance was used up: a decoder and what
+/// it made, the gate, and a walk, in which a token of one byte counts as eight and a place where a command
+/// may begin is read some bytes further.
 const LAST_READING: u64 = 12;
 
 #[test]
@@ -100,7 +102,8 @@ fn short_tokens_count_as_much_as_long_ones() {
     assert!(of(short) > of(long) * 3 / 2, "{} {}", of(short), of(long));
 }
 
-/// A long document with signs of all languages and of all encodings: what decoding leaves as it is is not read again.
+/// A long document with signs of all languages and of all encodings: what decoding leaves as it is is not
+/// read again.
 #[test]
 fn a_long_document_is_not_read_again_in_each_form() {
     let prose = "* `let x = f(\"a\", 'b') || g[0];` calls `f`, see [it's here](../a.html), {x} & $y; or <b>this</b>\n".repeat(400);
@@ -160,8 +163,8 @@ fn cost(analysis: &mut Analysis, text: &str) -> (f64, u64) {
     (best.as_nanos() as f64, analysis.work().0)
 }
 
-/// A unit is charged for what it costs, within a factor that no machine and no build goes beyond, and a text of eight times the
-/// length costs no more for each byte.
+/// A unit is charged for what it costs, within a factor that no machine and no build goes beyond, and a text
+/// of eight times the length costs no more for each byte.
 #[test]
 fn units_bound_the_time_and_the_time_is_linear() {
     const NANOSECONDS_MAX: f64 = 300.0;
@@ -176,7 +179,8 @@ fn units_bound_the_time_and_the_time_is_linear() {
     }
 }
 
-/// Units behind whose quotes, words or braces the end of a comment or of a string is looked for, which may be that of the text.
+/// Units behind whose quotes, words or braces the end of a comment or of a string is looked for, which may be
+/// that of the text.
 const FAR: &[&str] = &[
     "x5c`!#<$",
     "{spaw&#x61;n#",

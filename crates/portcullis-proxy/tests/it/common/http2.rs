@@ -192,7 +192,8 @@ impl Rude {
         }
     }
 
-    /// Waits for the end of a stream; the code of its RST_STREAM or of the connection's GOAWAY, none if it ended well.
+    /// Waits for the end of a stream; the code of its RST_STREAM or of the connection's GOAWAY, none if it
+    /// ended well.
     pub fn end_of(&mut self, stream: u32) -> Option<u32> {
         loop {
             let frame = self.next()?;

@@ -21,10 +21,12 @@ pub struct Seen {
     pub trailers: HeaderMap,
 }
 
-/// The backend. What it does goes by the path:
-/// `/echo` sends each piece of the body back as it comes, then trailers; `/refuse` refuses the first stream; `/hints` has
-/// early hints; `/wait` says nothing until its stream is reset; `/events` sends one for each [`Http2Backend::go`]; `/empty` is an answer of trailers alone; `/cut` resets in the middle of the body; `/secret` is what rules look
-/// for; `/grpc.health.v1.Health/Check` is healthy while `healthy` is not 0; anything else tells the length of the body.
+/// The backend. What it does goes by the path: `/echo` sends each piece of the body back as it comes, then
+/// trailers; `/refuse` refuses the first stream; `/hints` has early hints; `/wait` says nothing until its
+/// stream is reset; `/events` sends one for each [`Http2Backend::go`]; `/empty` is an answer of trailers
+/// alone; `/cut` resets in the middle of the body; `/secret` is what rules look for;
+/// `/grpc.health.v1.Health/Check` is healthy while `healthy` is not 0; anything else tells the length of the
+/// body.
 pub struct Http2Backend {
     pub address: SocketAddr,
     pub connections: Arc<AtomicUsize>,

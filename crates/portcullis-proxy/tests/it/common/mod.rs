@@ -1,4 +1,5 @@
-//! A proxy in this process between raw sockets: a client that sees every byte, a backend that records every byte.
+//! A proxy in this process between raw sockets: a client that sees every byte, a backend that records every
+//! byte.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -321,7 +322,8 @@ impl Front {
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
 
-    /// The sum of the series that begin with `prefix` becomes `value`. A request is counted when its answer is out already.
+    /// The sum of the series that begin with `prefix` becomes `value`. A request is counted when its answer
+    /// is out already.
     #[track_caller]
     pub fn counts(&self, prefix: &str, value: f64) {
         portcullis_testkit::wait::becomes((prefix, value), || (prefix, self.metric(prefix)));
