@@ -10,7 +10,7 @@ CRS_OLDER_TESTS := 4131
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz clean-run
+.PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -36,6 +36,7 @@ help:
 	@echo 'make soak              load with TLS, attacks and reloads for HOURS=1: nothing lost, nothing drifts (REPORT=FILE)'
 	@echo 'make smuggling         framing variants through us to nginx, Apache, HAProxy, Node, Go and Python (ARGS=--count 20000)'
 	@echo 'make h2spec            the conformance tests for HTTP/2 against our listeners, over TLS and in clear text'
+	@echo 'make dependencies      licences and sources (cargo-deny), unused ones (cargo-machete), an SBOM for each program (cargo-cyclonedx)'
 	@echo 'make websocket         the WebSocket cases of Autobahn, through us and without us; needs Python 2.7 (PYTHON2=)'
 	@echo 'make tls-scan          what sslyze and testssl.sh say of our TLS; fails if there are findings'
 	@echo 'make fuzz              each fuzz target for MINUTES=10'
@@ -154,6 +155,14 @@ smuggling:
 h2spec:
 	$(CARGO) build --locked -p portcullis -p portcullis-testkit --bin portcullis --bin demo-upstream
 	scripts/h2spec.sh
+
+# Needs cargo-deny, cargo-machete and cargo-cyclonedx (`cargo install`). The SBOM of the program: target/portcullis.cdx.json.
+dependencies:
+	$(CARGO) deny --locked check licenses bans sources
+	$(CARGO) machete
+	$(CARGO) cyclonedx --manifest-path crates/portcullis/Cargo.toml --format json --describe binaries --spec-version 1.5
+	mv crates/portcullis/portcullis_bin.cdx.json target/portcullis.cdx.json
+	find bench crates -name '*.cdx.json' -delete
 
 websocket:
 	$(CARGO) build --locked -p portcullis
