@@ -156,7 +156,8 @@ h2spec:
 	$(CARGO) build --locked -p portcullis -p portcullis-testkit --bin portcullis --bin demo-upstream
 	scripts/h2spec.sh
 
-# Needs cargo-deny, cargo-machete and cargo-cyclonedx (`cargo install`). The SBOM of the program: target/portcullis.cdx.json.
+# Needs cargo-deny, cargo-machete and cargo-cyclonedx (`cargo install`). The program's SBOM:
+# target/portcullis.cdx.json.
 dependencies:
 	$(CARGO) deny --locked check licenses bans sources
 	$(CARGO) machete
