@@ -1,0 +1,98 @@
+//! Fields that name something to run, a command or a function, or a single argument of it.
+//!
+//! A word alone is an attack only where the application runs what the field says.
+
+use super::name::{has_word, is_of_field, last_part};
+use crate::{Location, Place};
+
+/// The field holds command lines of a project: `scripts` of a package, steps of a pipeline.
+pub(in crate::detectors) fn takes_command_lines(location: Location<'_>) -> bool {
+    let last = last_part(location.name);
+    let above = &location.name[..location.name.len() - last.len()];
+    location.place == Place::Json
+        && (last_part(above) == b"scripts"
+            || !above.is_empty() && [&b"run"[..], b"entrypoint"].contains(&last))
+}
+
+/// The field holds the command that something is to run, by its name.
+pub(in crate::detectors) fn runs_commands(location: Location<'_>) -> bool {
+    let is_field = matches!(location.place, Place::Query | Place::Form | Place::Header | Place::Cookie);
+    is_field && names_command(location)
+}
+
+/// The field is named as one for a command, wherever it stands; an interface may mean its own.
+pub(in crate::detectors) fn names_command(location: Location<'_>) -> bool {
+    const COMMANDS: &[&[u8]] = &[b"cmd", b"command", b"exec", b"execute", b"shell"];
+    has_word(last_part(location.name), COMMANDS)
+}
+
+/// The field names a function or method that something calls.
+pub(in crate::detectors) fn names_function(location: Location<'_>) -> bool {
+    const FUNCTIONS: &[&[u8]] = &[
+        b"function",
+        b"func",
+        b"fn",
+        b"method",
+        b"callback",
+        b"call",
+        b"hook",
+        b"filter",
+        b"action",
+        b"handler",
+        b"vars",
+    ];
+    is_of_field(location.place) && has_word(last_part(location.name), FUNCTIONS)
+}
+
+/// The field is for one host, file, user or password: signs that join names of columns elsewhere join nothing
+/// there.
+pub(in crate::detectors) fn takes_single_name(location: Location<'_>) -> bool {
+    const SINGLE: &[&[u8]] = &[
+        b"host",
+        b"hostname",
+        b"ip",
+        b"addr",
+        b"address",
+        b"domain",
+        b"target",
+        b"server",
+        b"ping",
+        b"file",
+        b"filename",
+        b"path",
+        b"dir",
+        b"device",
+        b"interface",
+        b"iface",
+        b"port",
+        b"user",
+        b"username",
+        b"login",
+        b"password",
+        b"passwd",
+        b"pass",
+        b"pwd",
+        b"old",
+        b"email",
+        b"cmd",
+        b"command",
+    ];
+    has_word(last_part(location.name), SINGLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(place: Place, name: &str) -> Location<'_> {
+        Location::new(place, name.as_bytes())
+    }
+
+    #[test]
+    fn fields_that_run() {
+        assert!(runs_commands(at(Place::Header, "X-Api-Cmd")) && !runs_commands(at(Place::Json, "command")));
+        assert!(
+            takes_single_name(at(Place::Query, "host")) && !takes_single_name(at(Place::Query, "sort_by"))
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! The name of a field: its parts, their words, and the places where a name is that of a field.
+
+use crate::Place;
+
+/// A named value of a body: a form, JSON, multipart or XML.
+pub(super) fn is_of_body(place: Place) -> bool {
+    matches!(place, Place::Form | Place::Json | Place::MultipartField | Place::XmlText | Place::XmlAttribute)
+}
+
+/// The same, or a parameter of the query string.
+pub(super) fn is_of_field(place: Place) -> bool {
+    is_of_body(place) || place == Place::Query
+}
+
+/// Bytes of the longest name that is looked at; longer ones have no known purpose, and no form has them.
+pub(super) const NAME_BYTES_MAX: usize = 512;
+
+/// True if every application takes all of it for the name. PHP ends names at a NUL (`id%00comment`) and
+/// after brackets (`id[]comment`).
+pub(super) fn is_plain_name(name: &[u8]) -> bool {
+    let is_usual = |b: &u8| b.is_ascii_graphic() || *b >= 0x80;
+    let is_glued = |pair: &[u8]| pair[0] == b']' && pair[1].is_ascii_alphanumeric();
+    name.iter().all(is_usual) && !name.windows(2).any(is_glued)
+}
+
+/// The innermost name of a path of names that is not a number: `sql` of `panels.0.sql`, `url` of `hook[url]`.
+pub(super) fn last_part(name: &[u8]) -> &[u8] {
+    let mut parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
+    parts.find(|part| part.iter().any(|b| !b.is_ascii_digit())).unwrap_or_default()
+}
+
+/// True if one of the words of `name` is in `list`, in any case.
+pub(super) fn has_word(name: &[u8], list: &[&[u8]]) -> bool {
+    words(name).any(|word| list.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}
+
+/// True if the innermost name ends in a word of `list`, apart from a number.
+pub(super) fn has_last_word(name: &[u8], list: &[&[u8]]) -> bool {
+    let words = words(last_part(name)).filter(|word| !word.iter().all(u8::is_ascii_digit));
+    words.last().is_some_and(|word| list.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}
+
+/// The words of a name, separated by punctuation or by a capital after a small letter.
+pub(super) fn words(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_end = |pair: &[u8]| {
+        !pair[1].is_ascii_alphanumeric() || pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()
+    };
+    let mut rest = name;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.windows(2).position(is_end).map_or(rest.len(), |at| at + 1);
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        // The separator before it: `_`, `-`, a dot, a bracket.
+        Some(match word {
+            [sign, word @ ..] if !sign.is_ascii_alphanumeric() => word,
+            _ => word,
+        })
+    })
+}

@@ -1,0 +1,318 @@
+//! Fields that hold an address: of a service of the installation, a database, a host, or the page to go to
+//! next.
+//!
+//! Addresses of the internal network are usual in settings, and an attack where the server loads what a
+//! client names.
+
+use super::name::{has_word, is_of_body, last_part};
+use crate::{Location, Place};
+
+/// The field is for the address of a service: `url`, `server_url`, `endpoint`, `http_proxy`, `healthcheck`.
+/// Fields of what a server is to load and show (`image_url`, `import_url`, `avatar`) are none.
+pub(in crate::detectors) fn names_address(location: Location<'_>) -> bool {
+    const ADDRESSES: &[&[u8]] = &[
+        b"url",
+        b"uri",
+        b"endpoint",
+        b"endpoints",
+        b"address",
+        b"proxy",
+        b"healthcheck",
+        b"health",
+        b"link",
+        b"href",
+        b"target",
+        b"targets",
+        b"upstream",
+        b"instance",
+        b"baseurl",
+        b"apiurl",
+    ];
+    const LOADED: &[&[u8]] = &[
+        b"image",
+        b"img",
+        b"images",
+        b"avatar",
+        b"logo",
+        b"icon",
+        b"picture",
+        b"photo",
+        b"thumbnail",
+        b"cover",
+        b"file",
+        b"download",
+        b"import",
+        b"fetch",
+        b"src",
+        b"source",
+        b"preview",
+        b"pdf",
+        b"screenshot",
+        b"document",
+        b"feed",
+        b"remote",
+        b"load",
+        b"media",
+        b"video",
+        b"stock",
+        b"redirect",
+        b"attachment",
+        b"profile",
+        b"export",
+        b"template",
+        b"xml",
+        b"json",
+        b"rss",
+    ];
+    let last = last_part(location.name);
+    is_of_body(location.place) && has_word(last, ADDRESSES) && !has_word(last, LOADED)
+}
+
+/// The parameter of a page says which server the page is about: a database's console has it in its addresses.
+pub(in crate::detectors) fn names_server(location: Location<'_>) -> bool {
+    const SERVERS: &[&[u8]] =
+        &[b"server", b"dbhost", b"db_host", b"dbserver", b"pgsql", b"mssql", b"mongo", b"sqlite"];
+    location.place == Place::Query && SERVERS.contains(&location.name)
+}
+
+/// The field says where an installation stands or what belongs to it: `baseUrl`, `webhook_url`, `redis_url`.
+pub(in crate::detectors) fn names_own_service(location: Location<'_>) -> bool {
+    let last = last_part(location.name);
+    // `servers.url`, `bugs.url`, `remote.host`: the word stands before it.
+    let above = location.name[..location.name.len() - last.len()].strip_suffix(b".");
+    let above = above.filter(|_| has_word(last, &[b"url", b"uri", b"host", b"hosts", b"address"]));
+    is_of_body(location.place)
+        && (has_word(last, SERVICE_WORDS) || above.is_some_and(|above| has_word(last_part(above), OWNERS)))
+}
+
+/// The field says where a database, a cache or a queue is, whose ports are none of the web.
+pub(in crate::detectors) fn names_database(location: Location<'_>) -> bool {
+    const STORES: &[&[u8]] = &[
+        b"database",
+        b"db",
+        b"datasource",
+        b"redis",
+        b"broker",
+        b"elasticsearch",
+        b"prometheus",
+        b"mongo",
+        b"mongodb",
+        b"postgres",
+        b"mysql",
+        b"amqp",
+        b"rabbitmq",
+        b"kafka",
+        b"mqtt",
+        b"dsn",
+        b"connection",
+        b"remote",
+        b"consul",
+        b"ldap",
+        b"smtp",
+    ];
+    let last = last_part(location.name);
+    let above = location.name[..location.name.len() - last.len()].strip_suffix(b".").unwrap_or_default();
+    is_of_body(location.place) && (has_word(last, STORES) || has_word(last_part(above), STORES))
+}
+
+/// The field is for an address of a machine, with its port as people write it and no scheme.
+pub(in crate::detectors) fn takes_host(location: Location<'_>) -> bool {
+    const HOSTS: &[&[u8]] = &[
+        b"host",
+        b"hosts",
+        b"hostname",
+        b"addr",
+        b"addrs",
+        b"address",
+        b"addresses",
+        b"ip",
+        b"ips",
+        b"server",
+        b"servers",
+        b"node",
+        b"nodes",
+        b"peer",
+        b"peers",
+        b"listen",
+        b"bind",
+        b"instance",
+        b"broker",
+        b"brokers",
+        b"cluster",
+        b"targets",
+    ];
+    is_of_body(location.place) && has_word(last_part(location.name), HOSTS)
+}
+
+/// The field says where a login leads back to: programs for a desk or a terminal wait on the machine itself
+/// (RFC 8252).
+pub(super) fn names_redirect(location: Location<'_>) -> bool {
+    let last = last_part(location.name);
+    has_word(last, &[b"redirect"]) && has_word(last, &[b"uri", b"uris", b"url", b"urls"])
+}
+
+/// The parameter says where a page leads: back, on, or out.
+pub(in crate::detectors) fn leads_elsewhere(location: Location<'_>) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"url",
+        b"uri",
+        b"next",
+        b"return",
+        b"redirect",
+        b"redir",
+        b"continue",
+        b"dest",
+        b"destination",
+        b"goto",
+        b"forward",
+        b"back",
+        b"callback",
+        b"target",
+        b"jump",
+        b"out",
+        b"exit",
+        b"success",
+        b"cancel",
+    ];
+    // Written in one.
+    const WHOLE: &[&[u8]] = &[
+        b"returnto",
+        b"returnurl",
+        b"redirecturl",
+        b"redirecturi",
+        b"redirectto",
+        b"backurl",
+        b"nexturl",
+        b"rurl",
+        b"relaystate",
+        b"targeturl",
+        b"gotourl",
+        b"forwardurl",
+        b"service",
+        b"continueurl",
+        b"to",
+        b"go",
+    ];
+    let last = last_part(location.name);
+    has_word(last, WORDS) || WHOLE.iter().any(|known| last.eq_ignore_ascii_case(known))
+}
+
+const SERVICE_WORDS: &[&[u8]] = &[
+    b"cors",
+    b"origins",
+    b"webhook",
+    b"webhooks",
+    b"hook",
+    b"hooks",
+    b"site",
+    b"base",
+    b"public",
+    b"external",
+    b"app",
+    b"database",
+    b"db",
+    b"datasource",
+    b"redis",
+    b"broker",
+    b"registry",
+    b"ldap",
+    b"smtp",
+    b"prometheus",
+    b"grafana",
+    b"elasticsearch",
+    b"endpoint",
+    b"endpoints",
+    b"api",
+    b"backend",
+    b"upstream",
+    b"server",
+    b"proxy",
+    b"mongo",
+    b"mongodb",
+    b"postgres",
+    b"mysql",
+    b"amqp",
+    b"rabbitmq",
+    b"kafka",
+    b"mqtt",
+    b"otlp",
+    b"consul",
+    b"minio",
+    b"issuer",
+    b"dsn",
+    b"connection",
+    // What packages and descriptions of interfaces say of themselves.
+    b"homepage",
+    b"repository",
+    b"bugs",
+    b"servers",
+];
+
+/// Objects with a `url` of their own in a document that describes a package or an interface, or that
+/// configures a service.
+const OWNERS: &[&[u8]] = &[
+    b"repository",
+    b"bugs",
+    b"servers",
+    b"settings",
+    b"config",
+    b"configuration",
+    b"service",
+    b"datasource",
+    b"connection",
+    b"integration",
+    b"remote",
+    b"options",
+    b"env",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(place: Place, name: &str) -> Location<'_> {
+        Location::new(place, name.as_bytes())
+    }
+
+    #[test]
+    fn own_services() {
+        assert!(names_own_service(at(Place::Json, "json.settings.webhookUrl")));
+        assert!(
+            !names_own_service(at(Place::Json, "imageUrl"))
+                && !names_own_service(at(Place::Query, "webhook"))
+        );
+        assert!(names_own_service(at(Place::Json, "homepage")));
+        assert!(names_own_service(at(Place::Json, "servers.servers.url")));
+        assert!(
+            !names_own_service(at(Place::Json, "image.url")) && !names_own_service(at(Place::Json, "url"))
+        );
+    }
+
+    #[test]
+    fn redirects() {
+        for name in ["uri", "redirect", "next", "return_url", "image_redirect"] {
+            assert!(!names_redirect(at(Place::Json, name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn addresses() {
+        for name in [
+            "url",
+            "server_url",
+            "settings.endpoint",
+            "http_proxy",
+            "hostUrl",
+            "health_check_url",
+            "hooks[url]",
+        ] {
+            assert!(names_address(at(Place::Json, name)), "{name}");
+            assert!(!names_address(at(Place::Query, name)), "{name}");
+        }
+        for name in
+            ["imageUrl", "avatar_url", "import_url", "source_url", "q", "urls_total", "redirect_url", "page"]
+        {
+            assert!(!names_address(at(Place::Json, name)), "{name}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Fields for prose: posts, comments, messages, logs, titles.
+//!
+//! People quote in them what they saw, attacks included.
+
+use super::name::{has_word, is_of_body, last_part, words};
+use crate::Location;
+
+/// The field takes texts of people, in which they quote what they saw: its innermost name that says something
+/// ends in a word for text (`post_content`, `bodyHtml`, `posts[0].content.rendered`, `cells.source`), and is
+/// not for a search or a replacement.
+pub(crate) fn takes_text(location: Location<'_>) -> bool {
+    is_of_body(location.place) && is_text_name(location.name)
+}
+
+fn is_text_name(name: &[u8]) -> bool {
+    const PARTS_MAX: usize = 4;
+    let parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
+    let telling = parts.filter(|part| part.iter().any(|b| b.is_ascii_alphabetic()));
+    for part in telling.take(PARTS_MAX) {
+        let (mut last, mut is_of_search) = (None, false);
+        for word in words(part) {
+            let is_one_of = |list: &[&[u8]]| list.iter().any(|known| word.eq_ignore_ascii_case(known));
+            is_of_search |= is_one_of(SEARCH_WORDS);
+            // `message_2`, `content_html`, `textEn`
+            let is_form = word.iter().all(u8::is_ascii_digit) || is_one_of(FORM_WORDS);
+            if !is_form || is_one_of(TEXT_WORDS) {
+                last = Some(is_one_of(TEXT_WORDS));
+            }
+        }
+        match last {
+            _ if is_of_search => return false,
+            Some(is_text) => return is_text,
+            // It says in which form something is: what it is stands above.
+            None => {}
+        }
+    }
+    false
+}
+
+/// The field is a line that people write over a text: `title`, `subject`.
+pub(in crate::detectors) fn takes_title(location: Location<'_>) -> bool {
+    const TITLES: &[&[u8]] = &[b"title", b"subject", b"headline", b"heading", b"caption"];
+    is_of_body(location.place) && has_word(last_part(location.name), TITLES)
+}
+
+const TEXT_WORDS: &[&[u8]] = &[
+    b"post",
+    b"comment",
+    b"comments",
+    b"message",
+    b"messages",
+    b"msg",
+    b"text",
+    b"texts",
+    b"body",
+    b"description",
+    b"descriptions",
+    b"desc",
+    b"content",
+    b"contents",
+    b"note",
+    b"notes",
+    b"question",
+    b"answer",
+    b"answers",
+    b"details",
+    b"log",
+    b"stack",
+    b"markdown",
+    b"md",
+    b"html",
+    b"snippet",
+    // Of a notebook.
+    b"cell",
+    b"cells",
+    // Of an editor of themes.
+    b"newcontent",
+    b"code",
+    b"template",
+    b"readme",
+    b"ticket",
+    b"issue",
+    b"reply",
+    b"summary",
+    b"prompt",
+    // What a program says of itself.
+    b"err",
+    b"error",
+    b"errors",
+    b"exception",
+    b"review",
+    b"reviews",
+    b"bio",
+    b"biography",
+    b"about",
+    b"feedback",
+    b"remark",
+    b"remarks",
+    b"caption",
+    b"excerpt",
+    b"abstract",
+    b"article",
+    b"story",
+    b"letter",
+    b"memo",
+    b"instructions",
+    b"explanation",
+    b"transcript",
+    b"paragraph",
+    b"annotation",
+    b"plaintext",
+    b"richtext",
+    b"draft",
+    b"changelog",
+    b"documentation",
+    b"footnote",
+    b"announcement",
+    b"bodytext",
+    b"textarea",
+    b"textbox",
+    b"textbox1",
+    b"wikitext",
+    b"info",
+    b"fulltext",
+    b"longdesc",
+    b"traceback",
+    b"stacktrace",
+    b"stdout",
+    b"stderr",
+    b"output",
+    b"diff",
+    b"patch",
+    b"license",
+];
+
+/// Words that say in which form, language or version something is, not what it is.
+const FORM_WORDS: &[&[u8]] = &[
+    b"rendered",
+    b"raw",
+    b"html",
+    b"plain",
+    b"value",
+    b"values",
+    b"data",
+    b"default",
+    b"md",
+    b"en",
+    b"de",
+    b"fr",
+    b"es",
+    b"it",
+    b"pt",
+    b"ja",
+    b"zh",
+    b"ru",
+    b"us",
+    b"gb",
+    b"new",
+    b"draft",
+    b"full",
+    b"long",
+    b"short",
+    b"formatted",
+    b"string",
+    b"input",
+    b"source",
+];
+
+/// Words of a search or a replacement, which is no text of its own.
+const SEARCH_WORDS: &[&[u8]] =
+    &[b"search", b"find", b"replace", b"replacement", b"pattern", b"query", b"regex"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Place;
+
+    fn at(place: Place, name: &str) -> Location<'_> {
+        Location::new(place, name.as_bytes())
+    }
+
+    #[test]
+    fn fields_for_text() {
+        for name in [
+            "comment",
+            "message",
+            "post_content",
+            "bodyHtml",
+            "posts[0].content.rendered",
+            "variables.input.description",
+            "blocks.text",
+            "messages.content",
+            "content.cells.cells.source.source",
+            "outputs.data.text/plain",
+            "user[bio]",
+            "message_2",
+            "release_notes",
+            "html",
+            "description_en",
+        ] {
+            assert!(takes_text(at(Place::Json, name)) && takes_text(at(Place::Form, name)), "{name}");
+            assert!(!takes_text(at(Place::Query, name)) && !takes_text(at(Place::Header, name)), "{name}");
+        }
+        for name in [
+            "id",
+            "q",
+            "host",
+            "url",
+            "file",
+            "name",
+            "page",
+            "",
+            "content_type",
+            "messageId",
+            "comment_post_ID",
+            "textColor",
+            "replaceText",
+            "search_text",
+            "body_class",
+            "posts[0].id",
+            "context",
+            "value",
+            "data.value",
+            "0",
+            "a.b.c",
+            "log_level",
+            "glueSource",
+            "source",
+            "commentator",
+            "notebook",
+        ] {
+            assert!(!takes_text(at(Place::Json, name)), "{name}");
+        }
+    }
+}
