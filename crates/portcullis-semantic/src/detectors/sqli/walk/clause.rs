@@ -4,7 +4,7 @@ use portcullis_lex::sql::{Operator, Token, TokenKind, Word};
 use portcullis_types::Span;
 
 use super::words::{Part, role};
-use super::{Clause, DEPTH_MAX, Expect, Operand, Start, Walk};
+use super::{Clause, Expect, Operand, Start, Walk};
 use crate::detectors::sqli::*;
 
 /// Tokens of what a CASE compares, before its WHEN.
@@ -257,143 +257,10 @@ impl Walk<'_, '_> {
         true
     }
 
-    pub(super) fn select(&mut self, span: Span) {
-        self.clause = Clause::Columns;
-        self.expect = Expect::Operand;
-        self.last = Operand::None;
-        self.aliased = false;
-        self.select_at = Some(span);
-        self.only_words = true;
-        let behind_open = self.depth > 0 && self.depth <= DEPTH_MAX;
-        if behind_open {
-            self.stack[self.depth - 1].is_select = true;
-        }
-        let ahead = self.peeks();
-        let has_member = self.joins_names(ahead[1]);
-        let [next, second] = ahead.map(|token| token.map(|token| token.kind));
-        let in_earnest = match next {
-            Some(TokenKind::Word(Word::Name)) => match second {
-                Some(TokenKind::Dot) => has_member && !self.is_abbreviation(),
-                _ => matches!(second, Some(TokenKind::Open | TokenKind::Comma)),
-            },
-            // `Union select null?`, `Union select by;`: a question or a call ends there, and the value with
-            // it.
-            Some(TokenKind::Word(word))
-                if matches!(role(word), Part::Constant | Part::Name)
-                    && self.begins_with_union()
-                    && self.ends_sentence(ahead[1]) =>
-            {
-                false
-            }
-            // PostgreSQL has rows without columns; English has `select from` and `select order.`
-            Some(TokenKind::Word(_)) if second == Some(TokenKind::Dot) => has_member,
-            Some(TokenKind::Word(_)) if second == Some(TokenKind::Operator(Operator::Not)) => false,
-            Some(TokenKind::Word(word))
-                if matches!(role(word), Part::Clause | Part::Compare | Part::Join | Part::Arithmetic)
-                    && second != Some(TokenKind::Open) =>
-            {
-                false
-            }
-            // `1 union select` is all there is of it; `the trade union select` is English.
-            None => !self.begins_with_word,
-            Some(_) => true,
-        };
-        if let Some(union) = self.union_at.filter(|_| self.after_union) {
-            // `1 union select id from users` has only words, too, but a trade union does not follow a number.
-            // Nor does anybody but SQL open a parenthesis before the SELECT.
-            // Nor does a value begin with `union select NAME from`; `Union select the best!` it may.
-            let begins = self.begins_with_word
-                || self.begins_with_union() && second != Some(TokenKind::Word(Word::From));
-            // `union select. The rest`: no column begins so.
-            let ends_here = match next {
-                Some(TokenKind::Dot) => !self.joins_names(ahead[0]),
-                Some(TokenKind::Semicolon) => true,
-                Some(_) => ahead[0].is_some_and(|token| matches!(self.word(token.span), b"?" | b"!" | b":")),
-                None => false,
-            };
-            let is_sentence = ends_here || self.ends_with_sentence(ahead[1]);
-            let in_earnest =
-                in_earnest && !ends_here || next.is_some() && (!begins || behind_open) && !is_sentence;
-            let is_constant = match next {
-                Some(TokenKind::Number | TokenKind::String { .. }) => true,
-                Some(TokenKind::Word(word)) => role(word) == Part::Constant,
-                _ => false,
-            };
-            if is_constant && second == Some(TokenKind::Comma) {
-                self.note(UNION_COLUMNS, Span { start: union.start, end: span.end });
-            }
-            let span = Span { start: union.start, end: span.end };
-            self.note(if in_earnest { UNION_SELECT } else { UNION_PLAIN }, span);
-            self.only_words = !in_earnest;
-            self.after_union = false;
-        } else if behind_open && self.depth > 0 {
-            self.note(SUBSELECT, span);
-            self.only_words = !in_earnest;
-        }
-    }
-
-    /// `e.g.`: behind the second dot no name follows, as in a column's it would.
-    fn is_abbreviation(&self) -> bool {
-        let third = self.lexer.clone().nth(3);
-        third.is_some_and(|token| token.kind == TokenKind::Dot) && !self.joins_names(third)
-    }
-
-    /// Nothing stands before the UNION of the value, or words do.
-    fn begins_with_union(&self) -> bool {
-        let union = self.union_at.filter(|_| self.after_union && self.start == Start::Raw);
-        let is_of_text = self.is_inside && self.head != Operand::Number;
-        union.is_some_and(|at| is_of_text || self.text[..at.start as usize].trim_ascii().is_empty())
-    }
-
-    /// `1.001 EUR, Union select the.`, `... the! Bob O'Brien`: a sign that ends a sentence, and nothing or
-    /// words behind it. A column's name would go on right behind the dot, and a table of it stand behind
-    /// FROM.
-    fn ends_with_sentence(&self, token: Option<Token>) -> bool {
-        let Some(end) = token.filter(|token| matches!(self.word(token.span), b"." | b"!" | b"?")) else {
-            return false;
-        };
-        let rest = &self.text[end.span.end as usize..];
-        let is_of_words = |b: &u8| b.is_ascii_alphabetic() || !b.is_ascii() || b" \t\r\n'-.!?".contains(b);
-        rest.first().is_none_or(u8::is_ascii_whitespace)
-            && rest.len() <= SENTENCE_BYTES_MAX
-            && rest.iter().all(is_of_words)
-            && !rest.windows(4).any(|word| word.eq_ignore_ascii_case(b"from"))
-    }
-
-    /// A question mark or the like right behind a word, with which a sentence ends.
-    fn ends_sentence(&self, token: Option<Token>) -> bool {
-        token.is_some_and(|token| {
-            let (start, end) = (token.span.start as usize, token.span.end as usize);
-            matches!(self.word(token.span), b"?" | b"!" | b";")
-                && self.text[..start].last().is_some_and(u8::is_ascii_alphabetic)
-                && self.text.get(end).is_none_or(|b| b.is_ascii_whitespace() || *b == b',')
-        })
-    }
-
-    /// The table behind FROM makes a SELECT one in earnest if more than words stand between.
-    pub(super) fn selected_table(&mut self, span: Span, next: Option<Token>) {
-        let start = self.select_at.map_or(span.start, |at| at.start);
-        let whole = Span { start, end: next.map_or(span.end, |next| next.span.end) };
-        if next.is_none() {
-            return;
-        }
-        if self.only_words {
-            self.note(STATEMENT_PLAIN, whole);
-        } else {
-            self.note(SELECT_FROM, whole);
-            if let Some(union) = self.union_at {
-                self.note(UNION_SELECT, Span { start: union.start, end: whole.end });
-            }
-        }
-    }
-
     pub(super) fn clause_keeps(&mut self) {
         self.only_words = false;
     }
 }
-
-/// A longer text behind a dot is no sentence's end.
-const SENTENCE_BYTES_MAX: usize = 256;
 
 fn ends_table(kind: TokenKind) -> bool {
     use TokenKind as T;

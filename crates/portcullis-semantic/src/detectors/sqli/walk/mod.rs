@@ -9,11 +9,13 @@
 mod ahead;
 mod clause;
 mod facts;
+mod grammar;
 mod operand;
 mod operator;
 mod outcome;
 mod parentheses;
 mod pieces;
+mod select;
 mod statement;
 mod words;
 
