@@ -5,9 +5,9 @@
 //! for those that matter; no tree.
 
 mod names;
+mod step;
 
 use portcullis_lex::js::{Lexer, TokenKind};
-use portcullis_types::Span;
 
 use crate::detectors::xss::effects::{Effects, Outcome};
 use crate::detectors::xss::names::{Group, Names};
@@ -152,7 +152,7 @@ fn run(text: &[u8], from: usize, lexer: Lexer<'_>, operand: bool, after: After, 
             walk.out.ends_in_markup = true;
             break;
         }
-        if !walk.step(token.kind, bytes, token.newline, token.span, text.len()) {
+        if !walk.step(token, bytes, token.span.end as usize == text.len()) {
             walk.out.holds = false;
             walk.operator();
             walk.after_dot = false;
@@ -182,246 +182,9 @@ impl Walk<'_> {
         self.out
     }
 
-    /// False if the token cannot stand here.
-    fn step(&mut self, kind: TokenKind, bytes: &[u8], newline: bool, span: Span, len: usize) -> bool {
-        use TokenKind as T;
-        if let T::Comment { closed, line } = kind {
-            self.out.ends_in_comment = line || !closed;
-            return true;
-        }
-        self.out.ends_in_comment = false;
-        self.out.ends_in_string = false;
-        self.out.tokens += 1;
-        if std::mem::take(&mut self.in_make)
-            && bytes.get(1..7).is_some_and(|b| b.eq_ignore_ascii_case(b"script"))
-        {
-            self.out.effects.insert(Effects::WRITE);
-        }
-        if std::mem::take(&mut self.in_timer) {
-            let is_text = match kind {
-                T::String { .. } | T::Template { .. } => true,
-                // What the page's address or name holds is a text.
-                T::Name => {
-                    bytes == b"name" || matches!(self.names.script(bytes), Group::Location | Group::Decode)
-                }
-                _ => false,
-            };
-            if is_text {
-                self.out.effects.insert(Effects::EXECUTE);
-            }
-        }
-        if std::mem::take(&mut self.behind_space) && kind == T::Name {
-            self.out.is_worded = true;
-        }
-        let was_code_text = std::mem::take(&mut self.is_code_text);
-        let before = self.before.replace(kind);
-        let newline = newline || self.may_follow;
-        self.may_follow = false;
-        let is_string = matches!(kind, T::String { .. } | T::Template { opens: true, closes: true });
-        if is_string && self.joint == Joint::Sign || kind == T::Regex {
-            self.joins();
-        }
-        self.joint = match (kind, self.joint) {
-            _ if is_string => Joint::String,
-            (T::Sign, Joint::String) => Joint::Sign,
-            _ => Joint::None,
-        };
-        match kind {
-            T::Name => {
-                self.signs_only = false;
-                return self.name(bytes, newline);
-            }
-            T::Number | T::Regex => {
-                self.signs_only = false;
-                return self.literal(newline);
-            }
-            T::String { closed, .. } => {
-                self.string(bytes, closed);
-                // `(window, 'alert')`, `name == 'alert'`: the function is asked for by its name.
-                if matches!(before, Some(T::Comma | T::Binary)) && self.out.effects.any(Effects::GLOBAL) {
-                    self.named(bytes);
-                }
-                self.is_code_text = closed && before == Some(T::Open) && bytes.contains(&b'(');
-                self.out.ends_in_string = !closed && span.end as usize == len;
-                return self.literal(newline);
-            }
-            T::Template { opens: true, closes } => {
-                let tags = !self.operand && !newline;
-                if tags {
-                    if self.callee == Callee::Name(Group::Timer) {
-                        self.out.effects.insert(Effects::EXECUTE);
-                    }
-                    self.call();
-                    self.out.effects.insert(Effects::TAGGED);
-                    self.out.is_tight |= span.start as usize == self.end;
-                }
-                self.operand = !closes;
-                self.callee = if closes { Callee::Operand } else { Callee::None };
-            }
-            T::Template { opens: false, closes } => {
-                self.operand = !closes;
-                self.callee = Callee::Operand;
-            }
-            T::Open => {
-                let is_control = self.callee == Callee::Control;
-                if !self.operand {
-                    if was_code_text {
-                        self.out.effects.insert(Effects::EXECUTE);
-                    }
-                    self.behind_space = span.start as usize > self.end;
-                    self.in_timer = self.callee == Callee::Name(Group::Timer);
-                    self.in_make = self.callee == Callee::Name(Group::Make);
-                    self.call();
-                }
-                self.push(Bracket { open: b'(', is_control, ..Bracket::default() });
-            }
-            T::Close => {
-                self.is_code_text = was_code_text;
-                return self.close(b'(');
-            }
-            T::OpenBracket => {
-                let of_global = matches!(self.callee, Callee::Name(Group::Global | Group::Location));
-                self.is_behind_sign = matches!(before, Some(T::Sign | T::Prefix));
-                self.push(Bracket {
-                    open: b'[',
-                    of_global: of_global && !self.operand,
-                    is_member: !self.operand,
-                    ..Bracket::default()
-                });
-            }
-            T::CloseBracket => {
-                if before == Some(T::OpenBracket) && self.is_behind_sign {
-                    self.empty_arrays += 1;
-                }
-                return self.close(b'[');
-            }
-            T::OpenBrace => {
-                // An object, or a block behind `)`, `=>`, `else`, `try`: what cannot be is a block behind a
-                // name.
-                let is_block = self.operand || newline || before == Some(T::Close);
-                self.push(Bracket { open: b'{', ..Bracket::default() });
-                return is_block;
-            }
-            T::CloseBrace => return self.close(b'{'),
-            T::Semicolon => {
-                self.operator();
-            }
-            T::Comma | T::Spread => self.operator(),
-            T::Dot | T::OptionalDot => {
-                if self.operand {
-                    return false;
-                }
-                // `alert?.()`, `x?.[y]`: the callee stays.
-                self.after_dot = true;
-                return true;
-            }
-            T::Assign => {
-                if self.operand {
-                    return false;
-                }
-                self.assign();
-                self.operator();
-            }
-            T::Arrow => {
-                self.out.effects.insert(Effects::FUNCTION);
-                self.operator();
-                self.may_follow = true;
-            }
-            T::Step => {}
-            T::Sign => {
-                self.signs += 1;
-                self.operator();
-            }
-            T::Prefix => {
-                if !self.operand && !newline {
-                    return false;
-                }
-                self.signs += 1;
-                self.operator();
-            }
-            T::Binary | T::Question | T::Colon => {
-                if self.operand {
-                    return false;
-                }
-                if kind == T::Colon && self.is_telling() {
-                    self.mentions -= 1;
-                }
-                self.operator();
-            }
-            T::Other => return false,
-            T::Comment { .. } => {}
-        }
-        self.after_dot = false;
-        true
-    }
-
-    /// What stands in the bracket is the name of a member, put together.
-    fn joins(&mut self) {
-        let bracket = self.depth.checked_sub(1).and_then(|at| self.brackets.get_mut(at));
-        if let Some(bracket) = bracket.filter(|bracket| bracket.open == b'[' && bracket.is_member) {
-            bracket.joins = true;
-        }
-    }
-
     /// A whole statement, or a call, which a `>` ends as it does the tag of a page.
     fn ends_before_markup(&self) -> bool {
         let ends = matches!(self.before, Some(TokenKind::Semicolon | TokenKind::Close));
         self.depth == 0 && ends && self.out.effects.any(Effects::SINKS)
-    }
-
-    fn operator(&mut self) {
-        self.operand = true;
-        self.callee = Callee::None;
-    }
-
-    fn push(&mut self, bracket: Bracket) {
-        self.signs += 1;
-        if let Some(place) = self.brackets.get_mut(self.depth) {
-            *place = bracket;
-        }
-        self.depth += 1;
-        self.operator();
-        self.after_dot = false;
-    }
-
-    fn close(&mut self, open: u8) -> bool {
-        self.signs += 1;
-        self.after_dot = false;
-        let bracket = match self.depth {
-            0 => {
-                // A break-out may close what the page opened, and go on with another statement.
-                self.out.closes = true;
-                self.operand = false;
-                self.callee = Callee::Operand;
-                self.may_follow = open == b'{' || open == b'(';
-                return true;
-            }
-            depth => {
-                self.depth = depth - 1;
-                self.brackets.get(depth - 1).copied()
-            }
-        };
-        let Some(bracket) = bracket else { return true };
-        if bracket.open != open {
-            return false;
-        }
-        self.operand = false;
-        self.may_follow = open == b'{' || bracket.is_control;
-        self.callee = match (bracket.of_global || bracket.joins, bracket.is_constructor) {
-            (true, _) => Callee::Computed,
-            (_, true) => Callee::Name(Group::Constructor),
-            _ => Callee::Operand,
-        };
-        true
-    }
-
-    fn literal(&mut self, newline: bool) -> bool {
-        if !self.operand && !newline {
-            return false;
-        }
-        self.operand = false;
-        self.callee = Callee::Operand;
-        self.after_dot = false;
-        true
     }
 }
