@@ -12,6 +12,7 @@
 
 mod arguments;
 mod call;
+mod calls;
 mod field;
 mod names;
 mod positions;
@@ -22,18 +23,10 @@ mod surroundings;
 #[cfg(test)]
 mod tests;
 
-use portcullis_lex::shell::Variables;
-use portcullis_types::Span;
-
-use self::call::Reader;
+use self::calls::Calls;
 pub use self::field::CommandField;
-use self::names::Group;
 pub(super) use self::names::Names;
-use self::positions::{Positions, Sign};
-use self::stranger::{is_glued, stranger};
-use self::surroundings::Surroundings;
-use super::purpose;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Command_Injection";
@@ -115,9 +108,6 @@ impl Default for Command {
     }
 }
 
-/// A file that is no longer than this may be a field to the application.
-const FIELD_BYTES_MAX: usize = 96;
-
 /// A command has an argument or a sign around it.
 static PROFILE: Profile = Profile::new(Class::Command, KINDS)
     .needs(ByteGroups::of(b" \n;|&`$<>(^\\+%={"))
@@ -137,172 +127,8 @@ impl Detector for Command {
             return;
         }
         special::detect(input, found);
-        self.calls(input, found);
+        Calls::new(&self.names, input).read(found);
     }
-}
-
-impl Command {
-    fn calls(&self, input: &Input<'_>, found: &mut Found<'_>) {
-        let text = input.text;
-        // A form's spaces, which nobody has decoded; one behind the sign before the command may be there.
-        let parts_words = |at: usize| {
-            at > 0 && !matches!(text[at - 1], b';' | b'|' | b'&' | b' ' | b'`' | b'(') && at + 1 < text.len()
-        };
-        let plus = input.groups.has(b'+')
-            && (!memchr::memchr_iter(b' ', text).any(parts_words)
-                || memchr::memmem::find(text, b"|+").is_some());
-        let mut variables = Variables::default();
-        let is_whole_body = input.location.place == Place::Text;
-        let takes_password = purpose::takes_password(input.location);
-        let is_file = input.location.place == Place::FileContent;
-        let may_quote = input.document.is_file || purpose::may_mention(Class::Command, input.location);
-        let is_script = input.document.is_script;
-        let is_step = purpose::takes_step(input.location);
-        let sets_up = is_step || purpose::takes_configuration(input.location);
-        let takes_code = purpose::takes_code(input.location) || purpose::takes_command_lines(input.location);
-        let mut surroundings = Surroundings::new(text, &self.names);
-        let mut pipe: Option<Span> = None;
-        let mut was_mentioned = false;
-        // Where the commands end with which the value begins, if none of them tells anything.
-        let mut plain_until = None;
-        for position in Positions::new(text, input.groups) {
-            if !found.may_read(POSITION_BYTES) {
-                return;
-            }
-            let line = &text[position.at..];
-            let by_shape = |found: &mut Found<'_>| {
-                if stranger::may_stand_behind(position.sign) {
-                    found.may_read(stranger::LINE_BYTES_MAX.min(line.len()) / 2);
-                }
-                let Some(span) =
-                    stranger(text, &position).filter(|_| !is_whole_body && !takes_password && !is_file)
-                else {
-                    return;
-                };
-                for kind in [position.sign.kind(), UNKNOWN] {
-                    match takes_code || may_quote {
-                        true => found.mention(kind, span),
-                        false => found.add(kind, span),
-                    }
-                }
-            };
-            if !input.groups.has(b'$') && is_pair(line) {
-                continue;
-            }
-            if !self.names.may_begin(line) {
-                by_shape(found);
-                continue;
-            }
-            // What has line ends is no form that nobody has decoded, but lines of Base64, say.
-            let plus = (plus || text.get(position.at) == Some(&b'+')) && position.sign != Sign::Newline;
-            let mut reader = Reader::new(text, &position, &self.names, &mut variables, plus);
-            reader.after_pipe =
-                position.sign == Sign::Pipe && pipe.is_some_and(|call| call.end as usize == position.start);
-            let after_pipe = reader.after_pipe;
-            reader.may_read(found.left());
-            let call = reader.read();
-            if !found.may_walk(reader.bytes_read(), reader.words_read()) {
-                return;
-            }
-            let Some(call) = call else {
-                by_shape(found);
-                continue;
-            };
-            let is_begin = position.sign == Sign::Begin;
-            // `more and more of it`, `ping a.example`: what people write, and no more than that.
-            let is_said = is_begin && call.group == Group::Net && !call.is_distinctive() && !call.has(OPTION);
-            // What developers run is no attack where it is all of a value: `node server.js`.
-            let goes_on = plain_until == Some(position.start);
-            let is_plain = !call.is_telling() && (call.is_prose || is_begin || goes_on);
-            if is_plain && (is_begin || goes_on) {
-                plain_until = Some(call.end);
-            }
-            if is_said || is_plain || is_begin && !call.stands_alone() {
-                continue;
-            }
-            let is_sure = position.is_sure(text, &call)
-                || call.group == Group::Recon
-                    && position.follows_word(text, call.end)
-                    && purpose::takes_single_name(input.location);
-            // A body that nobody took apart, or a password, has names and signs by chance.
-            let is_by_chance = is_whole_body && (call.has(BARE) || call.has(BARE_WORD))
-                || takes_password && !call.parts_words(text);
-            if call.is_bare_name() && !is_sure || is_by_chance {
-                by_shape(found);
-                continue;
-            }
-            let start = pipe.filter(|_| after_pipe).map_or(position.start, |call| call.start as usize);
-            // A call in another's arguments does not end that one.
-            if pipe.is_none_or(|call| call.end as usize <= position.start) {
-                pipe = Some(Span::new(start, call.end));
-            }
-            // A pipe goes on as the command before it began.
-            let is_mentioned = takes_code
-                || may_quote
-                    && match (after_pipe, sets_up) {
-                        (true, false) => was_mentioned,
-                        (true, true) => was_mentioned && surroundings.configures(&position, &call, is_step),
-                        (false, true) => surroundings.configures(&position, &call, is_step),
-                        (false, false) => {
-                            is_script && surroundings.is_of_script(&position, &call)
-                                || surroundings.mention(&position, &call)
-                        }
-                    };
-            was_mentioned = is_mentioned;
-            // A file is given to no shell as a piece of a command line; what is called one may be a field.
-            if is_file && (is_mentioned || text.len() > FIELD_BYTES_MAX) {
-                continue;
-            }
-            let mut add = |kind: KindId, span: Span| {
-                if is_mentioned { found.mention(kind, span) } else { found.add(kind, span) }
-            };
-            if call.group == Group::Tool && !call.has(INSTALL) {
-                // What developers paste: it says nothing by itself.
-                add(TOOL, call.span());
-                // Behind a separator that touches the value and the tool nobody pasted a line.
-                let is_part = matches!(position.sign, Sign::Semicolon | Sign::Pipe | Sign::Logical);
-                if is_part && is_glued(text, &position) && call.arguments > 1 {
-                    add(position.sign.kind(), call.span());
-                    add(UNKNOWN, call.span());
-                }
-                continue;
-            }
-            add(position.sign.kind(), Span::new(position.start, call.end));
-            for kind in call.kinds() {
-                add(kind, call.span());
-            }
-            let runs_input = matches!(call.group, Group::Shell | Group::Code) && reader_takes_pipe(&call);
-            if after_pipe && runs_input {
-                add(PIPED_TO_SHELL, Span::new(start, call.end));
-            }
-            if position.may_break_quote(text) && found.may_read(position.start) && position.breaks_quote(text)
-            {
-                let span = Span::new(0, position.start);
-                if is_mentioned { found.mention(QUOTE_BREAK, span) } else { found.add(QUOTE_BREAK, span) }
-            }
-        }
-    }
-}
-
-/// `name=value` up to the next sign: it sets what nothing asks for.
-fn is_pair(line: &[u8]) -> bool {
-    let window = &line[..line.len().min(PAIR_BYTES_MAX)];
-    let name = window.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-    let end = window.iter().position(|b| b.is_ascii_whitespace() || b";|&+`'\"{".contains(b));
-    name > 0
-        && window.get(name) == Some(&b'=')
-        && end.map_or(line.len() == window.len(), |end| matches!(window[end], b';' | b'|' | b'&' | b'\n'))
-}
-
-/// What a place costs where a command may begin: what stands there is looked at whatever it is.
-const POSITION_BYTES: usize = 8;
-
-/// How far the value of a pair is read.
-const PAIR_BYTES_MAX: usize = 96;
-
-/// A shell that is given no file reads its commands from the pipe.
-fn reader_takes_pipe(call: &call::Call) -> bool {
-    call.has(BARE) || call.has(BARE_WORD) || call.has(OPTION) && !call.has(CODE_ARGUMENT)
 }
 
 /// Signs that stand in commands whose name cannot be read without a shell.

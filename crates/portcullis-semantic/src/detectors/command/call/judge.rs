@@ -2,6 +2,7 @@
 
 use super::{Arguments, Call, Reader};
 use crate::detectors::command::names::{Command, Group};
+use crate::detectors::command::positions::Sign;
 use crate::detectors::command::shape::Shape;
 use crate::detectors::command::*;
 
@@ -40,43 +41,7 @@ impl Reader<'_, '_> {
                 call.note(PATH);
             }
         } else if seen.count > 0 {
-            for (letter, shapes, kind) in [
-                (b'p', &[Shape::Sensitive][..], SENSITIVE_FILE),
-                (b'p', &[Shape::Path][..], PATH),
-                (b'h', &[Shape::Host][..], HOST),
-                (b'o', &[Shape::Option][..], OPTION),
-                (b'/', &[Shape::Option][..], OPTION),
-                (b'n', &[Shape::Number][..], NUMBER),
-                (b's', &[Shape::Text][..], TEXT),
-                (b'g', &[Shape::Glob][..], PATH),
-                (b'w', &[Shape::Word][..], ARGUMENT),
-                (b'c', &[Shape::Word][..], ARGUMENT),
-            ] {
-                let present = shapes.iter().any(|shape| seen.has(*shape));
-                let strong = matches!(kind, SENSITIVE_FILE | HOST) && present;
-                let by_rule = present
-                    && takes(letter)
-                    && match letter {
-                        b'n' => seen.first == Some(Shape::Number) || takes(b'h') && seen.has(Shape::Host),
-                        b'w' if command.subcommands.is_empty() => !command.is_word,
-                        b'w' => seen.named_subcommand,
-                        b'c' => seen.named_command && seen.count <= 3,
-                        b'/' => seen.has_slash_option,
-                        _ => true,
-                    };
-                if by_rule || strong {
-                    call.note(kind);
-                    fits |= by_rule || command.group != Group::Tool && kind == SENSITIVE_FILE;
-                }
-            }
-            if seen.has(Shape::Expansion) && !takes(b'n') && command.subcommands.is_empty() {
-                call.note(EXPANSION);
-                fits |= !command.is_word || seen.plain_words == 0;
-            }
-            fits |= call.has(CODE_ARGUMENT)
-                || call.has(EXEC_ARGUMENT)
-                || call.has(REVERSE_SHELL)
-                || call.has(ENCODED_POWERSHELL);
+            fits |= takes_arguments(command, &mut call, seen);
         }
         // What tells about the system is called so by nobody who means something else.
         let is_no_word = command.group == Group::Recon
@@ -110,39 +75,88 @@ impl Reader<'_, '_> {
         if !fits {
             return None;
         }
-        let kind = match command.group {
-            Group::Recon => RECON,
-            Group::List => LISTING,
-            Group::Read => READING,
-            Group::Net => NETWORK,
-            Group::Shell | Group::Code => INTERPRETER,
-            Group::Delay => DELAY,
-            Group::System => SYSTEM,
-            Group::Print => OUTPUT,
-            Group::PowerShell => CMDLET,
-            Group::Prefix | Group::Tool => TOOL,
-        };
-        if !call.has(BARE_WORD) {
-            call.note(kind);
-        }
-        if command.group == Group::Net
-            && command.is_distinctive
-            && seen.has_url
-            && seen.first == Some(Shape::Host)
-        {
-            call.note(FETCH);
-        }
-        if command.group == Group::Tool && seen.installs && seen.has_url {
-            call.note(INSTALL);
-            call.note(HOST);
-        }
-        if command.group == Group::Shell && seen.reads_text {
-            call.note(PIPED_TO_SHELL);
-        }
-        if command.group == Group::Shell && seen.interactive && (seen.redirects_in || seen.redirects_out) {
-            call.note(REVERSE_SHELL);
-        }
+        note_uses(command, &mut call, seen);
         Some(call)
+    }
+}
+
+/// Notes the shapes of the arguments. True if the command takes them.
+fn takes_arguments(command: &Command, call: &mut Call, seen: &Arguments) -> bool {
+    let takes = |letter: u8| command.takes.contains(&letter);
+    let mut fits = false;
+    for (letter, shapes, kind) in [
+        (b'p', &[Shape::Sensitive][..], SENSITIVE_FILE),
+        (b'p', &[Shape::Path][..], PATH),
+        (b'h', &[Shape::Host][..], HOST),
+        (b'o', &[Shape::Option][..], OPTION),
+        (b'/', &[Shape::Option][..], OPTION),
+        (b'n', &[Shape::Number][..], NUMBER),
+        (b's', &[Shape::Text][..], TEXT),
+        (b'g', &[Shape::Glob][..], PATH),
+        (b'w', &[Shape::Word][..], ARGUMENT),
+        (b'c', &[Shape::Word][..], ARGUMENT),
+    ] {
+        let present = shapes.iter().any(|shape| seen.has(*shape));
+        let strong = matches!(kind, SENSITIVE_FILE | HOST) && present;
+        let by_rule = present
+            && takes(letter)
+            && match letter {
+                b'n' => seen.first == Some(Shape::Number) || takes(b'h') && seen.has(Shape::Host),
+                b'w' if command.subcommands.is_empty() => !command.is_word,
+                b'w' => seen.named_subcommand,
+                b'c' => seen.named_command && seen.count <= 3,
+                b'/' => seen.has_slash_option,
+                _ => true,
+            };
+        if by_rule || strong {
+            call.note(kind);
+            fits |= by_rule || command.group != Group::Tool && kind == SENSITIVE_FILE;
+        }
+    }
+    if seen.has(Shape::Expansion) && !takes(b'n') && command.subcommands.is_empty() {
+        call.note(EXPANSION);
+        fits |= !command.is_word || seen.plain_words == 0;
+    }
+    fits |= call.has(CODE_ARGUMENT)
+        || call.has(EXEC_ARGUMENT)
+        || call.has(REVERSE_SHELL)
+        || call.has(ENCODED_POWERSHELL);
+    fits
+}
+
+/// Notes the kind of the command, and uses of it that its arguments show.
+fn note_uses(command: &Command, call: &mut Call, seen: &Arguments) {
+    let kind = match command.group {
+        Group::Recon => RECON,
+        Group::List => LISTING,
+        Group::Read => READING,
+        Group::Net => NETWORK,
+        Group::Shell | Group::Code => INTERPRETER,
+        Group::Delay => DELAY,
+        Group::System => SYSTEM,
+        Group::Print => OUTPUT,
+        Group::PowerShell => CMDLET,
+        Group::Prefix | Group::Tool => TOOL,
+    };
+    if !call.has(BARE_WORD) {
+        call.note(kind);
+    }
+    if command.group == Group::Net
+        && command.is_distinctive
+        && seen.has_url
+        && seen.first == Some(Shape::Host)
+    {
+        call.note(FETCH);
+    }
+    if command.group == Group::Tool && seen.installs && seen.has_url {
+        call.note(INSTALL);
+        call.note(HOST);
+    }
+    if command.group == Group::Shell && seen.reads_text {
+        call.note(PIPED_TO_SHELL);
+    }
+    if command.group == Group::Shell && seen.interactive && (seen.redirects_in || seen.redirects_out) {
+        call.note(REVERSE_SHELL);
     }
 }
 

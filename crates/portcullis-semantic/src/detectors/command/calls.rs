@@ -1,0 +1,268 @@
+//! The calls of commands in a text: each place where one may begin, whether it is one, and what is noted of
+//! it.
+
+use std::ops::ControlFlow;
+
+use portcullis_lex::shell::Variables;
+use portcullis_types::Span;
+
+use super::call::{Call, Reader};
+use super::names::{Group, Names};
+use super::positions::{Position, Positions, Sign};
+use super::stranger::{self, is_glued, stranger};
+use super::surroundings::Surroundings;
+use super::{BARE, BARE_WORD, CODE_ARGUMENT, INSTALL, OPTION, PIPED_TO_SHELL, QUOTE_BREAK, TOOL, UNKNOWN};
+use crate::detectors::purpose;
+use crate::{Class, Found, Input, KindId, Place};
+
+/// The reading of one text.
+pub(super) struct Calls<'c, 'i> {
+    names: &'c Names,
+    input: &'i Input<'i>,
+    text: &'i [u8],
+    field: Field,
+    /// Plus signs stand for spaces.
+    plus: bool,
+    variables: Variables<'i>,
+    surroundings: Surroundings<'c, 'i>,
+    /// The call before, with those that are piped into it.
+    pipe: Option<Span>,
+    /// It was a mention.
+    was_mentioned: bool,
+    /// The end of the plain calls with which the value begins, if none of them tells anything.
+    plain_until: Option<usize>,
+}
+
+/// What the field of the text is for.
+#[derive(Clone, Copy)]
+struct Field {
+    is_whole_body: bool,
+    is_file: bool,
+    is_script: bool,
+    is_step: bool,
+    sets_up: bool,
+    may_quote: bool,
+    takes_code: bool,
+    takes_password: bool,
+}
+
+impl Field {
+    fn of(input: &Input<'_>) -> Field {
+        let location = input.location;
+        let is_step = purpose::takes_step(location);
+        Field {
+            is_whole_body: location.place == Place::Text,
+            is_file: location.place == Place::FileContent,
+            is_script: input.document.is_script,
+            is_step,
+            sets_up: is_step || purpose::takes_configuration(location),
+            may_quote: input.document.is_file || purpose::may_mention(Class::Command, location),
+            takes_code: purpose::takes_code(location) || purpose::takes_command_lines(location),
+            takes_password: purpose::takes_password(location),
+        }
+    }
+}
+
+impl<'c, 'i> Calls<'c, 'i> {
+    pub(super) fn new(names: &'c Names, input: &'i Input<'i>) -> Calls<'c, 'i> {
+        let text = input.text;
+        // Plus signs of a form that was not decoded; a space may stand after the sign before the command.
+        let parts_words = |at: usize| {
+            at > 0 && !matches!(text[at - 1], b';' | b'|' | b'&' | b' ' | b'`' | b'(') && at + 1 < text.len()
+        };
+        let plus = input.groups.has(b'+')
+            && (!memchr::memchr_iter(b' ', text).any(parts_words)
+                || memchr::memmem::find(text, b"|+").is_some());
+        Calls {
+            names,
+            input,
+            text,
+            field: Field::of(input),
+            plus,
+            variables: Variables::default(),
+            surroundings: Surroundings::new(text, names),
+            pipe: None,
+            was_mentioned: false,
+            plain_until: None,
+        }
+    }
+
+    /// Reads the text, or as much as the allowance lasts for.
+    pub(super) fn read(mut self, found: &mut Found<'_>) {
+        for position in Positions::new(self.text, self.input.groups) {
+            if self.read_at(&position, found).is_break() {
+                return;
+            }
+        }
+    }
+
+    /// Reads a place where a command may begin. Breaks if the allowance is used up.
+    #[inline]
+    fn read_at(&mut self, position: &Position, found: &mut Found<'_>) -> ControlFlow<()> {
+        if !found.may_read(POSITION_BYTES) {
+            return ControlFlow::Break(());
+        }
+        let line = &self.text[position.at..];
+        if !self.input.groups.has(b'$') && is_pair(line) {
+            return ControlFlow::Continue(());
+        }
+        if !self.names.may_begin(line) {
+            self.by_shape(position, found);
+            return ControlFlow::Continue(());
+        }
+        let after_pipe =
+            position.sign == Sign::Pipe && self.pipe.is_some_and(|call| call.end as usize == position.start);
+        // Lines are those of Base64, say, and not of a form that was not decoded.
+        let plus = (self.plus || self.text.get(position.at) == Some(&b'+')) && position.sign != Sign::Newline;
+        let mut reader = Reader::new(self.text, position, self.names, &mut self.variables, plus);
+        reader.after_pipe = after_pipe;
+        reader.may_read(found.left());
+        let call = reader.read();
+        if !found.may_walk(reader.bytes_read(), reader.words_read()) {
+            return ControlFlow::Break(());
+        }
+        match call {
+            Some(call) if self.is_usual(position, &call) => {}
+            Some(call) if self.is_command(position, &call) => {
+                self.take(position, &call, after_pipe, found);
+            }
+            _ => self.by_shape(position, found),
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Notes a program of no table that is a command by its shape.
+    fn by_shape(&self, position: &Position, found: &mut Found<'_>) {
+        let Field { is_whole_body, takes_password, is_file, takes_code, may_quote, .. } = self.field;
+        if stranger::may_stand_behind(position.sign) {
+            let line = &self.text[position.at..];
+            found.may_read(stranger::LINE_BYTES_MAX.min(line.len()) / 2);
+        }
+        let span = stranger(self.text, position).filter(|_| !is_whole_body && !takes_password && !is_file);
+        let Some(span) = span else { return };
+        for kind in [position.sign.kind(), UNKNOWN] {
+            add(found, kind, span, takes_code || may_quote);
+        }
+    }
+
+    /// People write it, or developers run it, as all of a value: `more and more of it`, `node server.js`.
+    fn is_usual(&mut self, position: &Position, call: &Call) -> bool {
+        let is_begin = position.sign == Sign::Begin;
+        // `ping a.example`
+        let is_said = is_begin && call.group == Group::Net && !call.is_distinctive() && !call.has(OPTION);
+        let goes_on = self.plain_until == Some(position.start);
+        let is_plain = !call.is_telling() && (call.is_prose || is_begin || goes_on);
+        if is_plain && (is_begin || goes_on) {
+            self.plain_until = Some(call.end);
+        }
+        is_said || is_plain || is_begin && !call.stands_alone()
+    }
+
+    /// The call is one, and no name that stands there by chance.
+    fn is_command(&self, position: &Position, call: &Call) -> bool {
+        let text = self.text;
+        let is_sure = position.is_sure(text, call)
+            || call.group == Group::Recon
+                && position.follows_word(text, call.end)
+                && purpose::takes_single_name(self.input.location);
+        // A body that was not taken apart, or a password, has names and signs by chance.
+        let is_by_chance = self.field.is_whole_body && (call.has(BARE) || call.has(BARE_WORD))
+            || self.field.takes_password && !call.parts_words(text);
+        !(call.is_bare_name() && !is_sure || is_by_chance)
+    }
+
+    /// Takes a call of a command: it may be piped into the next one, and is noted if it counts.
+    fn take(&mut self, position: &Position, call: &Call, after_pipe: bool, found: &mut Found<'_>) {
+        let pipe_start = self.pipe.filter(|_| after_pipe).map(|call| call.start as usize);
+        let start = pipe_start.unwrap_or(position.start);
+        // A call in another's arguments does not end that one.
+        if self.pipe.is_none_or(|call| call.end as usize <= position.start) {
+            self.pipe = Some(Span::new(start, call.end));
+        }
+        let is_mentioned = self.is_mentioned(position, call, after_pipe);
+        self.was_mentioned = is_mentioned;
+        // A file is given to no shell as a piece of a command line; what is called one may be a field.
+        if self.field.is_file && (is_mentioned || self.text.len() > FIELD_BYTES_MAX) {
+            return;
+        }
+        if call.group == Group::Tool && !call.has(INSTALL) {
+            self.note_tool(position, call, is_mentioned, found);
+            return;
+        }
+        add(found, position.sign.kind(), Span::new(position.start, call.end), is_mentioned);
+        for kind in call.kinds() {
+            add(found, kind, call.span(), is_mentioned);
+        }
+        let runs_input = matches!(call.group, Group::Shell | Group::Code) && reader_takes_pipe(call);
+        if after_pipe && runs_input {
+            add(found, PIPED_TO_SHELL, Span::new(start, call.end), is_mentioned);
+        }
+        if position.may_break_quote(self.text)
+            && found.may_read(position.start)
+            && position.breaks_quote(self.text)
+        {
+            add(found, QUOTE_BREAK, Span::new(0, position.start), is_mentioned);
+        }
+    }
+
+    /// Notes a tool of developers. They paste such lines, which say nothing by themselves.
+    fn note_tool(&self, position: &Position, call: &Call, is_mentioned: bool, found: &mut Found<'_>) {
+        add(found, TOOL, call.span(), is_mentioned);
+        // After a separator that touches the value and the tool it is no pasted line.
+        let is_part = matches!(position.sign, Sign::Semicolon | Sign::Pipe | Sign::Logical);
+        if is_part && is_glued(self.text, position) && call.arguments > 1 {
+            add(found, position.sign.kind(), call.span(), is_mentioned);
+            add(found, UNKNOWN, call.span(), is_mentioned);
+        }
+    }
+
+    /// The field is for what the text shows there. After a pipe it is what the command before was.
+    fn is_mentioned(&mut self, position: &Position, call: &Call, after_pipe: bool) -> bool {
+        let Field { takes_code, may_quote, sets_up, is_step, is_script, .. } = self.field;
+        let was_mentioned = self.was_mentioned;
+        let surroundings = &mut self.surroundings;
+        takes_code
+            || may_quote
+                && match (after_pipe, sets_up) {
+                    (true, false) => was_mentioned,
+                    (true, true) => was_mentioned && surroundings.configures(position, call, is_step),
+                    (false, true) => surroundings.configures(position, call, is_step),
+                    (false, false) => {
+                        is_script && surroundings.is_of_script(position, call)
+                            || surroundings.mention(position, call)
+                    }
+                }
+    }
+}
+
+/// A file that is no longer than this may be a field to the application.
+const FIELD_BYTES_MAX: usize = 96;
+
+/// Adds `kind`, as a mention if it is only shown there.
+fn add(found: &mut Found<'_>, kind: KindId, span: Span, is_mentioned: bool) {
+    match is_mentioned {
+        true => found.mention(kind, span),
+        false => found.add(kind, span),
+    }
+}
+
+/// `name=value` up to the next sign: it sets what nothing asks for.
+fn is_pair(line: &[u8]) -> bool {
+    let window = &line[..line.len().min(PAIR_BYTES_MAX)];
+    let name = window.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let end = window.iter().position(|b| b.is_ascii_whitespace() || b";|&+`'\"{".contains(b));
+    name > 0
+        && window.get(name) == Some(&b'=')
+        && end.map_or(line.len() == window.len(), |end| matches!(window[end], b';' | b'|' | b'&' | b'\n'))
+}
+
+/// What a place costs where a command may begin: what stands there is looked at whatever it is.
+const POSITION_BYTES: usize = 8;
+
+/// How far the value of a pair is read.
+const PAIR_BYTES_MAX: usize = 96;
+
+/// A shell that is given no file reads its commands from the pipe.
+fn reader_takes_pipe(call: &Call) -> bool {
+    call.has(BARE) || call.has(BARE_WORD) || call.has(OPTION) && !call.has(CODE_ARGUMENT)
+}
