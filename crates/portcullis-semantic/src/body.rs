@@ -7,7 +7,7 @@ use portcullis_types::Span;
 use crate::detectors::{document, protocol};
 use crate::leaves::{Leaves, hides_ascii};
 use crate::limits::{INFLATED_BYTES_MAX, PARTS_MAX};
-use crate::windows::{Behind, Windows};
+use crate::windows::{Later, Windows};
 use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place};
 use crate::{decode, protobuf};
 
@@ -105,14 +105,14 @@ impl Analysis {
     /// A file that is packed: who takes it keeps it as one. Code in it is code all the same.
     fn packed_file(&mut self, detectors: &Detectors, contents: &[u8]) {
         self.work.allow_decoded(contents.len());
-        self.windows(detectors, Behind::OnlyCode, contents);
+        self.windows(detectors, Later::OnlyCode, contents);
         self.files += contents.len() as u64;
     }
 
     /// Looks at the contents of a file.
-    fn windows(&mut self, detectors: &Detectors, behind: Behind, contents: &[u8]) {
+    fn windows(&mut self, detectors: &Detectors, later: Later, contents: &[u8]) {
         let (mut windows, location) = (Windows::default(), Location::of(Place::FileContent));
-        windows.begin(behind);
+        windows.begin(later);
         windows.feed(self, detectors, location, contents);
         windows.end(self, detectors, location);
     }
@@ -127,7 +127,7 @@ impl Analysis {
     ) {
         let named = Processor::by_media_type(content_type);
         let is_bytes = named.is_none() && decode::is_bytes(body, ByteGroups::of(body));
-        // What begins as XML or JSON is read as such by somebody, whatever stands behind it.
+        // What begins as XML or JSON is read as such by somebody, whatever stands after it.
         if !is_bytes || matches!(body.trim_ascii_start().first(), Some(b'<' | b'{' | b'[')) {
             self.look(detectors, Location::of(Place::RawBody), body);
         }
@@ -161,7 +161,7 @@ impl Analysis {
         let processor = processor.filter(|_| !(is_stored && document::is_no_xml(body)));
         let Some(processor) = processor else {
             match is_stored {
-                true => self.windows(detectors, Behind::Code, body),
+                true => self.windows(detectors, Later::Code, body),
                 false => self.untyped(detectors, body),
             }
             return;
@@ -195,7 +195,7 @@ impl Analysis {
                 && !is_encoded_form(body);
         let has_files = processor == Processor::Multipart && memchr::memchr(0, body).is_some();
         if is_stored && processor != Processor::Multipart {
-            self.windows(detectors, Behind::Code, body);
+            self.windows(detectors, Later::Code, body);
         } else if is_ambiguous && has_files && report.error.is_none() {
             // Bytes that are no text say nothing as one.
             self.parts(detectors, body);
@@ -245,7 +245,7 @@ impl Analysis {
     /// A body that is not taken apart by a parser, or not only.
     fn untyped(&mut self, detectors: &Detectors, body: &[u8]) {
         if decode::is_bytes(body, ByteGroups::of(body)) {
-            self.windows(detectors, Behind::Code, body);
+            self.windows(detectors, Later::Code, body);
             match decode::is_file(body) {
                 true => self.files += body.len() as u64,
                 false => self.texts(detectors, Location::of(Place::Text), body),

@@ -162,7 +162,7 @@ impl Found<'_> {
         self.push(kind, span, may_mention);
     }
 
-    /// Charges `bytes` that are read beyond the first reading of the text: behind a quote, once more in
+    /// Charges `bytes` that are read beyond the first reading of the text: after a quote, once more in
     /// another way. False if the message's allowance is used up: then no further reading may begin.
     pub fn may_read(&mut self, bytes: usize) -> bool {
         self.work.charge(bytes)

@@ -8,7 +8,7 @@ use crate::{ByteGroups, Place};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Candidates(pub u64);
 
-/// Detectors at most: behind their bits come those of their telling hints.
+/// Detectors at most: after their bits come those of their telling hints.
 const DETECTORS_MAX: usize = 32;
 
 /// Tells which detectors a text may concern.

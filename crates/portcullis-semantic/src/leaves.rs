@@ -3,7 +3,7 @@
 use portcullis_http::body::{Arg, BodySink};
 
 use crate::detectors::protocol;
-use crate::windows::{Behind, Windows};
+use crate::windows::{Later, Windows};
 use crate::{Analysis, Class, Detectors, Location, Place};
 
 /// What a byte is in a name.
@@ -265,7 +265,7 @@ impl BodySink for Leaves<'_> {
         self.open.file_name = self.analysis.values_len();
         self.value(Place::FileName, field_name, filename);
         self.name(field_name);
-        self.open.windows.begin(Behind::Code);
+        self.open.windows.begin(Later::Code);
     }
 
     fn file_data(&mut self, data: &[u8]) {
@@ -295,7 +295,7 @@ impl BodySink for Leaves<'_> {
 
     fn xml_text(&mut self, text: &[u8]) {
         if !std::mem::replace(&mut self.open.is_text, true) {
-            self.open.windows.begin(Behind::Values);
+            self.open.windows.begin(Later::Values);
         }
         let location = Location::new(Place::XmlText, &self.open.name);
         self.open.windows.feed(self.analysis, self.detectors, location, text);

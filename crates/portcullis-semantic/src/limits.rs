@@ -51,7 +51,7 @@ pub const EVIDENCE_BYTES_MAX: usize = 160;
 pub const NAME_BYTES_MAX: usize = 96;
 /// Bytes of an uploaded file, or of the text of an XML element, that are looked at together; more is looked
 /// at in windows of this length, each of which begins with the last [`OVERLAP_BYTES`] of the one before.
-/// Windows of a file behind the first are searched for code and scripts only; those of one that is text are
+/// Windows of a file after the first are searched for code and scripts only; those of one that is text are
 /// counted as not inspected, too.
 pub const WINDOW_BYTES: usize = 64 << 10;
 /// See [`WINDOW_BYTES`].

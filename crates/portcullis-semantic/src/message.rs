@@ -34,7 +34,7 @@ impl Analysis {
         self.request_fields(detectors, fields);
     }
 
-    /// Looks at header fields of a request, or at fields behind its body.
+    /// Looks at header fields of a request, or at fields after its body.
     pub fn request_fields<'h>(
         &mut self,
         detectors: &Detectors,
@@ -123,7 +123,7 @@ impl Analysis {
 
     /// Looks at a request target: the path, its segments, the query string and its parameters.
     pub(crate) fn target(&mut self, detectors: &Detectors, target: &[u8]) {
-        // No client sends a fragment: what stands behind `#` is for the page, and many servers take it so.
+        // No client sends a fragment: what stands after `#` is for the page, and many servers take it so.
         let (path, query) = match memchr::memchr(b'?', target) {
             Some(at) => (&target[..at], Some(&target[at + 1..])),
             None => (target, None),
@@ -139,7 +139,7 @@ impl Analysis {
                     continue;
                 }
                 self.look(detectors, SEGMENT, segment);
-                // A value with slashes of its own (a URL, markup) goes on behind them.
+                // A value with slashes of its own (a URL, markup) goes on after them.
                 if is_first && end < path.len() {
                     self.look(detectors, SEGMENT, &path[start..]);
                 }
@@ -183,7 +183,7 @@ impl Analysis {
         }
         if is_cut {
             self.look(detectors, Location::of(Place::Cookie), header);
-            // The value that goes on behind its semicolon, from where it begins.
+            // The value that goes on after its semicolon, from where it begins.
             let goes_on = |rest: &[u8]| {
                 let piece =
                     rest.get(1..).unwrap_or_default().split(|&b| b == b';').next().unwrap_or_default();
@@ -207,7 +207,7 @@ fn is_odd_path(path: &[u8]) -> bool {
 /// The place of a path's segment.
 const SEGMENT: Location<'static> = Location { place: Place::PathSegment, name: b"" };
 
-/// A plain name and an equals sign stand behind each `&`: nothing cut a value in two.
+/// A plain name and an equals sign stand after each `&`: nothing cut a value in two.
 fn is_pairs(query: &[u8]) -> bool {
     query.split(|&b| b == b'&').all(|pair| {
         let name = &pair[..memchr::memchr(b'=', pair).unwrap_or(0)];

@@ -6,7 +6,7 @@ use portcullis_http::body::{Ambiguity, BodyErrorKind, BodyParser, MultipartError
 
 use crate::body::parser_within;
 use crate::leaves::{Leaves, Open};
-use crate::windows::{Behind, Windows};
+use crate::windows::{Later, Windows};
 use crate::{Analysis, ByteGroups, Detectors, Location, Place, decode, protobuf};
 
 /// Where a body that is a file stands.
@@ -57,9 +57,9 @@ impl Upload {
                 let is_bytes = decode::is_bytes(beginning, ByteGroups::of(beginning));
                 let mut windows = Windows::default();
                 windows.begin(match is_bytes {
-                    true if decode::is_file(beginning) => Behind::Code,
-                    true => Behind::CodeAndTexts,
-                    false => Behind::Values,
+                    true if decode::is_file(beginning) => Later::Code,
+                    true => Later::CodeAndTexts,
+                    false => Later::Values,
                 });
                 Kind::File(windows)
             }

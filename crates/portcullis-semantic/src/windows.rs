@@ -4,15 +4,15 @@
 use crate::limits::{OVERLAP_BYTES, WINDOW_BYTES};
 use crate::{Analysis, ByteGroups, Detectors, Location, Place, decode};
 
-/// Bytes of a file's beginning that later windows are shown behind: they tell what the file says it is.
+/// Bytes of a file's beginning that are put before later windows: they tell what the file says it is.
 const HEAD_BYTES: usize = 256;
 
 /// The same for code in bytes: a picture shows itself by fewer.
 const MAGIC_BYTES: usize = 16;
 
-/// How the windows behind the first are looked at.
+/// How the windows after the first one are inspected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Behind {
+pub(crate) enum Later {
     /// For code and scripts.
     #[default]
     Code,
@@ -27,22 +27,22 @@ pub(crate) enum Behind {
 /// The contents that are looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Windows {
-    /// What was not looked at yet, behind the overlap with what was.
+    /// What was not looked at yet, after the overlap with what was.
     bytes: Vec<u8>,
     /// How the contents begin, once the first window has been looked at.
     head: Vec<u8>,
     has_begun: bool,
     /// The first window is text.
     is_text: bool,
-    behind: Behind,
+    later: Later,
 }
 
 impl Windows {
     /// For new contents.
-    pub fn begin(&mut self, behind: Behind) {
+    pub fn begin(&mut self, later: Later) {
         self.bytes.clear();
         self.head.clear();
-        (self.has_begun, self.is_text, self.behind) = (false, false, behind);
+        (self.has_begun, self.is_text, self.later) = (false, false, later);
     }
 
     /// The next piece.
@@ -87,27 +87,27 @@ impl Windows {
             self.is_text = !decode::is_bytes(bytes, groups);
             self.head.extend_from_slice(&bytes[..bytes.len().min(HEAD_BYTES)]);
         }
-        if self.behind == Behind::CodeAndTexts && !self.is_text {
+        if self.later == Later::CodeAndTexts && !self.is_text {
             let location = Location { place: Place::Text, ..location };
             decode::texts_in_part(bytes, &mut |text| analysis.look(detectors, location, text));
         }
-        match self.behind {
-            Behind::Values => {
+        match self.later {
+            Later::Values => {
                 let location = Location { place: value_place(location.place), ..location };
                 return analysis.look_grouped(detectors, location, bytes, groups);
             }
-            Behind::Code | Behind::CodeAndTexts if is_first && self.is_text => {
+            Later::Code | Later::CodeAndTexts if is_first && self.is_text => {
                 return analysis.look_grouped(detectors, location, bytes, groups);
             }
             // Streams of objects and the like show themselves where they begin.
-            Behind::Code | Behind::CodeAndTexts | Behind::OnlyCode if is_first && !self.is_text => {
+            Later::Code | Later::CodeAndTexts | Later::OnlyCode if is_first && !self.is_text => {
                 let location = Location { place: Place::Text, ..location };
                 analysis.look_grouped(detectors, location, bytes, groups);
             }
-            Behind::Code | Behind::CodeAndTexts if self.is_text => {
+            Later::Code | Later::CodeAndTexts if self.is_text => {
                 analysis.left_out += (bytes.len() - OVERLAP_BYTES) as u64
             }
-            Behind::Code | Behind::CodeAndTexts | Behind::OnlyCode => {}
+            Later::Code | Later::CodeAndTexts | Later::OnlyCode => {}
         }
         if self.is_text && decode::may_have_code(bytes) {
             let window = [&self.head[..], bytes].concat();

@@ -1,4 +1,4 @@
-//! A backslash at the end of a field escapes the quote behind it, so that the string goes on to the quote of
+//! A backslash at the end of a field escapes the quote after it, so that the string goes on to the quote of
 //! the next field, and what stands there is read as SQL: `name=\` and `password= or id-- -`. Neither of the
 //! two fields shows that by itself.
 
@@ -11,7 +11,7 @@ use crate::{ByteGroups, Class, Detectors, Location, Place};
 pub(super) struct Seam {
     /// A field ends in a backslash.
     is_open: bool,
-    /// Fields before it that may go on behind a string.
+    /// Fields before it that may go on after a string.
     tails: Vec<Tail>,
     /// Bytes of their values.
     bytes: usize,
@@ -44,7 +44,7 @@ impl Analysis {
         bytes: &[u8],
         groups: ByteGroups,
     ) {
-        // Without a backslash, and without a byte of a comment or a NUL behind a semicolon, a value is
+        // Without a backslash, and without a byte of a comment or a NUL after a semicolon, a value is
         // neither side of a seam.
         const TELLING: ByteGroups = ByteGroups::of(b"\\#-/;");
         let is_field = matches!(
@@ -56,7 +56,7 @@ impl Analysis {
         }
         if ends_in_backslash(bytes) && !std::mem::replace(&mut self.seam.is_open, true) {
             for (place, name, tail) in std::mem::take(&mut self.seam.tails) {
-                self.behind_string(detectors, Location::new(place, &name), &tail);
+                self.after_string(detectors, Location::new(place, &name), &tail);
             }
             if self.seam.is_full {
                 self.note(detectors, location, Class::Protocol, WORK_LIMIT, bytes);
@@ -66,7 +66,7 @@ impl Analysis {
             return;
         }
         if self.seam.is_open {
-            self.behind_string(detectors, location, bytes);
+            self.after_string(detectors, location, bytes);
         } else if self.seam.bytes + bytes.len() <= TAIL_BYTES_MAX {
             self.seam.bytes += bytes.len() + location.name.len();
             self.seam.tails.push((location.place, location.name.into(), bytes.into()));
@@ -75,7 +75,7 @@ impl Analysis {
         }
     }
 
-    fn behind_string(&mut self, detectors: &Detectors, location: Location<'_>, tail: &[u8]) {
+    fn after_string(&mut self, detectors: &Detectors, location: Location<'_>, tail: &[u8]) {
         // What stands before the quote is the string.
         let text = [b"x'", tail].concat();
         let before = self.values_len();
@@ -89,7 +89,7 @@ fn ends_in_backslash(bytes: &[u8]) -> bool {
     bytes.iter().rev().take_while(|b| **b == b'\\').count() % 2 == 1
 }
 
-/// An operator or a word begins it, and a comment cuts off what the statement has behind it.
+/// An operator or a word begins it, and a comment cuts off what the statement has after it.
 fn is_tail(bytes: &[u8]) -> bool {
     let text = bytes.trim_ascii_start();
     let begins = match text {

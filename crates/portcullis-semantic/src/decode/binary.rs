@@ -10,7 +10,7 @@ use crate::limits::INFLATED_VALUE_BYTES_MAX;
 /// Shorter values are not tried as Base64 or hexadecimal: too many words are both. No word has padding.
 pub(super) const BASE64_BYTES_MIN: usize = 8;
 const PADDED_BYTES_MIN: usize = 4;
-/// What shorter values decode to says nothing, but behind padding.
+/// What shorter values decode to says nothing, but after padding.
 const DECODED_BYTES_MIN: usize = 6;
 
 /// True if `text` is long enough for Base64.
@@ -45,7 +45,7 @@ fn is_padded(text: &[u8]) -> bool {
 
 const HEX_BYTES_MIN: usize = 12;
 
-/// Base64, perhaps of gzip or zlib, with either alphabet, padding or not, perhaps behind `...;base64,` or
+/// Base64, perhaps of gzip or zlib, with either alphabet, padding or not, perhaps after `...;base64,` or
 /// `Basic `; tokens with dots in parts.
 pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &mut dyn FnMut(&[u8])) {
     const ALPHABET: ByteGroups = ByteGroups::of(b"Aa0+/-_=.\r\n");
@@ -146,7 +146,7 @@ pub(super) fn is_spaced_base64(text: &[u8], groups: ByteGroups) -> bool {
     groups.is_within(ByteGroups::of(b"Aa0+/-_= ")) && has_lost_plus(text)
 }
 
-/// A space nearer to the beginning stands behind a word before Base64: `Basic `.
+/// A space nearer to the beginning stands after a word before Base64: `Basic `.
 const LEAD_BYTES: usize = 8;
 
 /// A form's decoder has made spaces of plus signs: with them the text is whole, and it is none of words.
@@ -234,7 +234,7 @@ fn base64_part(text: &[u8], out: &mut Vec<u8>) -> bool {
     padding <= 2
 }
 
-/// Pairs of hexadecimal digits and nothing else, perhaps behind `0x`.
+/// Pairs of hexadecimal digits and nothing else, perhaps after `0x`.
 pub(super) fn hex(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>) -> bool {
     if !groups.is_within(ByteGroups::ALPHANUMERIC) || text.len() < HEX_BYTES_MIN {
         return false;

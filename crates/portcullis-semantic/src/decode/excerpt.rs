@@ -9,14 +9,14 @@ const PIECE_BYTES: usize = 256;
 const WORD_BYTES_MAX: usize = 128;
 /// The longest sign that a decoder may find across the end of a piece.
 const SIGN_BYTES: usize = 12;
-/// Pieces that are kept before and behind one that changes.
+/// Pieces that are kept before and after one that changes.
 const CONTEXT_PIECES: usize = 2;
 
 /// The pieces of `text` that `decode` changes, each with those around it.
 pub fn excerpt(text: &[u8], decode: fn(&[u8], &mut Vec<u8>) -> bool) -> Vec<u8> {
     let (mut out, mut decoded) = (Vec::new(), Vec::new());
     // Where the last pieces begin, and how far the text is kept already.
-    let (mut begins, mut kept, mut behind) = ([0; CONTEXT_PIECES + 1], 0, 0);
+    let (mut begins, mut kept, mut trailing) = ([0; CONTEXT_PIECES + 1], 0, 0);
     let mut at = 0;
     while at < text.len() {
         let Range { start, end } = piece(text, at);
@@ -27,10 +27,10 @@ pub fn excerpt(text: &[u8], decode: fn(&[u8], &mut Vec<u8>) -> bool) -> Vec<u8> 
         if decode(shown, &mut decoded) && decoded != shown {
             let from = begins[0].max(kept);
             out.extend_from_slice(&text[from..end]);
-            (kept, behind) = (end, CONTEXT_PIECES);
-        } else if behind > 0 {
+            (kept, trailing) = (end, CONTEXT_PIECES);
+        } else if trailing > 0 {
             out.extend_from_slice(&text[start..end]);
-            (kept, behind) = (end, behind - 1);
+            (kept, trailing) = (end, trailing - 1);
         }
         at = end;
     }
@@ -53,12 +53,12 @@ mod tests {
     #[test]
     fn what_changes_is_kept_with_its_context() {
         let plain = "nothing to be seen here ".repeat(200);
-        let text = format!("{plain}before &lt;script&gt; behind {plain}");
+        let text = format!("{plain}before &lt;script&gt; after {plain}");
         let kept = excerpt(text.as_bytes(), signs::entities);
         let kept = String::from_utf8(kept).unwrap();
-        assert!(kept.contains("before &lt;script&gt; behind"), "{kept}");
-        let (before, behind) = kept.split_once("&lt;").unwrap();
-        assert!(before.len() >= 2 * PIECE_BYTES && behind.len() >= 2 * PIECE_BYTES, "{kept}");
+        assert!(kept.contains("before &lt;script&gt; after"), "{kept}");
+        let (before, after) = kept.split_once("&lt;").unwrap();
+        assert!(before.len() >= 2 * PIECE_BYTES && after.len() >= 2 * PIECE_BYTES, "{kept}");
         assert!(kept.len() < 2_000, "{}", kept.len());
         assert!(excerpt(plain.as_bytes(), signs::entities).is_empty());
     }

@@ -16,7 +16,7 @@ const SHOWN: &[&[u8]] = &[
     b"ID3",
 ];
 
-/// True if `bytes` begin as what a page shows does: code behind it is hidden there.
+/// True if `bytes` begin as what a page shows does: code after it is hidden there.
 pub(crate) fn is_of_shown(bytes: &[u8]) -> bool {
     SHOWN.iter().any(|magic| bytes.starts_with(magic))
 }

@@ -159,7 +159,7 @@ pub(crate) fn is_plain(text: &[u8], groups: ByteGroups) -> bool {
     groups.is_within(HARMLESS) && (is_short() || is_of_words())
 }
 
-/// A space behind more bytes than this is no end of what stands before Base64.
+/// A space after more bytes than this is no end of what stands before Base64.
 const BASE64_LEAD_BYTES: usize = 8;
 
 pub(crate) use magic::{is_file, is_of_shown};

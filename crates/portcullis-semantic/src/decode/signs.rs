@@ -72,7 +72,7 @@ pub(super) fn entities(text: &[u8], out: &mut Vec<u8>) -> bool {
     decoded
 }
 
-/// The character that the reference behind an ampersand stands for, and its length without the semicolon.
+/// The character that the reference after an ampersand stands for, and its length without the semicolon.
 fn entity(text: &[u8]) -> Option<(u32, usize)> {
     if let [b'#', number @ ..] = text {
         let (digits, radix, before) = match number {

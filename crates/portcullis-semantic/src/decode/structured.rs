@@ -113,7 +113,7 @@ pub(super) fn php_strings(text: &[u8], emit: &mut dyn FnMut(&[u8])) {
 /// No string that is looked at is longer than such a number says.
 const LENGTH_DIGITS_MAX: usize = 9;
 
-/// An array, object or string begins as PHP serialises one, perhaps behind the name that a session keeps it
+/// An array, object or string begins as PHP serialises one, perhaps after the name that a session keeps it
 /// by.
 fn is_php(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();

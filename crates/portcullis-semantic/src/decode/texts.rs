@@ -125,8 +125,8 @@ impl Scored {
     fn with_context(self, bytes: &[u8]) -> &[u8] {
         let before = &bytes[..self.start.saturating_sub(1)];
         let start = before.iter().rposition(|b| !is_text(*b)).map_or(0, |at| at + 1);
-        let behind = bytes.get(self.end + 1..).unwrap_or_default();
-        let end = self.end + 1 + behind.iter().take_while(|b| is_text(**b)).count();
+        let following = bytes.get(self.end + 1..).unwrap_or_default();
+        let end = self.end + 1 + following.iter().take_while(|b| is_text(**b)).count();
         let start = if start < before.len() { start } else { self.start };
         &bytes[start..if end > self.end + 1 { end } else { self.end }]
     }
@@ -152,7 +152,7 @@ fn value(bytes: &[u8], start: usize, end: usize, least: usize, emit: &mut dyn Fn
 /// A length of two bytes or more stands before so many bytes of text, with a mark or not, or zeros stand on
 /// both sides.
 fn is_framed(before: &[u8], len: usize, after: Option<u8>) -> bool {
-    // Some count the zero behind it.
+    // Some count the zero after it.
     let is_len = |n: usize| n == len || n == len + 1;
     let two = |bytes: [u8; 2]| {
         is_len(usize::from(u16::from_be_bytes(bytes))) || is_len(usize::from(u16::from_le_bytes(bytes)))
@@ -191,7 +191,7 @@ fn letter(bytes: &[u8]) -> usize {
 }
 
 /// Calls `emit` with each text in `bytes` that may be code of a web server's language, a script, a lookup: it
-/// begins with a sign that one begins with, behind which more text stands than chance puts there. Bytes that
+/// begins with a sign that one begins with, after which more text stands than chance puts there. Bytes that
 /// are no text may be in it.
 pub(crate) fn code(bytes: &[u8], emit: &mut dyn FnMut(&[u8])) {
     let mut from = 0;

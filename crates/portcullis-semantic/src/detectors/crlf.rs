@@ -14,7 +14,7 @@ kinds! {
     reference "https://owasp.org/www-community/vulnerabilities/CRLF_Injection";
     RESPONSE_HEADER "crlf.response-header" Critical "a line that is a header field of a response";
     STATUS_LINE "crlf.status-line" Critical "a line that begins another response or request";
-    BODY "crlf.body" Error "an empty line, and markup behind it: the body of a response";
+    BODY "crlf.body" Error "an empty line, and markup after it: the body of a response";
     LOOK_ALIKE "crlf.look-alike" Error "characters that become line ends when their high byte is cut off";
     LOOK_ALIKES "crlf.look-alikes" Critical "two such characters side by side";
     WRITTEN "crlf.written" Notice "line ends written as escapes";
@@ -91,7 +91,7 @@ impl Detector for Crlf {
                 found.mention(kind, Span::new(start, text.len().min(line + 24)));
                 continue;
             }
-            // The block began before: what injects a field writes it behind something else.
+            // The block began before: what injects a field writes it after something else.
             if may_be_block && is_of_block(before) {
                 continue;
             }
@@ -121,7 +121,7 @@ enum Writing {
     LookAlike,
 }
 
-/// The next run of line ends from `from` on: where it begins, where the line behind it does, and how it was
+/// The next run of line ends from `from` on: where it begins, where the line after it does, and how it was
 /// written.
 fn line_end(text: &[u8], from: usize) -> Option<(usize, usize, Writing)> {
     let mut at = from;
@@ -142,7 +142,7 @@ fn line_end(text: &[u8], from: usize) -> Option<(usize, usize, Writing)> {
     }
 }
 
-/// Behind the line end at `at`; `at` itself if there is none.
+/// The offset after the line end at `at`; `at` itself if there is none.
 fn one(text: &[u8], at: usize) -> (usize, Writing) {
     match text.get(at..).unwrap_or_default() {
         [b'\r' | b'\n', ..] => (at + 1, Writing::Plain),

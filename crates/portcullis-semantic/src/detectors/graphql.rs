@@ -173,7 +173,7 @@ impl<'t> Document<'t> {
         open
     }
 
-    /// A field, perhaps behind an alias; returns where to go on.
+    /// A field, perhaps after an alias; returns where to go on.
     fn field(&mut self, text: &'t [u8], name: &'t [u8], end: usize) -> usize {
         let colon = skip_space(text, end);
         let is_alias = text.get(colon) == Some(&b':');

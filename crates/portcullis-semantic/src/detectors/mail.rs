@@ -2,7 +2,7 @@
 //!
 //! A web form that mails, or a web mailer, puts values between lines of those protocols. What gives an
 //! injection away is the shape: a first line such as the field is for (an address, a subject, the name of a
-//! mailbox), and behind it a line that only a mail server would read. The same lines in the middle of a
+//! mailbox), and after it a line that only a mail server would read. The same lines in the middle of a
 //! longer text, a mail that somebody quotes, are loose.
 
 use portcullis_types::Span;
@@ -14,7 +14,7 @@ kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/stable/4-Web_Application_Security_Testing/07-Input_Validation_Testing/10-Testing_for_IMAP_SMTP_Injection";
     ENVELOPE "mail.envelope" Critical "a line that names a sender or recipient to a mail server (MAIL FROM, RCPT TO)";
     SMTP "mail.smtp" Error "a line that is a command of SMTP";
-    DATA "mail.data" Warning "the command behind which a mail begins, or the dot that ends one";
+    DATA "mail.data" Warning "the command after which a mail begins, or the dot that ends one";
     TAGGED "mail.tagged" Critical "a line that is a command of IMAP with its tag";
     RETRIEVE "mail.retrieve" Error "a line that is a command of POP3";
     SESSION "mail.session" Critical "several lines that are commands of a mail server";
@@ -245,7 +245,7 @@ fn classify(line: &[u8]) -> Option<KindId> {
     if line == b"." || line.eq_ignore_ascii_case(b"data") {
         return Some(DATA);
     }
-    if has_address_behind(line, b"mail from:") || has_address_behind(line, b"rcpt to:") {
+    if has_address_after(line, b"mail from:") || has_address_after(line, b"rcpt to:") {
         return Some(ENVELOPE);
     }
     let colon = memchr::memchr(b':', line);
@@ -284,13 +284,13 @@ fn is_number(word: &[u8]) -> bool {
     word.iter().all(u8::is_ascii_digit)
 }
 
-fn has_address_behind(line: &[u8], command: &[u8]) -> bool {
+fn has_address_after(line: &[u8], command: &[u8]) -> bool {
     let Some((head, tail)) = line.split_at_checked(command.len()) else { return false };
     let tail = tail.trim_ascii();
     head.eq_ignore_ascii_case(command) && (tail.starts_with(b"<") || is_address(tail))
 }
 
-/// What a field of that name has behind its colon.
+/// What a field of that name has after its colon.
 fn is_field_body(name: &[u8], body: &[u8]) -> bool {
     // Of the fields, those without an address: Subject, Content-*, MIME-Version.
     let is_text = name.eq_ignore_ascii_case(b"subject")

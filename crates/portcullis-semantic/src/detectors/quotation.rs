@@ -15,7 +15,7 @@ pub(super) struct Quotation<'t> {
     text: &'t [u8],
     at: usize,
     in_fence: bool,
-    /// The line is set off: indented as code is, or behind `>`.
+    /// The line is set off: indented as code is, or after `>`.
     is_set_off: bool,
     /// Where the back-ticks end that are open.
     ticks_end: usize,

@@ -19,7 +19,7 @@ kinds! {
     reference "https://cwe.mitre.org/data/definitions/601.html";
     HOST "redirect.host" Critical "the parameter says where to go, and names a host";
     HIDDEN "redirect.hidden" Critical "the parameter says where to go, and names a host as only a browser reads it";
-    USER "redirect.user" Critical "the parameter says where to go, and names its host behind what looks like another one";
+    USER "redirect.user" Critical "the parameter says where to go, and names its host after what looks like another one";
     PATH "redirect.path" Critical "the path begins as an address without a scheme does: a redirect to it leads to that host";
 }
 
@@ -74,9 +74,9 @@ fn host(text: &[u8]) -> Option<(Span, KindId)> {
     let scheme: Vec<u8> = text[start..scheme_end].iter().copied().filter(u8::is_ascii_alphabetic).collect();
     let is_web = scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https");
     let has_scheme = is_web && text.get(scheme_end) == Some(&b':');
-    let behind = if has_scheme { scheme_end + 1 } else { start };
-    let from = skip(behind, |b| matches!(b, b'/' | b'\\'));
-    let slashes = &text[behind..from];
+    let after_scheme = if has_scheme { scheme_end + 1 } else { start };
+    let from = skip(after_scheme, |b| matches!(b, b'/' | b'\\'));
+    let slashes = &text[after_scheme..from];
     let count = slashes.iter().filter(|b| matches!(b, b'/' | b'\\')).count();
     if !has_scheme && count < 2 {
         return None;

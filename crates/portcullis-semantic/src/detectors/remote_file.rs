@@ -51,7 +51,7 @@ impl Detector for RemoteFile {
         if !is_url {
             return;
         }
-        // What stands behind white space is none of the URL, and the application includes what it can of it.
+        // What stands after white space is none of the URL, and the application includes what it can of it.
         let end = text[colon..].iter().position(u8::is_ascii_whitespace).map_or(text.len(), |at| colon + at);
         let text = &text[..end];
         let scheme = &text[start..colon];

@@ -34,7 +34,7 @@ pub(super) fn is_one_of(name: &[u8], list: &[&[u8]]) -> bool {
     list.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// The offset behind a string that opens with the quote at `at`, and whether it was closed. Backslashes
+/// The offset after a string that opens with the quote at `at`, and whether it was closed. Backslashes
 /// escape.
 pub(super) fn string_end(text: &[u8], at: usize) -> (usize, bool) {
     let quote = text[at];

@@ -70,9 +70,9 @@ impl Shown {
 
     /// The byte at `at` is in one of them.
     pub fn has(&self, at: usize) -> bool {
-        let behind = self.0.partition_point(|(start, _)| *start <= at);
+        let begun = self.0.partition_point(|(start, _)| *start <= at);
         // Back-ticks may stand in an element.
-        self.0[..behind].iter().rev().take(NESTED_MAX).any(|(_, end)| at < *end)
+        self.0[..begun].iter().rev().take(NESTED_MAX).any(|(_, end)| at < *end)
     }
 }
 

@@ -52,7 +52,7 @@ fn survives(class: Class, payloads: &[&str], decoys: &[&str]) {
             for &size in sizes {
                 let before = repeated(unit, size);
                 let text = [&before, joint.as_bytes(), payload.as_bytes()].concat();
-                assert!(is_found(class, &text), "{payload} behind {size} bytes of {unit:?}");
+                assert!(is_found(class, &text), "{payload} after {size} bytes of {unit:?}");
                 let text = [&before, joint.as_bytes(), payload.as_bytes(), b"\n", &before].concat();
                 assert!(is_found(class, &text), "{payload} in the middle of {size} bytes of {unit:?}");
             }

@@ -1,6 +1,6 @@
 //! Injection into XPath and XQuery.
 //!
-//! As with SQL, the fragment begins behind a quote or a bracket; what follows names nodes of the document: a
+//! As with SQL, the fragment begins after a quote or a bracket; what follows names nodes of the document: a
 //! function over a path (`count(/*)`), an axis, a test of nodes, or the union with another path. A path alone
 //! is the everyday language of scrapers and stays weak.
 
@@ -144,7 +144,7 @@ impl Scan<'_, '_, '_> {
         }
     }
 
-    /// What is asked behind the break-out: `' or //*[1] or '`, `x' or true() or '`.
+    /// What is asked after the break-out: `' or //*[1] or '`, `x' or true() or '`.
     fn operand(&mut self, end: usize) {
         let text = self.text;
         let at = skip_space(text, end);
@@ -214,7 +214,7 @@ impl Scan<'_, '_, '_> {
     }
 }
 
-/// A condition behind a quote or a closing bracket at the beginning: its end.
+/// A condition after a quote or a closing bracket at the beginning: its end.
 fn break_out(text: &[u8], first: usize) -> Option<usize> {
     let head = run(text, first, 40, |b| is_word(b) || matches!(b, b'-' | b'.' | b'@'));
     let closed = run(text, head, 8, |b| matches!(b, b'\'' | b'"' | b')' | b']' | b' '));
@@ -227,7 +227,7 @@ fn break_out(text: &[u8], first: usize) -> Option<usize> {
     is_one_of(&text[closed..end], &[b"or", b"and", b"|"]).then_some(end)
 }
 
-/// The same in the middle of a text: behind a quote or bracket that the text did not open, and that is none
+/// The same in the middle of a text: after a quote or bracket that the text did not open, and that is none
 /// of its `strings`.
 fn break_out_of_text(text: &[u8], first: usize, strings: &[usize]) -> Option<usize> {
     let mut nesting = Nesting::new(text);

@@ -72,7 +72,7 @@ impl Detector for Xxe {
     }
 }
 
-/// How far behind a document type its entities are looked for.
+/// How far after a document type its entities are looked for.
 const REFERENCE_BYTES_MAX: usize = 4_096;
 
 struct Scan<'s, 't, 'f> {
@@ -153,7 +153,7 @@ impl Scan<'_, '_, '_> {
         }
     }
 
-    /// References to entities in a document type and behind it, as far as they are near.
+    /// References to entities in a document type and after it, as far as they are near.
     fn references(&mut self, from: usize) {
         let text = self.text;
         let near = &text[from..text.len().min(from + REFERENCE_BYTES_MAX)];
@@ -235,7 +235,7 @@ fn includes_neighbour(tag: &[u8]) -> bool {
     is_plain && name.ends_with(b".xml") && is_one && !is_here(b"parse") && !is_here(b"accept")
 }
 
-/// `ids` are the quoted strings behind PUBLIC or SYSTEM. The last one is an address: of a publisher of
+/// `ids` are the quoted strings after PUBLIC or SYSTEM. The last one is an address: of a publisher of
 /// document types, or none at all. A public identifier alone proves nothing: parsers load what the address
 /// says.
 fn is_known_doctype(ids: &[u8], is_public: bool) -> bool {

@@ -275,7 +275,7 @@ fn live_code_in_packed_files() {
 
 const SHELL: &[u8] = b"<?php system($_GET['cmd']); ?>";
 
-/// An interpreter finds its code behind any bytes; so do we.
+/// An interpreter finds its code after any bytes; so do we.
 #[test]
 fn live_code_in_noise() {
     let mut random = Random(5);

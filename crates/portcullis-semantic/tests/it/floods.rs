@@ -52,7 +52,7 @@ fn floods_of_lesser_findings() {
             let target = query(flood.chain([(*attack).to_owned()]));
             let mut analysis = Analysis::new();
             analysis.request_head(&DETECTORS, b"GET", target.as_bytes(), std::iter::empty());
-            assert!(blocked_classes(&analysis).contains(class), "{class} behind many `{cheap}`");
+            assert!(blocked_classes(&analysis).contains(class), "{class} after many `{cheap}`");
             assert!(analysis.findings().len() < 2_000, "{}", analysis.findings().len());
             // Header fields, twice, so that the second look remembers them.
             for _ in 0..3 {
@@ -60,7 +60,7 @@ fn floods_of_lesser_findings() {
                 let mut analysis = Analysis::sharing(&memo);
                 let last = [(&b"x-b"[..], attack.as_bytes())];
                 analysis.request_head(&DETECTORS, b"GET", b"/", fields.chain(last));
-                assert!(blocked_classes(&analysis).contains(class), "{class} behind fields `{cheap}`");
+                assert!(blocked_classes(&analysis).contains(class), "{class} after fields `{cheap}`");
             }
         }
     }
@@ -77,7 +77,7 @@ fn what_was_not_kept_is_counted() {
     assert!(analysis.findings().is_sorted_by_key(|found| found.value));
 }
 
-/// The work limit is a finding like others; neither those before nor those behind push it out.
+/// The work limit is a finding like others; neither those before nor those after push it out.
 #[test]
 fn the_work_limit_gets_through() {
     let mut analysis = Analysis::new();

@@ -261,7 +261,7 @@ const DEEP_BYTES: usize = 1 << 20;
 /// Stack of the thread that reads it: a level of recursion for each byte would need a hundred times as much.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Each detector reads what nests a million deep, behind words that open its gate.
+/// Each detector reads what nests a million deep, after words that open its gate.
 #[test]
 fn depth_costs_no_stack() {
     let openers = ["(", "{", "<", "[", "${", "$(", "<a ", "{\"a\":", "((select ", "<!doctype a["];

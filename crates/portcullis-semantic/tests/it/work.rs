@@ -179,7 +179,7 @@ fn units_bound_the_time_and_the_time_is_linear() {
     }
 }
 
-/// Units behind whose quotes, words or braces the end of a comment or of a string is looked for, which may be
+/// Units after whose quotes, words or braces the end of a comment or of a string is looked for, which may be
 /// that of the text.
 const FAR: &[&str] = &[
     "x5c`!#<$",

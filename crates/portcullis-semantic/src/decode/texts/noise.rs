@@ -7,7 +7,7 @@
 //! - A value that its place tells is a run of [`FRAMED_BYTES_MIN`] printable bytes, or stands where the
 //!   contents begin or end.
 //!
-//! A block with neither is not read byte by byte. Where reading begins behind such blocks, it begins in two
+//! A block with neither is not read byte by byte. Where reading begins after such blocks, it begins in two
 //! parts in which every text ends, whatever stood before: from there on all is as if everything had been
 //! read.
 
@@ -35,7 +35,7 @@ pub(super) fn between(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
             return None;
         }
         let start = start(bytes, at);
-        // To the first block behind which nothing is left of what stands here.
+        // To the first block after which nothing is left of what stands here.
         loop {
             at += 1;
             let Some(block) = (at + 1 < blocks).then(|| Block::of(bytes, at)) else {
@@ -59,7 +59,7 @@ fn start(bytes: &[u8], at: usize) -> usize {
 
 /// What the bytes of a block are.
 struct Block {
-    /// Printable ones; behind those of the block, the first of the next.
+    /// Printable ones; after those of the block, the first of the next.
     text: u128,
     /// Those of letters beyond ASCII, at least.
     letters: u64,
@@ -79,8 +79,8 @@ impl Block {
             shifted[..len].copy_from_slice(&from[..len]);
         }
         let after: &[u8] = bytes.get(BLOCK..).unwrap_or_default();
-        let mut behind = [0; BLOCK];
-        behind[..after.len().min(PART)].copy_from_slice(&after[..after.len().min(PART)]);
+        let mut next = [0; BLOCK];
+        next[..after.len().min(PART)].copy_from_slice(&after[..after.len().min(PART)]);
         let goes_on = |b: u8| b & 0xC0 == 0x80;
         let short = mask(|i| (0xC3..=0xDF).contains(&block[i]) & goes_on(shifted[0][i]));
         let long =
@@ -89,8 +89,8 @@ impl Block {
         let rest = mask(|i| (i < 3) & goes_on(block[i]));
         let letters = short | short << 1 | long | long << 1 | long << 2 | long << 3 | rest;
         let text = mask(|i| is_text(block[i]));
-        let behind = mask(|i| is_text(behind[i]));
-        Block { text: u128::from(text) | u128::from(behind) << BLOCK, letters }
+        let next = mask(|i| is_text(next[i]));
+        Block { text: u128::from(text) | u128::from(next) << BLOCK, letters }
     }
 
     /// How many bytes of a part are text, and what the others take away at least.

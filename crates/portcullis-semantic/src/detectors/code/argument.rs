@@ -2,7 +2,7 @@
 
 use portcullis_lex::expr::{Lexer, Token, TokenKind};
 
-/// What stands behind the parenthesis of a call.
+/// What stands after the parenthesis of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Argument<'t> {
     None,

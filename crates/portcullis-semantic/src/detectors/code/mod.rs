@@ -59,7 +59,7 @@ kinds! {
     VARIABLE_CALL "code.variable-call" Warning "calls what a variable names";
     TEXT_CALL "code.text-call" Critical "calls a function by a text that is put together";
     PHP_TAG "code.php-tag" Error "begins PHP";
-    PHP_BLOCK "code.php-block" Warning "a statement or an end stands behind the beginning of PHP";
+    PHP_BLOCK "code.php-block" Warning "a statement or an end stands after the beginning of PHP";
     SCRIPT_TAG "code.script-tag" Critical "begins a script that runs on the server";
     CLASS_PATH "code.class-path" Critical "a property path from an object to its class loader";
     WHOLE "code.whole" Warning "all of the value is one expression";
@@ -161,7 +161,7 @@ impl Code {
         let mut scan = Scan::new(text, &self.names, &self.shell);
         while let Some((fact, span)) = scan.next_fact() {
             let kind = kind_of(fact);
-            // Sentences name commands in back-ticks behind the words that PHP prints with.
+            // Sentences name commands in back-ticks after the words that PHP prints with.
             // Lines of a source are indented, too.
             let mut is_shown = || {
                 let end = (span.end as usize).saturating_sub(1);
@@ -209,7 +209,7 @@ fn is_whole(text: &[u8], span: Span) -> bool {
 /// Bytes of two words.
 const SPOKEN_BYTES_MAX: usize = 64;
 
-/// Somebody writes about what stands at `span`: two words before it, one behind its parentheses.
+/// Somebody writes about what stands at `span`: two words before it, one after its parentheses.
 fn is_spoken(text: &[u8], span: Span) -> bool {
     let is_word = |word: &[u8]| word.len() >= 2 && word.iter().all(u8::is_ascii_alphabetic);
     let before = &text[..span.start as usize];

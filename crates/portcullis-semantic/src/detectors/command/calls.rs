@@ -134,7 +134,7 @@ impl<'c, 'i> Calls<'c, 'i> {
     /// Notes a program of no table that is a command by its shape.
     fn by_shape(&self, position: &Position, found: &mut Found<'_>) {
         let Field { is_whole_body, takes_password, is_file, takes_code, may_quote, .. } = self.field;
-        if stranger::may_stand_behind(position.sign) {
+        if stranger::may_follow(position.sign) {
             let line = &self.text[position.at..];
             found.may_read(stranger::LINE_BYTES_MAX.min(line.len()) / 2);
         }

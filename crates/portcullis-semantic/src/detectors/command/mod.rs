@@ -1,6 +1,6 @@
 //! Command injection.
 //!
-//! What it does: looks for the places of a value where a shell would begin a command (behind `;`, `|`, `&`
+//! What it does: looks for the places of a value where a shell would begin a command (after `;`, `|`, `&`
 //! and line ends, in `$(..)` and back-ticks, at its beginning), reads the word there as the shell would
 //! expand it, and asks whether it is a known command with arguments of the shape that command takes.
 //! `; cat /etc/passwd` is a call, `; cat food` is not.
@@ -47,7 +47,7 @@ kinds! {
     OUTPUT "command.output" Notice "a command that writes a text";
     TOOL "command.tool" Notice "a tool of developers";
     CMDLET "command.cmdlet" Error "a command of PowerShell";
-    UNKNOWN "command.unknown" Error "a program with an option or a path, by its shape, glued behind a separator";
+    UNKNOWN "command.unknown" Error "a program with an option or a path, by its shape, glued after a separator";
     BARE "command.bare" Warning "the command takes no argument, and none follows";
     BARE_WORD "command.bare-word" Notice "the command's name is also a word, and nothing follows";
     SENSITIVE_FILE "command.sensitive-file" Error "its argument is a file that tells about the system";
@@ -73,13 +73,13 @@ kinds! {
     CODE_ARGUMENT "command.code-argument" Error "code or a command line is given to an interpreter as an argument";
     EXEC_ARGUMENT "command.exec-argument" Error "an option makes the command run another one";
     REVERSE_SHELL "command.reverse-shell" Critical "a shell is connected to another machine";
-    SHELLSHOCK "command.shellshock" Critical "a function definition for bash as the environment passes it, with commands behind it";
+    SHELLSHOCK "command.shellshock" Critical "a function definition for bash as the environment passes it, with commands after it";
     ENCODED_POWERSHELL "command.encoded-powershell" Critical "PowerShell is given an encoded command";
     POWERSHELL_DOWNLOAD "command.powershell-download" Critical "PowerShell loads code from another machine or from text";
     LOOP "command.loop" Critical "a loop of cmd over what a command writes: for /f .. in ('..') do";
     TERMINAL "command.terminal" Critical "a control sequence that moves the cursor of a terminal";
     COMPUTED "command.computed" Critical "the shell computes with numbers alone, as who asks whether one is there does: `$((71*13))`";
-    VARIABLE "command.variable" Critical "a variable of the system is all of the value, behind a sign of PowerShell: `;$env:USERNAME`";
+    VARIABLE "command.variable" Critical "a variable of the system is all of the value, after a sign of PowerShell: `;$env:USERNAME`";
     DOTNET "command.dotnet" Critical "PowerShell calls a type of .NET that reaches processes, files, other machines or code";
     CMD_VARIABLE "command.cmd-variable" Critical "cmd or a shell puts a part of a variable into a word: `who%x:~0,1%ami`";
     HERE_STRING "command.here-string" Critical "a substitution is given a text, so that what it writes is a command: `$(rev<<<'di')`";

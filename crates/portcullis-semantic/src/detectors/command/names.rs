@@ -107,7 +107,7 @@ impl Names {
         (command.any_case || bare.is_some() || lower == name).then_some(command)
     }
 
-    /// True if `text` begins as a command line does: with a known command, or one behind an assignment or a
+    /// True if `text` begins as a command line does: with a known command, or one after an assignment or a
     /// path.
     pub fn is_command_line(&self, text: &[u8]) -> bool {
         let mut words = text.split(|b| {
@@ -213,7 +213,7 @@ fn letter(b: u8) -> u32 {
     }
 }
 
-/// The bytes of a pattern that stand for themselves. Behind a bracket that does not end, the bracket does,
+/// The bytes of a pattern that stand for themselves. After a bracket that does not end, the bracket does,
 /// too.
 fn literals(pattern: &[u8]) -> u64 {
     let mut set = 0;

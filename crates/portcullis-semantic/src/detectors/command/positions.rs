@@ -77,7 +77,7 @@ impl Position {
     }
 
     /// `test|id`, `x;id`: one word, the sign or a line end, and the name that ends at `end`, with nothing
-    /// behind it.
+    /// after it.
     pub fn follows_word(&self, text: &[u8], end: usize) -> bool {
         let (item, is_whole) = self.item_before(text);
         matches!(self.sign, Sign::Pipe | Sign::Semicolon | Sign::Newline)
@@ -88,7 +88,7 @@ impl Position {
     }
 
     /// A name without arguments is a command and not one of a list of words (`name|id|type`): no item of a
-    /// list stands before it, and none behind it.
+    /// list stands before it, and none after it.
     pub fn is_sure(&self, text: &[u8], call: &Call) -> bool {
         // `|born={{birth date|..`
         if call.has(BARE_WORD) && text[self.at..call.start()].contains(&b'=') {
@@ -118,7 +118,7 @@ impl Position {
                 // Words that no space parts from the sign are no sentence's.
                 _ => is_words && (self.sign == Sign::Newline || is_parted),
             };
-        // A list that goes on behind it with words.
+        // A list that goes on after it with words.
         let after = text[call.end..].trim_ascii_start();
         let after = &after[..after.len().min(ITEM_BYTES_MAX)];
         let goes_on = (is_words || is_parted && !item.is_empty())
@@ -170,7 +170,7 @@ impl<'t> Positions<'t> {
     }
 }
 
-/// The length of the five fields with which a line of cron begins, and of a user's name behind them.
+/// The length of the five fields with which a line of cron begins, and of a user's name after them.
 pub(super) fn schedule(text: &[u8]) -> usize {
     let is_time =
         |word: &[u8]| word.iter().all(|b| b.is_ascii_digit() || matches!(b, b'*' | b'/' | b',' | b'-'));
@@ -193,7 +193,7 @@ pub(super) fn schedule(text: &[u8]) -> usize {
     0
 }
 
-/// A line ends, or the text does, behind nothing or the name of a language; shells run nothing there.
+/// A line ends, or the text does, after nothing or the name of a language; shells run nothing there.
 fn is_fence(after: &[u8]) -> bool {
     const LANGUAGES: &[&[u8]] = &[
         b"",
@@ -266,7 +266,7 @@ impl Iterator for Positions<'_> {
                 }
                 b'$' if next == b'(' && text.get(start + 2) != Some(&b'(') => Some((Sign::Substitution, 2)),
                 b'<' | b'>' if next == b'(' => Some((Sign::Substitution, 2)),
-                // A fence of Markdown, and the name of the language behind it.
+                // A fence of Markdown, and the name of the language after it.
                 b'`' if text[start..].starts_with(b"```") && is_fence(&text[start + 3..]) => {
                     self.at = start
                         + 3

@@ -245,7 +245,7 @@ fn terminal(text: &[u8], found: &mut Found<'_>) {
     }
 }
 
-/// `() { ...; }; command` at the start of a value, or behind the quote or `=` of an assignment.
+/// `() { ...; }; command` at the start of a value, or after the quote or `=` of an assignment.
 fn shellshock(text: &[u8], found: &mut Found<'_>) {
     for at in memchr::memchr_iter(b'(', text).take(16) {
         let before = text[..at].trim_ascii_end().last();

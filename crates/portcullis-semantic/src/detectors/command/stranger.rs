@@ -1,9 +1,9 @@
-//! Programs that no table has: a name behind a separator, glued to the value, with arguments as only programs
+//! Programs that no table has: a name after a separator, glued to the value, with arguments as only programs
 //! take them.
 //!
 //! There are more programs than names in a list, and most of them read, write or run something. What tells a
 //! command line here is its shape alone: no space where people put one, and an option or a path from the root
-//! behind the name.
+//! after the name.
 
 use portcullis_lex::shell::Marks;
 use portcullis_types::Span;
@@ -21,18 +21,18 @@ const ROW_BYTES_MAX: usize = 512;
 const PROSE_WORDS: usize = 3;
 
 /// False where no command is told by its shape.
-pub(super) fn may_stand_behind(sign: Sign) -> bool {
+pub(super) fn may_follow(sign: Sign) -> bool {
     matches!(sign, Sign::Semicolon | Sign::Logical | Sign::Pipe | Sign::Substitution)
 }
 
 /// Where a command stands at `position` that is one by its shape.
 pub(super) fn stranger(text: &[u8], position: &Position) -> Option<Span> {
-    if !may_stand_behind(position.sign) {
+    if !may_follow(position.sign) {
         return None;
     }
     let lead = text[position.at..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
     let is_glued = is_glued(text, position);
-    // With a space before it the first argument has to be an option of one letter with something behind it.
+    // With a space before it the first argument has to be an option of one letter with something after it.
     if position.sign == Sign::Pipe && (!is_glued || is_row(&text[..position.at])) {
         return None;
     }
@@ -92,7 +92,7 @@ fn is_row(text: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"|")
 }
 
-/// No space stands behind the separator, and before it none or one as nobody puts it (`a ;b`), or nothing at
+/// No space stands after the separator, and before it none or one as nobody puts it (`a ;b`), or nothing at
 /// all; and it ends no reference of HTML.
 pub(super) fn is_glued(text: &[u8], position: &Position) -> bool {
     let before = &text[..position.start];

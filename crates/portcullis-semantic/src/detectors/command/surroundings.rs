@@ -46,8 +46,8 @@ impl<'n, 't> Surroundings<'n, 't> {
 }
 
 impl Surroundings<'_, '_> {
-    /// True if `call` stands as the commands of a script do: on a line of its own, or behind a sign that a
-    /// space parts from it. What is glued behind a sign on a line, or hidden there, is none.
+    /// True if `call` stands as the commands of a script do: on a line of its own, or after a sign that a
+    /// space parts from it. What is glued after a sign on a line, or hidden there, is none.
     pub fn is_of_script(&self, position: &Position, call: &Call) -> bool {
         match position.sign {
             Sign::Begin | Sign::Newline => true,
@@ -66,8 +66,8 @@ impl Surroundings<'_, '_> {
     }
 
     /// True if `call` stands as the commands of a set-up do, in a field for one: on a line that begins as
-    /// those of its documents, or with a command, and behind a sign that a space parts from it. What is glued
-    /// behind a sign, or hidden, is none.
+    /// those of its documents, or with a command, and after a sign that a space parts from it. What is glued
+    /// after a sign, or hidden, is none.
     pub fn configures(&self, position: &Position, call: &Call, is_step: bool) -> bool {
         let text = self.text;
         let from = match position.sign {

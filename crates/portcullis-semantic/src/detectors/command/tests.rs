@@ -300,7 +300,7 @@ fn names_that_are_no_commands() {
     blocks(Class::Command, "x; & ('w'+'hoami')", "assembled-name");
     blocks(Class::Command, "& (\"i\"+\"ex\") \"whoami\"", "assembled-name");
     passes(Class::Command, "Tom & ('Jerry'+'Spike') are in it");
-    // However many redirections stand before and behind it.
+    // However many redirections stand before and after it.
     let redirections = ">/tmp/x ".repeat(40);
     check(&format!("; {redirections} cat {redirections} /etc/passwd"), "semicolon reading sensitive-file");
 }
@@ -347,7 +347,7 @@ fn short_ones() {
     assert!(host(b"a\r\nid\r\n") && !host(b"a\r\nname\r\n"));
 }
 
-/// Words of the shell's own, glued behind a separator, and a command behind them, which alone may be an item
+/// Words of the shell's own, glued after a separator, and a command after them, which alone may be an item
 /// of a list.
 #[test]
 fn compound_commands() {

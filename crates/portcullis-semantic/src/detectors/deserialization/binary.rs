@@ -18,7 +18,7 @@ pub(super) fn detect(types: &Types, text: &[u8], found: &mut Found<'_>) {
         found.add(JAVA_STREAM, Span::new(lead, text.len().min(lead + 32)));
     }
     let mut head = [0; HEAD_BYTES_MAX];
-    // Behind a name of its own: `HexAsciiSerializedMap:aced0005...`, `{"data":"rO0AB...`.
+    // After a name of its own: `HexAsciiSerializedMap:aced0005...`, `{"data":"rO0AB...`.
     for mark in [&b"aced0005"[..], b"ACED0005", b"rO0AB"] {
         let Some(at) = memchr::memmem::find(body, mark).filter(|at| *at > 0) else { continue };
         let stands_alone = !body[at - 1].is_ascii_alphanumeric();
@@ -31,7 +31,7 @@ pub(super) fn detect(types: &Types, text: &[u8], found: &mut Found<'_>) {
         let len = hex(body, &mut head);
         stream(types, &head[..len], found);
     }
-    // Base64 may stand behind a name: `session=rO0AB...`, `Bearer rO0AB...`.
+    // Base64 may stand after a name: `session=rO0AB...`, `Bearer rO0AB...`.
     let from = match body.iter().take(48).rposition(|b| matches!(b, b'=' | b' ' | b',' | b':')) {
         Some(at) if body.len() > at + 12 => at + 1,
         _ => 0,

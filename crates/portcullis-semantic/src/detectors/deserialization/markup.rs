@@ -105,7 +105,7 @@ pub(super) fn xml(types: &Types, text: &[u8], is_settings: bool, found: &mut Fou
             let value = &attributes[found_at + key.len()..];
             let Some((quote @ (b'"' | b'\''), value)) = value.split_first() else { continue };
             let value = &value[..memchr::memchr(*quote, value).unwrap_or(value.len())];
-            // `A.B.Wrapper`2[[..]], Assembly`: arguments of the type and its assembly stand behind the name.
+            // `A.B.Wrapper`2[[..]], Assembly`: arguments of the type and its assembly stand after the name.
             let class = &value[..memchr::memchr2(b',', b'`', value).unwrap_or(value.len())];
             // Documents name classes of their own; an element that makes one of these makes a gadget.
             let inner = class.get(1..class.len().saturating_sub(1)).unwrap_or_default();

@@ -10,7 +10,7 @@ pub(super) fn detect(text: &[u8], found: &mut Found<'_>) {
         let Some(at) = colon.checked_sub(1).filter(|at| matches!(text[*at], b'O' | b'C' | b'o')) else {
             continue;
         };
-        // It stands where a value may: at the beginning, behind another value, or behind a quote or `=`.
+        // It stands where a value may: at the beginning, after another value, or after a quote or `=`.
         let before = text[..at].last();
         if before.is_some_and(|b| {
             !matches!(b, b'{' | b';' | b'"' | b'\'' | b'=' | b'|' | b':' | b'}' | b' ' | b'\n' | b'\0')

@@ -6,7 +6,7 @@ use super::PICKLE;
 use super::types::{Language, Types};
 use crate::Found;
 
-/// Protocol 0 as text: `cMODULE\nNAME\n(`, or `(iMODULE\nNAME\n`; and the call `R` or the end `.` behind it.
+/// Protocol 0 as text: `cMODULE\nNAME\n(`, or `(iMODULE\nNAME\n`; and the call `R` or the end `.` after it.
 pub(super) fn text(types: &Types, text: &[u8], found: &mut Found<'_>) {
     let mut line_start = 0;
     for end in memchr::memchr_iter(b'\n', text) {
@@ -33,7 +33,7 @@ pub(super) fn text(types: &Types, text: &[u8], found: &mut Found<'_>) {
     }
 }
 
-/// `c` and a module, perhaps behind a mark `(`; or `(i`.
+/// `c` and a module, perhaps after a mark `(`; or `(i`.
 fn global(line: &[u8]) -> Option<(usize, &[u8])> {
     let at = line.iter().take(8).take_while(|b| matches!(b, b'(' | b')' | b']' | b'}')).count();
     let (sign, module) = line[at..].split_first()?;
@@ -48,7 +48,7 @@ fn ends_as_pickle(text: &[u8]) -> bool {
     tail.ends_with(b".") || memchr::memchr(b'R', tail).is_some()
 }
 
-/// Protocols 2 to 5, behind their mark.
+/// Protocols 2 to 5, after their mark.
 pub(super) fn binary(types: &Types, bytes: &[u8], found: &mut Found<'_>) {
     let add = |found: &mut Found<'_>| found.add(PICKLE, Span::new(0, bytes.len().min(64)));
     // `c MODULE \n NAME \n`

@@ -164,7 +164,7 @@ fn root(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// A page from its document type or its first element on, behind a declaration and comments.
+/// A page from its document type or its first element on, after a declaration and comments.
 fn is_page(mut text: &[u8]) -> bool {
     loop {
         let end: &[u8] = match text {
@@ -192,8 +192,8 @@ fn begins_php(text: &[u8]) -> bool {
 }
 
 /// Where the quotes of strings stand that begin and end on one line, as programs write them: in order. What
-/// stands before and behind a string is a sign, white space or the end of the line; the quotes within it are
-/// part of it. A quote that fits nowhere takes those behind it on its line out: a string of a statement may
+/// stands before and after a string is a sign, white space or the end of the line; the quotes within it are
+/// part of it. A quote that fits nowhere takes those after it on its line out: a string of a statement may
 /// end there.
 pub(super) fn quotes(text: &[u8]) -> Vec<usize> {
     let mut quotes = Vec::new();
@@ -313,7 +313,7 @@ mod tests {
         check("f(b'#!', L\"x\")", "3 6 10 12");
         check("it's 'a'", "5 7");
         check("x = 'it''s'", "4 7 8 10");
-        // A quote behind a word, or before one, ends something else.
+        // A quote after a word, or before one, ends something else.
         check("x' or '1'='1", "");
         check("a = 'b'; x' or '1'='1", "4 6");
         check("x ' or '1'='1", "");

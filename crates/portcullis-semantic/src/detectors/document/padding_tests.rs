@@ -86,7 +86,7 @@ fn is_blocked(at: At, text: &str) -> bool {
     analysis.worst(&DETECTORS, Level::Balanced).is_some_and(|worst| worst.blocks(Level::Balanced))
 }
 
-/// A payload with text before and behind it that is blocked at one length is blocked at any other; tells
+/// A payload with text before and after it that is blocked at one length is blocked at any other; tells
 /// which is not.
 fn check_lengths(at: At, payload: &str, kind: usize, place: usize, lengths: &[usize]) -> Result<(), String> {
     let text = |length: usize| match place % 3 {

@@ -94,7 +94,7 @@ enum Before {
 /// An open bracket.
 #[derive(PartialEq, Eq)]
 enum Bracket {
-    /// `(`; true behind a keyword of [`HEADS`].
+    /// `(`; true after a keyword of [`HEADS`].
     Parenthesis(bool),
     Square,
     Brace,
@@ -149,7 +149,7 @@ impl Reading<'_> {
     fn take(&mut self, token: &Token) -> bool {
         use TokenKind as T;
         let (before, word) = (self.before, token.span.of(self.text));
-        let is_behind_operand = matches!(before, Before::Operand | Before::Literal);
+        let is_after_operand = matches!(before, Before::Operand | Before::Literal);
         let needs_operand = matches!(before, Before::Operator | Before::Member);
         let is_adjacent = std::mem::replace(&mut self.end, token.span.end) == token.span.start;
         if before == Before::From && !matches!(token.kind, T::String { .. }) {
@@ -165,11 +165,11 @@ impl Reading<'_> {
             T::Number if before == Before::Literal && is_adjacent && word.starts_with(b".") => {
                 Before::Literal
             }
-            T::Number if is_behind_operand => return false,
-            T::String { closed, .. } if is_behind_operand || !closed => return false,
+            T::Number if is_after_operand => return false,
+            T::String { closed, .. } if is_after_operand || !closed => return false,
             T::Number | T::String { .. } if before == Before::Member => Before::Operand,
             T::Number | T::String { .. } => Before::Literal,
-            T::Regex if is_behind_operand => return false,
+            T::Regex if is_after_operand => return false,
             T::Regex => Before::Operand,
             T::Template { opens, closes } => {
                 let fits = if opens { before != Before::Literal } else { self.close(&Bracket::Template) };
@@ -199,14 +199,14 @@ impl Reading<'_> {
             T::CloseBracket if self.close(&Bracket::Square) => Before::Operand,
             T::CloseBrace if self.close(&Bracket::Brace) => Before::Block,
             T::Dot | T::OptionalDot if !needs_operand => Before::Dot,
-            T::Step if is_behind_operand => before,
+            T::Step if is_after_operand => before,
             T::Step => Before::Operator,
-            T::Prefix if is_behind_operand => return false,
+            T::Prefix if is_after_operand => return false,
             // `*` begins the name of a generator, too.
             T::Binary if needs_operand && word != b"*" => return false,
             T::Assign | T::Arrow | T::Question if needs_operand => return false,
             // `#x`: a private name.
-            T::Other if word == b"#" && !is_behind_operand => Before::Dot,
+            T::Other if word == b"#" && !is_after_operand => Before::Dot,
             T::Prefix
             | T::Sign
             | T::Binary
@@ -224,20 +224,20 @@ impl Reading<'_> {
         true
     }
 
-    /// What a name leaves behind, if it can stand here.
+    /// The state after a name, if it can stand here.
     fn name(&self, name: &[u8]) -> Option<Before> {
-        let is_behind_operand = matches!(self.before, Before::Operand | Before::Literal);
+        let is_after_operand = matches!(self.before, Before::Operand | Before::Literal);
         if self.before == Before::Dot {
             return Some(Before::Operand);
         }
-        if is_behind_operand || self.before == Before::Block {
+        if is_after_operand || self.before == Before::Block {
             match name {
                 b"from" => return Some(Before::From),
                 _ if INFIX.contains(&name) => return Some(Before::Operator),
                 _ => {}
             }
         }
-        if is_behind_operand {
+        if is_after_operand {
             return None;
         }
         Some(match () {

@@ -2,7 +2,7 @@
 //! keys, the page of a web shell.
 //!
 //! What it does: looks for the marks that products write, most of them with a second one or a structure
-//! behind them, and for source code of a server's language that was sent instead of run. A page *about* them
+//! after them, and for source code of a server's language that was sent instead of run. A page *about* them
 //! quotes: in a text of many words, what stands in an element for code, in a heading or in the middle of a
 //! sentence is loose.
 //!
@@ -34,7 +34,7 @@ kinds! {
     SOURCE "leak.source" Error "source code that the server should have run";
 }
 
-/// How far behind a mark the second one may stand.
+/// How far after a mark the second one may stand.
 const PAIR_BYTES_MAX: usize = 2_048;
 
 /// Second marks that are looked for in one body.
@@ -52,7 +52,7 @@ const USERS_MIN: usize = 5;
 /// What makes a mark more than a word.
 #[derive(Clone, Copy, Debug)]
 enum Proof {
-    /// Another text near behind it; empty for none.
+    /// Another text near after it; empty for none.
     Second(&'static [u8]),
     /// A key of some length.
     Key,

@@ -128,7 +128,7 @@ fn in_quoting_element(text: &[u8], at: usize) -> bool {
     false
 }
 
-/// True if `at` is in a block of Markdown that three back-ticks open, between single ones, or behind what
+/// True if `at` is in a block of Markdown that three back-ticks open, between single ones, or after what
 /// marks a quotation.
 fn in_fence(text: &[u8], at: usize) -> bool {
     let from = at.saturating_sub(TAG_BYTES_MAX);

@@ -1,4 +1,4 @@
-//! Structures behind the marks: keys, lists of users, the output of commands, lines of a stack, source code.
+//! Structures after the marks: keys, lists of users, the output of commands, lines of a stack, source code.
 
 use memchr::memmem;
 use portcullis_types::Span;

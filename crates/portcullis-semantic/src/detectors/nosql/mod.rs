@@ -1,8 +1,8 @@
 //! Injection into queries of document databases (MongoDB and what speaks like it).
 //!
 //! Two ways in: an operator where the application expects a plain value (`password[$ne]=x`,
-//! `{"password":{"$ne":1}}`), and JavaScript behind a quote, in `$where` or a mapReduce. Operators count as
-//! keys only: behind a bracket, a brace, a comma or a quote, and before what ends a key. GraphQL's variables
+//! `{"password":{"$ne":1}}`), and JavaScript after a quote, in `$where` or a mapReduce. Operators count as
+//! keys only: after a bracket, a brace, a comma or a quote, and before what ends a key. GraphQL's variables
 //! look alike but are typed (`$where: Filter`).
 
 mod said;
@@ -35,7 +35,7 @@ kinds! {
     CREDENTIAL "nosql.credential" Warning "an operator where a user's name or password belongs";
     WHOLE "nosql.whole" Error "the value is nothing but an operator and its operand";
     BREAK_OUT "nosql.break-out" Error "ends a string or object and goes on with a key";
-    SPLICE "nosql.splice" Error "closes an object of the query, and a string before it or another object behind it";
+    SPLICE "nosql.splice" Error "closes an object of the query, and a string before it or another object after it";
     SCRIPT_CONDITION "nosql.script-condition" Critical "a quote or `||`, and a condition of JavaScript that is always true";
     SCRIPT_RETURN "nosql.script-return" Critical "ends the expression and returns another";
     SCRIPT_WAITS "nosql.script-waits" Critical "ends the expression and waits";
@@ -349,7 +349,7 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
         }
     }
 
-    /// JavaScript behind a quote, a number, or nothing.
+    /// JavaScript after a quote, a number, or nothing.
     fn script(&mut self, first: usize) {
         let text = self.text;
         // `'; return ...`, `0;return true`, `';sleep(5000)`, `'});db...`
@@ -479,7 +479,7 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
     }
 }
 
-/// A quote that the text did not open and a semicolon behind it stand before `to`.
+/// A quote that the text did not open and a semicolon after it stand before `to`.
 fn ends_string(text: &[u8], to: usize) -> bool {
     let mut nesting = Nesting::new(text);
     memchr::memchr_iter(b';', &text[..to]).any(|semicolon| {

@@ -12,7 +12,7 @@ pub(super) fn is_said(text: &[u8]) -> bool {
     }
 }
 
-/// A program of several lines closes what it opened: `head`, and with the white space behind its semicolon
+/// A program of several lines closes what it opened: `head`, and with the white space after its semicolon
 /// `lines`.
 pub(super) fn closes_its_own(head: &[u8], lines: &[u8]) -> bool {
     memchr::memchr(b'\n', head).is_some() && (is_balanced(head) || is_of_program(lines))

@@ -67,8 +67,8 @@ fn trimmed(path: &[u8]) -> Option<usize> {
     (is_control || is_space).then_some(at)
 }
 
-/// `?/webhooks/trigger` behind the path of something else: who looks for an open address anywhere in the
-/// target finds it there. Sites whose pages stand in the query have them behind their root or a script; a
+/// `?/webhooks/trigger` after the path of something else: who looks for an open address anywhere in the
+/// target finds it there. Sites whose pages stand in the query have them after their root or a script; a
 /// form's action is one name.
 pub(crate) fn is_query_path(path: &[u8], query: &[u8]) -> bool {
     if names_other_page(query) {
@@ -90,7 +90,7 @@ pub(crate) fn is_query_path(path: &[u8], query: &[u8]) -> bool {
 }
 
 /// `@a.example/mapi/nspi/?`, `a=a@b.example/owa/?x`, `a..b/owa/?`: a user's or host's name, a path, and a
-/// query of its own, for a proxy that takes the address it asks from behind the first question mark.
+/// query of its own, for a proxy that takes the address it asks from what follows the first question mark.
 fn names_other_page(query: &[u8]) -> bool {
     if memchr::memchr(b'?', query).is_none() {
         return false;

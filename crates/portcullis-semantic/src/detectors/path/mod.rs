@@ -23,7 +23,7 @@ use bypass::{bypass, ends_in_extension};
 use hints::HINTS;
 use names::{Group, Names};
 use target::{
-    goes_on_behind_nul, is_asset, is_cut_name, is_hidden_settings, is_module, is_own, is_own_settings,
+    continues_after_nul, is_asset, is_cut_name, is_hidden_settings, is_module, is_own, is_own_settings,
     is_program_folder, is_settings, overlong_sign, share_kind,
 };
 use wrappers::{is_home, is_scheme, wrapper};
@@ -40,7 +40,7 @@ kinds! {
     CLIMB_BROKEN "path.climb-broken" Error "a path goes up through `..` with something in it that is dropped later";
     CLIMB_RESTORED "path.climb-restored" Error "dots that become `..` when a filter has removed some";
     CLIMB_DOTS "path.climb-dots" Error "several segments of three and more dots, which old systems take for steps up";
-    PADDED "path.padded" Warning "goes up behind a name that is longer than any file's, or many single dots";
+    PADDED "path.padded" Warning "goes up after a name that is longer than any file's, or many single dots";
     CLIMB_BACKSLASH "path.climb-backslash" Notice "a path goes up with backslashes";
     SEPARATORS "path.separators" Warning "a path goes up or stays, with mixed or doubled separators";
     DOT_SEGMENTS "path.dot-segments" Warning "a path with several segments that are a single dot";
@@ -171,7 +171,7 @@ impl Detector for PathTraversal {
             && path.spaces == 0
             && path.separators == 0
             && rest == text.len()
-            && (goes_on_behind_nul(text) || purpose::asks_for_file(input.location))
+            && (continues_after_nul(text) || purpose::asks_for_file(input.location))
         {
             found.add(NUL, path.span);
             return;
@@ -313,7 +313,7 @@ impl PathTraversal {
                 && path.root != Root::Share
                 && path.names().len() > 1
                 && self.names.is_system(target);
-            // A text names folders of the machine: one that stands behind other text opens none of them.
+            // A text names folders of the machine: one that stands after other text opens none of them.
             let is_parted = || {
                 let before = &text[..path.span.start as usize];
                 before.last().is_some_and(u8::is_ascii_whitespace) && !before.trim_ascii().is_empty()
@@ -331,7 +331,7 @@ impl PathTraversal {
                 add(SYSTEM_NAME);
             }
         }
-        let is_telling = ups > 0 || file.is_some() || goes_on_behind_nul(path.span.of(text));
+        let is_telling = ups > 0 || file.is_some() || continues_after_nul(path.span.of(text));
         if is_cut_name(input, path) && is_telling {
             add(NUL);
         }
@@ -356,7 +356,7 @@ impl PathTraversal {
             // A page that somebody saved and opened says so.
             let is_document = kind == FILE_URL && is_home(rest);
             if begin != start || is_document {
-                // Behind other text a URL opens nothing but the file that it names.
+                // After other text a URL opens nothing but the file that it names.
                 let names_file = || {
                     let path = Path::read(text, colon + 1, ends_token);
                     let mut buffer = [0; 160];
@@ -369,7 +369,7 @@ impl PathTraversal {
                 continue;
             }
             is_whole = true;
-            // What the wrapper is for: the path behind it.
+            // What the wrapper is for: the path after it.
             let path = Path::read(text, colon + 1, ends_value);
             let mut buffer = [0; 160];
             let len = path.target(text, &mut buffer);
@@ -402,7 +402,7 @@ impl PathTraversal {
 }
 
 /// Where a path begins anew, and whether the letter of a drive or an equals sign stands before it: at a
-/// second separator in a row, or behind the colon of a drive.
+/// second separator in a row, or after the colon of a drive.
 fn inner(path: &[u8]) -> Option<(usize, bool)> {
     let has = |at: usize, sign: &[u8]| {
         path.get(at..at + sign.len()).is_some_and(|part| part.eq_ignore_ascii_case(sign))
@@ -421,7 +421,7 @@ fn inner(path: &[u8]) -> Option<(usize, bool)> {
     })
 }
 
-/// `/etc/ is a directory`, `/etc/hosts file`: words behind a path of a system whose names have no spaces.
+/// `/etc/ is a directory`, `/etc/hosts file`: words after a path of a system whose names have no spaces.
 fn is_prose(text: &[u8], path: &Path) -> bool {
     let bytes = path.span.of(text);
     let Some(space) = memchr::memchr(b' ', bytes).filter(|_| path.root == Root::Slash && path.ups == 0)

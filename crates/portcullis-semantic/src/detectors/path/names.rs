@@ -92,7 +92,7 @@ fn begins_in(folders: &[&[u8]], target: &[u8]) -> bool {
     folders.iter().any(|folder| target.starts_with(folder) || folder.strip_suffix(b"/") == Some(target))
 }
 
-/// Without what a server or a filter adds: `?x`, `::$DATA`, `.html` behind NUL is gone already.
+/// Without what a server or a filter adds: `?x`, `::$DATA`, `.html` after NUL is gone already.
 fn strip_tail(target: &[u8]) -> &[u8] {
     let query = memchr::memchr2(b'?', b'&', target).filter(|&at| {
         let rest = &target[at + 1..];

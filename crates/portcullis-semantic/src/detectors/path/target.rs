@@ -168,9 +168,9 @@ pub(super) fn is_hidden_settings(name: &[u8]) -> bool {
     NAMES.contains(&name) || name.starts_with(b".env.")
 }
 
-/// A file's name goes on behind the first NUL of `text`: `a.php\0.jpg`. NUL at the end alone is what a client
+/// A file's name goes on after the first NUL of `text`: `a.php\0.jpg`. NUL at the end alone is what a client
 /// of C sends along, and among other signs it is a byte of some format.
-pub(super) fn goes_on_behind_nul(text: &[u8]) -> bool {
+pub(super) fn continues_after_nul(text: &[u8]) -> bool {
     let raw = memchr::memchr(0, text).map(|at| (at, 1));
     let coded = memchr::memchr(b'%', text).and_then(|_| memchr::memmem::find(text, b"%00")).map(|at| (at, 3));
     let Some((at, len)) = [raw, coded].into_iter().flatten().min() else { return false };

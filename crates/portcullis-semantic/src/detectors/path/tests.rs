@@ -147,9 +147,9 @@ fn ordinary() {
     passes("data:image/png;base64,iVBORw0KGgo=");
 }
 
-/// What stands behind a NUL hides nothing, however long it is.
+/// What stands after a NUL hides nothing, however long it is.
 #[test]
-fn text_behind_a_nul() {
+fn text_after_a_nul() {
     for rest in ["x".repeat(100), "x".repeat(600), "a, b, c ".repeat(90)] {
         for nul in ["%00", "\0"] {
             let text = format!("/Program Files\\Apache Group\\Apache\\logs\\access.log{nul}{rest}");

@@ -3,10 +3,10 @@
 use super::{FILE_URL, WRAPPER};
 use crate::KindId;
 
-/// How far the path behind a scheme is looked at.
+/// How far the path after a scheme is looked at.
 const PATH_BYTES_MAX: usize = 1_024;
 
-/// What `scheme` with `rest` behind its colon is.
+/// What `scheme` with `rest` after its colon is.
 pub(super) fn wrapper(scheme: &[u8], rest: &[u8]) -> Option<KindId> {
     let is = |name: &str| scheme.eq_ignore_ascii_case(name.as_bytes());
     let has_slashes = rest.starts_with(b"//");

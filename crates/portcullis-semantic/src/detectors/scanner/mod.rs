@@ -25,7 +25,7 @@ kinds! {
     LEFT_BEHIND "scanner.left-behind" Critical "asks for a file or folder that nobody publishes";
     PROBE "scanner.probe" Critical "asks for an address that is known for what it leaks or runs";
     EXPOSED "scanner.exposed" Error "asks for a service that only its machine and its administrators should reach";
-    HIDDEN_SCRIPT "scanner.hidden-script" Critical "a script's extension, and behind a sign that some servers drop another one";
+    HIDDEN_SCRIPT "scanner.hidden-script" Critical "a script's extension, and after a sign that some servers drop another one";
     INTERNAL "scanner.internal-header" Critical "a header that the parts of an application send each other, and no client does";
     CONSOLE "scanner.console" Warning "asks for a console or a page of an administrator";
     ARCHIVE "scanner.archive" Critical "asks for an archive or a dump of the whole site";
@@ -208,12 +208,12 @@ fn has_hidden_script(path: &[u8]) -> bool {
         let len = rest.iter().take(8).take_while(|b| b.is_ascii_alphanumeric()).count();
         let (extension, rest) = rest.split_at(len);
         let is_script = SERVED.iter().any(|script| extension.eq_ignore_ascii_case(script));
-        let behind = SIGNS.iter().find_map(|sign| {
+        let after_sign = SIGNS.iter().find_map(|sign| {
             let (head, tail) = rest.split_at_checked(sign.len())?;
             head.eq_ignore_ascii_case(sign).then_some(tail)
         });
         is_script
-            && behind.is_some_and(|tail| {
+            && after_sign.is_some_and(|tail| {
                 matches!(tail, [b'.', ending @ ..] if (2..=5).contains(&ending.len()) && ending.iter().all(u8::is_ascii_alphanumeric))
             })
     })

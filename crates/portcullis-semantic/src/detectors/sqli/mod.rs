@@ -3,7 +3,7 @@
 //! What it does: reads a value as the piece of SQL that it would be if an application pasted it into a
 //! statement: as it stands (after a number, a name, a parenthesis), and after each quote, back-tick or
 //! comment end in it that could close a literal. Each reading is walked by `walk`, which holds the value to
-//! the structure of SQL and notes what the piece would do. English fails that within a few words, and behind
+//! the structure of SQL and notes what the piece would do. English fails that within a few words, and after
 //! it another piece may begin; the piece that weighs most is what the value is worth, so that nothing around
 //! it matters.
 //!
@@ -35,14 +35,14 @@ kinds! {
     BOOLEAN_CONSTANT "sqli.boolean-constant" Warning "a constant is joined as a condition";
     BOOLEAN_STRING "sqli.boolean-string" Notice "a string is joined as a condition";
     BOOLEAN_CALL "sqli.boolean-call" Error "a function call is joined as a condition";
-    BOOLEAN_NAME "sqli.boolean-name" Error "a column is joined as a condition behind a quote, and a comment cuts off the rest";
+    BOOLEAN_NAME "sqli.boolean-name" Error "a column is joined as a condition after a quote, and a comment cuts off the rest";
     NUMBER_CONDITION "sqli.number-condition" Error "a condition on a column is joined to the number that the value begins with";
     NUMBER_CLAUSE "sqli.number-clause" Error "a clause of a statement follows the number that the value begins with";
     QUOTE_CLAUSE "sqli.quote-clause" Error "a clause or an operator stands between the quote that ends a string and a comment";
     UNION_SELECT "sqli.union-select" Critical "the result of another SELECT is added by UNION";
     UNION_COLUMNS "sqli.union-columns" Critical "UNION SELECT with a list that begins with a constant, as one counts columns";
     UNION "sqli.union" Warning "UNION without a SELECT";
-    UNION_PLAIN "sqli.union-plain" Notice "UNION and SELECT with nothing but words behind";
+    UNION_PLAIN "sqli.union-plain" Notice "UNION and SELECT with nothing but words after them";
     STACKED "sqli.stacked" Critical "a semicolon ends the statement and another one follows";
     JUXTAPOSED "sqli.juxtaposed" Error "another statement follows without a semicolon";
     SCRIPT "sqli.script" Notice "a whole statement, a semicolon and another one";
@@ -73,7 +73,7 @@ kinds! {
     PROCEDURE_ANALYSE "sqli.procedure-analyse" Critical "PROCEDURE ANALYSE";
     COMMENT_END "sqli.comment-end" Warning "a comment cuts off the rest of the statement";
     QUOTE_COMMENT "sqli.quote-comment" Error "a quote ends the literal and a comment cuts off the rest";
-    COMMENT_TAIL "sqli.comment-tail" Notice "a comment with text behind it";
+    COMMENT_TAIL "sqli.comment-tail" Notice "a comment with text after it";
     COMMENT_SPLIT "sqli.comment-split" Warning "comments stand where spaces would";
     VERSION_COMMENT "sqli.version-comment" Error "SQL in a MySQL version comment";
     SCIENTIFIC "sqli.scientific" Error "numbers without meaning separate words (`1.e`)";
@@ -90,7 +90,7 @@ kinds! {
     BARE_TAIL "sqli.bare-tail" Notice "begins in the middle of an expression";
     WHOLE "sqli.whole" Warning "all of the value holds as SQL";
     CALL_ALONE "sqli.call-alone" Error "the value is nothing but a call that waits or tells about the database";
-    ROW_BREAK "sqli.row-break" Critical "a row of an INSERT is closed behind a quote, and another one opened";
+    ROW_BREAK "sqli.row-break" Critical "a row of an INSERT is closed after a quote, and another one opened";
 }
 
 /// A file that is no longer than this may be a field.
@@ -177,15 +177,15 @@ impl Detector for Sqli {
             found.add(AFTER_QUOTE, span);
         }
         if !is_spent {
-            self.behind_quotes(input, &mut walk, found);
+            self.after_quotes(input, &mut walk, found);
         }
         walk.commit(found);
     }
 }
 
 impl Sqli {
-    /// Reads the text behind each quote that something of SQL follows.
-    fn behind_quotes(&self, input: &Input<'_>, walk: &mut Walk<'_, '_>, found: &mut Found<'_>) {
+    /// Reads the text after each quote that something of SQL follows.
+    fn after_quotes(&self, input: &Input<'_>, walk: &mut Walk<'_, '_>, found: &mut Found<'_>) {
         let text = input.text;
         let of_list = match input.document.is_file && found.may_read(text.len() / LOOK_SHARE) {
             true if walk.is_script() => statement_quotes(text),
@@ -211,7 +211,7 @@ impl Sqli {
                 }
                 place.is_literal |= of_list.binary_search(&place.at).is_ok();
                 walk.may_read(found.left());
-                walk.run_behind(quote, place);
+                walk.run_after_quote(quote, place);
                 if !found.may_walk(walk.bytes_read(), walk.tokens_read()) {
                     return;
                 }
@@ -221,11 +221,11 @@ impl Sqli {
         let pairs_up =
             || input.document.is_file && memchr::memmem::find_iter(text, b"$$").count().is_multiple_of(2);
         if input.groups.has(b'$') && !pairs_up() {
-            // Behind PostgreSQL's dollar quotes.
+            // After PostgreSQL's dollar quotes.
             for at in memchr::memmem::find_iter(text, b"$$") {
                 if walk::may_follow_quote(&text[at + 2..]) {
                     walk.may_read(found.left());
-                    walk.run_behind(b'$', quotes::Place { at: at + 1, ..quotes::Place::default() });
+                    walk.run_after_quote(b'$', quotes::Place { at: at + 1, ..quotes::Place::default() });
                     if !found.may_walk(walk.bytes_read(), walk.tokens_read()) {
                         return;
                     }

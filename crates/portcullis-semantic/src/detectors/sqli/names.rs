@@ -29,7 +29,7 @@ pub(super) enum Group {
     Function(KindId),
     Schema,
     Dual,
-    /// A name behind `@@`.
+    /// A name after `@@`.
     Variable,
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Quotes<'t> {
     has_words: bool,
     /// Three quotes in a row stand in it, more than once.
     has_runs: bool,
-    /// Behind three that began something.
+    /// After three that began something.
     in_run: bool,
 }
 
@@ -59,7 +59,7 @@ impl Quotes<'_> {
         self.text[at + 1..end].iter().all(is_part) && self.text.get(end + 1).is_none_or(follows)
     }
 
-    /// A string of JSON that is pasted into a text: a key with its colon, or a value behind one.
+    /// A string of JSON that is pasted into a text: a key with its colon, or a value after one.
     fn is_of_json(&self, before: Option<u8>, end: usize) -> bool {
         let after = self.text[end + 1..].trim_ascii_start().first();
         match before {
@@ -127,7 +127,7 @@ impl Iterator for Quotes<'_> {
             self.is_open = true;
             return Some(Place { at, is_literal: true, opens: true, is_first: false });
         }
-        // Chinese and Japanese put no space before a quote, and go on behind it with a letter.
+        // Chinese and Japanese put no space before a quote, and go on after it with a letter.
         let is_dense =
             before.is_some_and(|b| !b.is_ascii()) && closes.is_some_and(|end| self.is_name(at, end));
         let opens = (is_dense || before.is_none_or(|b| b.is_ascii_whitespace() || b"([{=,:>+".contains(&b)))

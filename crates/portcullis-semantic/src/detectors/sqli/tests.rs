@@ -238,7 +238,7 @@ fn dumps() {
     testing::passes_at(Class::Sqli, Place::FileContent, "file", dump);
 }
 
-/// Found by the property of everyday values: words of SQL behind which no list of columns stands.
+/// Found by the property of everyday values: words of SQL after which no list of columns stands.
 #[test]
 fn words_without_a_list_of_columns() {
     for text in [
@@ -373,7 +373,7 @@ fn text_around_a_piece() {
             }
         }
         let text = format!("{quotes}{attack}");
-        assert!(testing::look(Class::Sqli, Place::Query, "q", text.as_bytes()).1, "{attack} behind quotes");
+        assert!(testing::look(Class::Sqli, Place::Query, "q", text.as_bytes()).1, "{attack} after quotes");
     }
     for pad in [words, list, json, html, letter, quotes] {
         passes(&pad);

@@ -142,7 +142,7 @@ pub(super) fn is_setting(text: &[u8], url: &Url) -> bool {
     let scheme = url.scheme.of(text);
     let is_web =
         [&b"http"[..], b"https", b"ws", b"wss"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    let behind = text[url.scheme.end as usize..].starts_with(b"://");
+    let has_slashes = text[url.scheme.end as usize..].starts_with(b"://");
     let end = url.authority.end as usize;
     let tail = text[end..].trim_ascii_end();
     let authority = url.authority.of(text);
@@ -158,7 +158,7 @@ pub(super) fn is_setting(text: &[u8], url: &Url) -> bool {
     let is_version = |part: &[u8]| matches!(part, [b'v', digits @ ..] if !digits.is_empty() && digits.iter().all(|b| b.is_ascii_digit() || *b == b'.'));
     let is_first = segments.clone().next().is_none_or(|part| FIRST.contains(&part) || is_version(part));
     is_web
-        && behind
+        && has_slashes
         && is_plain
         && !is_disguised
         && !url.has_user

@@ -119,7 +119,7 @@ impl Detector for Ssrf {
             }
             let ends = if begin == start { ends_value } else { ends_token };
             let Some(url) = Url::read(text, begin, colon, ends) else { continue };
-            // Text behind a host is none of it.
+            // Text after a host is none of it.
             let has_text = url.authority.of(text).iter().any(u8::is_ascii_whitespace) && !url.is_confused;
             let url = if has_text { Url::read(text, begin, colon, ends_token).unwrap_or(url) } else { url };
             if !found.may_read(url.span.len() + HOST_BYTES) {
@@ -287,7 +287,7 @@ impl Ssrf {
     }
 }
 
-/// `http://localhost:8080 doesn't work`, `... returns 404`: an address and at least two words behind it.
+/// `http://localhost:8080 doesn't work`, `... returns 404`: an address and at least two words after it.
 fn is_sentence(text: &[u8]) -> bool {
     let mut words = text.split(|&b| b == b' ').skip(1).filter(|word| !word.is_empty());
     let is_word = |word: &[u8]| word.iter().all(|b| b.is_ascii_alphanumeric() || b"',.?!".contains(b));

@@ -65,13 +65,13 @@ const PAGE_NAMES: &[&[u8]] = &[
     b"aud",
 ];
 
-/// Slashes behind the scheme, no user before the host, an IPv6 address with its zeros left out.
+/// Slashes after the scheme, no user before the host, an IPv6 address with its zeros left out.
 pub(super) fn is_as_browsers_write(text: &[u8], url: &Url) -> bool {
-    let behind = &text[url.scheme.end as usize..url.span.end as usize];
+    let rest = &text[url.scheme.end as usize..url.span.end as usize];
     let host = url.hosts(text).next().unwrap_or_default();
     let inner = host.strip_prefix(b"[").and_then(|host| host.split(|b| *b == b']').next());
     let is_long = inner.is_some_and(|address| address.split(|b| *b == b':').count() == 8);
-    behind.starts_with(b"://") && !url.has_user && !is_long
+    rest.starts_with(b"://") && !url.has_user && !is_long
 }
 
 /// A token that was decoded names the service that made it: `{"iss": "http://localhost:8080/realms/a"}`.

@@ -5,7 +5,7 @@ use portcullis_types::Span;
 /// How far the end of an expression is looked for; what does not end there is looked at as far.
 const INNER_BYTES_MAX: usize = 600;
 
-/// Expressions without an end that are looked at so far: each takes in those behind it.
+/// Expressions without an end that are looked at so far: each takes in those after it.
 const UNCLOSED_MAX: usize = 12;
 
 /// How far further ones are looked at.
@@ -30,7 +30,7 @@ pub(super) enum Form {
     Parentheses,
     /// `<#...>`, `[#...]`, `#set(...)`
     Directive,
-    /// `{ }` with a name or number behind it.
+    /// `{ }` with a name or number after it.
     Single,
 }
 
@@ -145,7 +145,7 @@ fn pairs(text: &[u8]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// `set(`, `parse (`: the length to behind the parenthesis.
+/// `set(`, `parse (`: the length, with the parenthesis.
 fn velocity(text: &[u8]) -> Option<usize> {
     let name = [&b"set"[..], b"parse", b"include"].into_iter().find(|name| text.starts_with(name))?;
     let spaces = text[name.len()..].iter().take(4).take_while(|b| **b == b' ').count();

@@ -175,7 +175,7 @@ impl<'w> Walk<'w> {
                         }
                         _ => false,
                     };
-                    // `default "x" .Values.name`: an argument behind another one in Go's templates.
+                    // `default "x" .Values.name`: an argument after another one in Go's templates.
                     let is_argument = || {
                         let at = token.span.start as usize;
                         self.text[..at].ends_with(b" ") && is_call_of_words(self.text)
@@ -401,7 +401,7 @@ impl<'w> Walk<'w> {
 }
 
 /// The text before is one of a sum: `'a' + 'b'.x`. `printf "%s" .x`, `if eq .x "y"`, `range printf "..."`: a
-/// word, and behind it another one, a text or a dot, as Go's and Handlebars' calls are written. In the
+/// word, and after it another one, a text or a dot, as Go's and Handlebars' calls are written. In the
 /// languages that have members of literals nothing can be read so.
 fn is_call_of_words(text: &[u8]) -> bool {
     // Signs of one operand, and what joins two.
@@ -435,14 +435,14 @@ fn is_call_of_words(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text).trim_ascii_start();
     let len = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
     let (word, rest) = text.split_at(len);
-    let behind = rest.trim_ascii_start();
-    let next = behind.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let following = rest.trim_ascii_start();
+    let next = following.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
     let is_word = word.first().is_some_and(u8::is_ascii_alphabetic) && !OPERATORS.contains(&word);
     is_word
-        && behind.len() < rest.len()
-        && match behind.first() {
+        && following.len() < rest.len()
+        && match following.first() {
             Some(b'"' | b'.') => true,
-            Some(b) => b.is_ascii_alphabetic() && !JOINTS.contains(&&behind[..next]),
+            Some(b) => b.is_ascii_alphabetic() && !JOINTS.contains(&&following[..next]),
             None => false,
         }
 }

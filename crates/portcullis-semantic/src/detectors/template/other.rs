@@ -7,7 +7,7 @@ use super::{CODE, COMMENT_PROBE, PHP_BLOCK, POLYGLOT, PREPROCESSING, SMARTY, Tem
 use crate::detectors::code::scan::{Fact, Scan};
 use crate::{Found, Input};
 
-/// Who tries several engines at once writes them one behind the other.
+/// Who tries several engines at once writes them one after the other.
 const POLYGLOT_BYTES_MAX: usize = 48;
 
 pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'_>) {

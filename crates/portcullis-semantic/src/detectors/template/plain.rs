@@ -69,7 +69,7 @@ fn is_below(path: &[u8]) -> bool {
     matches!(last, b"environ" | b"application" | b"__dict__" | b"settings" | b"SECRET_KEY")
 }
 
-/// The first name of `a.b.c`, perhaps with filters without arguments behind it.
+/// The first name of `a.b.c`, perhaps with filters without arguments after it.
 pub(super) fn plain_variable(text: &[u8]) -> Option<&[u8]> {
     let is_part = |b: &u8| {
         b.is_ascii_alphanumeric()

@@ -15,7 +15,7 @@ use crate::{Found, decode};
 const CODE_BYTES_MAX: usize = 16 << 10;
 
 /// Calls that run what they are given, in the languages of web servers; lower case, with the parenthesis or
-/// space behind.
+/// space after.
 const RUNS: [&[u8]; 36] = [
     b"eval(",
     b"eval (",
@@ -144,7 +144,7 @@ fn code(text: &[u8], from: usize) -> Option<Code> {
             || starts(b"jsp:")
             || starts(b"cfexecute")
             || starts(b"script") && server_script(rest);
-        // Two signs are chance in noise: they need code behind them.
+        // Two signs are chance in noise: they need code after them.
         let may_be = is_named || starts(b"?=") || starts(b"? ") || starts(b"?\n") || starts(b"%");
         if !may_be {
             return None;
@@ -180,7 +180,7 @@ fn is_code(rest: &[u8]) -> bool {
             || has(b'%'))
 }
 
-/// How far behind its mark code is looked for.
+/// How far after its mark code is looked for.
 const CODE_HEAD_BYTES: usize = 64;
 
 /// Bytes of ASCII that stand there at least, if the text is that long: in noise they come by chance once in

@@ -24,7 +24,7 @@ kinds! {
     reference "https://owasp.org/www-community/vulnerabilities/Unrestricted_File_Upload";
     SERVER_NAME "upload.server-name" Critical "a file that web servers run, by its extension";
     SERVER_NAME_WEAK "upload.server-name-weak" Warning "a file that some web servers run, by its extension";
-    DISGUISED_NAME "upload.disguised-name" Critical "an extension that web servers run, hidden behind another one or behind bytes that are cut off";
+    DISGUISED_NAME "upload.disguised-name" Critical "an extension that web servers run, hidden after another one or after bytes that are cut off";
     OBEYED_NAME "upload.obeyed-name" Critical "a file that servers obey, by its name";
     PROGRAM_NAME "upload.program-name" Warning "a program, by its extension";
     WEB_SHELL "upload.web-shell" Critical "code of a web server's language that runs what a request brings";

@@ -63,7 +63,7 @@ impl Names {
         if std::str::from_utf8(clean).ok().and_then(|whole| self.get(whole)) == Some(Group::Obeyed) {
             return found.add(OBEYED_NAME, span);
         }
-        // Each extension, with what stands behind it: the next dot, or something that a server may cut off.
+        // Each extension, with what stands after it: the next dot, or something that a server may cut off.
         let mut rest = &*lower;
         while let Some(dot) = memchr::memchr(b'.', rest) {
             rest = &rest[dot + 1..];

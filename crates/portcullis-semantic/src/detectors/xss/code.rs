@@ -1,9 +1,9 @@
-//! Readings of a value as code: all of it, behind a quote, in a client-side template.
+//! Readings of a value as code: all of it, after a quote, in a client-side template.
 
 use portcullis_types::Span;
 
 use super::effects::{Effects, Outcome};
-use super::script::{walk, walk_behind};
+use super::script::{walk, walk_after};
 use super::*;
 use crate::detectors::scan::is_body_of_class;
 use crate::detectors::{document, purpose};
@@ -66,12 +66,12 @@ impl Xss {
                     if reading == Reading::LaterQuote && !may_have_sinks {
                         break;
                     }
-                    let outcome = walk_behind(text, at + 1, &self.names);
+                    let outcome = walk_after(text, at + 1, &self.names);
                     if !found.may_walk(outcome.bytes_read, outcome.tokens as usize) {
                         return;
                     }
                     read_to[number % 2] = at + 1 + outcome.bytes_read;
-                    // The quote before it opened a string: what is injected would have gone on behind that
+                    // The quote before it opened a string: what is injected would have gone on after that
                     // one.
                     let ends_string = reading == Reading::LaterQuote
                         && opening.is_some_and(|opening| begins_string(&text[..opening]));
@@ -179,7 +179,7 @@ fn is_question(text: &[u8]) -> bool {
         && memchr::memchr_iter(b'(', text).count() == 1
 }
 
-/// A quote behind this opens a string.
+/// A quote after this opens a string.
 fn begins_string(before: &[u8]) -> bool {
     matches!(before.trim_ascii_end().last(), Some(b'(' | b'=' | b'[' | b',' | b':' | b'+'))
 }
@@ -189,9 +189,9 @@ fn begins_string(before: &[u8]) -> bool {
 enum Reading {
     /// From its beginning.
     Whole,
-    /// Behind its first quote.
+    /// After its first quote.
     FirstQuote,
-    /// Behind another quote.
+    /// After another quote.
     LaterQuote,
     /// It has several lines.
     Lines,

@@ -68,13 +68,13 @@ pub(super) struct Outcome {
     pub ends_in_comment: bool,
     /// It ends in a string that the page goes on with.
     pub ends_in_string: bool,
-    /// It is the rest of an attribute without quotes: behind it the tag ends.
+    /// It is the rest of an attribute without quotes: after it the tag ends.
     pub ends_in_markup: bool,
     /// It closes brackets that it did not open.
     pub closes: bool,
     /// Nothing but what examples have: `alert(1)`, `console.log('x')`, `void 0`.
     pub is_demo: bool,
-    /// A telling name and a word in parentheses behind a space: `prompt (optional)`.
+    /// A telling name and a word in parentheses after a space: `prompt (optional)`.
     pub is_worded: bool,
     /// A template touches the function that is called with it.
     pub is_tight: bool,

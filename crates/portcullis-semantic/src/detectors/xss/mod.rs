@@ -1,7 +1,7 @@
 //! Cross-site scripting.
 //!
 //! What it does: reads a value as the piece of a page that it would be if an application pasted it into one:
-//! between tags, in a tag behind each quote, in a script behind each quote, as an address, as a whole script.
+//! between tags, in a tag after each quote, in a script after each quote, as an address, as a whole script.
 //! Markup goes through the tokenizer that browsers have; what elements, attributes, addresses and scripts
 //! would do decides. Markup that only says how text looks is nothing; scripts are read as code, not searched
 //! for words.
@@ -52,7 +52,7 @@ kinds! {
     EVENT_SINK "xss.event-sink" Critical "an event handler whose code shows, sends, loads or hides something";
     EVENT_CODE "xss.event-code" Critical "an event handler with code";
     EVENT_ATTRIBUTE "xss.event-attribute" Critical "an attribute named like an event handler";
-    EVENT_ODD "xss.event-odd" Error "something like an event handler behind a quote, without code";
+    EVENT_ODD "xss.event-odd" Error "something like an event handler after a quote, without code";
     SCRIPT_URL "xss.script-url" Critical "an address that is a script, which shows, sends, loads or hides something";
     SCRIPT_URL_CALL "xss.script-url-call" Critical "an address that is a script";
     HIDDEN_SCHEME "xss.hidden-scheme" Critical "the address is a script, and references, white space or comments hide it";
@@ -107,7 +107,7 @@ kinds! {
     JS_COMMENT_END "xss.js-comment-end" Warning "code that ends with a comment or a tag's end, which what follows cannot harm";
     JS_CLOSES "xss.js-closes" Warning "code that closes brackets which it did not open";
     JS_ENTITY "xss.js-entity" Critical "code in an ampersand and braces, as Netscape ran it";
-    SPACED_TAG "xss.spaced-tag" Critical "a script tag with white space or a sign before its name, and code behind it that shows or runs something";
+    SPACED_TAG "xss.spaced-tag" Critical "a script tag with white space or a sign before its name, and code after it that shows or runs something";
     CLIENT_TEMPLATE "xss.client-template" Critical "an expression of a client-side template that leaves its scope";
 }
 
@@ -217,7 +217,7 @@ impl Xss {
             return self.other_attributes(input, found);
         };
         if begins_attribute(&text[..first]) && memchr::memchr(b'<', &text[..first]).is_none() {
-            let is_quoted = is_behind_quote(&text[..first]);
+            let is_quoted = is_after_quote(&text[..first]);
             if is_quoted {
                 found.add(QUOTE_BREAK_OUT, Span::new(first.saturating_sub(2), first));
             }
@@ -246,7 +246,7 @@ impl Xss {
             }
             if outcome.effects.any(Effects::SINKS) {
                 let span = Span::new(name, end);
-                match is_behind_quote(before) && !is_shown(name) {
+                match is_after_quote(before) && !is_shown(name) {
                     true => found.add(EVENT_SINK, span),
                     // Without a tag and without a quote that ends one of the page's it may be a sentence
                     // about handlers.
@@ -256,7 +256,7 @@ impl Xss {
         }
     }
 
-    /// Behind a quote, attributes that are not events: `" style=...`, `' href=javascript:...`.
+    /// After a quote, attributes that are not events: `" style=...`, `' href=javascript:...`.
     fn other_attributes(&self, input: &Input<'_>, found: &mut Found<'_>) {
         for quote in [b'"', b'\''] {
             if !input.groups.has(quote) {
@@ -269,7 +269,7 @@ impl Xss {
         }
     }
 
-    /// The value is an address, or has some behind `=`, a quote or white space.
+    /// The value is an address, or has some after `=`, a quote or white space.
     fn address(&self, text: &[u8], found: &mut Found<'_>) {
         if let Some((kind, from)) = scheme(text) {
             self.note_address(text, (0, text.len()), (kind, from), found);
@@ -410,14 +410,14 @@ fn first_event(text: &[u8]) -> Option<usize> {
     next_event(text, 0)
 }
 
-/// Where the first name of an event handler stands whose equals sign stands at `from` or behind it.
+/// Where the first name of an event handler stands whose equals sign stands at `from` or after it.
 fn next_event(text: &[u8], from: usize) -> Option<usize> {
     for at in memchr::memchr_iter(b'=', text.get(from..)?).map(|at| from + at) {
         let head = &text[..at];
         let name_end = head.iter().rposition(|b| !matches!(b, 0..=b' ')).map_or(0, |last| last + 1);
         let head = &head[head.len().min(name_end).saturating_sub(40)..name_end];
         let start = head.iter().rposition(|b| !b.is_ascii_alphanumeric()).map_or(0, |last| last + 1);
-        // Behind a backslash, `n` and `t` are what is left of white space.
+        // After a backslash, `n` and `t` are what is left of white space.
         let is_escape =
             start > 0 && head[start - 1] == b'\\' && matches!(head.get(start), Some(b'n' | b't' | b'r'));
         let start = start + usize::from(is_escape);
@@ -428,13 +428,13 @@ fn next_event(text: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// An attribute could begin behind `before`.
+/// An attribute could begin after `before`.
 fn begins_attribute(before: &[u8]) -> bool {
     before.last().is_none_or(|b| *b <= b' ' || matches!(b, b'/' | b'"' | b'\'' | b'`'))
 }
 
-/// A quote stands before, with nothing but white space and slashes behind it, or with attributes.
-fn is_behind_quote(before: &[u8]) -> bool {
+/// A quote stands before, with nothing but white space and slashes after it, or with attributes.
+fn is_after_quote(before: &[u8]) -> bool {
     const BARE: &[&[u8]] = &[
         b"autofocus",
         b"checked",

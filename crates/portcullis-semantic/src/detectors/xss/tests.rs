@@ -218,7 +218,7 @@ fn formatted_text_passes() {
             for text in texts {
                 for end in [format!("</{element}>"), String::new()] {
                     passes(&format!("<{element}{attribute}>{text}{end}"));
-                    passes(&format!("Some words before.\n<{element}{attribute}>{text}{end} and behind."));
+                    passes(&format!("Some words before.\n<{element}{attribute}>{text}{end} and after."));
                     count += 2;
                 }
             }
@@ -413,7 +413,7 @@ fn names_in_pieces() {
     passes("obj[\"a\"] + obj[\"b\"]");
 }
 
-/// Nothing that stands before or behind markup that runs makes it pass, in a field for text either.
+/// Nothing that stands before or after markup that runs makes it pass, in a field for text either.
 #[test]
 fn text_around_markup() {
     let texts = [

@@ -89,7 +89,7 @@ pub(super) fn begins_scheme(value: &[u8]) -> bool {
     begins(b"javascript") || begins(b"vbscript")
 }
 
-/// The first scheme in a list of addresses: behind its beginning, `;`, `,`, `=`, `(`, a quote or white space.
+/// The first scheme in a list of addresses: after its beginning, `;`, `,`, `=`, `(`, a quote or white space.
 pub(super) fn scheme_in_list(value: &[u8]) -> Option<(Scheme, usize)> {
     if let Some(found) = scheme(value) {
         return Some(found);

@@ -32,7 +32,7 @@ pub(super) enum Directive {
     Request,
     /// It says what sends that request.
     Trigger,
-    /// Its value may be JavaScript behind `js:`.
+    /// Its value may be JavaScript after `js:`.
     Values,
 }
 
@@ -62,10 +62,10 @@ pub(super) fn directive(name: &[u8]) -> Option<Directive> {
         return Some(Directive::Markup);
     }
     for start in [&b"x-bind:"[..], b"v-bind:", b"bind:", b":", b"["] {
-        let behind = name.get(start.len()..).filter(|_| begins(start)).unwrap_or_default();
-        if behind.len() > 4
-            && behind[..2].eq_ignore_ascii_case(b"on")
-            && behind[2..].iter().all(|b| b.is_ascii_alphabetic() || *b == b']')
+        let rest = name.get(start.len()..).filter(|_| begins(start)).unwrap_or_default();
+        if rest.len() > 4
+            && rest[..2].eq_ignore_ascii_case(b"on")
+            && rest[2..].iter().all(|b| b.is_ascii_alphabetic() || *b == b']')
         {
             return Some(Directive::Binds(start.len()));
         }

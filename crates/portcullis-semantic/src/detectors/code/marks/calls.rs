@@ -22,8 +22,8 @@ impl Marks<'_> {
         }
     }
 
-    /// `@Grab('group:module:1')`, `@GrabResolver(name='x', root='http://..')`: Groovy loads a package while it
-    /// compiles.
+    /// `@Grab('group:module:1')`, `@GrabResolver(name='x', root='http://..')`: Groovy loads a package while
+    /// it compiles.
     pub(super) fn annotations(&self, found: &mut Found<'_>) {
         const NAMES: &[&[u8]] = &[b"Grab(", b"Grapes(", b"GrabResolver(", b"GrabConfig(", b"ASTTest("];
         let text = self.text;
@@ -234,14 +234,14 @@ fn uses_module(inner: &[u8]) -> bool {
         && called.get(member) == Some(&b'(')
 }
 
-/// Behind the call that begins `text` a sentence goes on.
+/// After the call that begins `text` a sentence goes on.
 fn is_followed_by_word(text: &[u8]) -> bool {
     let line = &text[..text.len().min(80)];
     memchr::memrchr(b')', line)
         .is_some_and(|end| matches!(line[end + 1..], [b' ', letter, ..] if letter.is_ascii_alphabetic()))
 }
 
-/// `{${system(id)}}`: PHP calls what stands so in a text. The length of what stands behind `{${`.
+/// `{${system(id)}}`: PHP calls what stands so in a text. The length of what stands after `{${`.
 fn interpolated_call(text: &[u8]) -> Option<usize> {
     let at = usize::from(text.first() == Some(&b'@'));
     let name = text[at..].iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();

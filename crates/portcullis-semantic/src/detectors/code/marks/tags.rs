@@ -61,7 +61,7 @@ fn tag(rest: &[u8]) -> Option<KindId> {
     }
 }
 
-/// `php`, `=`, or white space with code behind it; not `xml`.
+/// `php`, `=`, or white space with code after it; not `xml`.
 fn is_php(rest: &[u8]) -> bool {
     match rest {
         [b'=', rest @ ..] => is_output(rest),
@@ -82,7 +82,7 @@ fn is_output(rest: &[u8]) -> bool {
     is_text && (window.iter().any(|b| b"$(`'\"".contains(b)) || memmem::find(window, b"?>").is_some())
 }
 
-/// `page import="..."`, ` WebHandler Language="C#"`: what JSP and ASP.NET know behind `<%@`.
+/// `page import="..."`, ` WebHandler Language="C#"`: what JSP and ASP.NET know after `<%@`.
 fn is_directive(rest: &[u8]) -> bool {
     const NAMES: &[&[u8]] = &[
         b"page",

@@ -250,7 +250,7 @@ fn reaches_classes(code: &[u8]) -> bool {
     })
 }
 
-/// The arguments of a call, apart; `rest` stands behind its parenthesis. `None` if it does not end.
+/// The arguments of a call, apart; `rest` stands after its parenthesis. `None` if it does not end.
 fn arguments(rest: &[u8]) -> Option<Vec<&[u8]>> {
     let (mut arguments, mut start, mut open) = (Vec::new(), 0, 0usize);
     for (at, b) in rest.iter().enumerate().take(ARGUMENTS_BYTES_MAX) {
@@ -458,7 +458,7 @@ impl<'t> Reader<'t> {
         Some(())
     }
 
-    /// `#[Route('/a')]`, a comment before PHP 8. Both have to be at the same place behind it.
+    /// `#[Route('/a')]`, a comment before PHP 8. Both have to be at the same place after it.
     fn attribute(&mut self) -> Option<()> {
         let rest = self.rest();
         let end = rest.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(rest.len());
@@ -498,7 +498,7 @@ impl<'t> Reader<'t> {
         if name.is_empty() || !matches!(text.first(), Some(b'\n' | b'\r')) {
             return None;
         }
-        // From PHP 7.3 on the name may be indented and have something behind it.
+        // From PHP 7.3 on the name may be indented and have something after it.
         let end = memmem::find_iter(text, name).find(|at| {
             let before = text[..*at].iter().rev().find(|b| !matches!(b, b' ' | b'\t'));
             let is_first = matches!(before, Some(b'\n' | b'\r'));
@@ -510,9 +510,9 @@ impl<'t> Reader<'t> {
         if self.written[begun..begun + len] != self.written[ended..ended + len] {
             return None;
         }
-        let behind = &text[end + len..];
-        let behind = behind.strip_prefix(b";").unwrap_or(behind);
-        if !matches!(text[end - 1], b'\n' | b'\r') || !matches!(behind.first(), Some(b'\n' | b'\r')) {
+        let rest = &text[end + len..];
+        let rest = rest.strip_prefix(b";").unwrap_or(rest);
+        if !matches!(text[end - 1], b'\n' | b'\r') || !matches!(rest.first(), Some(b'\n' | b'\r')) {
             return None;
         }
         let inner = &text[..end];

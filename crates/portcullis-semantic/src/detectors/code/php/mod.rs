@@ -280,7 +280,7 @@ impl Source<'_> {
     }
 }
 
-/// The pattern behind a quote has the flag by which its replacement is code.
+/// The pattern after a quote has the flag by which its replacement is code.
 fn replaces_by_code(pattern: &[u8]) -> bool {
     let end = pattern.iter().rposition(|b| matches!(b, b'\'' | b'"')).unwrap_or(pattern.len());
     let flags = pattern[..end].iter().rev().take_while(|b| b.is_ascii_alphabetic()).count();
@@ -383,7 +383,7 @@ fn given_variables(text: &[u8]) -> HashMap<&[u8], u8> {
     given
 }
 
-/// What is assigned behind a variable's name, `$a[1] .= x` among them.
+/// What is assigned after a variable's name, `$a[1] .= x` among them.
 fn assigned(rest: &[u8]) -> Option<&[u8]> {
     let rest = match rest.first() {
         Some(b'[') => &rest[rest[..rest.len().min(64)].iter().position(|b| *b == b']')? + 1..],

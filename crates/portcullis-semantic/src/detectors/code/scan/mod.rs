@@ -73,7 +73,7 @@ pub(in crate::detectors) struct Scan<'n, 't> {
     pending: [Option<(Fact, Span)>; 3],
     has_pending: bool,
     tokens: usize,
-    /// Where reading goes on, if not behind the last token.
+    /// Where reading goes on, if not after the last token.
     pub(super) restart: Option<usize>,
     /// Where a text ends that is read as code, and where its quote does.
     pub(super) resume: Option<(usize, usize)>,
@@ -113,7 +113,7 @@ impl<'n, 't> Scan<'n, 't> {
                     None => self.has_pending = false,
                 }
             }
-            // Behind a text that was read as code the reading goes on.
+            // After a text that was read as code the reading goes on.
             if let Some((_, after)) = self.resume.take_if(|(end, _)| self.lexer.position() >= *end) {
                 self.lexer = self.lexer.go_on_at(after);
                 (self.before_last, self.last) = (None, None);
@@ -359,7 +359,7 @@ impl<'n, 't> Scan<'n, 't> {
             }
             Group::Print => self.print(span, lexer, is_call),
             group if is_call => {
-                // The lexer stands behind the path's first name; what is called is its last.
+                // The lexer stands after the path's first name; what is called is its last.
                 let argument = argument_at(lexer, self.text);
                 self.called(group, span, argument, false, false);
             }
@@ -373,7 +373,7 @@ impl<'n, 't> Scan<'n, 't> {
         is_trace_argument(lexer, self.text)
     }
 
-    /// What stands behind the parenthesis that comes next.
+    /// What stands after the parenthesis that comes next.
     fn argument(&self) -> Argument<'t> {
         let mut lexer = self.lexer;
         lexer.next();

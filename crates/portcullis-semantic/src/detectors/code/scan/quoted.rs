@@ -8,7 +8,7 @@ use crate::detectors::code::argument::Argument;
 use crate::detectors::code::names::Group;
 
 impl<'t> Scan<'_, 't> {
-    /// `print(md5(1))`, `var_dump(233*233)`, `Response.Write(9*9)`; the lexer stands behind the parenthesis,
+    /// `print(md5(1))`, `var_dump(233*233)`, `Response.Write(9*9)`; the lexer stands after the parenthesis,
     /// if there is one.
     pub(super) fn print(&mut self, span: Span, mut lexer: Lexer<'t>, is_call: bool) {
         let Some(first) = lexer.next() else { return };
@@ -92,7 +92,7 @@ impl<'t> Scan<'_, 't> {
         if inner.starts_with(b"#_memberAccess") || inner.starts_with(b"#context[") {
             self.note(Fact::Ognl, token.span);
         }
-        // PHP runs what stands in back-ticks; people write `code` so, behind a word or in a fence.
+        // PHP runs what stands in back-ticks; people write `code` so, after a word or in a fence.
         let start = token.span.start as usize;
         let is_backtick = self.text[start] == b'`';
         let after_word = self.last.is_some_and(|t| {

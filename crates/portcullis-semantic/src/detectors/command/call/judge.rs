@@ -49,7 +49,7 @@ impl Reader<'_, '_> {
             && !command.is_word
             && takes(b'.')
             && self.sign != Sign::Begin;
-        // `&& pwd` in the middle of a text: behind two signs stands no name of a field.
+        // `&& pwd` in the middle of a text: after two signs stands no name of a field.
         // Nor does a text begin with one.
         let follows_logical = (self.sign == Sign::Logical || self.sign != Sign::Begin && is_alone())
             && matches!(command.group, Group::Recon | Group::List)

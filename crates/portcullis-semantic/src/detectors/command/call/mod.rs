@@ -42,7 +42,7 @@ pub(super) struct Call {
     is_distinctive: bool,
     /// Its name stands in lists of fields.
     is_listed: bool,
-    /// The value ends with the sign behind it: `id;`
+    /// The value ends with the sign after it: `id;`
     is_closed: bool,
     /// Words of a sentence are among its arguments.
     pub is_prose: bool,
@@ -332,7 +332,7 @@ impl<'r, 't> Reader<'r, 't> {
         }
     }
 
-    /// Options, numbers and assignments, and a command behind them: the lexer is put before that one.
+    /// Options, numbers and assignments, and a command after them: the lexer is put before that one.
     fn runs_next(&mut self) -> bool {
         let begun = self.lexer.clone();
         for _ in 0..LEAD_WORDS_MAX {
@@ -469,7 +469,7 @@ impl<'r, 't> Reader<'r, 't> {
     }
 }
 
-/// Words behind which the shell expects a command.
+/// Words after which the shell expects a command.
 fn is_keyword(word: &[u8]) -> bool {
     const WORDS: &[&[u8]] = &[
         b"then", b"do", b"else", b"elif", b"if", b"while", b"until", b"!", b"{", b"coproc", b"command",

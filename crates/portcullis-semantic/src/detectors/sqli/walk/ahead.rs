@@ -11,7 +11,7 @@ pub(super) struct Ahead<'t> {
     at: usize,
     /// The first token that is no comment.
     token: Option<Token>,
-    /// The lexer behind that token, if no comment stands before it.
+    /// The lexer after that token, if no comment stands before it.
     lexer: Option<Lexer<'t>>,
 }
 
@@ -50,7 +50,7 @@ impl Walk<'_, '_> {
             None => Near::Else,
             Some(b'(') => Near::Open,
             Some(b'.') if !self.text.get(at + 1).is_some_and(u8::is_ascii_digit) => Near::Dot,
-            // White space, or what may be a comment: the token behind it counts. An exponent without digits
+            // White space, or what may be a comment: the token after it counts. An exponent without digits
             // is one, too.
             Some(0..=b' ' | 0x7F.. | b'/' | b'-' | b'#' | b'*' | b'.' | b'0'..=b'9') => Near::Unclear,
             Some(_) => Near::Else,
@@ -61,8 +61,8 @@ impl Walk<'_, '_> {
     pub(super) fn next(&mut self) -> Option<Token> {
         let at = self.lexer.position();
         match self.ahead.get_mut() {
-            Some(Ahead { at: seen, token, lexer: Some(behind) }) if *seen == at => {
-                self.lexer = behind.clone();
+            Some(Ahead { at: seen, token, lexer: Some(after) }) if *seen == at => {
+                self.lexer = after.clone();
                 *token
             }
             _ => self.lexer.next(),

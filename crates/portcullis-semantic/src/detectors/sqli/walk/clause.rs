@@ -30,7 +30,7 @@ impl Walk<'_, '_> {
                     (Word::Similar, _) => {
                         self.skip();
                     }
-                    // English: "the cat is on the mat". `IS` and `IN` ask for what SQL has behind them.
+                    // English: "the cat is on the mat". `IS` and `IN` ask for what SQL has after them.
                     (Word::Is, Some(TokenKind::Word(next))) if role(next) != Part::Constant => return false,
                     (Word::Is, Some(TokenKind::String { .. })) => {}
                     (Word::In, Some(TokenKind::Word(_))) => return self.word_in(),
@@ -100,7 +100,7 @@ impl Walk<'_, '_> {
         false
     }
 
-    /// `on duplicate key update a = b`: true if that follows, and is behind the word.
+    /// `on duplicate key update a = b`: true if that follows, which is then read.
     fn insert_tail(&mut self, next: Option<Token>, span: Span) -> bool {
         let is = |token: Option<Token>, word: &[u8]| {
             token.is_some_and(|token| self.word(token.span).eq_ignore_ascii_case(word))
@@ -118,7 +118,7 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn clause_word(&mut self, word: Word, span: Span) -> bool {
-        let is_behind_number = self.is_behind_number();
+        let is_after_number = self.is_after_number();
         self.boundary();
         self.expect = Expect::Operand;
         self.aliased = false;
@@ -166,7 +166,7 @@ impl Walk<'_, '_> {
                 self.note(LIMIT, span);
                 let [rows, more] = self.peeks().map(|token| token.map(|token| token.kind));
                 let has_more = matches!(more, Some(TokenKind::Comma | TokenKind::Word(Word::Offset)));
-                if is_behind_number && rows == Some(TokenKind::Number) && has_more {
+                if is_after_number && rows == Some(TokenKind::Number) && has_more {
                     self.note(NUMBER_CLAUSE, self.span_to_next(span));
                 }
                 self.clause = Clause::Expression;
@@ -201,12 +201,12 @@ impl Walk<'_, '_> {
         true
     }
 
-    /// A WHEN comes soon behind the CASE that was read.
+    /// A WHEN comes soon after the CASE that was read.
     pub(super) fn is_case(&self) -> bool {
         self.lexer.clone().take(CASE_TOKENS_MAX).any(|token| token.kind == TokenKind::Word(Word::When))
     }
 
-    /// A dot with a name right behind it; with a space it ends a sentence.
+    /// A dot with a name right after it; with a space it ends a sentence.
     pub(super) fn joins_names(&self, token: Option<Token>) -> bool {
         let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b >= 0x80 || b"_`\"[*@$/".contains(b);
         token.is_some_and(|token| {
@@ -241,10 +241,10 @@ impl Walk<'_, '_> {
         }
         let reads = match next {
             Some(TokenKind::Word(Word::Values)) => true,
-            // Behind the table's name comes little: `the union table the members sit at` has more.
+            // After the table's name comes little: `the union table the members sit at` has more.
             Some(TokenKind::Word(Word::Table)) => {
-                let (_, behind) = (words.next(), words.next());
-                self.joins_names(behind) || behind.is_none_or(|token| ends_table(token.kind))
+                let (_, after_table) = (words.next(), words.next());
+                self.joins_names(after_table) || after_table.is_none_or(|token| ends_table(token.kind))
             }
             _ => false,
         };

@@ -1,6 +1,7 @@
 //! The grammar of statements, as far as two tokens after the first word show it.
 //!
-//! Most of these words are English, too. A statement counts only where its object or its next keyword follows.
+//! Most of these words are English, too. A statement counts only where its object or its next keyword
+//! follows.
 
 use portcullis_lex::sql::{Operator, Token, TokenKind, Word};
 
@@ -215,7 +216,7 @@ impl Walk<'_, '_> {
             }
     }
 
-    /// Behind the condition in parentheses stands a statement, or it is the function with several arguments.
+    /// After the condition in parentheses stands a statement, or it is the function with several arguments.
     /// Code goes on with a brace, a call or a word of its own, and compares with `==`.
     fn is_sql_condition(&self) -> bool {
         let mut depth = 0u32;
@@ -266,7 +267,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// How far the condition behind IF is looked at.
+/// How far the condition after IF is looked at.
 pub(super) const CONDITION_TOKENS_MAX: usize = 48;
 
 /// What SHOW shows.

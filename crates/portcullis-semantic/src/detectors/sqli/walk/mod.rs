@@ -2,7 +2,7 @@
 //!
 //! The walk knows two expectations, an operand or an operator, and a stack of parentheses. What does not fit
 //! ends the *piece*. A reading from a quote ends there, too. The reading of the value as it stands goes on
-//! behind it: the next word or sign that may follow an operand begins another piece, with the number, name or
+//! after it: the next word or sign that may follow an operand begins another piece, with the number, name or
 //! string before it as its left side. So a piece that stands in foreign text is read as it would be alone. No
 //! tree is built; each token is looked at once, with a look ahead of two.
 
@@ -37,7 +37,7 @@ use crate::KindId;
 
 /// Parentheses that are told apart; deeper ones are all taken as groups.
 const DEPTH_MAX: usize = 48;
-/// Tokens behind a quote that may tell nothing before the reading ends.
+/// Tokens after a quote that may tell nothing before the reading ends.
 const IDLE_TOKENS_MAX: u32 = 64;
 
 /// How the piece begins.
@@ -45,11 +45,11 @@ const IDLE_TOKENS_MAX: u32 = 64;
 pub(super) enum Start {
     /// The value as it stands.
     Raw,
-    /// Behind a quote that ends a string, or a back-tick that ends a name.
+    /// After a quote that ends a string, or a back-tick that ends a name.
     Quote(u8),
 }
 
-/// True if `rest`, which stands behind a quote, can go on as SQL: an operator, a parenthesis, a comment, or a
+/// True if `rest`, which stands after a quote, can go on as SQL: an operator, a parenthesis, a comment, or a
 /// word that follows an operand.
 pub(super) fn may_follow_quote(rest: &[u8]) -> bool {
     // The first token tells; how long it is does not matter.
@@ -84,7 +84,7 @@ enum Expect {
     Start,
     Operand,
     Operator,
-    /// Behind a semicolon.
+    /// After a semicolon.
     Statement,
 }
 
@@ -166,17 +166,17 @@ pub(super) struct Walk<'t, 'n> {
     only_words: bool,
     select_at: Option<Span>,
     union_at: Option<Span>,
-    /// The piece begins behind something that did not fit: there is text before it.
+    /// The piece begins after something that did not fit: there is text before it.
     is_inside: bool,
     /// Nothing fitted since.
     is_astray: bool,
-    /// Quotes, by their place in [`QUOTES`], behind which the text has no end of a string.
+    /// Quotes, by their place in [`QUOTES`], after which the text has no end of a string.
     without_end: [bool; 2],
     tokens: u32,
     /// Tokens of the whole reading, with comments, but for those of foreign text, which cost no more than
     /// their bytes.
     read: u32,
-    /// The comment that was read last, while nothing behind it fitted.
+    /// The comment that was read last, while nothing after it fitted.
     cut: Option<Span>,
     ended: bool,
     begins_with_word: bool,
@@ -198,7 +198,7 @@ pub(super) struct Walk<'t, 'n> {
     /// Those of the piece that the text begins with.
     first_kinds: u64,
     pieces: Pieces<'n>,
-    /// Quotes behind which a list goes on that this reading, or one before, has read: `"a","b","c"`. In
+    /// Quotes after which a list goes on that this reading, or one before, has read: `"a","b","c"`. In
     /// order.
     listed: Vec<u32>,
 }
@@ -313,8 +313,8 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.reads_max = bytes;
     }
 
-    /// Walks behind a quote.
-    pub fn run_behind(&mut self, quote: u8, place: Place) {
+    /// Walks after a quote.
+    pub fn run_after_quote(&mut self, quote: u8, place: Place) {
         self.reset();
         self.is_literal = place.is_literal;
         self.is_opening = place.opens;
@@ -368,7 +368,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.finish();
     }
 
-    /// The quote at `at` ends an item of a list that was read, which told nothing so far: reading on behind
+    /// The quote at `at` ends an item of a list that was read, which told nothing so far: reading on after
     /// it tells the same.
     pub fn has_read(&self, at: usize) -> bool {
         self.listed.binary_search(&(at as u32)).is_ok()
@@ -431,7 +431,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         fits
     }
 
-    /// Begins a piece behind foreign text, whose last token is its left side.
+    /// Begins a piece after foreign text, whose last token is its left side.
     fn begin_inside(&mut self, token: Token) {
         let (last, span) = (self.last, self.last_span);
         self.begin_piece();
@@ -487,7 +487,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         }
     }
 
-    /// Behind a quote nothing was told for long.
+    /// After a quote nothing was told for long.
     fn is_idle(&self) -> bool {
         self.start != Start::Raw && self.tokens >= IDLE_TOKENS_MAX && !self.facts.is_telling()
     }
@@ -501,7 +501,7 @@ impl<'t, 'n> Walk<'t, 'n> {
     }
 
     /// The text begins with a number, and what was read since is this one token.
-    fn is_behind_number(&self) -> bool {
+    fn is_after_number(&self) -> bool {
         let has_sign = self.tokens == 2 && matches!(self.text.first(), Some(b'-' | b'+'));
         let is_first = self.start == Start::Raw && !self.is_inside && (self.tokens == 1 || has_sign);
         is_first && self.last == Operand::Number

@@ -69,7 +69,7 @@ impl Walk<'_, '_> {
         match operator {
             Operator::Ampersands => self.join(span),
             Operator::Pipes => {
-                self.joins_number = self.is_behind_number();
+                self.joins_number = self.is_after_number();
                 // Concatenation in most dialects, OR in MySQL: a condition if a comparison follows.
                 self.boundary();
                 self.joined = true;
@@ -100,7 +100,7 @@ impl Walk<'_, '_> {
             Operator::Colon => return false,
             _ => {
                 // `2-(password like 'a%')`
-                self.joins_number |= self.is_behind_number() && self.is_before_open();
+                self.joins_number |= self.is_after_number() && self.is_before_open();
                 self.expect = Expect::Operand;
                 self.quote_sign(span);
             }
@@ -108,7 +108,7 @@ impl Walk<'_, '_> {
         true
     }
 
-    /// An operator right behind the quote that began the piece.
+    /// An operator right after the quote that began the piece.
     fn quote_sign(&mut self, span: Span) {
         if self.tokens == 0 && self.start != Start::Raw {
             self.note(QUOTE_SIGN, span);
@@ -116,7 +116,7 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn join(&mut self, span: Span) {
-        self.joins_number = self.is_behind_number();
+        self.joins_number = self.is_after_number();
         self.boundary();
         self.joined = true;
         self.compared = false;

@@ -117,11 +117,11 @@ impl Walk<'_, '_> {
     /// `1 or 1`, the same number on both sides, and `1 and(1)`, with no space before the parenthesis: nobody
     /// says so.
     fn joins_as_sql(&self) -> bool {
-        let behind = &self.text[(self.joined_at as usize).min(self.text.len())..];
-        let word = behind.iter().take(4).take_while(|b| b.is_ascii_alphabetic()).count();
-        let is_or = behind[..word].eq_ignore_ascii_case(b"or");
+        let rest = &self.text[(self.joined_at as usize).min(self.text.len())..];
+        let word = rest.iter().take(4).take_while(|b| b.is_ascii_alphabetic()).count();
+        let is_or = rest[..word].eq_ignore_ascii_case(b"or");
         let before = self.text[..self.joined_at as usize].trim_ascii();
-        word > 0 && behind.get(word) == Some(&b'(') || is_or && before == self.last_span.of(self.text)
+        word > 0 && rest.get(word) == Some(&b'(') || is_or && before == self.last_span.of(self.text)
     }
 
     fn is_or_null(&self) -> bool {
@@ -142,7 +142,7 @@ impl Walk<'_, '_> {
             && self.is_at_end()
     }
 
-    /// `' or id-- `, `or id-- `: a column is joined as a condition, behind a quote or at the beginning, and a
+    /// `' or id-- `, `or id-- `: a column is joined as a condition, after a quote or at the beginning, and a
     /// comment follows.
     fn joined_name(&mut self) {
         let is_name = self.last == Operand::Name && self.expect == Expect::Operator;
@@ -190,7 +190,7 @@ impl Walk<'_, '_> {
                     if span.len() <= 24 {
                         self.note(COMMENT_SPLIT, span);
                     }
-                    // `admin'-- ` needs nothing behind it.
+                    // `admin'-- ` needs nothing after it.
                     let is_quoted = matches!(self.start, Start::Quote(_)) && self.from == span.start as usize;
                     if !is_quoted || self.is_literal || self.is_opening || span.len() < 2 {
                         self.cut = Some(span);
@@ -241,7 +241,7 @@ impl Walk<'_, '_> {
             && self.word(span).starts_with(b"--")
             && body.iter().find(|b| **b != b'-').is_some_and(u8::is_ascii_alphabetic)
             && body.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
-        // What it cuts off may be long: behind a piece that does something any comment ends it.
+        // What it cuts off may be long: after a piece that does something any comment ends it.
         let is_statement = self.start == Start::Raw && (self.has(STATEMENT) || self.has(STATEMENT_PLAIN));
         let cuts = !is_joint && !is_row && !is_statement && self.facts.does_something();
         // `name'-- ...`: no space, and the quote is none of a pair.
@@ -251,7 +251,7 @@ impl Walk<'_, '_> {
         let is_tight = self.tokens == 0
             && self.from == span.start as usize
             && !(self.is_opening || self.is_literal || is_joint || is_row || is_mark);
-        // Behind the second quote of a pair, or an operator without its operand, it cuts off nothing.
+        // After the second quote of a pair, or an operator without its operand, it cuts off nothing.
         let is_idle = !self.facts.does_something()
             && (self.tokens == 0 && self.is_literal && !self.is_opening
                 || self.tokens > 0
@@ -281,7 +281,7 @@ impl Walk<'_, '_> {
                 || self.word(span).starts_with(b"/*")
                     && before.iter().all(|b| b.is_ascii_alphanumeric() || b"-_@./*~".contains(b));
             let is_number = self.tokens == 1 && self.last == Operand::Number;
-            // Behind text a comment is a dash or a heading, unless a piece stands before it.
+            // After text a comment is a dash or a heading, unless a piece stands before it.
             let is_stray = self.is_inside && !self.facts.is_telling();
             self.note(if is_token || is_number || is_stray { COMMENT_TAIL } else { COMMENT_END }, span);
         }
@@ -291,7 +291,7 @@ impl Walk<'_, '_> {
         self.ended = true;
     }
 
-    /// Nothing but a comment stands behind what was read last.
+    /// Nothing but a comment stands after what was read last.
     fn is_at_end(&self) -> bool {
         self.lexer.clone().all(|token| matches!(token.kind, TokenKind::Comment(_)))
     }
@@ -338,7 +338,7 @@ impl Walk<'_, '_> {
         self.last_span.of(self.text).get(1) == Some(&b'%')
     }
 
-    /// Behind the last quote stand a space or a sign of a sentence and several words:
+    /// After the last quote stand a space or a sign of a sentence and several words:
     /// `mke2fs " or " tune2fs is the one that ...`. Where an operator stands right between two quotes, words
     /// may follow: `x'='y and more`.
     fn ends_in_words(&self) -> bool {

@@ -33,7 +33,7 @@ impl Walk<'_, '_> {
         self.compared = false;
     }
 
-    /// `(` where an operator is expected: behind a name it is a call; before SELECT it is a subselect that
+    /// `(` where an operator is expected: after a name it is a call; before SELECT it is a subselect that
     /// was glued on.
     pub(super) fn open_after_operand(&mut self, span: Span) -> bool {
         let next = self.peek().map(|token| token.kind);
@@ -58,7 +58,7 @@ impl Walk<'_, '_> {
     pub(super) fn close(&mut self, span: Span) {
         self.boundary();
         if self.depth == 0 {
-            // Behind text it closes what the text opened, and behind a string of its own, too:
+            // After text it closes what the text opened, and after a string of its own, too:
             // `f("a") || g("b")`.
             if !(self.is_inside && self.tokens == 0 || self.is_literal && self.is_open_before()) {
                 self.note(UNBALANCED, span);

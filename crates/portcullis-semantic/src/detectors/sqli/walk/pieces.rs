@@ -77,16 +77,16 @@ impl Walk<'_, '_> {
         if is_markup && !self.facts.does_something() {
             return;
         }
-        // Behind the second quote of a pair a condition ends no string of a statement: `"a" and b > c`,
+        // After the second quote of a pair a condition ends no string of a statement: `"a" and b > c`,
         // `x['a'] > 5 && y`.
-        let is_behind_pair = self.is_literal && !self.is_opening;
+        let is_after_pair = self.is_literal && !self.is_opening;
         let signs = 1 << QUOTE_SIGN.0
             | 1 << QUOTE_WORD.0
             | 1 << UNBALANCED.0
             | 1 << COMMENT_END.0
             | 1 << COMMENT_SPLIT.0
             | 1 << AFTER_QUOTE.0;
-        if is_behind_pair && !self.has(TAUTOLOGY) && is_of_conditions(self.facts.kinds & !signs) {
+        if is_after_pair && !self.has(TAUTOLOGY) && is_of_conditions(self.facts.kinds & !signs) {
             return;
         }
         let field = self.pieces.field;
@@ -106,7 +106,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Notes what the piece stands behind.
+    /// Notes what the piece stands after.
     fn note_context(&mut self) {
         let here = Span::new(self.from, self.text.len().min(self.from + 1));
         let head = match self.start {
@@ -139,8 +139,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The piece is what a text speaks of: a statement that reads or changes rows, a piece behind foreign
-    /// text and no quote, where no application's statement would hold, one behind a quote of a pair, or one
+    /// The piece is what a text speaks of: a statement that reads or changes rows, a piece after foreign
+    /// text and no quote, where no application's statement would hold, one after a quote of a pair, or one
     /// in a quotation of code.
     fn is_mention(&self) -> bool {
         let is_statement = || {
@@ -149,8 +149,8 @@ impl Walk<'_, '_> {
             let is_ordinary = self.is_ordinary_statement() || self.is_dump();
             is_ordinary && self.facts.kinds & LIVE == 0
         };
-        let is_behind_text = self.start == Start::Raw && (self.is_inside || is_statement());
-        self.is_literal || is_behind_text || self.start == Start::Quote(b'`') || self.is_quoted()
+        let is_after_text = self.start == Start::Raw && (self.is_inside || is_statement());
+        self.is_literal || is_after_text || self.start == Start::Quote(b'`') || self.is_quoted()
     }
 
     /// The piece stands between back-ticks of one line, or in a fence of Markdown, of a text that goes on.

@@ -82,7 +82,7 @@ impl Walk<'_, '_> {
         begins_spoken_case(next) && !goes_on
     }
 
-    /// Behind the next word stands another one in parentheses, and nothing else.
+    /// After the next word stands another one in parentheses, and nothing else.
     fn is_remark(&self) -> bool {
         let mut ahead = self.lexer.clone().skip(2).map(|token| token.kind);
         ahead.next() == Some(TokenKind::Word(Word::Name)) && ahead.next() == Some(TokenKind::Close)
@@ -97,8 +97,8 @@ impl Walk<'_, '_> {
         self.aliased = false;
         self.select_at = Some(span);
         self.only_words = true;
-        let behind_open = self.depth > 0 && self.depth <= DEPTH_MAX;
-        if behind_open {
+        let is_nested = self.depth > 0 && self.depth <= DEPTH_MAX;
+        if is_nested {
             self.stack[self.depth - 1].is_select = true;
         }
         let ahead = self.peeks();
@@ -146,7 +146,7 @@ impl Walk<'_, '_> {
             };
             let is_sentence = ends_here || self.ends_with_sentence(ahead[1]);
             let in_earnest =
-                in_earnest && !ends_here || next.is_some() && (!begins || behind_open) && !is_sentence;
+                in_earnest && !ends_here || next.is_some() && (!begins || is_nested) && !is_sentence;
             let is_constant = match next {
                 Some(TokenKind::Number | TokenKind::String { .. }) => true,
                 Some(TokenKind::Word(word)) => role(word) == Part::Constant,
@@ -159,13 +159,13 @@ impl Walk<'_, '_> {
             self.note(if in_earnest { UNION_SELECT } else { UNION_PLAIN }, span);
             self.only_words = !in_earnest;
             self.after_union = false;
-        } else if behind_open && self.depth > 0 {
+        } else if is_nested && self.depth > 0 {
             self.note(SUBSELECT, span);
             self.only_words = !in_earnest;
         }
     }
 
-    /// `e.g.`: behind the second dot no name follows, as in a column's it would.
+    /// `e.g.`: after the second dot no name follows, as in a column's it would.
     fn is_abbreviation(&self) -> bool {
         let third = self.lexer.clone().nth(3);
         third.is_some_and(|token| token.kind == TokenKind::Dot) && !self.joins_names(third)
@@ -179,7 +179,7 @@ impl Walk<'_, '_> {
     }
 
     /// `1.001 EUR, Union select the.`, `... the! Bob O'Brien`: a sign that ends a sentence, and nothing or
-    /// words behind it. A column's name would go on right behind the dot, and a table of it stand behind
+    /// words after it. A column's name would go on right after the dot, and a table of it stand after
     /// FROM.
     fn ends_with_sentence(&self, token: Option<Token>) -> bool {
         let Some(end) = token.filter(|token| matches!(self.word(token.span), b"." | b"!" | b"?")) else {
@@ -193,7 +193,7 @@ impl Walk<'_, '_> {
             && !rest.windows(4).any(|word| word.eq_ignore_ascii_case(b"from"))
     }
 
-    /// A question mark or the like right behind a word, with which a sentence ends.
+    /// A question mark or the like right after a word, with which a sentence ends.
     fn ends_sentence(&self, token: Option<Token>) -> bool {
         token.is_some_and(|token| {
             let (start, end) = (token.span.start as usize, token.span.end as usize);
@@ -203,7 +203,7 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// The table behind FROM makes a SELECT one in earnest if more than words stand between.
+    /// The table after FROM makes a SELECT one in earnest if more than words stand between.
     pub(super) fn selected_table(&mut self, span: Span, next: Option<Token>) {
         let start = self.select_at.map_or(span.start, |at| at.start);
         let whole = Span { start, end: next.map_or(span.end, |next| next.span.end) };
@@ -239,5 +239,5 @@ fn is_apart(next: &Following) -> bool {
     first.zip(second).is_some_and(|(first, second)| first.span.end < second.span.start)
 }
 
-/// A longer text behind a dot is no sentence's end.
+/// A longer text after a dot is no sentence's end.
 const SENTENCE_BYTES_MAX: usize = 256;

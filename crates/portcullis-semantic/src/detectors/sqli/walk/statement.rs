@@ -1,4 +1,4 @@
-//! Statements: at the beginning of a value, behind a semicolon, or glued on.
+//! Statements: at the beginning of a value, after a semicolon, or glued on.
 
 use portcullis_lex::sql::{Lexer, Operator, Token, TokenKind, Word};
 use portcullis_types::Span;
@@ -30,12 +30,12 @@ impl Walk<'_, '_> {
             return self.alias();
         }
         self.boundary();
-        // Behind text nothing else tells that a statement stood before it.
+        // After text nothing else tells that a statement stood before it.
         let is_first = self.is_inside && self.tokens == 0;
         self.statement(word, span, if is_first { STATEMENT } else { JUXTAPOSED })
     }
 
-    /// Behind a semicolon.
+    /// After a semicolon.
     pub(super) fn statement_or_end(&mut self, token: Token) -> bool {
         match token.kind {
             TokenKind::Semicolon => true,
@@ -73,13 +73,13 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `;flush privileges`, `;table users`: a statement that is no more than two words or three, behind a
+    /// `;flush privileges`, `;table users`: a statement that is no more than two words or three, after a
     /// number or a quote, with the word that belongs to it, and nothing but another statement, an assignment
-    /// or a comment behind.
+    /// or a comment after.
     fn is_order(&self, token: Token) -> bool {
-        let is_behind =
+        let follows_value =
             self.start != Start::Raw || !self.is_inside && self.tokens == 2 && self.begins_with_number();
-        if !is_behind {
+        if !follows_value {
             return false;
         }
         let first = self.word(token.span);

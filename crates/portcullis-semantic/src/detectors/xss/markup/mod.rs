@@ -44,7 +44,7 @@ pub(in crate::detectors::xss) struct Reader<'a, 'f, 'x, 't> {
     reads_data: bool,
     /// The form that is open is sent to another site.
     form: Option<Span>,
-    /// In a tag of the page, behind a quote.
+    /// In a tag of the page, after a quote.
     pub is_quoted: bool,
     /// All of the text is a page, in a field for pages, whose scripts do nothing that attacks do.
     pub is_own_page: bool,
@@ -157,7 +157,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
                 && memchr::memchr(b'<', token.span.of(self.text)).is_some();
             self.token(token);
         }
-        // What the page asks behind the text goes along.
+        // What the page asks after the text goes along.
         if let Some(form) = self.form.take() {
             self.add(FORM_ASKS, form, false);
         }
@@ -179,7 +179,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         self.runs |= had;
     }
 
-    /// The text from `at` on, in a tag of the page: behind a quote that the text closes.
+    /// The text from `at` on, in a tag of the page: after a quote that the text closes.
     pub fn in_tag(&mut self, at: usize) {
         let here = Span::new(at, at);
         self.element = Element { in_page: true, ..Element::new(here, Some(Markup::Text)) };
@@ -302,7 +302,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         // Only a module has them, and this is none: to a browser it is an error.
         let is_component = !self.element.has_type && begins_module(bytes);
         let acts = outcome.effects.any(Effects::ACTS) && !is_component;
-        // `<script> tag`: a word behind it that nothing is done with.
+        // `<script> tag`: a word after it that nothing is done with.
         let is_word = bytes.starts_with(b" ") && bytes.iter().all(|b| b.is_ascii_alphabetic() || *b == b' ');
         let is_mere = outcome.holds
             && !is_said

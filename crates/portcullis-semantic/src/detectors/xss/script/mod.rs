@@ -22,11 +22,11 @@ struct Bracket {
     of_global: bool,
     /// It names the constructor: `x['constructor']`.
     is_constructor: bool,
-    /// Behind `if`, `for`, `while`: a statement may follow it.
+    /// After `if`, `for`, `while`: a statement may follow it.
     is_control: bool,
     /// Strings are joined in it that could be one, or a pattern's text is taken: `['ale'+'rt']`.
     joins: bool,
-    /// It stands behind an operand.
+    /// It stands after an operand.
     is_member: bool,
 }
 
@@ -56,11 +56,11 @@ struct Walk<'a> {
     /// Brackets, signs and quotes only.
     signs_only: bool,
     signs: u32,
-    /// Empty arrays behind a sign: `![]`, `+[]`.
+    /// Empty arrays after a sign: `![]`, `+[]`.
     empty_arrays: u32,
-    is_behind_sign: bool,
+    is_after_sign: bool,
     before: Option<TokenKind>,
-    /// A string stands before, or a string and a sign behind it.
+    /// A string stands before, or a string and a sign after it.
     joint: Joint,
     /// Names of functions that show or run something, less the calls of them.
     mentions: i32,
@@ -68,10 +68,10 @@ struct Walk<'a> {
     in_timer: bool,
     /// A call that makes an element began.
     in_make: bool,
-    /// A string with code in it, or the parenthesis behind it, is what was read last.
+    /// A string with code in it, or the parenthesis after it, is what was read last.
     is_code_text: bool,
-    /// A call of a telling function began behind white space, as a word in parentheses does.
-    behind_space: bool,
+    /// A call of a telling function began after white space, as a word in parentheses does.
+    after_space: bool,
     end: usize,
 }
 
@@ -104,13 +104,13 @@ pub(in crate::detectors::xss) fn walk_script(text: &[u8], from: usize, names: &N
     run(text, from, Lexer::new(text, from), true, After::Statement, names)
 }
 
-/// The same where nothing but code can stand: in an event handler, or behind `javascript:`.
+/// The same where nothing but code can stand: in an event handler, or after `javascript:`.
 pub(in crate::detectors::xss) fn walk_code(text: &[u8], from: usize, names: &Names) -> Outcome {
     run(text, from, Lexer::new(text, from), true, After::Token, names)
 }
 
-/// Walks `text` from `from`, which stands behind an operand: behind a quote that it closed.
-pub(in crate::detectors::xss) fn walk_behind(text: &[u8], from: usize, names: &Names) -> Outcome {
+/// Walks `text` from `from`, which stands after an operand: after a quote that it closed.
+pub(in crate::detectors::xss) fn walk_after(text: &[u8], from: usize, names: &Names) -> Outcome {
     run(text, from, Lexer::behind_operand(text, from), false, After::End, names)
 }
 
@@ -127,14 +127,14 @@ fn run(text: &[u8], from: usize, lexer: Lexer<'_>, operand: bool, after: After, 
         signs_only: true,
         signs: 0,
         empty_arrays: 0,
-        is_behind_sign: false,
+        is_after_sign: false,
         before: None,
         joint: Joint::None,
         mentions: 0,
         in_timer: false,
         in_make: false,
         is_code_text: false,
-        behind_space: false,
+        after_space: false,
         end: from,
     };
     let mut skips = false;

@@ -44,7 +44,7 @@ impl Walk<'_> {
             }
             T::OpenBracket => self.open_bracket(before),
             T::CloseBracket => {
-                if before == Some(T::OpenBracket) && self.is_behind_sign {
+                if before == Some(T::OpenBracket) && self.is_after_sign {
                     self.empty_arrays += 1;
                 }
                 self.close(b'[')
@@ -96,7 +96,7 @@ impl Walk<'_> {
                 self.out.effects.insert(Effects::EXECUTE);
             }
         }
-        if std::mem::take(&mut self.behind_space) && kind == T::Name {
+        if std::mem::take(&mut self.after_space) && kind == T::Name {
             self.out.is_worded = true;
         }
     }
@@ -156,7 +156,7 @@ impl Walk<'_> {
             if was_code_text {
                 self.out.effects.insert(Effects::EXECUTE);
             }
-            self.behind_space = span.start as usize > self.end;
+            self.after_space = span.start as usize > self.end;
             self.in_timer = self.callee == Callee::Name(Group::Timer);
             self.in_make = self.callee == Callee::Name(Group::Make);
             self.call();
@@ -167,7 +167,7 @@ impl Walk<'_> {
 
     fn open_bracket(&mut self, before: Option<TokenKind>) -> bool {
         let of_global = matches!(self.callee, Callee::Name(Group::Global | Group::Location));
-        self.is_behind_sign = matches!(before, Some(TokenKind::Sign | TokenKind::Prefix));
+        self.is_after_sign = matches!(before, Some(TokenKind::Sign | TokenKind::Prefix));
         self.push(Bracket {
             open: b'[',
             of_global: of_global && !self.operand,
