@@ -1,4 +1,5 @@
-//! The document as a person writes it. Doc comments become the descriptions of the JSON schema.
+//! The configuration document as it is written, before it is checked. Doc comments become the descriptions of
+//! the JSON schema.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ pub(crate) struct Document {
     /// Addresses to serve.
     #[serde(default)]
     pub listeners: Vec<Listener>,
-    /// What is served, by host name.
+    /// Sites, by host name.
     #[serde(default)]
     pub sites: Vec<Site>,
     /// The ACME account for ordering certificates. Default: none.
@@ -61,7 +62,7 @@ pub(crate) struct Document {
     /// Inspection agents for sites and routes, by name.
     #[serde(default)]
     pub agents: BTreeMap<String, Spanned<agents::Raw>>,
-    /// Where the address of the client comes from when trusted proxies stand in front.
+    /// The source of the client's address when trusted proxies forward requests.
     #[serde(default)]
     pub client_address: ClientAddress,
     /// Access lists of sites without lists of their own. Default: all clients are allowed.
@@ -128,7 +129,7 @@ pub(crate) struct Admin {
     pub hosts: Vec<Spanned<String>>,
 }
 
-/// Where the address of the client comes from.
+/// The source of the client's address.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClientAddress {
@@ -137,13 +138,13 @@ pub(crate) struct ClientAddress {
     pub trusted_proxies: Vec<Spanned<String>>,
     /// The request header to read. Default: none.
     pub header: Option<Spanned<AddressHeader>>,
-    /// What becomes of request headers that say who asks, or what is asked for, where the peer is no trusted
-    /// proxy: `True-Client-IP`, `X-Original-URL`, `Proxy` and the like. Default: `drop`. `X-Forwarded-For`
-    /// and its kin are replaced in any case.
+    /// Treatment of request headers that name the client or the target where the peer is not a trusted proxy:
+    /// `True-Client-IP`, `X-Original-URL`, `Proxy` and the like. Default: `drop`. `X-Forwarded-For` and its
+    /// kin are replaced in any case.
     pub identity_headers: Option<IdentityHeaders>,
 }
 
-/// What becomes of headers that only a proxy may send.
+/// Treatment of headers that only a proxy may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum IdentityHeaders {
@@ -209,13 +210,13 @@ pub(crate) struct Limits {
     /// Bytes of memory of the process for all bodies held at one time: each copy of them, and what decodes
     /// and compresses them. A request that needs more waits, then it is answered 503. Default: 256MiB.
     pub held_bodies: Option<Size>,
-    /// What one client network may have of `held_bodies`. Default: half of `held_bodies`.
+    /// The largest share of `held_bodies` for one client network. Default: half of `held_bodies`.
     pub network_held_bodies: Option<Size>,
     /// Unfinished request bodies that one client network may have at one time; more are answered 503.
     /// Default: 256.
     #[schemars(range(min = 1))]
     pub network_bodies: Option<Spanned<u32>>,
-    /// How long a body waits for memory before it is refused. Default: 1s.
+    /// The longest wait of a body for memory before it is refused. Default: 1s.
     pub held_bodies_wait: Option<Time>,
     /// Leading bits of an IPv4 address that make a client network, 8 to 32. Default: 24.
     #[schemars(range(min = 8, max = 32))]
@@ -228,7 +229,7 @@ pub(crate) struct Limits {
     pub overload_lag: Option<Time>,
     /// The longest time that a rule's `pause` holds a request up; a longer one is shortened. Default: 10s.
     pub pause: Option<Time>,
-    /// Requests that wait for a `pause` at one time; more go on at once. Default: 256.
+    /// Requests that wait for a `pause` at one time; more are forwarded at once. Default: 256.
     pub pauses: Option<u32>,
     /// Bytes that are read, and dropped, from a client that still sends after the last answer of its
     /// connection. Default: 16MiB.
@@ -256,7 +257,7 @@ pub(crate) struct Store {
     pub redis_prefix: Option<String>,
 }
 
-/// How questions of rules to the outside are asked.
+/// Lookups that rules ask for: DNS block lists and virus scanners.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Lookups {

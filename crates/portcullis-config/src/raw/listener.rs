@@ -1,4 +1,4 @@
-//! `listeners`, as a person writes them.
+//! `listeners` as written in the document.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ pub(crate) struct Listener {
     /// Expect a PROXY protocol header, version 1 or 2, from the trusted proxies of `client_address`.
     #[serde(default)]
     pub proxy_protocol: Option<Spanned<bool>>,
-    /// How strictly HTTP is read.
+    /// Strictness of the HTTP parser.
     #[serde(default)]
     pub http: Http,
     /// HTTP/2 to clients.
@@ -30,7 +30,7 @@ pub(crate) struct Listener {
     pub http3: Option<Spanned<bool>>,
 }
 
-/// How strictly HTTP is read.
+/// Strictness of the HTTP parser.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Http {

@@ -1,4 +1,4 @@
-//! What is written to disk, as a person writes it.
+//! Logs on disk, as written in the document.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub(crate) struct Events {
     pub rotate_at: Option<Size>,
 }
 
-/// How much of the audit log and the debug log is kept.
+/// Retention of the audit log and the debug log.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AuditLog {

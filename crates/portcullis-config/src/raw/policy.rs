@@ -1,4 +1,4 @@
-//! What is inspected and how, as a person writes it.
+//! Inspection policies as written in the document.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) enum Mode {
     Off,
 }
 
-/// How sure the semantic detector must be to block.
+/// Sensitivity of the semantic detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Level {
@@ -32,7 +32,7 @@ pub(crate) enum Level {
     Strict,
 }
 
-/// What the semantic detector does about single classes of attacks, and what it leaves alone.
+/// Actions of the semantic detector by class of attack, and exclusions from it.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Semantic {
@@ -49,18 +49,18 @@ pub(crate) struct Semantic {
     /// Findings that do not count.
     #[serde(default)]
     pub exclude: Vec<Spanned<Exclude>>,
-    /// How long the body of a response that no rule asks for is held for its upstream in all. Default:
-    /// `"200ms"`.
+    /// The longest time that the body of a response is held while its upstream sends it, where no rule needs
+    /// it. Default: `"200ms"`.
     pub response_wait: Option<Time>,
 }
 
-/// What is done about findings of a class that pass the threshold.
+/// The action for findings of a class that pass the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClassAction {
     /// The request is blocked.
     Block,
-    /// It goes on, with an event.
+    /// The request is forwarded, with an event.
     Log,
     /// Nothing.
     Off,
@@ -79,7 +79,7 @@ pub(crate) struct Exclude {
     pub path: Option<Spanned<String>>,
 }
 
-/// What a match of a disruptive rule does.
+/// The effect of a match of a disruptive rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Engine {
@@ -109,13 +109,13 @@ pub(crate) struct Rules {
     /// Which ModSecurity's reading counts where the two differ: `modsecurity2`, the default, or
     /// `modsecurity3`.
     pub compat: Option<RulesCompat>,
-    /// What the anomaly score of the CRS counts: all points (`anomaly`, the default in mode `crs`), or those
-    /// of rules that honest traffic triggers only where several of them agree on a value (`weighted`, the
-    /// default in mode `both`).
+    /// The points that count for the anomaly score of the CRS: all points (`anomaly`, the default in mode
+    /// `crs`), or those of rules that honest traffic triggers only where several of them agree on a value
+    /// (`weighted`, the default in mode `both`).
     pub scoring: Option<Spanned<Scoring>>,
 }
 
-/// What the anomaly score of the CRS counts.
+/// The points that count for the anomaly score of the CRS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scoring {
@@ -136,7 +136,7 @@ pub(crate) enum RulesCompat {
     ModSecurity3,
 }
 
-/// How request bodies are held for inspection.
+/// Buffering of request bodies for inspection.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RequestBody {
@@ -146,27 +146,27 @@ pub(crate) struct RequestBody {
     /// as the rules say (`SecRequestBodyLimit`), else 12.5 MiB.
     pub limit: Option<Size>,
     /// Bytes of an upload, where the semantic detector runs: a file, or a form with files, that is longer
-    /// than `limit` goes on to the upstream while it is inspected, and is broken off before its end where
-    /// something is found. Default: ten times what is held. The same as `limit` switches it off.
+    /// than `limit` is sent to the upstream while it is inspected, and is aborted before its end if something
+    /// is found. Default: ten times what is held. The same as `limit` switches it off.
     pub upload_limit: Option<Size>,
-    /// What happens to a longer body.
+    /// Treatment of a longer body.
     pub over_limit: Option<OverLimit>,
-    /// What happens to a body that is not the JSON that its type says: `inspect`, the default where the
-    /// semantic detector runs alone, reads it as what it is, too; `refuse`, the default elsewhere, answers
-    /// 400.
+    /// Treatment of a body that is not the JSON that its content type declares: `inspect`, the default where
+    /// the semantic detector runs alone, reads it as what it is, too; `refuse`, the default elsewhere,
+    /// answers 400.
     pub unreadable: Option<Unreadable>,
     /// Bytes that may come out of a body in a content coding for each that goes in, beyond 64KiB; one that
     /// grows more is answered
     /// 413. Default: 20.
     pub decoded_ratio: Option<std::num::NonZeroU32>,
-    /// What happens to a body that applications are known to read differently, such as one in UTF-7 or with
+    /// Treatment of a body that applications are known to parse differently, such as one in UTF-7 or with
     /// parts in Base64. Default: `refuse`, with 400.
     pub ambiguous: Option<Ambiguous>,
-    /// Whether rules also see arguments as other applications read them. Default: `true`.
+    /// Rules also see arguments as other applications parse them. Default: `true`.
     pub second_readings: Option<bool>,
 }
 
-/// What happens to a body that is not the JSON that its type says.
+/// Treatment of a body that is not the JSON that its content type declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Unreadable {
@@ -176,7 +176,7 @@ pub(crate) enum Unreadable {
     Refuse,
 }
 
-/// What happens to a body that applications read differently.
+/// Treatment of a body that applications parse differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ambiguous {
@@ -186,7 +186,7 @@ pub(crate) enum Ambiguous {
     Pass,
 }
 
-/// How response bodies are held for inspection.
+/// Buffering of response bodies for inspection.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ResponseBody {
@@ -195,11 +195,11 @@ pub(crate) struct ResponseBody {
     pub inspect: Option<bool>,
     /// Bytes held for inspection; default: as the rules say (`SecResponseBodyLimit`).
     pub limit: Option<Size>,
-    /// What happens to a longer body.
+    /// Treatment of a longer body.
     pub over_limit: Option<OverLimit>,
 }
 
-/// What happens to a body above its limit.
+/// Treatment of a body above its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OverLimit {
@@ -209,7 +209,7 @@ pub(crate) enum OverLimit {
     PassUninspected,
 }
 
-/// What happens when inspection cannot be done.
+/// Treatment of requests that cannot be inspected.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Failure {
@@ -218,7 +218,7 @@ pub(crate) struct Failure {
     /// The request body has a content coding that is not decoded here, or is not what its coding says.
     /// Default: `closed`, where the engine blocks.
     pub undecodable: Option<OpenOrClosed>,
-    /// The rules used up the work that a request brings with it, or a pattern its steps, so that nobody knows
+    /// The rules used up the work budget of a request, or a pattern its step limit, so that it is unknown
     /// whether a rule matches: `closed` answers 403. Default: `closed`, where the engine blocks.
     pub pattern_limit: Option<OpenOrClosed>,
     /// A lookup that a rule asks for gets no answer: `closed` answers 503. Default: `open`, the rule does not

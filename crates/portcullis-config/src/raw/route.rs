@@ -1,4 +1,4 @@
-//! `sites.routes`: which requests, and what happens to them, as a person writes it.
+//! `sites.routes` as written in the document: conditions on requests, and actions.
 
 use std::collections::BTreeMap;
 
@@ -78,8 +78,8 @@ pub(crate) struct Route {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Redirect {
-    /// Where to: `https://...`, `http://...` or a path, with `{host}`, `{path}`, `{uri}` (path and query) and
-    /// the groups of `path_pattern` as `$1` to `$9`.
+    /// The target: `https://...`, `http://...` or a path, with `{host}`, `{path}`, `{uri}` (path and query)
+    /// and the groups of `path_pattern` as `$1` to `$9`.
     pub to: Spanned<String>,
     /// 301, 302, 303, 307 or 308. Default: 302.
     pub status: Option<Spanned<u16>>,

@@ -1,4 +1,4 @@
-//! `sites`, as a person writes them.
+//! `sites` as written in the document.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use crate::compression;
 use crate::https;
 use crate::spanned::Spanned;
 
-/// What is served under some host names.
+/// A site: the routes and the policy for its host names.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Site {
@@ -27,17 +27,17 @@ pub(crate) struct Site {
     pub listeners: Option<Vec<Spanned<String>>>,
     /// The upstream of every path that no route names.
     pub upstream: Option<Spanned<String>>,
-    /// What happens to requests by path, method and header.
+    /// Routes: the handling of requests by path, method and header.
     #[serde(default)]
     pub routes: Vec<Route>,
     /// `semantic`: parse what requests say. `crs`: inspect with the rules below. `both`: the one beside the
     /// other. `off`: forward without inspection. Default: `crs` with `rules`, `semantic` without.
     pub mode: Option<Mode>,
-    /// How sure the semantic detector must be. Default: `balanced`.
+    /// Sensitivity of the semantic detector. Default: `balanced`.
     pub level: Option<Spanned<Level>>,
-    /// What the semantic detector does about single classes of attacks, and what it leaves alone.
+    /// Actions of the semantic detector by class of attack, and exclusions from it.
     pub semantic: Option<Spanned<Semantic>>,
-    /// What a match of a disruptive rule does. Default: `blocking`, unless the rule files say otherwise.
+    /// The effect of a match of a disruptive rule. Default: `blocking`, unless the rule files say otherwise.
     pub engine: Option<Engine>,
     /// The rules.
     pub rules: Option<Spanned<Rules>>,
@@ -45,17 +45,17 @@ pub(crate) struct Site {
     pub request_headers: Option<HeaderChanges>,
     /// Changes of the headers of the upstream's answer.
     pub response_headers: Option<HeaderChanges>,
-    /// Names of trailer fields of requests that go on, behind bodies that are held; rules see them as headers
-    /// from phase 2 on. Default: none.
+    /// Names of trailer fields of requests that are forwarded after buffered bodies; rules see them as
+    /// headers from phase 2 on. Default: none.
     #[serde(default)]
     pub request_trailers: Vec<Spanned<String>>,
-    /// How request bodies are held for inspection.
+    /// Buffering of request bodies for inspection.
     #[serde(default)]
     pub request_body: RequestBody,
-    /// Whether response bodies are held for inspection.
+    /// Buffering of response bodies for inspection.
     #[serde(default)]
     pub response_body: ResponseBody,
-    /// What happens when inspection cannot be done.
+    /// Treatment of requests that cannot be inspected.
     #[serde(default)]
     pub failure: Failure,
     /// Its access log; default: as the document says.

@@ -1,4 +1,4 @@
-//! TLS of listeners and towards endpoints, as a person writes it.
+//! TLS of listeners and towards endpoints, as written in the document.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,13 +14,13 @@ pub(crate) struct ListenerTls {
     /// Certificates; the name the client asks for (SNI) selects one, and the first serves all other names. At
     /// least one, unless there is `acme`.
     pub certificates: Option<Spanned<Vec<Certificate>>>,
-    /// Certificates by ACME, behind those of files; needs `acme` of the document. Default: none.
+    /// Certificates from ACME, used after those of files; requires the document's `acme`. Default: none.
     pub acme: Option<Spanned<acme::RawListener>>,
     /// The oldest version that clients may speak. Default: `1.2`.
     pub min_version: Option<TlsVersion>,
     /// Certificates of clients. Default: none are asked for.
     pub client_auth: Option<ClientAuth>,
-    /// How long a key protects session tickets; what was issued under it is taken for as long again. 1m to
+    /// Lifetime of a session ticket key; tickets issued under it are accepted for as long again. 1m to
     /// 6h. Default: 6h.
     pub ticket_key_life: Option<Spanned<Time>>,
 }
@@ -54,13 +54,13 @@ pub(crate) enum TlsVersion {
 pub(crate) struct ClientAuth {
     /// PEM file with the authorities that may sign them.
     pub ca: String,
-    /// Whether a client must have one. Default: `required`.
+    /// Requirement of a client certificate. Default: `required`.
     pub mode: Option<ClientAuthMode>,
     /// PEM file with certificate revocation lists of these authorities. Default: none.
     pub crl: Option<String>,
 }
 
-/// Whether a client must have a certificate.
+/// Requirement of a client certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ClientAuthMode {

@@ -1,4 +1,4 @@
-//! `upstreams`: groups of endpoints, as a person writes them.
+//! `upstreams`, groups of endpoints, as written in the document.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,11 +18,11 @@ pub(crate) struct Upstream {
     /// `http://host:port` or `https://host:port`, all of one scheme, each plain or as a table with weight and
     /// priority.
     pub endpoints: Spanned<Vec<Spanned<Endpoint>>>,
-    /// What the endpoints are spoken to in. Default: `http1`.
+    /// The protocol towards the endpoints. Default: `http1`.
     pub protocol: Option<Spanned<crate::protocol::Raw>>,
-    /// How an endpoint is chosen. Default: `round_robin`.
+    /// Load balancing: how an endpoint is chosen. Default: `round_robin`.
     pub balance: Option<Spanned<Balance>>,
-    /// What `balance = "hash"` goes by: `client` (its address), `header:NAME` or `cookie:NAME`. Requests
+    /// The key of `balance = "hash"`: `client` (its address), `header:NAME` or `cookie:NAME`. Requests
     /// without it take turns.
     pub hash_by: Option<Spanned<String>>,
     /// A cookie of this name keeps a client at the endpoint it was at first. Default: none.
@@ -36,12 +36,12 @@ pub(crate) struct Upstream {
     pub ejection: Ejection,
     /// Stops sending requests to an endpoint that only fails, even to the last one. Default: none.
     pub breaker: Option<Breaker>,
-    /// How many requests an endpoint gets at one time, and how many more wait. Default: no limit.
+    /// Limits of concurrent and waiting requests for each endpoint. Default: no limit.
     pub limits: Option<Limits>,
     /// Which requests are tried again at another endpoint.
     #[serde(default)]
     pub retry: Retry,
-    /// How often host names of endpoints are resolved anew.
+    /// DNS resolution of endpoint host names.
     #[serde(default)]
     pub resolve: Resolve,
     /// TLS towards the endpoints; only with `https`.
@@ -56,7 +56,7 @@ pub(crate) struct Upstream {
     pub total_timeout: Option<Time>,
     /// Longest time without progress while the request is sent. Default: 60s.
     pub write_timeout: Option<Time>,
-    /// How long an unused connection is kept. Default: 60s.
+    /// The longest idle time of a connection. Default: 60s.
     pub idle_timeout: Option<Time>,
     /// Unused connections kept for each endpoint and worker. Default: 64.
     pub idle_connections: Option<u32>,
@@ -121,7 +121,7 @@ impl JsonSchema for Endpoint {
     }
 }
 
-/// How often host names of endpoints are resolved anew: when the answer expires, within these bounds. Every
+/// DNS resolution of endpoint host names: repeated when the answer expires, within these bounds. Every
 /// address of a name is an endpoint.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -133,7 +133,7 @@ pub(crate) struct Resolve {
     pub max: Option<Spanned<Time>>,
 }
 
-/// How an endpoint is chosen.
+/// Load balancing: how an endpoint is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Balance {
@@ -190,7 +190,7 @@ pub(crate) struct Ejection {
     pub share: Option<Spanned<u8>>,
 }
 
-/// How many requests an endpoint gets at one time, counted over all workers.
+/// Limits of concurrent requests for each endpoint, counted over all workers.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limits {
@@ -235,7 +235,7 @@ pub(crate) enum RetryOn {
     Closed,
     /// There was no head of an answer in time.
     Timeout,
-    /// What came is not HTTP.
+    /// The answer is not HTTP.
     Invalid,
 }
 
@@ -249,7 +249,7 @@ pub(crate) struct Breaker {
     /// Successful probes that close it, 1 to 4095. Default: 2.
     #[schemars(range(min = 1, max = 4095))]
     pub successes: Option<Spanned<u16>>,
-    /// How long it stays open. Default: 10s.
+    /// The time that it stays open. Default: 10s.
     pub open: Option<Time>,
     /// Requests let through at one time to probe, 1 to 63. Default: 2.
     #[schemars(range(min = 1, max = 63))]
