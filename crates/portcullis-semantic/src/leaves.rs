@@ -1,4 +1,4 @@
-//! What body parsers find, as values for the detectors.
+//! The leaves that body parsers find, as values for the detectors.
 
 use portcullis_http::body::{Arg, BodySink};
 

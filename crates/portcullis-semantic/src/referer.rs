@@ -1,4 +1,4 @@
-//! Which parameters of a Referer carry what its visitor typed as text.
+//! Parameters of a Referer that carry text typed by its visitor.
 
 use crate::detectors::purpose;
 use crate::{Location, Place};

@@ -1,4 +1,4 @@
-//! Which bytes a value has: the cheapest gate.
+//! The groups of bytes in a value: the cheapest gate.
 
 /// A set of byte groups: every ASCII sign, and the space, is a group of its own; letters, digits, other white
 /// space, NUL, other control bytes and bytes from 0x80 are one group each.

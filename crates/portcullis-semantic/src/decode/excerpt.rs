@@ -1,4 +1,4 @@
-//! What stands around the places that a decoder changes, of a long text of which all else was looked at
+//! Excerpts around the places that a decoder changes, of a long text whose other parts were inspected
 //! already.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What contents of files begin with.
+//! Signatures with which the contents of files begin.
 
 /// Pictures, documents, archives and sounds that pages show and take.
 const SHOWN: &[&[u8]] = &[

@@ -1,5 +1,4 @@
-//! What settings and documents of set-ups may hold, and that no attack hides behind the allowance made for
-//! them.
+//! Tests of allowances: settings and set-up documents pass, and attacks beside them are found all the same.
 
 use super::testing::look;
 use crate::{Class, Place};

@@ -1,4 +1,4 @@
-//! Where a text quotes: fences, back-ticks, elements for code, lines set off from the others.
+//! Quotations in a text: fences, back-ticks, elements for code, lines set off from the others.
 //!
 //! What stands so is shown to readers. That tells something only in a field for texts; elsewhere whoever
 //! sends an attack may put quotation marks of any kind around it.

@@ -1,4 +1,4 @@
-//! What a text shows as code: Markdown's fences and back-ticks, both ended.
+//! Code that a text shows: Markdown's fences and back-ticks, both closed.
 
 /// The spans of a text that are shown as code, in order, none within another.
 #[derive(Debug, Default)]

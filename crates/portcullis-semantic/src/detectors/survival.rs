@@ -1,4 +1,4 @@
-//! What is an attack stays one in any text around it, in a field that is for no text.
+//! Tests that an attack is found whatever text is around it, in a field that is not for text.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What the tests of the detectors ask: which kinds are found, and is it blocked.
+//! Checks for the tests of detectors: the kinds that are found, and whether they block.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What a call does, by the function's group and its first argument.
+//! Effects of a call, by the function's group and its first argument.
 
 use portcullis_lex::expr::{Lexer, TokenKind};
 use portcullis_types::Span;

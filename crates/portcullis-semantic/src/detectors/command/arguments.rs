@@ -1,4 +1,4 @@
-//! What the arguments of a command tell.
+//! Findings from the arguments of a command.
 
 use portcullis_lex::shell::Marks;
 

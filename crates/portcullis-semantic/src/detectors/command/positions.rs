@@ -1,4 +1,4 @@
-//! Where a shell would begin a command.
+//! Positions at which a shell would begin a command.
 
 use super::call::Call;
 use super::{AMPERSAND, BARE_WORD, LOGICAL, NEWLINE, PIPE, SEMICOLON, SUBSTITUTION, WHOLE};

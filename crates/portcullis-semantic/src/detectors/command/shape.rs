@@ -1,4 +1,4 @@
-//! What an argument looks like.
+//! The shape of an argument: path, host, option, number, text.
 
 use portcullis_lex::shell::Marks;
 

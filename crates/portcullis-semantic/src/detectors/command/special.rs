@@ -1,4 +1,4 @@
-//! What is told by itself, wherever it stands.
+//! Patterns that are attacks by themselves, wherever they stand.
 
 use memchr::memmem;
 use portcullis_types::Span;

@@ -1,4 +1,4 @@
-//! What stands around a command in a text that people write: listings and quotations.
+//! The surroundings of a command in prose: listings and quotations.
 //!
 //! It decides only what a field for texts takes as a mention; elsewhere a command is one whatever stands
 //! around it.

@@ -1,4 +1,4 @@
-//! What a text is as a whole, in a field that the site made for files: a page, a source of PHP, a program
+//! The type of a text as a whole, in a field that the site made for files: a page, a source of PHP, a program
 //! with strings in it.
 //!
 //! An editor, a wiki or an interface to a repository keeps such a text as it is. Nothing here says that a

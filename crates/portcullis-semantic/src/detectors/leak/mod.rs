@@ -1,4 +1,4 @@
-//! What a response should not tell: source code, stack traces, directory listings, messages of databases,
+//! Leaks in responses: source code, stack traces, directory listings, messages of databases,
 //! keys, the page of a web shell.
 //!
 //! What it does: looks for the marks that products write, most of them with a second one or a structure

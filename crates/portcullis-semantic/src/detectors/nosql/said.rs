@@ -1,4 +1,4 @@
-//! What surrounds a query, or ends before it, that is no injection.
+//! Harmless surroundings of a query: text, documentation and programs that quote one.
 
 /// Somebody writes about a query: a word with a colon or two words stand before `db.`.
 pub(super) fn is_said(text: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! What the file is that a path ends at, as its name and what stands before it tell.
+//! The file at which a path ends, as its name and the folders before it tell.
 
 use portcullis_lex::path::{Path, Writing, unit};
 use portcullis_types::Span;

@@ -1,4 +1,4 @@
-//! Which quotes of a text could end the literal it was pasted into.
+//! Quotes that could end the literal into which a text was pasted.
 
 use memchr::{Memchr, memchr, memchr_iter};
 use portcullis_lex::sql::{Lexer, TokenKind};

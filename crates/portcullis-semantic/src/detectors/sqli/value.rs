@@ -1,5 +1,5 @@
-//! What stands for a value, with no condition and no statement: rows of an INSERT, `x','a@b.example',1),('y`,
-//! and calls alone.
+//! Injections in place of a value, without a condition or a statement: rows of an INSERT,
+//! `x','a@b.example',1),('y`, and calls alone.
 
 use memchr::memmem;
 use portcullis_types::Span;

@@ -1,4 +1,4 @@
-//! What an address, a name, a scheme, a port or a path says.
+//! Classification of addresses, host names, schemes, ports and paths.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! Where expressions begin and end.
+//! Delimiters of template expressions.
 
 use portcullis_types::Span;
 

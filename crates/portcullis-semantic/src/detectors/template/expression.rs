@@ -1,4 +1,4 @@
-//! What stands in an expression.
+//! The contents of a template expression: names, calls, literals.
 
 use portcullis_lex::expr::{Lexer, Token, TokenKind};
 

@@ -1,4 +1,4 @@
-//! What no delimiters show.
+//! Template attacks without delimiters of an expression.
 
 use memchr::memmem;
 use portcullis_types::Span;

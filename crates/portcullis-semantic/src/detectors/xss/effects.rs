@@ -1,4 +1,4 @@
-//! What a piece of JavaScript does, and what became of walking it.
+//! The effects of a piece of JavaScript, and the outcome of a walk over it.
 
 /// What a piece of JavaScript does: a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

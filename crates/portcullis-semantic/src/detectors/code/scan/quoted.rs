@@ -1,4 +1,4 @@
-//! What is printed, and quoted texts: what is in them, and whether they are called.
+//! Printed values and quoted texts: their contents, and calls of them.
 
 use portcullis_lex::expr::{Lexer, Token, TokenKind};
 use portcullis_types::Span;

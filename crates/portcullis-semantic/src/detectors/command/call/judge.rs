@@ -1,4 +1,4 @@
-//! Whether the arguments of a command are such as it takes.
+//! The judgement of a call: a command with arguments that it takes.
 
 use super::{Arguments, Call, Reader};
 use crate::detectors::command::names::{Command, Group};

@@ -1,4 +1,4 @@
-//! What comes next: a walk asks it several times at each name.
+//! Look-ahead, with the last answer cached: a walk asks for the next token several times at each name.
 
 use portcullis_lex::sql::{Lexer, Token, TokenKind};
 

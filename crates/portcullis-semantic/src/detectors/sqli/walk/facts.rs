@@ -1,4 +1,4 @@
-//! What a walk notes: a set of kinds, and where.
+//! The facts that a walk notes: a set of kinds, each with its span.
 
 use portcullis_types::Span;
 

@@ -1,4 +1,4 @@
-//! Where an operand is expected: what it is, and what its name is known for.
+//! Operands: values, names, and the functions and variables that names are known for.
 
 use portcullis_lex::sql::{Operator, Token, TokenKind, Word};
 use portcullis_types::Span;

@@ -1,4 +1,4 @@
-//! Where an operator is expected: signs, strings and aliases. Words are in `clause`.
+//! Tokens where an operator is expected: signs, strings and aliases. Words are in `clause`.
 
 use portcullis_lex::sql::{Operator, Token, TokenKind};
 use portcullis_types::Span;

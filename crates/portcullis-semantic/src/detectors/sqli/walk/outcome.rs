@@ -1,4 +1,4 @@
-//! What a piece comes to: comparisons, ends, and what is told of it.
+//! The outcome of a piece: comparisons, ends, and the facts noted of it.
 
 use portcullis_lex::sql::{Comment, Operator, TokenKind};
 use portcullis_types::Span;

@@ -1,4 +1,4 @@
-//! Which piece of a text counts: the one that weighs most. Others add nothing, so that a long text of many
+//! The piece of a text that counts: the one that weighs most. Others add nothing, so that a long text of many
 //! harmless pieces is harmless, and a text around a piece takes nothing from it.
 
 use portcullis_lex::sql::{Lexer, TokenKind, Word};
