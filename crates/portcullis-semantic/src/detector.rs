@@ -47,7 +47,7 @@ pub trait Detector: Send + Sync + std::fmt::Debug {
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>);
 }
 
-/// What is known of a detector before it sees a text.
+/// The properties of a detector that do not depend on a text.
 #[derive(Debug)]
 pub struct Profile {
     /// What it finds.
@@ -108,7 +108,7 @@ impl Hint {
     }
 }
 
-/// What a detector looks at.
+/// The input of a detector: a text and its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// The bytes, decoded as `layers` says.
@@ -127,7 +127,7 @@ pub struct Input<'a> {
     pub(crate) document: Document,
 }
 
-/// Where a detector puts what it finds.
+/// The findings of a detector, with the state that it may charge.
 #[derive(Debug)]
 pub struct Found<'a> {
     pub(crate) class: Class,

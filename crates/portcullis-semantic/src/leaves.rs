@@ -6,7 +6,7 @@ use crate::detectors::protocol;
 use crate::windows::{Later, Windows};
 use crate::{Analysis, Class, Detectors, Location, Place};
 
-/// What a byte is in a name.
+/// The role of a byte in a name.
 mod name_byte {
     /// No letter, no digit and none of the usual joints, which make words.
     pub const ODD: u8 = 1;
@@ -131,7 +131,7 @@ pub(crate) struct Leaves<'a> {
     open: Open,
 }
 
-/// What has begun and not ended yet.
+/// Objects and arrays that are open.
 #[derive(Debug, Default)]
 pub(crate) struct Open {
     /// Text of the XML element that is open, or content of the file.

@@ -16,7 +16,7 @@ const FIELD_BYTES_MAX: usize = 512;
 /// Findings of a field that is kept; one with more is an attack.
 const FINDINGS_MAX: usize = 8;
 
-/// What the analyses of one thread keep together; clones share it.
+/// A cache shared by the analyses of one thread; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Memo(Arc<Mutex<Known>>);
 
@@ -28,7 +28,7 @@ pub(crate) struct Known {
     fields: Recent<FieldResult>,
 }
 
-/// What came of looking at a field.
+/// The cached result for a header field.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FieldResult {
     /// What it was charged.

@@ -6,7 +6,7 @@ use super::Analysis;
 use crate::detectors::protocol::WORK_LIMIT;
 use crate::{ByteGroups, Class, Detectors, Location, Place};
 
-/// What is known of a message's fields.
+/// Fields of a message that may join with the next one.
 #[derive(Debug, Default)]
 pub(super) struct Seam {
     /// A field ends in a backslash.

@@ -68,9 +68,9 @@ pub(crate) fn is_file(bytes: &[u8]) -> bool {
     }
 }
 
-/// Where a PDF says that it ends.
+/// The end mark of a PDF.
 const PDF_END_BYTES: usize = 2_048;
-/// Where the directory of a ZIP archive ends, with its comment.
+/// The end of the directory of a ZIP archive, with its comment.
 const ZIP_END_BYTES: usize = (64 << 10) + 22;
 
 fn le32(bytes: &[u8], at: usize) -> Option<usize> {

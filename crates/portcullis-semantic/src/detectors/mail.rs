@@ -235,7 +235,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// What a line is to a mail server.
+/// The role of a line for a mail server.
 fn classify(line: &[u8]) -> Option<KindId> {
     // All of these begin with a letter, but for the dot that ends a mail.
     if !line.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'.') {

@@ -18,7 +18,7 @@ pub(super) struct Marks<T> {
     about: Vec<T>,
 }
 
-/// Where a mark stands.
+/// A mark that was found, and its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit<'m, T> {
     pub about: &'m T,

@@ -3,7 +3,7 @@
 //! What stands so is shown to readers. That tells something only in a field for texts; elsewhere whoever
 //! sends an attack may put quotation marks of any kind around it.
 
-/// How far the end of a quotation in back-ticks is looked for.
+/// Bytes within which the end of a quotation in back-ticks is looked for.
 const TICKS_BYTES_MAX: usize = 400;
 
 /// Elements in which pages show code.

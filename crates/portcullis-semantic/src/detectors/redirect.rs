@@ -27,7 +27,7 @@ kinds! {
 #[derive(Debug)]
 pub struct Redirect;
 
-/// How far an address is read for its host.
+/// Bytes of an address that are read for its host.
 const HOST_BYTES_MAX: usize = 1_024;
 
 static PROFILE: Profile = Profile::new(Class::Redirect, KINDS).needs(ByteGroups::of(b"/\\:"));

@@ -26,7 +26,7 @@ kinds! {
     WHOLE "xpath.whole" Notice "all of the value is an expression of XPath";
 }
 
-/// How far the end of a predicate is looked for.
+/// Bytes within which the end of a predicate is looked for.
 const PREDICATE_BYTES_MAX: usize = 40;
 
 /// A file that is no longer than this may be a field to the application.

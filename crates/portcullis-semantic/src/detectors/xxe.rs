@@ -72,7 +72,7 @@ impl Detector for Xxe {
     }
 }
 
-/// How far after a document type its entities are looked for.
+/// Bytes after a document type in which its entities are looked for.
 const REFERENCE_BYTES_MAX: usize = 4_096;
 
 struct Scan<'s, 't, 'f> {

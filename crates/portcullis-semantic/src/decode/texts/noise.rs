@@ -57,7 +57,7 @@ fn start(bytes: &[u8], at: usize) -> usize {
     part.map_or(0, |from| from + bytes[from..].iter().take_while(|b| TEXT[usize::from(**b)]).count())
 }
 
-/// What the bytes of a block are.
+/// The classes of the bytes of a block.
 struct Block {
     /// Printable ones; after those of the block, the first of the next.
     text: u128,

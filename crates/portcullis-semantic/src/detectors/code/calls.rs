@@ -130,7 +130,7 @@ fn is_own_module(name: &[u8]) -> bool {
         && memchr::memmem::find(name, b"/proc/").is_none()
 }
 
-/// What a server runs.
+/// True for the name of a file that a server runs.
 fn is_script(name: &[u8]) -> bool {
     const ENDS: &[&[u8]] = &[b".php", b".phtml", b".php5", b".phar", b".jsp", b".asp", b".aspx", b".cgi"];
     ENDS.iter().any(|end| name.len() > end.len() && name[name.len() - end.len()..].eq_ignore_ascii_case(end))

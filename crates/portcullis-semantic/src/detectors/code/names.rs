@@ -5,7 +5,7 @@ use crate::detectors::word_table::WordTable;
 /// The longest name that is looked up.
 const NAME_BYTES_MAX: usize = 48;
 
-/// What a name is for.
+/// The group of a name: the effect of calling it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::detectors) enum Group {
     /// Runs a command of the system.

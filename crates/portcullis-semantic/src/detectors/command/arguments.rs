@@ -10,7 +10,7 @@ use super::{
     REVERSE_SHELL, SPLIT_NAME,
 };
 
-/// What the arguments of a command were.
+/// The arguments of a command, as counts and shapes.
 #[derive(Debug, Default)]
 pub(super) struct Arguments {
     pub count: usize,

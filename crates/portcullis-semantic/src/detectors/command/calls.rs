@@ -33,7 +33,7 @@ pub(super) struct Calls<'c, 'i> {
     plain_until: Option<usize>,
 }
 
-/// What the field of the text is for.
+/// The purpose of the text's field.
 #[derive(Clone, Copy)]
 struct Field {
     is_whole_body: bool,
@@ -259,7 +259,7 @@ fn is_pair(line: &[u8]) -> bool {
 /// What a place costs where a command may begin: what stands there is looked at whatever it is.
 const POSITION_BYTES: usize = 8;
 
-/// How far the value of a pair is read.
+/// Bytes of the value of a pair that are read.
 const PAIR_BYTES_MAX: usize = 96;
 
 /// A shell that is given no file reads its commands from the pipe.

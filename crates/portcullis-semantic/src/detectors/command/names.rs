@@ -33,7 +33,7 @@ pub(super) struct Command {
     any_case: bool,
 }
 
-/// What a command is for.
+/// The group of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Recon,

@@ -5,7 +5,7 @@ use super::{AMPERSAND, BARE_WORD, LOGICAL, NEWLINE, PIPE, SEMICOLON, SUBSTITUTIO
 use crate::detectors::scan::find_in;
 use crate::{ByteGroups, KindId};
 
-/// What stands before a command.
+/// The sign before a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
     Begin,

@@ -10,7 +10,7 @@ use super::{
 use crate::detectors::purpose;
 use crate::{Class, Found, Input, Place};
 
-/// How far the body of a function is looked through.
+/// Bytes of the body of a function that are searched.
 const BODY_BYTES_MAX: usize = 64;
 
 pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
@@ -179,7 +179,7 @@ fn here_string(text: &[u8]) -> Option<Span> {
     })
 }
 
-/// How far such a substitution is read.
+/// Bytes of such a substitution that are read.
 const HERE_BYTES_MAX: usize = 96;
 
 /// `$((71*13))` and no more than a sign or quote around it: scripts compute with variables.
@@ -311,10 +311,10 @@ fn cmd_loop(text: &[u8], found: &mut Found<'_>) {
     }
 }
 
-/// How far the options of the loop are looked through: `"delims="`.
+/// Bytes of the options of the loop that are searched: `"delims="`.
 const LOOP_BYTES_MAX: usize = 64;
 
-/// How far the first of the texts is looked through.
+/// Bytes of the first of the texts that are searched.
 const TEXT_BYTES_MAX: usize = 32;
 
 fn powershell(text: &[u8], found: &mut Found<'_>) {

@@ -10,7 +10,7 @@ use super::names::Names;
 use super::positions::{Position, Sign, schedule};
 use crate::detectors::quotation::Quotation;
 
-/// How far the beginning of a line is read for a command or a prompt.
+/// Bytes of the beginning of a line that are read for a command or a prompt.
 const HEAD_BYTES_MAX: usize = 64;
 
 /// The lines and quotations of a text, up to where somebody last asked.

@@ -9,7 +9,7 @@ use portcullis_types::Span;
 use super::CONNECTION;
 use crate::Found;
 
-/// How far the properties after `jdbc:` are looked through.
+/// Bytes after `jdbc:` that are searched for properties.
 const STRING_BYTES_MAX: usize = 1_024;
 
 /// Properties in lower case, with what their value must be; any if empty. Written from the manuals of H2,

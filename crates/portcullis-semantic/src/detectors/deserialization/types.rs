@@ -158,7 +158,7 @@ pub(super) fn directory_in_json(types: &Types, text: &[u8], found: &mut Found<'_
     }
 }
 
-/// How far around the address the class is looked for.
+/// Bytes around the address in which the class is looked for.
 const OBJECT_BYTES_MAX: usize = 512;
 
 /// False if [`pairs_in_json`] would find nothing: no array begins with a text that has a dot.
@@ -169,7 +169,7 @@ pub(super) fn may_have_pairs(text: &[u8]) -> bool {
     })
 }
 
-/// How far the end of a name is looked for.
+/// Bytes within which the end of a name is looked for.
 const PAIR_BYTES_MAX: usize = 200;
 
 /// Jackson's `["a.b.Class", {...}]` or `["a.b.Class", "http://..."]`: a class and what it is made of.

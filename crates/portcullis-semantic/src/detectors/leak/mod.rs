@@ -49,7 +49,7 @@ const SOURCE_BYTES_MAX: usize = 512;
 /// Lines of a list of users without which it may be an example in an article.
 const USERS_MIN: usize = 5;
 
-/// What makes a mark more than a word.
+/// The condition that makes a mark more than a word.
 #[derive(Clone, Copy, Debug)]
 enum Proof {
     /// Another text near after it; empty for none.

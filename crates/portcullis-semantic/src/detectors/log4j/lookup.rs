@@ -143,7 +143,7 @@ impl<'t> Resolver<'t> {
     }
 }
 
-/// What a lookup resolves to.
+/// The value of a lookup.
 struct Resolved {
     text: [u8; 128],
     len: usize,

@@ -46,7 +46,7 @@ kinds! {
 /// A longer text that begins with a bracket is code.
 const SPLICE_BYTES_MAX: usize = 256;
 
-/// How far the statement before a `return` is looked at.
+/// Bytes of the statement before a `return` that are looked at.
 const HEAD_BYTES_MAX: usize = 1_024;
 
 /// See the module.

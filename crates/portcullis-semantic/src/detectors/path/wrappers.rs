@@ -3,7 +3,7 @@
 use super::{FILE_URL, WRAPPER};
 use crate::KindId;
 
-/// How far the path after a scheme is looked at.
+/// Bytes of the path after a scheme that are looked at.
 const PATH_BYTES_MAX: usize = 1_024;
 
 /// What `scheme` with `rest` after its colon is.

@@ -23,7 +23,7 @@ pub(super) struct Names {
     qualifiers: NameFilter,
 }
 
-/// What a name is: a function of some kind, a table with data about the database, or the empty table.
+/// The group of a name: a function of some kind, a table with data about the database, or the empty table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Function(KindId),

@@ -4,7 +4,7 @@
 use memchr::memmem;
 use portcullis_types::Span;
 
-/// How far the rows are looked for.
+/// Bytes in which the rows are looked for.
 const BYTES_MAX: usize = 512;
 
 /// A quote ends the value's literal, more values follow, a parenthesis that the text did not open ends the

@@ -4,7 +4,7 @@ use portcullis_lex::url::Url;
 
 use crate::{Input, Layer, Place};
 
-/// How far a path is looked at for the word of a login.
+/// Bytes of a path that are looked at for the word of a login.
 const CALLBACK_BYTES_MAX: usize = 512;
 
 /// The path where logins come back to, as developers have it on their machine.

@@ -2,16 +2,16 @@
 
 use portcullis_types::Span;
 
-/// How far the end of an expression is looked for; what does not end there is looked at as far.
+/// Bytes in which the end of an expression is looked for; one that does not end is read as far.
 const INNER_BYTES_MAX: usize = 600;
 
 /// Expressions without an end that are looked at so far: each takes in those after it.
 const UNCLOSED_MAX: usize = 12;
 
-/// How far further ones are looked at.
+/// Bytes of further ones that are read.
 const FURTHER_BYTES_MAX: usize = 64;
 
-/// What an expression is written in.
+/// The delimiters of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// `{{ }}`

@@ -59,10 +59,10 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
     }
 }
 
-/// How far a name of .NET is read.
+/// Bytes of a name of .NET that are read.
 const NAME_BYTES_MAX: usize = 96;
 
-/// How far a statement of Velocity is read.
+/// Bytes of a statement of Velocity that are read.
 const STATEMENT_BYTES_MAX: usize = 1_024;
 
 /// `a{*comment*}b`: Smarty and Latte take it out of the word.

@@ -55,7 +55,7 @@ const RUNS: [&[u8]; 36] = [
     b"adodb.stream",
 ];
 
-/// Where a request's values come from.
+/// Sources of a request's values.
 const READS: [&[u8]; 14] = [
     b"$_get",
     b"$_post",
@@ -180,7 +180,7 @@ fn is_code(rest: &[u8]) -> bool {
             || has(b'%'))
 }
 
-/// How far after its mark code is looked for.
+/// Bytes after its mark in which code is looked for.
 const CODE_HEAD_BYTES: usize = 64;
 
 /// Bytes of ASCII that stand there at least, if the text is that long: in noise they come by chance once in

@@ -184,7 +184,7 @@ fn begins_string(before: &[u8]) -> bool {
     matches!(before.trim_ascii_end().last(), Some(b'(' | b'=' | b'[' | b',' | b':' | b'+'))
 }
 
-/// How a text is read as code.
+/// A way to read a text as code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
     /// From its beginning.

@@ -1,6 +1,6 @@
 //! The effects of a piece of JavaScript, and the outcome of a walk over it.
 
-/// What a piece of JavaScript does: a set.
+/// The set of effects of a piece of JavaScript.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Effects(u32);
 
@@ -58,7 +58,7 @@ impl Effects {
     }
 }
 
-/// What became of a walk.
+/// The outcome of a walk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
     pub effects: Effects,

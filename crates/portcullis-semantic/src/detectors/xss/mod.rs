@@ -346,7 +346,7 @@ fn dialogs(input: &Input<'_>, found: &mut Found<'_>) {
 /// Parentheses that are looked at.
 const DIALOGS_MAX: usize = 64;
 
-/// What the scripts of a document do, an uploaded page or drawing for example.
+/// A reader of the scripts in a document, such as an uploaded page or drawing.
 #[derive(Debug)]
 pub(super) struct Scripts(Names);
 
@@ -365,13 +365,13 @@ impl Scripts {
         Scripts(Names::new())
     }
 
-    /// What the scripts of `document` do.
+    /// The effects of the scripts in `document`.
     pub fn of(&self, document: &[u8]) -> Active {
         active(document, &self.0)
     }
 }
 
-/// What the scripts of `document` do.
+/// The effects of the scripts in `document`.
 fn active(document: &[u8], names: &Names) -> Active {
     let mut name: &[u8] = b"";
     let mut active = Active::default();

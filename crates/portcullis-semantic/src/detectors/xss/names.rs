@@ -7,7 +7,7 @@ pub(super) struct Names {
     markup: WordTable<Markup>,
 }
 
-/// What a name of JavaScript stands for.
+/// The group of a name of JavaScript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     /// Shows that a script runs.
@@ -47,7 +47,7 @@ pub(super) enum Group {
     Any,
 }
 
-/// What a name of HTML stands for.
+/// The group of a name of HTML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Markup {
     /// An element that text has.

@@ -6,7 +6,7 @@ const STYLE_BYTES_MAX: usize = 2_048;
 /// Numbers for ASCII signs from which a style hides something; a single one may be an icon's.
 const HIDDEN_LETTERS: usize = 3;
 
-/// What a style does.
+/// The effect of a style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     /// `expression(...)`, `behavior:`, `-moz-binding:`, `url(javascript:...)`

@@ -11,13 +11,13 @@ pub(super) enum Scheme {
     Image,
 }
 
-/// How many bytes a scheme may be spread over.
+/// Bytes over which a scheme may be spread.
 const SCHEME_BYTES_MAX: usize = 96;
 
 /// Places in a list of addresses (`srcset`, `values`, `content`) that are tried.
 const PLACES_MAX: usize = 12;
 
-/// How far the parameters of a data URL are looked through.
+/// Bytes of the parameters of a data URL that are searched.
 const PARAMETERS_BYTES_MAX: usize = 64;
 
 /// The scheme that `value` begins with, and where what it runs begins.
@@ -58,7 +58,7 @@ fn known(name: &[u8], rest: &[u8]) -> Option<Scheme> {
     }
 }
 
-/// What a data URL is, by its type.
+/// The content of a data URL, by its media type.
 fn data(rest: &[u8]) -> Option<Scheme> {
     let end = rest.iter().take(80).position(|&b| matches!(b, b',' | b';')).unwrap_or(rest.len().min(80));
     let media_type = rest[..end].trim_ascii();

@@ -15,7 +15,7 @@ use crate::detectors::command;
 
 pub(in crate::detectors) use self::harmless::is_harmless;
 
-/// Where a request's values come from.
+/// Sources of a request's values.
 const SOURCES: &[&[u8]] = &[
     b"$_get",
     b"$_post",

@@ -45,7 +45,7 @@ pub(in crate::detectors) enum Fact {
     Backtick,
 }
 
-/// How far the pieces of a name that is called are read back.
+/// Bytes before a call in which the pieces of its name are looked for.
 const PIECES_BYTES_MAX: usize = 80;
 
 /// Bytes of a path of names that are looked up.

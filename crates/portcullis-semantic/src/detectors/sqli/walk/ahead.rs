@@ -15,7 +15,7 @@ pub(super) struct Ahead<'t> {
     lexer: Option<Lexer<'t>>,
 }
 
-/// What the first byte of the next token tells.
+/// The next token, as far as its first byte tells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Near {
     Open,

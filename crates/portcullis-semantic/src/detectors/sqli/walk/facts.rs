@@ -5,7 +5,7 @@ use portcullis_types::Span;
 use crate::KindId;
 use crate::detectors::sqli::*;
 
-/// What was noted, each kind where it was noted first.
+/// The kinds that were noted, each with the span where it was noted first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub(super) kinds: u64,

@@ -267,10 +267,10 @@ impl Walk<'_, '_> {
     }
 }
 
-/// How far the condition after IF is looked at.
+/// Tokens of the condition after IF that are looked at.
 pub(super) const CONDITION_TOKENS_MAX: usize = 48;
 
-/// What SHOW shows.
+/// Second words of SHOW.
 const SHOWN: &[&[u8]] = &[
     b"tables",
     b"databases",

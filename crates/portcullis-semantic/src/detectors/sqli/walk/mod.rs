@@ -40,7 +40,7 @@ const DEPTH_MAX: usize = 48;
 /// Tokens after a quote that may tell nothing before the reading ends.
 const IDLE_TOKENS_MAX: u32 = 64;
 
-/// How the piece begins.
+/// The beginning of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     /// The value as it stands.
@@ -107,7 +107,7 @@ impl Operand {
     }
 }
 
-/// Which part of a statement the walk is in, as far as aliases matter.
+/// The part of a statement that the walk is in, as far as aliases matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clause {
     Expression,

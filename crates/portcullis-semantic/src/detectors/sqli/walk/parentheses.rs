@@ -107,7 +107,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// How far before the piece its parenthesis is looked for.
+/// Bytes before the piece in which its parenthesis is looked for.
 const OPEN_BYTES_MAX: usize = 256;
 
 /// No package of a database has a longer name.

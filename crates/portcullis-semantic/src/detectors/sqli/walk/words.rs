@@ -1,6 +1,6 @@
 use portcullis_lex::sql::Word;
 
-/// What a word is to the walk.
+/// The role of a word in a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Name,

@@ -503,7 +503,7 @@ fn begins_module(script: &[u8]) -> bool {
     rest.is_some_and(|rest| matches!(rest, [b' ' | b'{' | b'\n', after @ ..] if !after.trim_ascii_start().starts_with(b"(")))
 }
 
-/// What a script in an address is.
+/// The kind of an address that is a script.
 pub(in crate::detectors::xss) fn script_url(outcome: &Outcome) -> KindId {
     if outcome.effects.any(Effects::SINKS) {
         SCRIPT_URL

@@ -30,7 +30,7 @@ struct Bracket {
     is_member: bool,
 }
 
-/// What stands before the token that is looked at.
+/// The operand before the current token, which a parenthesis would call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Callee {
     None,
@@ -75,7 +75,7 @@ struct Walk<'a> {
     end: usize,
 }
 
-/// What stands before a string that may be joined to it.
+/// A string before the current token, or a string and a sign, to which a string may be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joint {
     None,
@@ -83,7 +83,7 @@ enum Joint {
     Sign,
 }
 
-/// What a walk does where the text stops being code.
+/// The reaction of a walk where the text stops being code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     /// It ends.
