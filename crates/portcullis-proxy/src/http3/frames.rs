@@ -454,7 +454,10 @@ mod tests {
         assert_eq!(check_trailers(&block(&[&field, &[PATH]])), None);
     }
 
-    /// What the library gets of a stream that comes in pieces of `cut` bytes, and whether it may end there.
+    /// The bytes of a stream, and those that the library gets of them.
+    type Case = (Vec<u8>, Result<Vec<u8>, Broken>);
+
+    /// The bytes that the library gets of a stream that comes in pieces of `cut` bytes, if it may end there.
     fn read(frames: &mut Frames, bytes: &[u8], cut: usize) -> Result<Vec<u8>, Broken> {
         let mut out = Vec::new();
         for piece in bytes.chunks(cut) {
@@ -473,7 +476,7 @@ mod tests {
         let head = frame(HEADERS, &block(&[&GET, &[PATH]]));
         let whole = [&head[..], &frame(DATA, &[7; 300]), &frame(HEADERS, &block(&[&spelled(b"t", false)]))];
         let (whole, nothing) = (whole.concat(), frame(0x21, b"nothing"));
-        let cases: [(Vec<u8>, Result<Vec<u8>, Broken>); 15] = [
+        let cases: [Case; 15] = [
             (whole.clone(), Ok(whole.clone())),
             ([&nothing[..], &whole, &[0x21, 0x00], &nothing].concat(), Ok(whole)),
             // DATA without content, also where its numbers are longer than they need to be.
