@@ -15,7 +15,7 @@ use crate::answer::Answer;
 use crate::budget::NoMemory;
 use crate::clock;
 use crate::compress::{self, Coder};
-use crate::exchange::{Exchange, Next};
+use crate::exchange::{Exchange, Next, RETRY_AFTER_SECONDS};
 use crate::forward::Answered;
 use crate::header_changes::fields;
 use crate::https::Https;
@@ -57,6 +57,10 @@ pub(crate) async fn pass_on(
                 Err(Unheld::Upstream(error)) => {
                     lease.failed(error);
                     return Err(Answer::upstream_failed(error).reusable(sent_whole));
+                }
+                Err(Unheld::NoMemory) => {
+                    let answer = Answer::rejected(503, "Too many large responses at this moment.");
+                    return Err(answer.retry_after(RETRY_AFTER_SECONDS).reusable(sent_whole));
                 }
                 Err(Unheld::Refused(status, text)) => {
                     return Err(Answer::rejected(status, text).reusable(sent_whole));

@@ -42,6 +42,8 @@ pub(super) enum Unheld {
     /// Nobody waits for it any longer.
     Client,
     Upstream(UpstreamError),
+    /// There is no memory for it.
+    NoMemory,
     /// The status and text to answer.
     Refused(u16, &'static str),
 }
@@ -91,7 +93,7 @@ pub(super) async fn hold(
             }
             if !has_room {
                 transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
-                return Err(Unheld::Refused(503, "Too many large responses at this moment."));
+                return Err(Unheld::NoMemory);
             }
             if beyond > 0 {
                 let policy = match over {

@@ -126,6 +126,20 @@ fn response_bodies_are_held_when_the_rules_ask() {
 }
 
 #[test]
+fn a_response_without_memory_is_refused_for_a_while() {
+    let backend = Backend::start(|_| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1500000\r\n\r\n";
+        Reply::Bytes((head.to_owned() + &"x".repeat(1_500_000)).into_bytes())
+    });
+    let limits = "limits = { held_bodies = 2000000, network_held_bodies = 700000 }";
+    let site = format!("{RULES}response_body = {{ inspect = true, limit = 10000000 }}\n");
+    let front = Front::start(&document(backend.address, limits, "", &site, ""));
+    let answer = front.once("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert_eq!(status(&answer), 503);
+    assert_eq!(header(&answer, "retry-after"), Some("2"));
+}
+
+#[test]
 fn slow_clients_do_not_hold_on() {
     let backend = Backend::start(|_| ok("ok"));
     let timeouts = "timeouts = { header = \"300ms\", body = \"300ms\", idle = \"300ms\" }";
