@@ -15,7 +15,7 @@ pub struct BanList {
 /// A client that is banned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Banned {
-    /// Where: `all`, a site, or `SITE/ROUTE`.
+    /// The scope: `all`, a site, or `SITE/ROUTE`.
     pub ban: Arc<str>,
     /// An address, or a network.
     pub client: String,

@@ -42,7 +42,7 @@ pub(crate) struct Connection {
     pub(crate) client_certificate: Option<Option<Arc<ClientCertificate>>>,
     /// The client may end its side and still read the answer.
     pub(crate) half_close: bool,
-    /// When the first byte of the present request came.
+    /// The time at which the first byte of the current request came.
     pub(crate) began: Began,
     /// The client network that sent the last request with a body, by the address of the client.
     pub(crate) network: Option<(IpAddr, Member)>,

@@ -41,7 +41,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) transaction: Transaction,
 }
 
-/// When a client may try again that was refused for what others, or itself, hold.
+/// Seconds after which a client may retry that was refused for lack of memory or room.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 2;
 
 impl Exchange<'_> {

@@ -1,4 +1,4 @@
-//! The settings that serve, built whole and replaced whole.
+//! A generation: the settings in use, built and replaced as a whole.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -25,7 +25,7 @@ pub(crate) struct Guarded {
     lent_bytes: usize,
     on_error: OpenOrClosed,
     spent: Duration,
-    /// When the last step that was timed came to its end.
+    /// The end of the last step that was timed.
     last: Option<Instant>,
     /// The phases that have run, if they are wanted.
     phases: Option<Vec<Phase>>,

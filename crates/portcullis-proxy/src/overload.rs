@@ -76,7 +76,7 @@ pub(crate) struct Overload {
     lag_max: AtomicU64,
     /// By worker: how late it was, in nanoseconds.
     lags: Vec<AtomicU64>,
-    /// When `account_max` may change next.
+    /// The time at which `account_max` may change next.
     next: AtomicU64,
     events: EventLimit,
     refused: Counter,
@@ -283,7 +283,7 @@ fn account_at(time: u64, now: u64) -> f64 {
     if time <= now { 0.0 } else { ((time - now) as f64 / DECAY_NS).exp() }
 }
 
-/// When an account will have decayed to a microsecond.
+/// The time at which an account will have decayed to a microsecond.
 fn time_of(account: f64, now: u64) -> u64 {
     now + (account.max(1.0).ln() * DECAY_NS) as u64
 }

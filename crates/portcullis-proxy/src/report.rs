@@ -22,7 +22,7 @@ use crate::{agents, client};
 /// The record of a request that is over.
 struct Record<'a> {
     exchange: &'a Exchange<'a>,
-    /// When it ended.
+    /// The time of its end.
     now: Instant,
     outcome: Outcome,
     /// The verdict of inspection and proxy.

@@ -1,4 +1,4 @@
-//! A route: which requests it is for, and what happens to them.
+//! A route: conditions on requests, and their handling.
 
 use std::sync::Arc;
 

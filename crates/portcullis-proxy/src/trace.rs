@@ -36,7 +36,7 @@ pub(crate) struct Traced {
     sender: Sender,
 }
 
-/// What a span says of a request that is over.
+/// The attributes of the span of a finished request.
 pub(crate) struct RequestSummary<'a> {
     pub(crate) head: &'a RequestHead,
     pub(crate) route: Option<&'a Route>,

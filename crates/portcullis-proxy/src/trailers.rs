@@ -1,4 +1,4 @@
-//! Fields behind a body.
+//! Trailers: fields after a body.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The account of one request: what was decided, what it cost, and what events and metrics say of it.
+//! The account of one request: decision, cost, and the facts for events and metrics.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ pub(crate) struct Transaction {
     client_certificate: Option<Arc<ClientCertificate>>,
     /// The control that refused the client, or would have.
     pub(crate) decision: Option<ControlDecision>,
-    /// Whether the request is inspected.
+    /// True if the request is inspected.
     pub(crate) entry: Entry,
     /// The access log that its line goes to.
     pub(crate) access_log: Option<AccessLog>,

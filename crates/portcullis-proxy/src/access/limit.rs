@@ -1,4 +1,4 @@
-//! Rate limits: whether a request comes too early, and what its answer says then.
+//! Rate limits: the decision for a request, and the fields of its answer.
 
 use std::sync::Arc;
 use std::time::Duration;

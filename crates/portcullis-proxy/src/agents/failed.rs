@@ -1,4 +1,4 @@
-//! Why an agent gives no decision.
+//! Reasons for which an agent gives no decision.
 
 /// Why there is no decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

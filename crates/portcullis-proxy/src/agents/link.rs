@@ -82,7 +82,7 @@ pub(super) struct Link {
     state: Cell<State>,
     /// No new exchange begins on it.
     retired: Cell<bool>,
-    /// When the agent last said something.
+    /// The time of the agent's last message.
     heard: Cell<Option<Instant>>,
     framing: Framing,
     /// While it is open. Never borrowed while others run.
@@ -130,7 +130,7 @@ impl Link {
         self.stirred.notify_one();
     }
 
-    /// When the agent last said something on it.
+    /// The time of the agent's last message on it.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.heard.get()
     }

@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// What the process has in memory, in bytes.
+    /// Memory of the process, in bytes.
     fn resident() -> usize {
         let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
         pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096

@@ -1,4 +1,4 @@
-//! The same on a stream of HTTP/2.
+//! The request to an upstream on a stream of HTTP/2.
 
 use std::future::poll_fn;
 use std::io::IoSlice;

@@ -1,4 +1,4 @@
-//! So many at once, and so many in each minute after that.
+//! A token bucket: so many at once, and so many in each minute after that.
 
 use std::time::{Duration, Instant};
 

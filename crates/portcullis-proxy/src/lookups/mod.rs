@@ -1,4 +1,4 @@
-//! Answers to what rules ask of the world outside: DNS block lists, virus scanners.
+//! Lookups that rules ask for: DNS block lists, virus scanners.
 //!
 //! ```text
 //! Step::Ask ──> questions ──> cache ──> resolver (UDP) or clamd, all at once, each within its timeout

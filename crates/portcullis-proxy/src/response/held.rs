@@ -1,4 +1,4 @@
-//! As much of a response body as is to be inspected, read before anything of it goes on.
+//! The part of a response body that is inspected, read before any of it is forwarded.
 
 use std::time::{Duration, Instant};
 

@@ -40,7 +40,7 @@ impl UpstreamConnection {
         Self::new(Stream::Http2(Box::new(pipe)), spares)
     }
 
-    /// Where the connection is shared: no new requests go on it.
+    /// No new requests are sent on it, if it is shared.
     pub(crate) fn leave(&self) {
         if let Stream::Http2(pipe) = &self.stream {
             pipe.leave_connection();

@@ -1,4 +1,4 @@
-//! Upstream groups: which endpoint to ask, connections to it, and the pool of unused ones.
+//! Upstream groups: the choice of an endpoint, connections to it, and the pool of unused ones.
 //!
 //! What is known of an endpoint (health, ejection, breaker, requests in flight) is shared by all workers, in
 //! atomic words (`portcullis-balance`); connections and turns are each worker's own. One thread, the

@@ -94,7 +94,7 @@ async fn ask(
     }
 }
 
-/// When names are asked for next.
+/// The time of the next resolution of names.
 #[derive(Default)]
 pub(super) struct Schedule {
     /// None while the question is open.

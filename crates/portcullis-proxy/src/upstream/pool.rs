@@ -1,4 +1,4 @@
-//! Unused connections of one worker, and where its turns stand.
+//! Unused connections of one worker, and its position in the rotation of endpoints.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
