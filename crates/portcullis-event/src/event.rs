@@ -24,6 +24,10 @@ pub struct Event {
     pub request_id: String,
     /// The arrival of the request's first byte.
     pub time: Timestamp,
+    /// The number of requests that it stands for: more than one where a flood of events that are alike became
+    /// one.
+    #[serde(skip_serializing_if = "is_one")]
+    pub count: u64,
     /// The site's configured name.
     pub site: Arc<str>,
     /// The route's configured name.
@@ -93,6 +97,7 @@ impl Event {
             schema: SCHEMA_VERSION,
             request_id: request_id.into(),
             time,
+            count: 1,
             site: Arc::from(""),
             route: Arc::from(""),
             policy_generation: 0,
@@ -521,6 +526,10 @@ pub struct Exception {
     /// The limit in bytes, of a body over one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_bytes: Option<u64>,
+}
+
+fn is_one(count: &u64) -> bool {
+    *count == 1
 }
 
 fn is_zero(n: &u32) -> bool {

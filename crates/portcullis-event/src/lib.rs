@@ -3,7 +3,9 @@
 //!
 //! ```text
 //!  verdict + matches ──> Event ──> Redactor ──┬──> Event::json_line        one JSON object a line, schema v1
-//!  (portcullis-inspect)                       └──> modsecurity_line        error-log lines as ModSecurity 2 writes them
+//!  (portcullis-inspect)                       ├──> modsecurity_line        error-log lines as ModSecurity 2 writes them
+//!                                             ├──> Event::write_cef_line   ArcSight CEF
+//!                                             └──> Event::write_ocsf_line  OCSF 1.4, Detection Finding
 //! ```
 //!
 //! The JSON form is a public interface: `schema/event-v1.json` describes it, [`SCHEMA_VERSION`] is in every
@@ -31,11 +33,15 @@
 //! ```
 
 mod access;
+mod brief;
+mod cef;
 mod coverage;
 mod event;
+mod lead;
 pub mod limits;
 mod modsecurity;
 mod names;
+mod ocsf;
 mod redact;
 mod scrub;
 mod text;
@@ -47,6 +53,7 @@ pub use event::{
     AgentWord, Client, Control, Event, Exception, Finding, Header, Request, Response, RuleEffect, RuleInfo,
     RuleMatch, SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
 };
+pub use lead::{Gravity, Lead};
 pub use modsecurity::{
     SEMANTIC_ID, modsecurity_finding, modsecurity_line, modsecurity_lines, modsecurity_message,
     semantic_match,

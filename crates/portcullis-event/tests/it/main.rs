@@ -6,6 +6,7 @@
     reason = "tests read files and clocks"
 )]
 
+mod forms;
 mod redaction;
 mod schema;
 mod validator;

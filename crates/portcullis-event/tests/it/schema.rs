@@ -16,10 +16,12 @@ use portcullis_event::{
 use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde_json::Value;
 
-fn full() -> Event {
+/// An event with every member.
+pub fn full() -> Event {
     let mut event = Event::new("01J9ZB3V5Q", Timestamp::from_epoch_millis(1_790_000_000_123));
     event.site = "shop".into();
     event.route = "api".into();
+    event.count = 4;
     event.policy_generation = 3;
     event.mode = DetectionMode::Crs;
     event.client = "192.0.2.7:4711".parse::<std::net::SocketAddr>().unwrap().into();

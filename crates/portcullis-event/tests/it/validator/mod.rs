@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-const KNOWN: [&str; 19] = [
+const KNOWN: [&str; 20] = [
+    "anyOf",
     "$schema",
     "$id",
     "$ref",
@@ -32,6 +33,9 @@ pub fn errors(root: &Value, value: &Value) -> Vec<String> {
 }
 
 fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
+    if *schema == Value::Bool(true) {
+        return;
+    }
     let Some(object) = schema.as_object() else { panic!("{at}: a schema is an object") };
     if let Some(unknown) = object.keys().find(|key| !KNOWN.contains(&key.as_str())) {
         panic!("{at}: the validator does not know {unknown:?}");
@@ -45,6 +49,16 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
         && !is_type(kind, value)
     {
         return fail(format!("{value} is not of type {kind}"));
+    }
+    if let Some(ways) = schema["anyOf"].as_array() {
+        let fits = |way: &Value| {
+            let mut errors = Vec::new();
+            check(root, way, value, at, &mut errors);
+            errors.is_empty()
+        };
+        if !ways.iter().any(fits) {
+            fail(format!("{value} fits none of {}", schema["anyOf"]));
+        }
     }
     if object.get("const").is_some_and(|c| c != value) {
         fail(format!("{value} is not the constant"));
