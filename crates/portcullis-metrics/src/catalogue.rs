@@ -239,6 +239,28 @@ catalogue! {
         "Events written to a sink.";
     EVENTS_DROPPED Counter "portcullis_events_dropped_total" ["sink", "reason"]
         "Events dropped, by sink; queue: before any sink, because the queue was full.";
+    EVENT_STORE_QUEUED Gauge "portcullis_event_store_queued" []
+        "Events queued for the event store.";
+    EVENT_STORE_WRITTEN Counter "portcullis_event_store_written_total" []
+        "Events written to the event store.";
+    EVENT_STORE_COALESCED Counter "portcullis_event_store_coalesced_total" []
+        "Events that were not stored one by one but counted in another of their kind, because there were too many a second.";
+    EVENT_STORE_DROPPED Counter "portcullis_event_store_dropped_total" ["reason"]
+        "Events that could not be stored: queue_full or queue_bytes, shutdown, disk_full, write_error.";
+    EVENT_STORE_BYTES Gauge "portcullis_event_store_bytes" []
+        "Size of the event store on disk.";
+    EVENT_STORE_SEGMENTS_DROPPED Counter "portcullis_event_store_segments_dropped_total" ["reason"]
+        "Segments of the event store that were deleted (retention) or set aside (damaged).";
+    SINK_QUEUED Gauge "portcullis_sink_events_queued" ["sink"]
+        "Events queued for a sink beside the event file.";
+    SINK_SENT Counter "portcullis_sink_events_sent_total" ["sink"]
+        "Events that a sink delivered to its receiver.";
+    SINK_DROPPED Counter "portcullis_sink_events_dropped_total" ["sink", "reason"]
+        "Events that a sink dropped: queue_full, queue_bytes, shutdown, retry (the receiver was away for too long), refused, too_large, rate_limit.";
+    SINK_FAILURES Counter "portcullis_sink_failures_total" ["sink"]
+        "Failed attempts of a sink to deliver events, which are tried again.";
+    SINK_UP Gauge "portcullis_sink_up" ["sink"]
+        "1 while the receiver of a sink takes events, as far as is known.";
     ACCESS_LOG_QUEUED Gauge "portcullis_access_log_queued" []
         "Access log lines queued for the writer.";
     ACCESS_LOG_WRITTEN Counter "portcullis_access_log_written_total" ["file"]
@@ -285,6 +307,10 @@ catalogue! {
         "Spans accepted by the collector.";
     SPANS_DROPPED Counter "portcullis_spans_dropped_total" ["reason"]
         "Spans dropped: queue full, rejected by the collector (export), or unsent at exit (shutdown).";
+    API_REQUESTS Counter "portcullis_api_requests_total" ["route", "status"]
+        "Requests to the admin API, by route and class of status; route other is every path that is none.";
+    API_LOGIN_FAILURES Counter "portcullis_api_login_failures_total" ["reason"]
+        "Failed logins to the admin API: wrong name, password or code, refused after too many failures (throttled), too many at a time (busy), or a wrong set-up code (setup).";
     SERIES_OVERFLOW Counter "portcullis_series_overflow_total" []
         "Series beyond the limit of a metric family, counted under the label other.";
 }
