@@ -23,6 +23,9 @@
 //! Audit records and the debug log go the same way, through a queue and a thread of their own ([`AuditLog`]):
 //! they are larger, and their files are named by rules, so that they come and go with policies.
 //!
+//! Sinks that are no files have threads of their own in other crates. They take the queue alone
+//! ([`queue()`]); an event is shared by all queues that hold it.
+//!
 //! ```
 //! use std::time::Duration;
 //! use portcullis_event::{Event, Timestamp};
@@ -55,7 +58,7 @@ mod writer;
 pub use access::{AccessLine, AccessLog};
 pub use audit::{AuditConfig, AuditLimits, AuditLog, AuditSender};
 pub use file::Rotation;
-pub use queue::{EventSender, QueueLimits, Sender, Weigh};
+pub use queue::{EventSender, QueueLimits, Receiver, Sender, Weigh, queue};
 pub use sink::{Format, SinkConfig, StartError, Target};
 pub use uploads::{Upload, UploadDrop, UploadLimits, UploadSender, UploadStore};
 pub use writer::{Entry, EventLog, Log};

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread::Thread;
+use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
 use portcullis_event::Event;
@@ -28,8 +29,8 @@ impl Default for QueueLimits {
 #[derive(Debug)]
 pub struct Sender<T>(Option<Arc<Queue<T>>>);
 
-/// The workers' end of the event queue.
-pub type EventSender = Sender<Event>;
+/// The workers' end of the event queue. Events are shared: several queues may hold the same one.
+pub type EventSender = Sender<Arc<Event>>;
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
@@ -53,10 +54,66 @@ impl<T: Weigh> Sender<T> {
     }
 
     /// Hands `entry` to the writer, or drops and counts it. Never waits.
-    pub fn submit(&self, entry: T) {
+    pub fn submit(&self, entry: impl Into<T>) {
         if let Some(queue) = &self.0 {
-            queue.push(entry);
+            queue.push(entry.into());
         }
+    }
+}
+
+/// A bounded queue with its two ends, for a thread of the caller's own. Entries that do not fit are counted
+/// in `dropped` at the index of their [`DropReason`]: its label values begin with those of
+/// [`DropReason::NAMES`] as far as `shutdown`.
+pub fn queue<T: Weigh>(
+    limits: QueueLimits,
+    queued: Gauge,
+    dropped: EnumCounters,
+) -> (Sender<T>, Receiver<T>) {
+    let queue = Arc::new(Queue::new(limits, queued, dropped));
+    (Sender::new(Arc::clone(&queue)), Receiver(queue))
+}
+
+/// The other end of a [`queue()`]: one thread takes entries out, another may [wake](Receiver::wake) it and
+/// [close](Receiver::close) the queue.
+#[derive(Debug)]
+pub struct Receiver<T>(Arc<Queue<T>>);
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        Receiver(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Weigh> Receiver<T> {
+    /// From now on the calling thread is the one that is woken. To be called once.
+    pub fn attach(&self) {
+        self.0.set_writer(std::thread::current());
+    }
+
+    /// The oldest entry, if there is one.
+    pub fn take(&self) -> Option<T> {
+        self.0.pop().map(|entry| *entry)
+    }
+
+    /// Returns when there may be something to do: an entry came, another thread called
+    /// [`wake`](Receiver::wake), `longest` has passed, or for no reason. Returns at once unless `is_idle`.
+    pub fn wait(&self, longest: Option<Duration>, is_idle: impl Fn() -> bool) {
+        self.0.wait_for(longest, is_idle);
+    }
+
+    /// Wakes the thread that takes entries out.
+    pub fn wake(&self) {
+        self.0.wake();
+    }
+
+    /// From now on what is submitted is dropped and counted.
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    /// Drops and counts what is left. Returns how many entries that were.
+    pub fn abandon(&self) -> u64 {
+        self.0.abandon()
     }
 }
 
@@ -66,7 +123,8 @@ pub trait Weigh {
     fn weight(&self) -> usize;
 }
 
-impl Weigh for Event {
+/// An event may be in several queues. Each counts all of it, so that none holds more than its limit.
+impl Weigh for Arc<Event> {
     fn weight(&self) -> usize {
         self.size_estimate()
     }
@@ -85,8 +143,8 @@ pub struct Queue<T> {
     dropped: EnumCounters,
 }
 
-impl Queue<Event> {
-    pub(crate) fn of_events(limits: QueueLimits, registry: &Registry) -> Queue<Event> {
+impl Queue<Arc<Event>> {
+    pub(crate) fn of_events(limits: QueueLimits, registry: &Registry) -> Queue<Arc<Event>> {
         let queued = registry.gauge(&catalogue::EVENTS_QUEUED, &[]);
         let dropped = registry.enum_counters(&catalogue::EVENTS_DROPPED, &["queue"], DropReason::NAMES);
         Queue::new(limits, queued, dropped)
@@ -144,10 +202,17 @@ impl<T: Weigh> Queue<T> {
 
     /// Called by the writer: returns when there may be something to do.
     pub(crate) fn wait(&self, is_idle: impl Fn() -> bool) {
+        self.wait_for(None, is_idle);
+    }
+
+    fn wait_for(&self, longest: Option<Duration>, is_idle: impl Fn() -> bool) {
         self.asleep.store(true, Relaxed);
         std::sync::atomic::fence(SeqCst);
         if self.events.is_empty() && is_idle() {
-            std::thread::park();
+            match longest {
+                Some(longest) => std::thread::park_timeout(longest),
+                None => std::thread::park(),
+            }
         }
         self.asleep.store(false, Relaxed);
     }

@@ -17,13 +17,22 @@ pub enum Format {
     /// One line per match, as ModSecurity 2 writes them to Apache's error log. Events without matches write
     /// nothing.
     ModSecurity,
+    /// One line of ArcSight CEF.
+    Cef,
+    /// One OCSF object a line.
+    Ocsf,
 }
+
+/// The version of the product, which CEF and OCSF name.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Format {
     fn write(self, event: &Event, out: &mut Vec<u8>) {
         match self {
             Format::JsonLines => event.write_json_line(out),
             Format::ModSecurity => out.extend_from_slice(modsecurity_lines(event).as_bytes()),
+            Format::Cef => event.write_cef_line(VERSION, out),
+            Format::Ocsf => event.write_ocsf_line(VERSION, out),
         }
     }
 }

@@ -29,7 +29,7 @@ pub trait Entry: Weigh + Send + 'static {
 pub struct Log<T: Entry>(Option<Running<T>>);
 
 /// The event pipeline.
-pub type EventLog = Log<Event>;
+pub type EventLog = Log<Arc<Event>>;
 
 #[derive(Debug)]
 struct Running<T> {
@@ -45,7 +45,7 @@ struct Shared<T> {
     stop: AtomicBool,
 }
 
-impl Entry for Event {
+impl Entry for Arc<Event> {
     fn add_to(&self, _: usize, sink: &mut Sink) -> bool {
         sink.add(self)
     }
