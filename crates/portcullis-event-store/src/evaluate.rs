@@ -1,0 +1,154 @@
+//! A filter over a block: the rows that pass.
+
+use std::net::IpAddr;
+
+use portcullis_query::{Comparison, Field, Filter, Operator, Value};
+
+use crate::block::{Column, payloads};
+use crate::column::NONE;
+use crate::marks::json_piece;
+use crate::rows::Rows;
+use crate::segment::{BlockHead, Segment, SegmentError};
+
+/// The rows of a block that pass. A conjunction stops as soon as no row is left, so that texts are looked for
+/// where all else fits.
+pub(crate) fn rows(segment: &Segment, block: &BlockHead, filter: &Filter) -> Result<Rows, SegmentError> {
+    match filter {
+        Filter::Is(comparison) => compare(segment, block, comparison, None),
+        Filter::Not(inner) => Ok(rows(segment, block, inner)?.inverted()),
+        Filter::Any(parts) => {
+            let mut any = Rows::none(block.count);
+            for part in parts {
+                any.add(&rows(segment, block, part)?);
+            }
+            Ok(any)
+        }
+        Filter::All(parts) => {
+            let mut all = Rows::all(block.count);
+            let is_text =
+                |part: &&Filter| matches!(part, Filter::Is(comparison) if comparison.field == Field::Text);
+            for part in parts.iter().filter(|part| !is_text(part)) {
+                all.retain(&rows(segment, block, part)?);
+                if all.is_empty() {
+                    return Ok(all);
+                }
+            }
+            for part in parts.iter().filter(is_text) {
+                if let Filter::Is(comparison) = part {
+                    let found = compare(segment, block, comparison, Some(&all))?;
+                    all.retain(&found);
+                }
+                if all.is_empty() {
+                    return Ok(all);
+                }
+            }
+            Ok(all)
+        }
+    }
+}
+
+fn compare(
+    segment: &Segment,
+    block: &BlockHead,
+    comparison: &Comparison,
+    among: Option<&Rows>,
+) -> Result<Rows, SegmentError> {
+    if comparison.field == Field::Text {
+        return texts(segment, block, comparison, among);
+    }
+    let column = segment.column(block, comparison.field)?;
+    let found = match &column {
+        Column::Numbers(numbers) => {
+            Rows::of(block.count, |row| numbers.0[row] != NONE && number(comparison, numbers.0[row]))
+        }
+        Column::Words(words) => {
+            let test = word_test(comparison);
+            words.rows(test)
+        }
+        Column::Lists(lists) => match comparison.field {
+            Field::Rule => lists.rows(|text| text.parse().is_ok_and(|id| number(comparison, id))),
+            _ => lists.rows(word_test(comparison)),
+        },
+    };
+    Ok(match comparison.operator {
+        Operator::NotEqual => found.inverted(),
+        _ => found,
+    })
+}
+
+/// `!=` is answered as `=`, and turned around by the caller.
+fn number(comparison: &Comparison, number: u64) -> bool {
+    comparison.values.iter().any(|value| {
+        let value = match value {
+            Value::Number(number) => *number,
+            Value::Time(time) => time.epoch_millis(),
+            Value::Text(_) | Value::Network(_) => return false,
+        };
+        match comparison.operator {
+            Operator::Equal | Operator::NotEqual | Operator::In => number == value,
+            Operator::Less => number < value,
+            Operator::LessOrEqual => number <= value,
+            Operator::Greater => number > value,
+            Operator::GreaterOrEqual => number >= value,
+            Operator::Prefix | Operator::Contains => false,
+        }
+    })
+}
+
+fn word_test(comparison: &Comparison) -> impl FnMut(&str) -> bool + '_ {
+    let exact = comparison.is_exact();
+    let fold = move |text: &str| if exact { text.to_owned() } else { text.to_ascii_lowercase() };
+    let wanted: Vec<String> = comparison
+        .values
+        .iter()
+        .filter_map(|value| match value {
+            Value::Text(text) => Some(fold(text)),
+            _ => None,
+        })
+        .collect();
+    let networks: Vec<_> = comparison
+        .values
+        .iter()
+        .filter_map(|value| match value {
+            Value::Network(network) => Some(*network),
+            _ => None,
+        })
+        .collect();
+    move |text| {
+        if !networks.is_empty() {
+            let address = text.parse::<IpAddr>();
+            return address.is_ok_and(|address| networks.iter().any(|network| network.contains(address)));
+        }
+        let text = fold(text);
+        wanted.iter().any(|wanted| match comparison.operator {
+            Operator::Prefix => text.starts_with(wanted.as_str()),
+            Operator::Contains => text.contains(wanted.as_str()),
+            _ => text == *wanted,
+        })
+    }
+}
+
+/// Events whose JSON contains a text, without regard to case.
+fn texts(
+    segment: &Segment,
+    block: &BlockHead,
+    comparison: &Comparison,
+    among: Option<&Rows>,
+) -> Result<Rows, SegmentError> {
+    let mut found = Rows::none(block.count);
+    let [Value::Text(text)] = &*comparison.values else { return Ok(found) };
+    let piece = json_piece(text);
+    let finder = memchr::memmem::Finder::new(&piece);
+    for (first, chunk) in segment.chunks(block)? {
+        let row = (first - block.first) as usize;
+        let mut hits = Vec::new();
+        payloads(&chunk, |index, json| {
+            let is_candidate = among.is_none_or(|among| among.contains(row + index));
+            if is_candidate && finder.find(&json.to_ascii_lowercase()).is_some() {
+                hits.push(row + index);
+            }
+        })?;
+        hits.into_iter().for_each(|row| found.insert(row));
+    }
+    Ok(found)
+}

@@ -1,0 +1,45 @@
+//! The fields that filters ask for, as columns hold them.
+
+use std::borrow::Cow;
+
+use portcullis_event::Event;
+use portcullis_query::Field;
+
+use crate::column::NONE;
+
+/// How the values of a field are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// One number for each event.
+    Numbers,
+    /// One text for each event.
+    Words,
+    /// Several texts for each event.
+    Lists,
+    /// In the event alone.
+    Nowhere,
+}
+
+pub(crate) fn shape(field: Field) -> Shape {
+    match field {
+        Field::Time | Field::Status | Field::Asn | Field::Duration | Field::Count => Shape::Numbers,
+        Field::Class | Field::Rule => Shape::Lists,
+        Field::Text => Shape::Nowhere,
+        _ => Shape::Words,
+    }
+}
+
+/// The number of an event; [`NONE`] if it has none.
+pub(crate) fn number(event: &Event, field: Field) -> u64 {
+    field.number(event).unwrap_or(NONE)
+}
+
+/// The text of an event; empty if it has none.
+pub(crate) fn word(event: &Event, field: Field) -> Cow<'_, str> {
+    field.word(event)
+}
+
+/// Calls `add` with each text of a field that has several.
+pub(crate) fn list(event: &Event, field: Field, add: impl FnMut(&str)) {
+    field.list(event, add);
+}

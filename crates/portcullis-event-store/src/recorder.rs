@@ -1,0 +1,250 @@
+//! The recorder: a queue that no request waits for, and the thread that writes what comes out of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver as Done, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use portcullis_event::{AccessRecord, Coverage, Event};
+use portcullis_log::{DropReason, EventSender, QueueLimits, Receiver};
+use portcullis_metrics::{Counter, EnumCounters, Gauge, Registry, catalogue};
+
+use crate::coalesce::{Coalescer, Fate};
+use crate::rollup::Tallies;
+use crate::segment::SegmentError;
+use crate::writer::{Committed, Notice, Writer};
+
+/// After a batch that was small the writer waits this long, so that the next one is larger.
+const LINGER: Duration = Duration::from_millis(10);
+/// A batch that is not small.
+const BATCH: usize = 256;
+/// Events taken out before anything else is looked after.
+const ROUND: usize = 4096;
+
+/// Takes a line for the operator.
+pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A running writer: owns its thread.
+#[derive(Debug)]
+pub struct Recorder {
+    handle: RecorderHandle,
+    receiver: Receiver<Arc<Event>>,
+    stop: Arc<AtomicBool>,
+    done: Done<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What workers record with. Cheap to clone; nothing here waits.
+#[derive(Clone, Debug)]
+pub struct RecorderHandle {
+    sender: EventSender,
+    tallies: Arc<Tallies>,
+}
+
+impl RecorderHandle {
+    /// Counts a request in the roll-ups.
+    pub fn request(&self, record: &AccessRecord<'_>, coverage: &Coverage) {
+        self.tallies.own().request(record, coverage);
+    }
+
+    /// Counts an event in the roll-ups and queues it to be stored.
+    pub fn event(&self, event: Arc<Event>) {
+        self.tallies.own().event(&event);
+        self.sender.submit(event);
+    }
+}
+
+impl Recorder {
+    /// Starts the thread of a writer. Of more than `coalesce_above` events of one kind a second the further
+    /// ones become one; 0: all are stored.
+    pub fn start(
+        writer: Writer,
+        coalesce_above: u32,
+        limits: QueueLimits,
+        registry: &Registry,
+        say: Say,
+    ) -> std::io::Result<Recorder> {
+        let queued = registry.gauge(&catalogue::EVENT_STORE_QUEUED, &[]);
+        let metrics = Metrics::new(registry);
+        let (sender, receiver) = portcullis_log::queue(limits, queued, metrics.dropped.clone());
+        let handle = RecorderHandle { sender, tallies: Arc::default() };
+        let stop = Arc::new(AtomicBool::new(false));
+        let (finished, done) = channel();
+        let mut work = Work {
+            writer,
+            coalescer: Coalescer::new(coalesce_above),
+            receiver: receiver.clone(),
+            tallies: Arc::clone(&handle.tallies),
+            stop: Arc::clone(&stop),
+            metrics,
+            say,
+            last_commit: Instant::now(),
+            fails: false,
+        };
+        let body = move || {
+            work.run();
+            // The folder is free before the end is told.
+            drop(work);
+            let _ = finished.send(());
+        };
+        let thread = std::thread::Builder::new().name("event-store".to_owned()).spawn(body)?;
+        Ok(Recorder { handle, receiver, stop, done, thread: Some(thread) })
+    }
+
+    /// A handle for workers.
+    pub fn handle(&self) -> RecorderHandle {
+        self.handle.clone()
+    }
+
+    /// Writes what is queued and ends, but waits no longer than `deadline`. Returns how many events were
+    /// lost.
+    pub fn shutdown(mut self, deadline: Duration) -> u64 {
+        self.receiver.close();
+        self.stop.store(true, Ordering::Release);
+        self.receiver.wake();
+        match self.done.recv_timeout(deadline) {
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => {
+                if let Some(thread) = self.thread.take() {
+                    let _ = thread.join();
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        self.receiver.abandon()
+    }
+}
+
+struct Metrics {
+    written: Counter,
+    coalesced: Counter,
+    dropped: EnumCounters,
+    bytes: Gauge,
+    segments_dropped: EnumCounters,
+}
+
+impl Metrics {
+    fn new(registry: &Registry) -> Metrics {
+        Metrics {
+            written: registry.counter(&catalogue::EVENT_STORE_WRITTEN, &[]),
+            coalesced: registry.counter(&catalogue::EVENT_STORE_COALESCED, &[]),
+            dropped: registry.enum_counters(&catalogue::EVENT_STORE_DROPPED, &[], DropReason::NAMES),
+            bytes: registry.gauge(&catalogue::EVENT_STORE_BYTES, &[]),
+            segments_dropped: registry.enum_counters(
+                &catalogue::EVENT_STORE_SEGMENTS_DROPPED,
+                &[],
+                &["retention", "damaged"],
+            ),
+        }
+    }
+}
+
+struct Work {
+    writer: Writer,
+    coalescer: Coalescer,
+    receiver: Receiver<Arc<Event>>,
+    tallies: Arc<Tallies>,
+    stop: Arc<AtomicBool>,
+    metrics: Metrics,
+    say: Say,
+    last_commit: Instant,
+    /// The last commit failed: this was told.
+    fails: bool,
+}
+
+impl Work {
+    fn run(&mut self) {
+        self.receiver.attach();
+        loop {
+            // Read before the queue is drained: what was submitted before the stop is then written.
+            let stop = self.stop.load(Ordering::Acquire);
+            let taken = self.drain();
+            if stop {
+                // The queue is closed: it has an end.
+                while self.drain() == ROUND {}
+                self.coalescer.flush().iter().for_each(|event| self.store(event));
+                self.commit();
+                return;
+            }
+            self.coalescer.due(now()).iter().for_each(|event| self.store(event));
+            if self.last_commit.elapsed() >= Writer::COMMIT_AFTER {
+                self.commit();
+            }
+            match taken {
+                0 => {
+                    let stop = Arc::clone(&self.stop);
+                    self.receiver.wait(Some(Writer::COMMIT_AFTER), move || !stop.load(Ordering::Acquire));
+                }
+                1..BATCH => std::thread::sleep(LINGER),
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes events out of the queue, some thousands at most.
+    fn drain(&mut self) -> usize {
+        for taken in 0..ROUND {
+            let Some(event) = self.receiver.take() else { return taken };
+            match self.coalescer.look_at(event) {
+                Fate::Counted => self.metrics.coalesced.inc(),
+                Fate::Stays(event) => self.store(&event),
+            }
+        }
+        ROUND
+    }
+
+    fn store(&mut self, event: &Event) {
+        if self.writer.add(event, &[]) {
+            self.commit();
+        }
+    }
+
+    fn commit(&mut self) {
+        self.last_commit = Instant::now();
+        self.writer.count(self.tallies.take());
+        let pending = self.writer.pending();
+        match self.writer.commit(now()) {
+            Ok(committed) => self.tell(committed),
+            Err(error) => {
+                let reason = match error {
+                    SegmentError::Full => DropReason::DiskFull,
+                    _ => DropReason::WriteError,
+                };
+                self.metrics.dropped.add(reason as usize, pending);
+                if !std::mem::replace(&mut self.fails, true) {
+                    (self.say)(&format!("event store: {error}; events are lost until it can be written to"));
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, committed: Committed) {
+        if std::mem::replace(&mut self.fails, false) {
+            (self.say)("event store: it is written to again");
+        }
+        self.metrics.written.add(committed.written);
+        self.metrics.segments_dropped.add(0, committed.segments_dropped);
+        if let Some(bytes) = committed.bytes {
+            self.metrics.bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        }
+        for notice in committed.notices {
+            let text = match notice {
+                Notice::Damaged(text) => {
+                    self.metrics.segments_dropped.inc(1);
+                    format!("event store: a segment is damaged and was set aside: {text}")
+                }
+                Notice::NotDeleted(text) => format!("event store: an old segment cannot be deleted: {text}"),
+                Notice::RollupsLost(text) => {
+                    format!("event store: the statistics of a segment that was deleted are lost: {text}")
+                }
+            };
+            (self.say)(&text);
+        }
+    }
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,127 @@
+//! Reading roll-ups: of a stretch of time, from the archive and all segments.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rusqlite::{Connection, params};
+
+use super::write::{HOUR, MINUTE};
+use super::{Archive, Rollup};
+use crate::folder::SegmentFile;
+use crate::query::{QueryError, Store};
+use crate::segment::{Segment, SegmentError};
+
+/// A roll-up and what it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteRollup {
+    /// When it begins, in seconds since 1970.
+    pub start: u64,
+    /// Configured name of the site; empty for requests that no site serves.
+    pub site: String,
+    /// What the requests came to.
+    pub rollup: Rollup,
+}
+
+type Sums = BTreeMap<(u64, String), Rollup>;
+
+impl Store {
+    /// Roll-ups by minute of those minutes that begin in a range of seconds since 1970, oldest first.
+    pub fn minutes(&self, range: Range<u64>, site: Option<&str>) -> Result<Vec<SiteRollup>, QueryError> {
+        self.rollups(MINUTE, range, site)
+    }
+
+    /// Roll-ups by hour of those hours that begin in a range of seconds since 1970, oldest first.
+    pub fn hours(&self, range: Range<u64>, site: Option<&str>) -> Result<Vec<SiteRollup>, QueryError> {
+        self.rollups(HOUR, range, site)
+    }
+
+    /// What the requests of a range of seconds since 1970 come to, by site: whole hours from their roll-ups,
+    /// the rest by minutes.
+    pub fn overview(
+        &self,
+        range: Range<u64>,
+        site: Option<&str>,
+    ) -> Result<BTreeMap<String, Rollup>, QueryError> {
+        let hours =
+            range.start.checked_next_multiple_of(HOUR).unwrap_or(u64::MAX)..range.end - range.end % HOUR;
+        let parts = match hours.is_empty() {
+            true => vec![(MINUTE, range)],
+            false => {
+                vec![
+                    (MINUTE, range.start..hours.start),
+                    (HOUR, hours.clone()),
+                    (MINUTE, hours.end..range.end),
+                ]
+            }
+        };
+        let mut sites: BTreeMap<String, Rollup> = BTreeMap::new();
+        for (span, range) in parts.into_iter().filter(|(_, range)| !range.is_empty()) {
+            for found in self.rollups(span, range, site)? {
+                sites.entry(found.site).or_default().merge(&found.rollup);
+            }
+        }
+        Ok(sites)
+    }
+
+    fn rollups(
+        &self,
+        span: u64,
+        range: Range<u64>,
+        site: Option<&str>,
+    ) -> Result<Vec<SiteRollup>, QueryError> {
+        let mut sums = Sums::new();
+        let segments = self.folder_of_segments().segments().map_err(QueryError::Folder)?;
+        // What was taken into the archive is in a segment no more, or in one that is about to go.
+        let mut taken = Vec::new();
+        if let Ok(Some(archive)) = Archive::new(self.folder()).open() {
+            let _ = read(&archive, span, &range, site, &mut sums);
+            taken = taken_segments(&archive).unwrap_or_default();
+        }
+        for (number, segment) in segments.iter().enumerate() {
+            let next = segments.get(number + 1).map_or(u64::MAX, |next| next.number);
+            if !taken.contains(&segment.number) && may_have(segment, next, span, &range) {
+                // What is damaged is missing here, and named by a page of events.
+                if let Ok(segment) = Segment::open(&segment.path) {
+                    let _ = read(segment.connection(), span, &range, site, &mut sums);
+                }
+            }
+        }
+        let rollups = sums.into_iter().map(|((start, site), rollup)| SiteRollup { start, site, rollup });
+        Ok(rollups.collect())
+    }
+}
+
+/// False if the roll-ups of a segment, which was written to from its number to the next, lie outside of the
+/// range.
+fn may_have(segment: &SegmentFile, next: u64, span: u64, range: &Range<u64>) -> bool {
+    // A clock that is set back, or a request counted a moment late, moves them by less than an hour.
+    let begins = (segment.number / 1000).saturating_sub(HOUR);
+    let ends = (next / 1000).saturating_add(HOUR);
+    begins < range.end && ends.saturating_add(span) > range.start
+}
+
+fn taken_segments(archive: &Connection) -> Result<Vec<u64>, SegmentError> {
+    let mut statement = archive.prepare("SELECT segment FROM taken")?;
+    let taken = statement.query_map([], |row| row.get::<_, i64>(0))?;
+    Ok(taken.map(|number| number.map(|number| number as u64)).collect::<Result<_, _>>()?)
+}
+
+fn read(
+    from: &Connection,
+    span: u64,
+    range: &Range<u64>,
+    site: Option<&str>,
+    sums: &mut Sums,
+) -> Result<(), SegmentError> {
+    let select = "SELECT start, site, data FROM rollup WHERE span = ?1 AND start >= ?2 AND start < ?3 \
+        AND (?4 IS NULL OR site = ?4)";
+    let mut statement = from.prepare(select)?;
+    let clip = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![clip(span), clip(range.start), clip(range.end), site])?;
+    while let Some(row) = rows.next()? {
+        let (start, site, data): (i64, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let rollup = Rollup::decode(&data)?;
+        sums.entry((start as u64, site)).or_default().merge(&rollup);
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+use std::fs;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use portcullis_event_store::{Notice, OpenError, Store, StoreSettings, Writer};
+
+use crate::common::*;
+
+fn segments(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| path.extension().is_some_and(|ending| ending == "events"));
+    found.sort();
+    found
+}
+
+#[test]
+fn one_process_writes_and_a_successor_may_begin_before_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = Writer::open(settings(folder.path()), false).unwrap();
+    write(&mut first, 0..5, 1);
+    assert!(matches!(Writer::open(settings(folder.path()), false), Err(OpenError::InUse)));
+    let mut second = Writer::open(settings(folder.path()), true).unwrap();
+    write(&mut second, 5..8, 1);
+    write(&mut first, 8..10, 1);
+    drop(first);
+    write(&mut second, 10..12, 1);
+    drop(second);
+    let mut found = ids(&Store::new(folder.path()), "", 100);
+    found.sort_by_key(|id| id[1..].parse::<u64>().unwrap());
+    assert_eq!(found, (0..12).map(|number| format!("r{number}")).collect::<Vec<_>>());
+    // The folder is free again, and the newest segment is gone on with.
+    let before = segments(folder.path()).len();
+    write(&mut Writer::open(settings(folder.path()), false).unwrap(), 12..13, 1);
+    assert_eq!(segments(folder.path()).len(), before);
+}
+
+#[test]
+fn a_damaged_segment_is_named_and_the_others_serve() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(settings(folder.path()), false).unwrap();
+    write(&mut writer, 0..2000, 100);
+    drop(writer);
+    let mut writer = Writer::open(settings(folder.path()), false).unwrap();
+    // The next day.
+    writer.add(&event(5000), b"");
+    writer.commit(NOW + 90_000_000).unwrap();
+    drop(writer);
+    let files = segments(folder.path());
+    assert_eq!(files.len(), 2);
+    let mut file = fs::File::options().write(true).open(&files[0]).unwrap();
+    file.seek(SeekFrom::Start(8192)).unwrap();
+    file.write_all(&[0xA5; 200_000]).unwrap();
+    let page = page(&Store::new(folder.path()), "", None, 10);
+    assert_eq!((page.events.len(), page.skipped.len()), (1, 1), "{:?}", page.skipped);
+    // No file of SQLite at all, and the one that would be gone on with.
+    fs::write(&files[1], b"mailbox of a stranger").unwrap();
+    let mut writer = Writer::open(settings(folder.path()), false).unwrap();
+    writer.add(&event(6000), b"");
+    let committed = writer.commit(NOW + 90_000_001).unwrap();
+    assert_eq!(committed.written, 1);
+    assert!(
+        matches!(&committed.notices[..], [Notice::Damaged(text)] if text.contains("renamed to")),
+        "{committed:?}"
+    );
+    assert_eq!(fs::read(files[1].with_extension("damaged")).unwrap(), b"mailbox of a stranger");
+    assert_eq!(ids_of_newest(folder.path()), "r6000");
+}
+
+fn ids_of_newest(folder: &Path) -> String {
+    id(&page(&Store::new(folder), "", None, 1).events[0].json)
+}
+
+#[test]
+fn old_segments_go_and_the_folder_keeps_to_its_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = StoreSettings {
+        keep: Duration::from_secs(3 * 86_400),
+        keep_bytes: StoreSettings::KEEP_BYTES_MIN,
+        ..StoreSettings::new(folder.path())
+    };
+    let mut writer = Writer::open(keep, false).unwrap();
+    let day = 86_400_000;
+    for number in 0..10 {
+        writer.add(&event(number), b"");
+        writer.commit(NOW + number * day).unwrap();
+        for _ in 0..20 {
+            writer.commit(NOW + number * day).unwrap();
+        }
+    }
+    assert_eq!(ids(&Store::new(folder.path()), "", 100), ["r9", "r8", "r7", "r6", "r5"]);
+
+    // Requests that do not compress, far more than may be kept.
+    let mut random = 1u64;
+    let mut dropped = 0;
+    for number in 0..1200 {
+        let request: Vec<u8> = (0..100_000)
+            .map(|_| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (random >> 56) as u8
+            })
+            .collect();
+        if writer.add(&event(number), &request) {
+            dropped += writer.commit(NOW + 10 * day).unwrap().segments_dropped;
+            let bytes: u64 = fs::read_dir(folder.path())
+                .unwrap()
+                .map(|entry| entry.unwrap().metadata().unwrap().len())
+                .sum();
+            assert!(bytes <= StoreSettings::KEEP_BYTES_MIN, "{bytes}");
+        }
+    }
+    assert!(dropped > 5, "{dropped}");
+}
+
+#[test]
+fn a_copy_of_a_store_that_is_written_to_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(settings(folder.path()), false).unwrap();
+    write(&mut writer, 0..100, 10);
+    writer.add(&event(100), b"");
+    writer.commit(NOW + 90_000_000).unwrap();
+    let store = Store::new(folder.path());
+    let to = folder.path().join("copy");
+    let copied = store.backup(&to).unwrap();
+    assert_eq!((copied.segments, copied.skipped), (2, vec![]));
+    write(&mut writer, 101..150, 10);
+    let copy = Store::new(&to);
+    assert_eq!(ids(&copy, "", 1000).len(), 101);
+    // The copy is a store like any other.
+    write(&mut Writer::open(settings(&to), false).unwrap(), 500..510, 1);
+    assert_eq!(ids(&copy, "", 1000).len(), 111);
+    let error = store.backup(&to).unwrap_err();
+    assert!(error.to_string().contains("not empty"), "{error}");
+}

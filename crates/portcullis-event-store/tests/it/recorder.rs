@@ -1,0 +1,103 @@
+//! The thread that records: what it counts, and what it tells.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use portcullis_event_store::{Recorder, Store, StoreSettings, Writer};
+use portcullis_log::QueueLimits;
+use portcullis_metrics::Registry;
+
+use crate::common::*;
+
+/// The value of a series in the text that Prometheus reads.
+fn metric(registry: &Registry, series: &str) -> f64 {
+    let text = registry.render();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("portcullis_{series} ")));
+    line.unwrap_or_else(|| panic!("{series}: {text}")).parse().unwrap()
+}
+
+fn until(mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+struct Recording {
+    registry: Arc<Registry>,
+    recorder: Recorder,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+fn record(folder: &Path, coalesce_above: u32, limits: QueueLimits) -> Recording {
+    let writer = Writer::open(StoreSettings::new(folder), false).unwrap();
+    let (registry, said) = (Registry::new(), Arc::new(Mutex::new(Vec::new())));
+    let say = {
+        let said = Arc::clone(&said);
+        Arc::new(move |line: &str| said.lock().unwrap().push(line.to_owned()))
+    };
+    let recorder = Recorder::start(writer, coalesce_above, limits, &registry, say).unwrap();
+    Recording { registry, recorder, said }
+}
+
+#[test]
+fn every_event_is_stored_counted_in_another_or_counted_as_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = QueueLimits { events_max: 500, ..QueueLimits::default() };
+    let Recording { registry, recorder, said } = record(folder.path(), 2, limits);
+    let handle = recorder.handle();
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let handle = handle.clone();
+            std::thread::spawn(move || (0..5000).for_each(|_| handle.event(Arc::new(event(1)))))
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    until(|| metric(&registry, "event_store_queued") == 0.0);
+    assert_eq!(recorder.shutdown(Duration::from_secs(30)), 0);
+    let store = Store::new(folder.path());
+    let events = page(&store, "", None, 1000).events;
+    let stored: u64 = events.iter().map(|event| event.count).sum();
+    let dropped = metric(&registry, "event_store_dropped_total{reason=\"queue_full\"}");
+    assert_eq!(stored as f64 + dropped, 20_000.0);
+    assert_eq!(metric(&registry, "event_store_written_total"), events.len() as f64);
+    let coalesced = metric(&registry, "event_store_coalesced_total");
+    let several = events.iter().filter(|event| event.count > 1).count();
+    assert!(several > 0 && coalesced >= several as f64, "{coalesced}");
+    assert!(metric(&registry, "event_store_bytes") >= 0.0);
+    // What was dropped from the queue is in the statistics all the same.
+    let day = NOW / 1000..NOW / 1000 + 86_400;
+    let counted: u64 = store.overview(day, None).unwrap().values().map(|rollup| rollup.events).sum();
+    assert_eq!(counted, 20_000);
+    assert_eq!(*said.lock().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_store_that_cannot_be_written_to_costs_counted_events_and_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let Recording { registry, recorder, said } = record(folder.path(), 0, QueueLimits::default());
+    let handle = recorder.handle();
+    handle.event(Arc::new(event(1)));
+    until(|| metric(&registry, "event_store_written_total") == 1.0);
+    // Damage in what it is about to write to, as of a disk that fails.
+    let segment = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let segment =
+        segment.into_iter().find(|path| path.extension().is_some_and(|end| end == "events")).unwrap();
+    recorder.shutdown(Duration::from_secs(30));
+    fs::write(&segment, vec![7; 100_000]).unwrap();
+    let Recording { registry, recorder, said: again } = record(folder.path(), 0, QueueLimits::default());
+    recorder.handle().event(Arc::new(event(2)));
+    until(|| metric(&registry, "event_store_written_total") == 1.0);
+    assert_eq!(metric(&registry, "event_store_segments_dropped_total{reason=\"damaged\"}"), 1.0);
+    assert!(again.lock().unwrap()[0].contains("was set aside"), "{again:?}");
+    // The folder is gone: every commit fails, and that is told once.
+    fs::remove_dir_all(folder.path()).unwrap();
+    recorder.handle().event(Arc::new(event(3)));
+    std::thread::sleep(Duration::from_millis(700));
+    recorder.shutdown(Duration::from_secs(30));
+    assert!(again.lock().unwrap().len() <= 2, "{again:?}");
+    assert_eq!(*said.lock().unwrap(), Vec::<String>::new());
+}
