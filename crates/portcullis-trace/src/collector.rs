@@ -1,8 +1,8 @@
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
-use std::{fmt, io};
 
-use portcullis_trust::Authorities;
+use portcullis_post::{NotTaken, Receiver, is_retryable_in_otlp};
 use serde_json::Value as Json;
 
 /// The destination of traces.
@@ -22,38 +22,23 @@ pub struct Settings {
     pub timeout: Duration,
 }
 
-/// Bytes of an answer that are read.
-const ANSWER_BYTES_MAX: u64 = 64 << 10;
-
 /// A collector that takes OTLP over HTTP.
 pub(crate) struct Collector {
     settings: Settings,
-    agent: ureq::Agent,
-}
-
-/// The reason why a collector did not take a batch.
-pub(crate) enum NotTaken {
-    /// It may later: no server listens, the connection broke, or it says so (OTLP, "Retryable Response
-    /// Codes").
-    ForNow(String),
-    /// It will not, or may have and did not say so.
-    ForGood(String),
+    receiver: Receiver,
 }
 
 impl Collector {
     pub(crate) fn new(settings: Settings) -> io::Result<Collector> {
-        // No proxy that the environment names: the collector is the one that the configuration names.
-        let mut builder = ureq::Agent::config_builder()
-            .max_redirects(0)
-            .http_status_as_error(false)
-            .proxy(None)
-            .timeout_global(Some(settings.timeout));
-        if settings.url.starts_with("https://") {
-            let authorities =
-                Authorities::load(settings.ca.as_deref(), "tracing.ca").map_err(io::Error::other)?;
-            builder = builder.https_only(true).tls_config(authorities.https());
-        }
-        Ok(Collector { settings, agent: builder.build().into() })
+        let mut headers = vec![("Content-Type".to_string(), "application/json".to_string())];
+        headers.extend(settings.headers.iter().cloned());
+        let post = portcullis_post::Settings {
+            url: settings.url.clone(),
+            ca: settings.ca.clone(),
+            headers,
+            timeout: settings.timeout,
+        };
+        Ok(Collector { receiver: Receiver::new(post, "tracing.ca")?, settings })
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -62,29 +47,8 @@ impl Collector {
 
     /// Sends a batch; how many of its spans the collector rejects.
     pub(crate) fn send(&self, body: &[u8]) -> Result<u64, NotTaken> {
-        let mut request = self.agent.post(&self.settings.url).header("Content-Type", "application/json");
-        for (name, value) in &self.settings.headers {
-            request = request.header(name, value);
-        }
-        let mut response = match request.send(body) {
-            Ok(response) => response,
-            // A certificate that is not good for us will not be so in a few seconds.
-            Err(ureq::Error::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
-                return Err(NotTaken::ForGood(error.to_string()));
-            }
-            Err(error @ (ureq::Error::ConnectionFailed | ureq::Error::HostNotFound | ureq::Error::Io(_))) => {
-                return Err(NotTaken::ForNow(error.to_string()));
-            }
-            Err(error) => return Err(NotTaken::ForGood(error.to_string())),
-        };
-        match response.status().as_u16() {
-            200..=299 => {
-                let answer = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-                Ok(answer.map_or(0, |answer| rejected(&answer)))
-            }
-            status @ (429 | 502 | 503 | 504) => Err(NotTaken::ForNow(format!("it answers {status}"))),
-            status => Err(NotTaken::ForGood(format!("it answers {status}"))),
-        }
+        let answer = self.receiver.send(body)?.accepted(is_retryable_in_otlp)?;
+        Ok(rejected(&answer))
     }
 }
 
@@ -95,13 +59,6 @@ fn rejected(answer: &[u8]) -> u64 {
     match &answer["partialSuccess"]["rejectedSpans"] {
         Json::String(text) => text.parse().unwrap_or(0),
         number => number.as_u64().unwrap_or(0),
-    }
-}
-
-impl fmt::Display for NotTaken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (NotTaken::ForNow(why) | NotTaken::ForGood(why)) = self;
-        f.write_str(why)
     }
 }
 

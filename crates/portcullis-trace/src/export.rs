@@ -5,8 +5,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portcullis_metrics::{Counter, EnumCounters, Gauge, Registry, catalogue};
+use portcullis_post::NotTaken;
 
-use crate::collector::{Collector, NotTaken, Settings};
+use crate::collector::{Collector, Settings};
 use crate::{Trace, otlp};
 
 /// Traces that wait; more are dropped.
@@ -180,8 +181,9 @@ impl Worker {
                 (self.say)(&format!("traces: the collector does not accept spans: {why}"));
             }
             let rest = match why {
-                NotTaken::ForNow(_) => rests.next(),
-                NotTaken::ForGood(_) => None,
+                NotTaken::ForNow { .. } => rests.next(),
+                // It may have the spans already: a second time they would be there twice.
+                NotTaken::Perhaps(_) | NotTaken::ForGood(_) => None,
             };
             let is_over = rest.is_none_or(|&rest| self.rest(rest));
             if is_over {

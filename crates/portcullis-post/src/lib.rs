@@ -1,0 +1,184 @@
+//! POST requests to receivers that may be down, slow or hostile: collectors of traces and logs, databases,
+//! webhooks.
+//!
+//! ```text
+//!  body ──> Receiver::send ──> Answer ──accepted──> body of the answer
+//!                  │              └── not now, or never ──┐
+//!                  └── not connected, broken, late ───────┴──> NotTaken
+//! ```
+//!
+//! - Redirects are not followed: an answer cannot send us, with what we carry, to another host.
+//! - No proxy that the environment names is used: the receiver is the one that the configuration names.
+//! - An answer is read up to [`ANSWER_BYTES_MAX`]; connecting, sending and reading end after one time limit.
+//! - No text of an error has the URL in it, which may be a secret (webhooks) or have one.
+//!
+//! ```
+//! use std::time::Duration;
+//! use portcullis_post::{NotTaken, Receiver, Settings};
+//!
+//! let settings = Settings {
+//!     url: "http://127.0.0.1:1/secret".to_string(),
+//!     ca: None,
+//!     headers: vec![("Content-Type".to_string(), "application/json".to_string())],
+//!     timeout: Duration::from_secs(1),
+//! };
+//! let Err(NotTaken::ForNow { why, .. }) = Receiver::new(settings, "ca").unwrap().send(b"{}") else {
+//!     panic!("nothing listens there");
+//! };
+//! assert!(!why.contains("secret"), "{why}");
+//! ```
+
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{fmt, io};
+
+use portcullis_trust::Authorities;
+
+/// Bytes of an answer that are read.
+pub const ANSWER_BYTES_MAX: u64 = 64 << 10;
+/// The longest `Retry-After` that is obeyed.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
+
+/// Where requests go, and how.
+#[derive(Clone)]
+pub struct Settings {
+    /// `http://...` or `https://...`, without user and password.
+    pub url: String,
+    /// PEM file of the only authorities to trust; those of the system if there is none.
+    pub ca: Option<PathBuf>,
+    /// Headers of each request.
+    pub headers: Vec<(String, String)>,
+    /// For one request, from the name of the host to the end of the answer.
+    pub timeout: Duration,
+}
+
+/// Names of headers, without values; no URL.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| &**name).collect();
+        f.debug_struct("Settings")
+            .field("ca", &self.ca)
+            .field("headers", &headers)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A receiver of POST requests. Connections are kept open between them.
+#[derive(Debug)]
+pub struct Receiver {
+    settings: Settings,
+    agent: ureq::Agent,
+}
+
+/// What a receiver answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Its body, or what came of it within the limits.
+    pub body: Vec<u8>,
+    /// `Retry-After` in seconds, ten minutes at most.
+    pub retry_after: Option<Duration>,
+}
+
+/// The reason why a receiver did not take a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotTaken {
+    /// It may later: no server listens, the connection broke, or it says so.
+    ForNow {
+        /// The reason.
+        why: String,
+        /// The time after which it wants to be asked again.
+        after: Option<Duration>,
+    },
+    /// It did not say: the time was up. It may have taken the request.
+    Perhaps(String),
+    /// It will not.
+    ForGood(String),
+}
+
+impl Receiver {
+    /// Nothing is connected yet. `key` is the setting that names `ca`, for the error.
+    pub fn new(settings: Settings, key: &str) -> io::Result<Receiver> {
+        let mut builder = ureq::Agent::config_builder()
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .proxy(None)
+            .timeout_global(Some(settings.timeout));
+        if settings.url.starts_with("https://") {
+            let authorities = Authorities::load(settings.ca.as_deref(), key).map_err(io::Error::other)?;
+            builder = builder.https_only(true).tls_config(authorities.https());
+        }
+        Ok(Receiver { agent: builder.build().into(), settings })
+    }
+
+    /// Sends one request with this body.
+    pub fn send(&self, body: &[u8]) -> Result<Answer, NotTaken> {
+        self.send_with(body, &[])
+    }
+
+    /// The same with headers of this request alone.
+    pub fn send_with(&self, body: &[u8], headers: &[(&str, String)]) -> Result<Answer, NotTaken> {
+        let mut request = self.agent.post(&self.settings.url);
+        for (name, value) in &self.settings.headers {
+            request = request.header(name, value);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let mut response = request.send(body).map_err(|error| not_taken(&error))?;
+        let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        let retry_after = retry_after.and_then(|text| text.trim().parse().ok());
+        let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
+        // The status has been said; a body that breaks off, is too long or late takes nothing back.
+        let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
+        Ok(Answer { status: response.status().as_u16(), body: body.unwrap_or_default(), retry_after })
+    }
+}
+
+impl Answer {
+    /// The body of an answer of the kind 2xx. Of other statuses, those for which `may_pass` holds are
+    /// refusals for now.
+    pub fn accepted(self, may_pass: impl Fn(u16) -> bool) -> Result<Vec<u8>, NotTaken> {
+        let why = || format!("it answers {}", self.status);
+        match self.status {
+            200..=299 => Ok(self.body),
+            300..=399 => Err(NotTaken::ForGood(format!("{}, a redirect, which is not followed", why()))),
+            status if may_pass(status) => Err(NotTaken::ForNow { why: why(), after: self.retry_after }),
+            _ => Err(NotTaken::ForGood(why())),
+        }
+    }
+}
+
+/// The statuses after which OTLP says to try again ("Retryable Response Codes").
+pub fn is_retryable_in_otlp(status: u16) -> bool {
+    matches!(status, 429 | 502 | 503 | 504)
+}
+
+fn not_taken(error: &ureq::Error) -> NotTaken {
+    let for_now = |why: String| NotTaken::ForNow { why, after: None };
+    match error {
+        // A certificate that is not good for us will not be so in a few seconds.
+        ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+            NotTaken::ForGood(error.to_string())
+        }
+        ureq::Error::Io(error) => for_now(error.to_string()),
+        ureq::Error::ConnectionFailed => for_now("no connection".to_string()),
+        ureq::Error::HostNotFound => for_now("its host is not found".to_string()),
+        ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => {
+            for_now("no connection in time".to_string())
+        }
+        ureq::Error::Timeout(_) => NotTaken::Perhaps("it does not answer in time".to_string()),
+        // Would show the URL.
+        ureq::Error::BadUri(_) => NotTaken::ForGood("its URL cannot be used".to_string()),
+        error => NotTaken::ForGood(error.to_string()),
+    }
+}
+
+impl fmt::Display for NotTaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (NotTaken::ForNow { why, .. } | NotTaken::Perhaps(why) | NotTaken::ForGood(why)) = self;
+        f.write_str(why)
+    }
+}
