@@ -1,0 +1,112 @@
+//! The sinks of a process, and the workers' end of them.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use portcullis_config::{EventSink, SinkTarget};
+use portcullis_event::Event;
+use portcullis_log::QueueLimits;
+use portcullis_metrics::Registry;
+use portcullis_query::{Field, Filter};
+
+use crate::metrics::Metrics;
+use crate::output::Output;
+use crate::worker::{Worker, WorkerSettings, WorkerThread};
+use crate::{clickhouse, otlp, syslog, webhook};
+
+/// Takes a line for the operator.
+pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The running sinks.
+pub struct Sinks {
+    sender: Sender,
+    threads: Vec<WorkerThread>,
+}
+
+/// The workers' end. Cheap to clone.
+#[derive(Clone)]
+pub struct Sender(Arc<[Inlet]>);
+
+/// The queue of one sink.
+struct Inlet {
+    filter: Option<Filter>,
+    queue: portcullis_log::Sender<Arc<Event>>,
+}
+
+impl Sender {
+    /// False if there is no sink.
+    pub fn is_enabled(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Leaves an event to each sink whose filter it passes, or drops and counts it there. Never waits.
+    pub fn submit(&self, event: &Arc<Event>) {
+        for inlet in &*self.0 {
+            if inlet.filter.as_ref().is_none_or(|filter| filter.matches(event)) {
+                inlet.queue.submit(Arc::clone(event));
+            }
+        }
+    }
+}
+
+impl Sinks {
+    /// Returns the error that would prevent a start: authorities that cannot be read.
+    pub fn check(settings: &[EventSink]) -> io::Result<()> {
+        settings.iter().try_for_each(|sink| output(sink).map(drop))
+    }
+
+    /// Starts a thread for each sink; none connects before there is an event, but where a table is to be
+    /// created. `say` takes a line for the operator. Errors: authorities that cannot be read, no thread.
+    pub fn start(
+        settings: &[EventSink],
+        registry: &Registry,
+        say: impl Fn(&str) + Send + Sync + 'static,
+    ) -> io::Result<Sinks> {
+        let say: Say = Arc::new(say);
+        let (mut inlets, mut threads) = (Vec::new(), Vec::new());
+        for sink in settings {
+            let metrics = Metrics::new(registry, &sink.name);
+            let limits = QueueLimits {
+                events_max: sink.queue_events_max,
+                bytes_max: usize::try_from(sink.queue_bytes_max).unwrap_or(usize::MAX),
+            };
+            let (queue, receiver) =
+                portcullis_log::queue(limits, metrics.queued.clone(), metrics.dropped.clone());
+            // A filter that asks for any text of the event needs its JSON, which is not made in the worker of
+            // a request. All others are: the queue holds what the receiver wants, and nothing pushes it out.
+            let (before, behind) = match &sink.filter {
+                Some(filter) if filter.asks_for(Field::Text) => (None, sink.filter.clone()),
+                filter => (filter.clone(), None),
+            };
+            inlets.push(Inlet { filter: before, queue });
+            let settings = WorkerSettings { name: sink.name.clone(), filter: behind, retry: sink.retry };
+            let worker = Worker::new(settings, receiver, output(sink)?, metrics, Arc::clone(&say));
+            threads.push(worker.start()?);
+        }
+        Ok(Sinks { sender: Sender(inlets.into()), threads })
+    }
+
+    /// A handle for workers.
+    pub fn sender(&self) -> Sender {
+        self.sender.clone()
+    }
+
+    /// Delivers what waits and ends, but waits no longer than `deadline` for all sinks together. Returns how
+    /// many events were lost by that, which are counted under `shutdown`, as is what is submitted from now
+    /// on.
+    pub fn shutdown(self, deadline: Duration) -> u64 {
+        let end = Instant::now() + deadline;
+        self.threads.iter().for_each(WorkerThread::stop);
+        self.threads.into_iter().map(|thread| thread.join(end)).sum()
+    }
+}
+
+fn output(sink: &EventSink) -> io::Result<Box<dyn Output>> {
+    Ok(match &sink.to {
+        SinkTarget::Syslog(to) => Box::new(syslog::Output::new(to, sink.timeout, &sink.name)?),
+        SinkTarget::Otlp(to) => Box::new(otlp::Output::new(to, sink.timeout, &sink.name)?),
+        SinkTarget::ClickHouse(to) => Box::new(clickhouse::Output::new(to, sink.timeout, &sink.name)?),
+        SinkTarget::Webhook(to) => Box::new(webhook::Output::new(to, sink.timeout, &sink.name)?),
+    })
+}
