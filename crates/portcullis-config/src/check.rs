@@ -12,6 +12,7 @@ use crate::compression::{self, Compression};
 use crate::convert::timeouts;
 use crate::mistakes::{Found, Mistakes};
 use crate::raw;
+use crate::sinks::{self, EventForm};
 use crate::spanned::Spanned;
 use crate::store;
 use crate::tracing;
@@ -61,10 +62,16 @@ impl<'a> Checker<'a> {
 
     /// The checked settings; meaningless when there are mistakes.
     pub(crate) fn config(&mut self, document: raw::Document) -> Config {
-        let admin_span = document.admin.as_ref().map_or(0..0, |admin| admin.listen.span.clone());
-        let (admin, admin_hosts) = match document.admin {
-            Some(admin) => (self.address(&admin.listen), self.admin_hosts(&admin.hosts)),
-            None => (None, Vec::new()),
+        let span = |text: Option<&Spanned<String>>| text.map_or(0..0, |text| text.span.clone());
+        let admin_span = span(document.admin.as_ref().and_then(|admin| admin.listen.as_ref()));
+        let console_span = span(document.admin.as_ref().and_then(|admin| admin.console.as_ref()));
+        let (admin, console, admin_hosts) = match document.admin {
+            Some(admin) => (
+                admin.listen.and_then(|text| self.address(&text)),
+                admin.console.and_then(|text| self.address(&text)),
+                self.admin_hosts(&admin.hosts),
+            ),
+            None => (None, None, Vec::new()),
         };
         self.upstreams = upstream::check::check(&mut self.mistakes, document.upstreams);
         self.agents = agents::check(&mut self.mistakes, document.agents);
@@ -79,12 +86,23 @@ impl<'a> Checker<'a> {
         self.ban = access::ban::check(&mut self.mistakes, document.ban.as_ref(), "all", None);
         self.compression = compression::check(&mut self.mistakes, document.compression.as_ref(), None);
         let mut listeners = self.listeners(document.listeners, &client_address);
-        if let Some(admin) = admin
-            && let Some(other) = listeners.iter().find(|other| other.is_on(admin))
+        for (what, address, span) in
+            [("admin listener", admin, admin_span), ("console", console, console_span.clone())]
         {
+            if let Some(address) = address
+                && let Some(other) = listeners.iter().find(|other| other.is_on(address))
+            {
+                self.mistakes.wrong_with_hint(
+                    span,
+                    format!("the {what} {address} takes the address of the listener `{}`", other.name),
+                    "give it another port".to_string(),
+                );
+            }
+        }
+        if admin.is_some() && admin == console {
             self.mistakes.wrong_with_hint(
-                admin_span,
-                format!("the admin listener {admin} takes the address of the listener `{}`", other.name),
+                console_span,
+                "the console takes the address of the admin listener".to_string(),
                 "give it another port".to_string(),
             );
         }
@@ -97,6 +115,8 @@ impl<'a> Checker<'a> {
                 self.mistakes.wrong(span, format!("the listener `{}` serves no site", listener.name));
             }
         }
+        let event_store = self.event_store(document.events.as_ref());
+        let (events, event_sinks) = self.events(document.events);
         Config {
             workers: match document.workers {
                 Some(workers) if (1..=1024).contains(&*workers) => workers.value as usize,
@@ -108,6 +128,7 @@ impl<'a> Checker<'a> {
             },
             worker_affinity: document.worker_affinity,
             admin,
+            console,
             admin_hosts,
             reload_on_change: document.reload_on_change,
             listeners,
@@ -122,10 +143,10 @@ impl<'a> Checker<'a> {
             store: store::check(&mut self.mistakes, document.store),
             lookups: self.lookups(document.lookups),
             recent_events_bytes: document.recent_events.map_or(RECENT_EVENTS_BYTES, |size| size.0),
-            events: document.events.map(|events| Events {
-                file: self.mistakes.path(&events.file),
-                rotate_at_bytes: events.rotate_at.map_or(ROTATE_AT_BYTES, |size| size.0),
-            }),
+            data: document.data.map(|data| self.mistakes.path(&data.folder)),
+            event_store,
+            event_sinks: sinks::check::check(&mut self.mistakes, event_sinks),
+            events,
             access_log: self.access_log.take(),
             tracing: tracing::check(&mut self.mistakes, document.tracing),
             error_log: document.error_log.map(|log| self.mistakes.path(&log.file)),
@@ -143,6 +164,25 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The event file, and the sinks beside it.
+    fn events(&mut self, raw: Option<raw::Events>) -> (Option<Events>, Vec<Spanned<raw::Sink>>) {
+        let Some(raw) = raw else { return (None, Vec::new()) };
+        let Some(file) = &raw.file else {
+            let spans = [raw.rotate_at.map(|size| size.span), raw.format.map(|form| form.span)];
+            for span in spans.into_iter().flatten() {
+                let hint = "add `file = \"events.jsonl\"`".to_string();
+                self.mistakes.wrong_with_hint(span, "there is no event file".to_string(), hint);
+            }
+            return (None, raw.sinks);
+        };
+        let events = Events {
+            file: self.mistakes.path(file),
+            rotate_at_bytes: raw.rotate_at.map_or(ROTATE_AT_BYTES, |size| size.value.0),
+            form: raw.format.map_or(EventForm::Json, |form| sinks::check::event_form(form.value)),
+        };
+        (Some(events), raw.sinks)
+    }
+
     fn audit_log(&mut self, raw: &raw::AuditLog) -> AuditLogLimits {
         let default = AuditLogLimits::default();
         if let Some(number) = raw.files.as_ref().filter(|number| number.value == 0) {
@@ -153,6 +193,20 @@ impl<'a> Checker<'a> {
             files_max: raw.files.as_ref().map_or(default.files_max, |number| number.value.into()),
             stored_bytes_max: raw.stored.map_or(default.stored_bytes_max, |size| size.0),
             queue_bytes_max: raw.queue.map_or(default.queue_bytes_max, |size| size.0),
+        }
+    }
+
+    fn event_store(&mut self, raw: Option<&raw::Events>) -> EventStore {
+        let default = EventStore::default();
+        let Some(raw) = raw else { return default };
+        if let Some(size) = raw.keep_bytes.as_ref().filter(|size| size.0 < EventStore::KEEP_BYTES_MIN) {
+            self.mistakes.wrong(size.span.clone(), "keep_bytes must be at least 64MiB".to_string());
+        }
+        EventStore {
+            keep: raw.keep.as_ref().map_or(default.keep, |time| time.0),
+            keep_bytes: raw.keep_bytes.as_ref().map_or(default.keep_bytes, |size| size.0),
+            keep_rollups: raw.keep_rollups.as_ref().map_or(default.keep_rollups, |time| time.0),
+            coalesce_above: raw.coalesce_above.unwrap_or(default.coalesce_above),
         }
     }
 

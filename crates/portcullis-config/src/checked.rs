@@ -2,10 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::access_log::AccessLog;
 use crate::acme::Acme;
 use crate::agents::Agent;
+use crate::sinks::{EventForm, EventSink};
 use crate::tracing::Tracing;
 use crate::upstream::Upstream;
 
@@ -30,7 +32,9 @@ pub struct Config {
     pub worker_affinity: bool,
     /// The admin listener.
     pub admin: Option<SocketAddr>,
-    /// Names under which it may be asked, in lower case, beside addresses and `localhost`.
+    /// The listener of the admin API.
+    pub console: Option<SocketAddr>,
+    /// Names under which both may be asked, in lower case, beside addresses and `localhost`.
     pub admin_hosts: Vec<String>,
     /// Changed files are read without being asked to.
     pub reload_on_change: bool,
@@ -57,8 +61,14 @@ pub struct Config {
     pub store: Store,
     /// Settings for rules' questions to external services.
     pub lookups: Lookups,
+    /// The folder of the event store, if there is one.
+    pub data: Option<PathBuf>,
+    /// Limits of the event store.
+    pub event_store: EventStore,
     /// The event file.
     pub events: Option<Events>,
+    /// Receivers of events beside the file.
+    pub event_sinks: Vec<EventSink>,
     /// Bytes of the last events that are kept in memory.
     pub recent_events_bytes: u64,
     /// The access log of requests that no site serves.
@@ -132,6 +142,31 @@ fn is_public(address: std::net::IpAddr) -> bool {
     }
 }
 
+/// Limits of the event store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventStore {
+    /// Older events are deleted.
+    pub keep: Duration,
+    /// The oldest events are deleted while the store is larger.
+    pub keep_bytes: u64,
+    /// Older hourly statistics are deleted.
+    pub keep_rollups: Duration,
+    /// Events a second of one kind that are stored one by one; 0: all.
+    pub coalesce_above: u32,
+}
+
+impl EventStore {
+    /// Least of [`keep_bytes`](Self::keep_bytes).
+    pub const KEEP_BYTES_MIN: u64 = 64 << 20;
+}
+
+impl Default for EventStore {
+    fn default() -> EventStore {
+        let days = |days: u64| Duration::from_secs(days * 86_400);
+        EventStore { keep: days(30), keep_bytes: 10 << 30, keep_rollups: days(400), coalesce_above: 100 }
+    }
+}
+
 /// The event file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Events {
@@ -139,4 +174,6 @@ pub struct Events {
     pub file: PathBuf,
     /// Rotated above this size.
     pub rotate_at_bytes: u64,
+    /// The form of its lines.
+    pub form: EventForm,
 }

@@ -13,6 +13,7 @@ use crate::host::HostPattern;
 use crate::http2::Http2;
 use crate::https::Https;
 use crate::route::Route;
+use crate::sinks::EventForm;
 use crate::tls::UpstreamTls;
 use crate::upstream::{self, Upstream};
 
@@ -124,6 +125,7 @@ impl Config {
             workers: flags.workers.map_or_else(cores, |workers| workers as usize),
             worker_affinity: flags.worker_affinity,
             admin,
+            console: None,
             admin_hosts: Vec::new(),
             reload_on_change: false,
             listeners: vec![listener],
@@ -145,7 +147,14 @@ impl Config {
             store: Store::default(),
             lookups: Lookups::default(),
             recent_events_bytes: RECENT_EVENTS_BYTES,
-            events: flags.events.map(|file| Events { file, rotate_at_bytes: ROTATE_AT_BYTES }),
+            data: None,
+            event_store: EventStore::default(),
+            events: flags.events.map(|file| Events {
+                file,
+                rotate_at_bytes: ROTATE_AT_BYTES,
+                form: EventForm::Json,
+            }),
+            event_sinks: Vec::new(),
             access_log: None,
             tracing: None,
             error_log: flags.error_log,

@@ -57,6 +57,7 @@ mod protocol;
 mod raw;
 mod route;
 mod semantic;
+mod sinks;
 mod spanned;
 mod store;
 mod survey;
@@ -87,6 +88,10 @@ pub use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionS
 pub use portcullis_types::{Class, Level, Place};
 pub use protocol::UpstreamProtocol;
 pub use route::{HeaderChanges, PathMatch, Route, RouteTarget};
+pub use sinks::{
+    Batch, ClickHouse, EventForm, EventSink, JsonTemplate, OtlpLogs, Placeholder, Secret, SinkTarget, Syslog,
+    SyslogAddress, TemplatePart, Webhook,
+};
 pub use survey::Survey;
 pub use template::{ClientCertField, Part, Template};
 pub use tls::{CertificateFiles, ClientAuth, ListenerTls, TlsVersion, UpstreamTls};

@@ -19,6 +19,7 @@ mod listener;
 mod logs;
 pub(crate) mod policy;
 mod route;
+mod sinks;
 mod site;
 pub(crate) mod tls;
 pub(crate) mod upstream;
@@ -27,6 +28,7 @@ pub(crate) use listener::*;
 pub(crate) use logs::*;
 pub(crate) use policy::*;
 pub(crate) use route::*;
+pub(crate) use sinks::*;
 pub(crate) use site::*;
 pub(crate) use upstream::*;
 
@@ -90,7 +92,9 @@ pub(crate) struct Document {
     /// External lookups of rules: `@rbl`, `@inspectFile`.
     #[serde(default)]
     pub lookups: Lookups,
-    /// The event file: one JSON line for each block or match. Default: none.
+    /// Folder in which events are stored, to be searched and counted. Default: none, no events are stored.
+    pub data: Option<Data>,
+    /// Events: their file, one line for each block or match, other receivers, and limits of the event store.
     pub events: Option<Events>,
     /// Bytes of the last events that are kept in memory, for `portcullis events` and `portcullis exclude`; 0
     /// for none. Default: 4MiB.
@@ -121,10 +125,14 @@ pub(crate) struct Document {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Admin {
-    /// Address and port, for example `127.0.0.1:9090`. Keep it away from the public network.
-    pub listen: Spanned<String>,
-    /// Names under which it may be asked, beside addresses and `localhost`: a page in a browser could have a
-    /// name of its own stand for our address. Default: none.
+    /// Address and port of `/metrics` and `/healthz`, for example `127.0.0.1:9090`. Keep it away from the
+    /// public network. Default: none.
+    pub listen: Option<Spanned<String>>,
+    /// Address and port of the admin API, for example `127.0.0.1:9443`; over TLS unless the address is a
+    /// loopback one. `--console` takes its place. It needs a data folder. Default: none.
+    pub console: Option<Spanned<String>>,
+    /// Names under which they may be asked, beside addresses and `localhost`: a page in a browser could have
+    /// a name of its own stand for our address. Default: none.
     #[serde(default)]
     pub hosts: Vec<Spanned<String>>,
 }

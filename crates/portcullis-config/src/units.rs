@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-/// A duration with its unit: `ms`, `s`, `m` or `h`.
+/// A duration with its unit: `ms`, `s`, `m`, `h` or `d`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Time(pub Duration);
 
@@ -25,7 +25,7 @@ struct TimeVisitor;
 impl Visitor<'_> for TimeVisitor {
     type Value = Time;
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a duration with its unit, such as \"500ms\", \"5s\", \"2m\" or \"1h\"")
+        f.write_str("a duration with its unit, such as \"500ms\", \"5s\", \"2m\", \"1h\" or \"30d\"")
     }
     fn visit_str<E: Error>(self, text: &str) -> Result<Time, E> {
         let wrong = || E::invalid_value(serde::de::Unexpected::Str(text), &self);
@@ -35,11 +35,12 @@ impl Visitor<'_> for TimeVisitor {
             "s" => 1_000,
             "m" => 60_000,
             "h" => 3_600_000,
+            "d" => 86_400_000,
             _ => return Err(wrong()),
         };
-        // A year is more than any timeout here means, and keeps later additions of durations from
+        // Ten years are more than any setting here means, and keep later additions of durations from
         // overflowing.
-        let ms = number.checked_mul(factor).filter(|ms| *ms <= 366 * 24 * 3_600_000).ok_or_else(wrong)?;
+        let ms = number.checked_mul(factor).filter(|ms| *ms <= 3660 * 86_400_000).ok_or_else(wrong)?;
         if ms == 0 {
             return Err(E::custom("a duration of zero would expire at once"));
         }

@@ -12,7 +12,7 @@ pub(crate) mod check;
 mod endpoint;
 
 pub use endpoint::Endpoint;
-pub(crate) use endpoint::{parse_url, parse_with_port};
+pub(crate) use endpoint::{host_and_port, parse_url, parse_with_port};
 
 /// A group of endpoints that serve the same.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,17 +3,41 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::{EventForm, Sink};
 use crate::spanned::Spanned;
-use crate::units::Size;
+use crate::units::{Size, Time};
 
-/// The event file.
+/// Events: where they go, and how many the store in the data folder keeps.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Events {
-    /// Its path.
-    pub file: String,
-    /// It is renamed to `<file>.1` when it grows above this. Default: 1GiB.
-    pub rotate_at: Option<Size>,
+    /// Path of the event file. Default: none.
+    pub file: Option<String>,
+    /// Size above which the file is renamed to `<file>.1`. Default: 1GiB.
+    pub rotate_at: Option<Spanned<Size>>,
+    /// Form of the lines of the file. Default: `json`.
+    pub format: Option<Spanned<EventForm>>,
+    /// Other receivers. Default: none.
+    #[serde(default)]
+    pub sinks: Vec<Spanned<Sink>>,
+    /// Age at which stored events are deleted. Default: 30d.
+    pub keep: Option<Spanned<Time>>,
+    /// Size of the event store on disk; the oldest events make room. At least 64MiB. Default: 10GiB.
+    pub keep_bytes: Option<Spanned<Size>>,
+    /// Age at which hourly statistics of requests are deleted; those by minute live as long as events.
+    /// Default: 400d.
+    pub keep_rollups: Option<Spanned<Time>>,
+    /// Events a second that are stored of one kind (site, client network, class or rule, path template);
+    /// further ones become one event with a count. 0: all are stored. Default: 100.
+    pub coalesce_above: Option<u32>,
+}
+
+/// The folder of what a running instance keeps.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Data {
+    /// Its path. Created at the start, for its owner alone.
+    pub folder: String,
 }
 
 /// Retention of the audit log and the debug log.

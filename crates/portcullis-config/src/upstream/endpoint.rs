@@ -18,7 +18,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    pub(super) fn new(host: &str, port: u16) -> Self {
+    pub(crate) fn new(host: &str, port: u16) -> Self {
         Endpoint { host: host.to_string(), address: None, port, weight: 1, priority: 0 }
     }
 
@@ -67,7 +67,8 @@ pub(crate) fn parse_with_port(text: &str, rest: &str) -> Result<Endpoint, String
     Ok(Endpoint::new(host, port))
 }
 
-fn host_and_port<'t>(text: &str, rest: &'t str) -> Result<(&'t str, Option<u16>), String> {
+/// The host and the port of `rest`, the end of `text`, which messages show.
+pub(crate) fn host_and_port<'t>(text: &str, rest: &'t str) -> Result<(&'t str, Option<u16>), String> {
     if rest.contains(['/', '?', '#', '@']) {
         return Err(format!("`{text}` has more than a host and a port"));
     }

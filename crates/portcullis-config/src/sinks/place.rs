@@ -1,0 +1,140 @@
+//! Addresses and URLs of sinks. No message shows a URL: it may be a secret, or have one.
+
+use super::SyslogAddress;
+use crate::mistakes::Mistakes;
+use crate::raw::Sink;
+use crate::spanned::Spanned;
+use crate::upstream::{Endpoint, host_and_port};
+
+/// A URL in its parts.
+pub(super) struct Url {
+    pub(super) is_tls: bool,
+    pub(super) endpoint: Endpoint,
+    /// Path and query; empty, or from the `/` on.
+    pub(super) path: String,
+}
+
+impl Url {
+    /// `https://host:port`.
+    pub(super) fn origin(&self) -> String {
+        format!("{}://{}", if self.is_tls { "https" } else { "http" }, self.endpoint)
+    }
+
+    /// Errors name no part of the text.
+    fn parse(text: &str) -> Result<Url, &'static str> {
+        let (rest, is_tls) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
+            (Some(rest), _) => (rest, false),
+            (_, Some(rest)) => (rest, true),
+            _ => return Err("`url` does not begin with http:// or https://"),
+        };
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        if authority.contains('@') {
+            return Err("`url` has a user or a password");
+        }
+        let is_odd =
+            |byte: u8| byte.is_ascii_control() || matches!(byte, b' ' | b'#' | b'"' | b'<' | b'>' | b'\\');
+        if path.bytes().any(is_odd) || !path.is_ascii() || !(path.is_empty() || path.starts_with('/')) {
+            return Err("the path of `url` cannot be sent as it is");
+        }
+        let (host, port) =
+            host_and_port("", authority).map_err(|_| "`url` names no host, or its port is not a number")?;
+        let endpoint = Endpoint::new(host, port.unwrap_or(80 + 363 * u16::from(is_tls)));
+        Ok(Url { is_tls, endpoint, path: path.to_string() })
+    }
+}
+
+/// The URL of a sink; `with_path`: it may have a path.
+pub(super) fn url(mistakes: &mut Mistakes<'_>, raw: &Sink, with_path: bool) -> Option<Url> {
+    // The place is that of the kind: a mistake shows its line.
+    let span = raw.kind.span.clone();
+    let Some(text) = &raw.url else {
+        let hint = "add `url = \"https://host:port\"`".to_string();
+        mistakes.wrong_with_hint(span, "this sink has no `url`".to_string(), hint);
+        return None;
+    };
+    match Url::parse(text) {
+        Ok(url) if !with_path && !matches!(&*url.path, "" | "/") => {
+            mistakes.wrong(span, "the `url` of this sink has more than a host and a port".to_string());
+            None
+        }
+        Ok(url) => {
+            if let Some(ca) = raw.ca.as_ref().filter(|_| !url.is_tls) {
+                without_tls(mistakes, ca, "write `https://` in `url` or drop `ca`");
+            }
+            Some(url)
+        }
+        Err(message) => {
+            let hint = "write `user` and `password`, or a header in `headers`".to_string();
+            match message.contains("password") {
+                true => mistakes.wrong_with_hint(span, message.to_string(), hint),
+                false => mistakes.wrong(span, message.to_string()),
+            }
+            None
+        }
+    }
+}
+
+fn without_tls(mistakes: &mut Mistakes<'_>, ca: &Spanned<String>, hint: &str) {
+    mistakes.wrong_with_hint(
+        ca.span.clone(),
+        "`ca` requires a receiver with TLS".to_string(),
+        hint.to_string(),
+    );
+}
+
+const FORMS: &str =
+    "write `tcp://host:port`, `tls://host:port`, `udp://host:port`, `unix:/path` or `unix-stream:/path`";
+
+/// The address of a receiver of syslog.
+pub(super) fn address(mistakes: &mut Mistakes<'_>, raw: &Sink) -> Option<SyslogAddress> {
+    let Some(text) = &raw.address else {
+        mistakes.wrong_with_hint(
+            raw.kind.span.clone(),
+            "this sink has no `address`".to_string(),
+            FORMS.to_string(),
+        );
+        return None;
+    };
+    let address = parse_address(mistakes, text, raw.ca.as_ref());
+    match address {
+        Ok(address) => {
+            if let Some(ca) = raw.ca.as_ref().filter(|_| !matches!(address, SyslogAddress::Tls(..))) {
+                without_tls(mistakes, ca, "write `tls://` in `address` or drop `ca`");
+            }
+            Some(address)
+        }
+        Err(message) => {
+            mistakes.wrong_with_hint(text.span.clone(), message, FORMS.to_string());
+            None
+        }
+    }
+}
+
+fn parse_address(
+    mistakes: &Mistakes<'_>,
+    text: &str,
+    ca: Option<&Spanned<String>>,
+) -> Result<SyslogAddress, String> {
+    if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+        return Ok(SyslogAddress::Unix(mistakes.path(path)));
+    }
+    if let Some(path) = text.strip_prefix("unix-stream:").filter(|path| !path.is_empty()) {
+        return Ok(SyslogAddress::UnixStream(mistakes.path(path)));
+    }
+    let (scheme, rest) =
+        text.split_once("://").ok_or_else(|| format!("`{text}` is not an address of syslog"))?;
+    let port = match scheme {
+        "tcp" => 601,
+        "tls" => 6514,
+        "udp" => 514,
+        _ => return Err(format!("`{scheme}` is not a transport of syslog")),
+    };
+    let (host, named) = host_and_port(text, rest.strip_suffix('/').unwrap_or(rest))?;
+    let endpoint = Endpoint::new(host, named.unwrap_or(port));
+    Ok(match scheme {
+        "tcp" => SyslogAddress::Tcp(endpoint),
+        "tls" => SyslogAddress::Tls(endpoint, ca.map(|ca| mistakes.path(ca))),
+        _ => SyslogAddress::Udp(endpoint),
+    })
+}
