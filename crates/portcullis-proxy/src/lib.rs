@@ -43,7 +43,9 @@
 //! let (on_event, traces) = (None, None);
 //! let say = Arc::new(|line: &str| eprintln!("{line}"));
 //! let (on_file, on_access) = (Arc::new(|_| {}), Arc::new(|_, _| {}));
-//! let services = Services { registry, metrics, on_event, on_file, access_logs: vec![], on_access, say, traces };
+//! let on_request = None;
+//! let services =
+//!     Services { registry, metrics, on_event, on_request, on_file, access_logs: vec![], on_access, say, traces };
 //! let proxy = Proxy::start(&config, &[], services)?;
 //!
 //! let mut client = std::net::TcpStream::connect(proxy.addresses()[0])?;
@@ -129,4 +131,4 @@ pub use listener::{Inherited, cannot_listen};
 pub use local_time::LocalTime;
 pub use portcullis_tls::{StartError, Watch};
 pub use server::Proxy;
-pub use services::{Services, redactor};
+pub use services::{OnRequest, Services, redactor};

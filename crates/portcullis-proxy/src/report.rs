@@ -298,11 +298,14 @@ impl Record<'_> {
         }
     }
 
-    /// The access log.
+    /// The access log, and what else takes a record of each request.
     fn log(&self) {
         let Exchange { generation, head, route, transaction, .. } = self.exchange;
-        let Some(log) = transaction.access_log else { return };
         let (shared, outcome) = (self.exchange.shared(), &self.outcome);
+        let on_request = shared.services.on_request.as_ref();
+        if transaction.access_log.is_none() && on_request.is_none() {
+            return;
+        }
         let names = route.map_or(&shared.unrouted_names, |route| &route.names);
         let plain_bytes = outcome.response_body_bytes + outcome.own_body_bytes;
         let record = AccessRecord {
@@ -328,7 +331,12 @@ impl Record<'_> {
             referer: head.header("referer").next(),
             user_agent: head.header("user-agent").next(),
         };
-        log.write(&record, &generation.redactor, &shared.services);
+        if let Some(on_request) = on_request {
+            on_request(&record, &self.coverage);
+        }
+        if let Some(log) = transaction.access_log {
+            log.write(&record, &generation.redactor, &shared.services);
+        }
     }
 
     /// Events.

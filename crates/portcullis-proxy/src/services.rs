@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use portcullis_config::Config;
-use portcullis_event::{Event, Redactor, RedactorNames};
+use portcullis_event::{AccessRecord, Coverage, Event, Redactor, RedactorNames};
 use portcullis_inspect::KeptFile;
 use portcullis_metrics::{DataPlane, Registry};
 
@@ -18,6 +18,8 @@ pub struct Services {
     pub metrics: DataPlane,
     /// Takes a finished event. Called on the worker, so it must not wait. None: no events are made.
     pub on_event: Option<Arc<dyn Fn(Event) + Send + Sync>>,
+    /// Takes the record of each request, whatever came of it. Called on the worker, so it must not wait.
+    pub on_request: Option<OnRequest>,
     /// Takes an uploaded file that is to be kept. Called on the worker, so it must not wait.
     pub on_file: Arc<dyn Fn(KeptFile) + Send + Sync>,
     /// The files of access logs that are open.
@@ -29,6 +31,9 @@ pub struct Services {
     /// Takes a line for the operator, without a line break: an endpoint is down, or back. These are rare.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
 }
+
+/// Takes the record of a request and how much of it was inspected.
+pub type OnRequest = Arc<dyn Fn(&AccessRecord<'_>, &Coverage) + Send + Sync>;
 
 /// The redactor of a configuration: the built-in names, and the configured ones wherever a name can stand.
 pub fn redactor(config: &Config) -> Redactor {
