@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use portcullis_http::h1::{ClientConnection, RequestHead, write_answer};
+use portcullis_http::is_own_name;
 use portcullis_metrics::{CONTENT_TYPE, Registry};
 use portcullis_types::percent_decode;
 
@@ -73,10 +74,9 @@ pub(crate) async fn answer(
     if !matches!(path, b"/metrics" | b"/healthz" | b"/readyz" | b"/bans" | b"/reload") {
         return send(404, TEXT, "not found; there are /metrics, /healthz, /readyz, /bans and /reload\n");
     }
-    // A page that a browser on this machine shows could have a name of its own stand for our address (DNS
-    // rebinding). A client without a host name is no browser.
+    // A client without a host name is no browser, and DNS rebinding is no danger to it.
     let is_told = matches!(path, b"/healthz" | b"/readyz") || head.host().is_empty();
-    if !is_told && !is_our_name(head.host(), &pages.hosts) {
+    if !is_told && !is_own_name(head.host(), &pages.hosts) {
         return send(403, TEXT, OTHER_NAME);
     }
     if is_reload {
@@ -124,19 +124,6 @@ fn lift(head: &RequestHead, bans: Option<&dyn Bans>) -> (u16, String) {
         0 => (404, format!("{client} is not banned\n")),
         _ => (200, format!("the ban of {client} is lifted\n")),
     }
-}
-
-/// `host`, with or without a port, is an address, `localhost` or one of `names`.
-fn is_our_name(host: &[u8], names: &[String]) -> bool {
-    let Ok(host) = std::str::from_utf8(host) else { return false };
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let bare = name.trim_start_matches('[').trim_end_matches(']');
-    name.eq_ignore_ascii_case("localhost")
-        || bare.parse::<IpAddr>().is_ok()
-        || names.iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
 fn parameters(query: &[u8]) -> Vec<(String, String)> {

@@ -16,6 +16,13 @@ impl Reload {
     }
 }
 
+/// Asks for a reload and waits for its result. None if the program ends before.
+pub async fn ask_to_reload(reloads: &Reloads) -> Option<Result<String, String>> {
+    let (answer, answered) = oneshot::channel();
+    reloads.send(Reload(answer)).await.ok()?;
+    answered.await.ok()
+}
+
 /// The status and text for a `POST /reload`.
 pub(crate) async fn reload(head: &RequestHead, reloads: Option<&Reloads>) -> (u16, String) {
     // A page of another site may send a POST, but browsers say where it comes from.
@@ -23,13 +30,9 @@ pub(crate) async fn reload(head: &RequestHead, reloads: Option<&Reloads>) -> (u1
         return (403, "requests from browsers are refused\n".to_string());
     }
     let Some(reloads) = reloads else { return (501, "there is nothing to reload\n".to_string()) };
-    let (answer, answered) = oneshot::channel();
-    if reloads.send(Reload(answer)).await.is_err() {
-        return (503, "draining\n".to_string());
-    }
-    match answered.await {
-        Ok(Ok(text)) => (200, format!("{text}\n")),
-        Ok(Err(text)) => (422, format!("{}\n", text.trim_end())),
-        Err(_) => (503, "draining\n".to_string()),
+    match ask_to_reload(reloads).await {
+        Some(Ok(text)) => (200, format!("{text}\n")),
+        Some(Err(text)) => (422, format!("{}\n", text.trim_end())),
+        None => (503, "draining\n".to_string()),
     }
 }

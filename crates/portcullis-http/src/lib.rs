@@ -42,4 +42,7 @@ pub mod cookie;
 pub mod forwarded;
 pub mod h1;
 pub mod message;
+mod own_name;
 pub mod proxy_protocol;
+
+pub use own_name::is_own_name;
