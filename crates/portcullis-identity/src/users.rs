@@ -1,0 +1,329 @@
+//! Users: who they are, and the proof that a client is one of them.
+
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use crate::audit::{Actor, record};
+use crate::error::IdentityError;
+use crate::file::Identities;
+use crate::password::{self, check_password};
+use crate::role::Role;
+use crate::tokens::role;
+use crate::totp::TotpSecret;
+
+/// Users, at most.
+const USERS_MAX: i64 = 1000;
+/// Bytes of a name.
+const NAME_MAX: usize = 64;
+
+/// A user to create.
+#[derive(Clone, Debug)]
+pub struct NewUser {
+    /// 1 to 64 of `a-z0-9._@-`.
+    pub name: String,
+    /// What they may do.
+    pub role: Role,
+    /// See [`check_password`].
+    pub password: String,
+}
+
+/// A user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Their number, never given twice.
+    pub id: i64,
+    /// Their name, never changed.
+    pub name: String,
+    /// What they may do.
+    pub role: Role,
+    /// When they were created, in seconds since 1970.
+    pub created: u64,
+    /// They cannot log in.
+    pub disabled: bool,
+    /// They log in with a one-time code, too.
+    pub totp: bool,
+    /// Rises with each change.
+    pub version: i64,
+}
+
+/// A user as they were when they were read: who is created anew under a name is another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edition {
+    /// [`User::id`].
+    pub id: i64,
+    /// [`User::version`].
+    pub version: i64,
+}
+
+/// What to change of a user; none: leave it.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// What they may do.
+    pub role: Option<Role>,
+    /// A new password. Ends their sessions.
+    pub password: Option<String>,
+    /// Whether they cannot log in. Ends their sessions.
+    pub disabled: Option<bool>,
+    /// They log in without a one-time code from now on.
+    pub remove_totp: bool,
+}
+
+/// Whether a client is who it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// It is this user.
+    Is(User),
+    /// Name, password or code are wrong, or the user is disabled.
+    Wrong,
+    /// Name and password are right, and a one-time code is needed.
+    CodeNeeded,
+}
+
+impl User {
+    /// Who they are and how they are now.
+    pub fn edition(&self) -> Edition {
+        Edition { id: self.id, version: self.version }
+    }
+}
+
+const COLUMNS: &str = "id, name, role, created, disabled, totp IS NOT NULL, version";
+
+impl Identities {
+    /// Creates a user.
+    pub fn create_user(&self, new: &NewUser, by: &Actor, now: u64) -> Result<User, IdentityError> {
+        self.create_user_if(new, by, now, false)
+    }
+
+    /// Creates the first user, an administrator; fails if there is a user already.
+    pub fn create_first_admin(
+        &self,
+        name: &str,
+        password: &str,
+        by: &Actor,
+        now: u64,
+    ) -> Result<User, IdentityError> {
+        let new = NewUser { name: name.to_owned(), role: Role::Admin, password: password.to_owned() };
+        self.create_user_if(&new, by, now, true)
+    }
+
+    fn create_user_if(
+        &self,
+        new: &NewUser,
+        by: &Actor,
+        now: u64,
+        as_first: bool,
+    ) -> Result<User, IdentityError> {
+        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._@-".contains(&byte);
+        if !(1..=NAME_MAX).contains(&new.name.len()) || !new.name.bytes().all(fits) {
+            let message =
+                format!("a user's name has 1 to {NAME_MAX} characters of a-z, 0-9, `.`, `_`, `@` and `-`");
+            return Err(IdentityError::Invalid(message));
+        }
+        check_password(&new.name, &new.password)?;
+        let hash = password::hash(&new.password)?;
+        self.change(|transaction| {
+            let there: i64 = transaction.query_row("SELECT count(*) FROM users", (), |row| row.get(0))?;
+            if as_first && there > 0 {
+                return Err(IdentityError::Exists);
+            }
+            if there >= USERS_MAX {
+                return Err(IdentityError::Invalid(format!(
+                    "there are {USERS_MAX} users; delete some first"
+                )));
+            }
+            if user_named(transaction, &new.name)?.is_some() {
+                return Err(IdentityError::Exists);
+            }
+            let sql = "INSERT INTO users (name, role, password, created) VALUES (?, ?, ?, ?)";
+            transaction.execute(sql, params![new.name, new.role.name(), hash, now as i64])?;
+            record(transaction, by, "user.create", &object(&new.name), new.role.name(), now)?;
+            user_named(transaction, &new.name)?.ok_or(IdentityError::NotFound("user"))
+        })
+    }
+
+    /// Users by number; only those after a number, if one is given.
+    pub fn users(&self, after: Option<i64>, limit: usize) -> Result<Vec<User>, IdentityError> {
+        let connection = self.connection();
+        let sql = format!("SELECT {COLUMNS} FROM users WHERE id > ? ORDER BY id LIMIT ?");
+        let mut statement = connection.prepare_cached(&sql)?;
+        let rows = statement.query_map(params![after.unwrap_or(0), limit as i64], user)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The user of this name.
+    pub fn user(&self, name: &str) -> Result<Option<User>, IdentityError> {
+        user_named(&self.connection(), name)
+    }
+
+    /// Changes a user, if they are still as they were read (or in any case, if no edition is given). The last
+    /// administrator who can log in stays one.
+    pub fn change_user(
+        &self,
+        name: &str,
+        edition: Option<Edition>,
+        change: &Change,
+        by: &Actor,
+        now: u64,
+    ) -> Result<User, IdentityError> {
+        let hash = match &change.password {
+            Some(text) => {
+                check_password(name, text)?;
+                Some(password::hash(text)?)
+            }
+            None => None,
+        };
+        self.change(|transaction| {
+            let old = current(transaction, name, edition)?;
+            let mut done = Vec::new();
+            let mut set = |sql: &str, value: &dyn rusqlite::ToSql, what: String| {
+                done.push(what);
+                transaction.execute(sql, params![value, old.id])
+            };
+            if let Some(role) = change.role.filter(|role| *role != old.role) {
+                set("UPDATE users SET role = ? WHERE id = ?", &role.name(), format!("role {role}"))?;
+            }
+            if let Some(disabled) = change.disabled.filter(|disabled| *disabled != old.disabled) {
+                let what = if disabled { "disabled" } else { "enabled" };
+                set("UPDATE users SET disabled = ? WHERE id = ?", &disabled, what.to_owned())?;
+            }
+            if let Some(hash) = &hash {
+                set("UPDATE users SET password = ? WHERE id = ?", hash, "password".to_owned())?;
+            }
+            if change.remove_totp && old.totp {
+                let nothing = rusqlite::types::Null;
+                set("UPDATE users SET totp = ? WHERE id = ?", &nothing, "one-time code removed".to_owned())?;
+            }
+            if done.is_empty() {
+                return Ok(old);
+            }
+            if was_last_admin(transaction, &old)? {
+                return Err(IdentityError::LastAdmin);
+            }
+            transaction.execute("UPDATE users SET version = version + 1 WHERE id = ?", [old.id])?;
+            if change.disabled == Some(true) || hash.is_some() {
+                transaction.execute("DELETE FROM sessions WHERE user = ?", [old.id])?;
+            }
+            record(transaction, by, "user.change", &object(name), &done.join(", "), now)?;
+            user_named(transaction, name)?.ok_or(IdentityError::NotFound("user"))
+        })
+    }
+
+    /// Deletes a user with their sessions, if they are still as they were read (or in any case, if no edition
+    /// is given). `may_be_last` says whether the last administrator may go, too.
+    pub fn delete_user(
+        &self,
+        name: &str,
+        edition: Option<Edition>,
+        may_be_last: bool,
+        by: &Actor,
+        now: u64,
+    ) -> Result<(), IdentityError> {
+        self.change(|transaction| {
+            let old = current(transaction, name, edition)?;
+            transaction.execute("DELETE FROM users WHERE id = ?", [old.id])?;
+            if !may_be_last && was_last_admin(transaction, &old)? {
+                return Err(IdentityError::LastAdmin);
+            }
+            record(transaction, by, "user.delete", &object(name), "", now)
+        })
+    }
+
+    /// Whether a client that knows this is a user. Takes one argon2id (19 MiB, some 20 ms of a core), whether
+    /// there is such a user or not; the file is not locked meanwhile.
+    pub fn prove(
+        &self,
+        name: &str,
+        password: &str,
+        code: Option<&str>,
+        now: u64,
+    ) -> Result<Proof, IdentityError> {
+        let found = {
+            let connection = self.connection();
+            let sql = format!("SELECT {COLUMNS}, password, totp, totp_step FROM users WHERE name = ?");
+            let mut statement = connection.prepare_cached(&sql)?;
+            let read = |row: &Row<'_>| {
+                let totp: Option<Vec<u8>> = row.get(8)?;
+                Ok((user(row)?, row.get::<_, String>(7)?, totp, row.get::<_, i64>(9)?))
+            };
+            statement.query_row([name], read).optional()?
+        };
+        let stored = found.as_ref().map(|(_, stored, _, _)| stored.as_str());
+        let is_right = password::is_right(password, stored);
+        let Some((user, _, totp, last_step)) = found.filter(|(user, ..)| is_right && !user.disabled) else {
+            return Ok(Proof::Wrong);
+        };
+        let Some(totp) = totp else { return Ok(Proof::Is(user)) };
+        let Some(code) = code else { return Ok(Proof::CodeNeeded) };
+        let last = u64::try_from(last_step).unwrap_or(0);
+        let Some(step) = TotpSecret::of(totp).step_of(code, last, now) else { return Ok(Proof::Wrong) };
+        // Of two clients with the same code one is first.
+        let sql = "UPDATE users SET totp_step = ?1 WHERE id = ?2 AND totp_step < ?1";
+        let is_first = self.connection().execute(sql, params![step as i64, user.id])? == 1;
+        Ok(if is_first { Proof::Is(user) } else { Proof::Wrong })
+    }
+
+    /// A secret for one-time codes, which counts once a code confirms it.
+    pub fn offer_totp(&self, user: i64) -> Result<TotpSecret, IdentityError> {
+        let secret = TotpSecret::random()?;
+        let sql = "UPDATE users SET totp_offered = ? WHERE id = ?";
+        match self.connection().execute(sql, params![secret.bytes(), user])? {
+            0 => Err(IdentityError::NotFound("user")),
+            _ => Ok(secret),
+        }
+    }
+
+    /// Has a user log in with one-time codes from now on. The code shows that an app has the secret.
+    pub fn confirm_totp(&self, user: &User, code: &str, by: &Actor, now: u64) -> Result<(), IdentityError> {
+        self.change(|transaction| {
+            let sql = "SELECT totp_offered FROM users WHERE id = ?";
+            let offered: Option<Option<Vec<u8>>> =
+                transaction.query_row(sql, [user.id], |row| row.get(0)).optional()?;
+            let Some(offered) = offered.flatten() else { return Err(IdentityError::NotFound("offer")) };
+            let step = TotpSecret::of(offered).step_of(code, 0, now).ok_or(IdentityError::Code)?;
+            let sql = "UPDATE users SET totp = totp_offered, totp_offered = NULL, totp_step = ?,
+                version = version + 1 WHERE id = ?";
+            transaction.execute(sql, params![step as i64, user.id])?;
+            record(transaction, by, "user.change", &object(&user.name), "one-time code added", now)
+        })
+    }
+}
+
+pub(crate) fn object(name: &str) -> String {
+    format!("user {name}")
+}
+
+fn current(
+    transaction: &Transaction<'_>,
+    name: &str,
+    edition: Option<Edition>,
+) -> Result<User, IdentityError> {
+    let user = user_named(transaction, name)?.ok_or(IdentityError::NotFound("user"))?;
+    match edition {
+        Some(edition) if edition != user.edition() => Err(IdentityError::Changed),
+        _ => Ok(user),
+    }
+}
+
+/// Whether a change, made in this transaction, took the last administrator away.
+fn was_last_admin(transaction: &Transaction<'_>, old: &User) -> Result<bool, IdentityError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM users WHERE role = 'admin' AND NOT disabled)";
+    let is_one_left: bool = transaction.query_row(sql, (), |row| row.get(0))?;
+    Ok(old.role == Role::Admin && !old.disabled && !is_one_left)
+}
+
+fn user_named(connection: &rusqlite::Connection, name: &str) -> Result<Option<User>, IdentityError> {
+    let sql = format!("SELECT {COLUMNS} FROM users WHERE name = ?");
+    let mut statement = connection.prepare_cached(&sql)?;
+    Ok(statement.query_row([name], user).optional()?)
+}
+
+pub(crate) fn user(row: &Row<'_>) -> rusqlite::Result<User> {
+    Ok(User {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        role: role(row, 2)?,
+        created: row.get(3)?,
+        disabled: row.get(4)?,
+        totp: row.get(5)?,
+        version: row.get(6)?,
+    })
+}
