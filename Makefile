@@ -10,7 +10,7 @@ CRS_OLDER_TESTS := 4131
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz dependencies clean-run
+.PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -40,6 +40,7 @@ help:
 	@echo 'make websocket         the WebSocket cases of Autobahn, through us and without us; needs Python 2.7 (PYTHON2=)'
 	@echo 'make tls-scan          what sslyze and testssl.sh say of our TLS; fails if there are findings'
 	@echo 'make fuzz              each fuzz target for MINUTES=10'
+	@echo 'make api-fuzz          schemathesis against the admin API; fails if there is a finding (EXAMPLES=30 SEED=1)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
 run:
@@ -178,3 +179,7 @@ fuzz:
 
 clean-run:
 	rm -rf .portcullis
+
+api-fuzz:
+	$(CARGO) build --locked -p portcullis
+	EXAMPLES=$(EXAMPLES) SEED=$(SEED) scripts/api-fuzz.sh

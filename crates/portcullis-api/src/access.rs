@@ -1,0 +1,196 @@
+//! Who asks, and whether they may.
+//!
+//! A route is registered with the [`Access`] that it needs, and the gate in front of it asks for that before
+//! anything of the route runs. A bearer token counts if there is one; otherwise the session of a cookie. A
+//! session's changes need the token of its page and an `Origin` of ours (CSRF).
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use http::header::{AUTHORIZATION, COOKIE, ORIGIN, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method};
+use portcullis_identity::{Actor, Role, csrf_token, is_same};
+
+use crate::context::Context;
+use crate::problem::{Kind, Problem};
+use crate::settings::Peer;
+
+/// The name of the session's cookie. Browsers refuse one of this prefix that is not secure, has a domain or
+/// is not for every path; so no neighbour of the site can set it.
+pub(crate) const COOKIE_NAME: &str = "__Host-portcullis";
+/// The header with the session's token.
+pub(crate) const CSRF_HEADER: &str = "x-csrf-token";
+
+/// Who may ask a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Everybody.
+    Public,
+    /// An identity with this role, or a higher one.
+    Role(Role),
+    /// A user with a session, whatever their role.
+    Session,
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Principal {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) credential: Credential,
+    pub(crate) peer: Peer,
+}
+
+/// By what they are known.
+#[derive(Clone, Debug)]
+pub(crate) enum Credential {
+    Token(i64),
+    /// The session's secret, and its end.
+    Session {
+        secret: String,
+        expires: u64,
+    },
+}
+
+impl Principal {
+    /// As the audit trail has it.
+    pub(crate) fn actor(&self) -> Actor {
+        let name = match &self.credential {
+            Credential::Token(id) => format!("token:{id} ({})", self.name),
+            Credential::Session { .. } => format!("user:{}", self.name),
+        };
+        Actor { name, address: Some(self.peer.address.to_string()) }
+    }
+
+    /// What streams are counted by.
+    pub(crate) fn key(&self) -> String {
+        match &self.credential {
+            Credential::Token(id) => format!("token:{id}"),
+            Credential::Session { .. } => format!("user:{}", self.name),
+        }
+    }
+
+    /// Whether the credential still works, and still for this role.
+    pub(crate) async fn is_valid(&self, context: &Context) -> bool {
+        let (credential, role, now) = (self.credential.clone(), self.role, context.now());
+        let found = context.identities(move |identities| match credential {
+            Credential::Token(id) => identities.is_token_valid(id, now),
+            Credential::Session { secret, .. } => {
+                let session = identities.peek_session(&secret, now)?;
+                Ok(session.is_some_and(|session| session.user.role >= role))
+            }
+        });
+        found.await.unwrap_or(false)
+    }
+}
+
+/// Lets a request to its route if whoever sent it may ask that.
+pub(crate) async fn gate(
+    State((context, access)): State<(Arc<Context>, Access)>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    if access == Access::Public {
+        return Ok(next.run(request).await);
+    }
+    let peer = request.extensions().get::<Peer>().copied().ok_or_else(|| Problem::of(Kind::Internal))?;
+    let principal = authenticate(&context, request.method(), request.headers(), peer).await?;
+    match access {
+        Access::Public => {}
+        Access::Role(role) if principal.role < role => {
+            let message = format!("this needs the role {role}, and yours is {}", principal.role);
+            return Err(Problem::with(Kind::Forbidden, message));
+        }
+        Access::Role(_) => {}
+        Access::Session => {
+            if matches!(principal.credential, Credential::Token(_)) {
+                return Err(Problem::with(
+                    Kind::Forbidden,
+                    "this is for users who are logged in, not for tokens",
+                ));
+            }
+        }
+    }
+    request.extensions_mut().insert(principal);
+    Ok(next.run(request).await)
+}
+
+/// Who sent a request.
+async fn authenticate(
+    context: &Context,
+    method: &Method,
+    headers: &HeaderMap,
+    peer: Peer,
+) -> Result<Principal, Problem> {
+    let now = context.now();
+    let mut authorizations = headers.get_all(AUTHORIZATION).iter();
+    if let Some(value) = authorizations.next() {
+        // Whoever sends two, or another kind, does not get in by a cookie beside them.
+        let token = bearer(value).filter(|_| authorizations.next().is_none()).map(str::to_owned);
+        let Some(token) = token else { return Err(invalid_token()) };
+        let found = context.identities(move |identities| identities.token_of(&token, now)).await?;
+        let Some(token) = found else { return Err(invalid_token()) };
+        return Ok(Principal {
+            name: token.name,
+            role: token.role,
+            credential: Credential::Token(token.id),
+            peer,
+        });
+    }
+    let Some(secret) = session_cookie(headers).map(str::to_owned) else {
+        return Err(Problem::of(Kind::Unauthenticated));
+    };
+    let (looked_up, expected) = (secret.clone(), csrf_token(&secret));
+    let found = context.identities(move |identities| identities.session_of(&looked_up, now)).await?;
+    let Some(session) = found else {
+        return Err(Problem::with(Kind::Unauthenticated, "the session has ended; log in again"));
+    };
+    check_fetch_site(headers)?;
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        if !headers.contains_key(ORIGIN) {
+            return Err(Problem::with(Kind::OtherOrigin, "changes in a session need the header `Origin`"));
+        }
+        let sent = headers.get(CSRF_HEADER).map_or(&b""[..], HeaderValue::as_bytes);
+        if !is_same(sent, expected.as_bytes()) {
+            let message = "send the `csrf_token` of `GET /session` in the header `X-CSRF-Token`";
+            return Err(Problem::with(Kind::CsrfToken, message));
+        }
+    }
+    let (name, role) = (session.user.name, session.user.role);
+    let credential = Credential::Session { secret, expires: session.expires };
+    Ok(Principal { name, role, credential, peer })
+}
+
+/// Browsers say in this header which page has them ask (Fetch Metadata).
+fn check_fetch_site(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.get("sec-fetch-site").map(HeaderValue::as_bytes) {
+        None | Some(b"same-origin" | b"none") => Ok(()),
+        Some(_) => Err(Problem::of(Kind::OtherOrigin)),
+    }
+}
+
+/// The token of `Bearer TOKEN` (RFC 6750; the scheme in any case).
+fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_matches(' '))
+}
+
+fn invalid_token() -> Problem {
+    let mut problem = Problem::with(Kind::Unauthenticated, "the token is unknown, expired or revoked");
+    let challenge = HeaderValue::from_static("Bearer realm=\"portcullis\", error=\"invalid_token\"");
+    problem.set_header(WWW_AUTHENTICATE, challenge);
+    problem
+}
+
+/// The session's secret. None if there are two: one of them may be somebody else's.
+pub(crate) fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+    let pairs = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut values = pairs.flat_map(|value| value.split(';')).filter_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        (name.trim() == COOKIE_NAME).then(|| value.trim())
+    });
+    let value = values.next()?;
+    values.next().is_none().then_some(value)
+}

@@ -1,0 +1,103 @@
+//! What all routes share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use portcullis_event::Timestamp;
+use portcullis_identity::{Identities, IdentityError, Throttle};
+use portcullis_metrics::{EnumCounters, catalogue};
+use tokio::sync::Semaphore;
+
+use crate::problem::{Kind, Problem, of_identity};
+use crate::routes::login::Failures;
+use crate::settings::{Limits, Supplies};
+
+/// Reasons of failed logins, as they are counted.
+pub(crate) const LOGIN_FAILURES: [&str; 4] = ["wrong", "throttled", "busy", "setup"];
+
+/// What all routes share.
+pub(crate) struct Context {
+    pub(crate) supplies: Supplies,
+    pub(crate) limits: Limits,
+    pub(crate) requests: Arc<Semaphore>,
+    pub(crate) queries: Arc<Semaphore>,
+    /// Looks of streams for new events: one at a time, beside the queries.
+    pub(crate) looks: Arc<Semaphore>,
+    pub(crate) streams: Arc<Semaphore>,
+    /// Streams by identity; those without one are not listed.
+    pub(crate) streams_of: Mutex<HashMap<String, usize>>,
+    pub(crate) throttle: Mutex<Throttle>,
+    /// One login at a time of users where they have logged in before, and of administrators who set
+    /// passwords.
+    pub(crate) known_lane: Arc<Semaphore>,
+    /// One login at a time of everybody else.
+    pub(crate) stranger_lane: Arc<Semaphore>,
+    /// Logins that wait for one of the lanes.
+    pub(crate) waiting: Arc<Semaphore>,
+    pub(crate) login_failures: EnumCounters,
+    pub(crate) failures: Mutex<Failures>,
+}
+
+impl Context {
+    pub(crate) fn new(supplies: Supplies, limits: Limits) -> Context {
+        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.max(1)));
+        let login_failures =
+            supplies.registry.enum_counters(&catalogue::API_LOGIN_FAILURES, &[], &LOGIN_FAILURES);
+        Context {
+            requests: semaphore(limits.requests_max),
+            queries: semaphore(limits.queries_max),
+            looks: semaphore(1),
+            streams: semaphore(limits.streams_max),
+            streams_of: Mutex::default(),
+            throttle: Mutex::default(),
+            known_lane: semaphore(1),
+            stranger_lane: semaphore(1),
+            waiting: semaphore(limits.logins_waiting_max),
+            login_failures,
+            failures: Mutex::default(),
+            supplies,
+            limits,
+        }
+    }
+
+    /// The time in milliseconds since 1970.
+    pub(crate) fn now_ms(&self) -> u64 {
+        (self.supplies.now)()
+    }
+
+    /// The time in seconds since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        self.now_ms() / 1000
+    }
+
+    pub(crate) fn say(&self, text: &str) {
+        (self.supplies.say)(text);
+    }
+
+    /// Works on the identities, on a thread that may block.
+    pub(crate) async fn identities<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Identities) -> Result<T, IdentityError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let identities = Arc::clone(&self.supplies.identities);
+        let result = blocking(move || work(&identities)).await?;
+        result.map_err(|error| of_identity(error, &*self.supplies.say))
+    }
+}
+
+/// Runs `work` on a thread that may block.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Problem::of(Kind::Internal))
+}
+
+/// A lock whose holders do not panic in between.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A time in seconds as RFC 3339.
+pub(crate) fn time(seconds: u64) -> String {
+    Timestamp::from_epoch_millis(seconds.saturating_mul(1000)).rfc3339()
+}

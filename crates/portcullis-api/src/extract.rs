@@ -1,0 +1,93 @@
+//! Bodies, queries and paths into types. What does not fit is a problem that says where.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::request::Parts;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use crate::context::Context;
+use crate::problem::{Kind, Problem};
+
+/// A JSON body.
+pub(crate) struct Body<T>(pub(crate) T);
+
+/// The parameters of a query.
+pub(crate) struct Params<T>(pub(crate) T);
+
+/// The parts of a path.
+pub(crate) struct Parameter<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Context>> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, context: &Arc<Context>) -> Result<Self, Problem> {
+        let media_type = request.headers().get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+        if !is_json(media_type) {
+            return Err(Problem::with(Kind::MediaType, "send `Content-Type: application/json`"));
+        }
+        let limits = &context.limits;
+        let too_large = || {
+            let message = format!("a body has at most {} bytes", limits.body_bytes_max);
+            Problem::with(Kind::BodyTooLarge, message)
+        };
+        let length =
+            request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        if length.is_some_and(|length: u64| length > limits.body_bytes_max as u64) {
+            return Err(too_large());
+        }
+        let body = Limited::new(request.into_body(), limits.body_bytes_max);
+        let read = timeout(limits.body_time_max, body.collect()).await;
+        let bytes = match read.map_err(|_| Problem::of(Kind::BodyTimeout))? {
+            Ok(collected) => collected.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
+            Err(_) => return Err(Problem::with(Kind::Malformed, "the body cannot be read")),
+        };
+        // serde would take the members of a struct from an array, too.
+        if bytes.trim_ascii_start().first() == Some(&b'[') {
+            return Err(Problem::with(Kind::Invalid, "the body: it must be an object"));
+        }
+        serde_json::from_slice(&bytes).map(Body).map_err(|error| {
+            let kind = if error.is_data() { Kind::Invalid } else { Kind::Malformed };
+            Problem::with(kind, format!("the body: {error}"))
+        })
+    }
+}
+
+/// `application/json`, with parameters or without.
+fn is_json(media_type: &[u8]) -> bool {
+    let end = media_type.iter().position(|byte| *byte == b';').unwrap_or(media_type.len());
+    media_type[..end].trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<Context>> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<Context>) -> Result<Self, Problem> {
+        let read = Query::<T>::from_request_parts(parts, context).await;
+        read.map(|Query(value)| Params(value))
+            .map_err(|error| Problem::with(Kind::Malformed, format!("the query: {}", cause(&error))))
+    }
+}
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Context>> for Parameter<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, context: &Arc<Context>) -> Result<Self, Problem> {
+        let read = Path::<T>::from_request_parts(parts, context).await;
+        // What cannot be the name of an object names none.
+        read.map(|Path(value)| Parameter(value)).map_err(|_| Problem::of(Kind::NotFound))
+    }
+}
+
+/// The innermost cause: the layers above it repeat each other.
+fn cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}

@@ -1,0 +1,40 @@
+//! The admin API: events, bans, identities and reloads over HTTP, at `/api/v1`.
+//!
+//! ```text
+//!  connection (bounded, timed) ──> guard: Host, Origin, time, headers, counted
+//!                                   └─> gate: who asks, which role, CSRF ──> route ──> JSON, or a problem (RFC 9457)
+//!                                                                              │
+//!                        identities.db ── threads that may block ── event store┘
+//! ```
+//!
+//! - Routes and the OpenAPI document at `/api/v1/openapi.json` come from one registration, which also says
+//!   who may ask.
+//! - Nothing is reachable without a token or a session, but the document, `/health`, `/login` and `/setup`,
+//!   which creates the first administrator with a code that the first start printed.
+//! - Everything that a client can make the server hold or do has a bound: [`Limits`].
+//! - What the running program knows comes through [`Supplies`]; this crate does not know the data plane.
+//!
+//! Heads that are not HTTP, or longer than 32 KiB, are refused by the HTTP library, without a problem
+//! document.
+
+mod access;
+mod context;
+mod counted;
+mod extract;
+mod guard;
+mod patient;
+mod problem;
+mod router;
+mod routes;
+mod server;
+mod settings;
+mod setup;
+mod supplies;
+mod tls;
+
+pub use problem::{PROBLEM_JSON, Problem};
+pub use server::{Api, listener};
+pub use settings::{Limits, Supplies};
+pub use setup::{SETUP_CODE_S, SetupCode};
+pub use supplies::{Banned, Bans, Health, Reload, ReloadResult};
+pub use tls::{CertificateFiles, TlsError, acceptor, self_signed};

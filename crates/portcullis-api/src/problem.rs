@@ -1,0 +1,143 @@
+//! Errors as clients see them: problem details (RFC 9457).
+
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, StatusCode};
+use portcullis_identity::IdentityError;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The media type of problem details.
+pub const PROBLEM_JSON: &str = "application/problem+json";
+
+/// Declares the kinds of problems: variant, status, end of the type's name, title.
+macro_rules! kinds {
+    ($($variant:ident $status:literal $name:literal $title:literal;)*) => {
+        /// What can be wrong with a request.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Kind { $(#[doc = $title] $variant,)* }
+
+        impl Kind {
+            fn parts(self) -> (u16, &'static str, &'static str) {
+                match self { $(Kind::$variant => ($status, concat!("urn:portcullis:problem:", $name), $title),)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Malformed 400 "malformed" "The request cannot be read";
+    Filter 400 "filter" "The filter has a mistake";
+    Cursor 400 "cursor" "The cursor is none of this list";
+    Unauthenticated 401 "unauthenticated" "Authentication is needed";
+    WrongLogin 401 "wrong-login" "Name, password or code are wrong";
+    CodeNeeded 401 "code-needed" "A one-time code is needed";
+    Forbidden 403 "forbidden" "The role does not suffice";
+    OtherOrigin 403 "other-origin" "Requests of pages of other sites are refused";
+    OtherName 403 "other-name" "The API is not asked for under this name";
+    CsrfToken 403 "csrf-token" "The session's token is missing";
+    SetupCode 403 "setup-code" "The set-up code is not valid";
+    NotFound 404 "not-found" "There is no such object";
+    MethodNotAllowed 405 "method-not-allowed" "The object does not have this method";
+    BodyTimeout 408 "body-timeout" "The body did not come in time";
+    Conflict 409 "conflict" "The request conflicts with what is there";
+    PreconditionFailed 412 "precondition-failed" "The object was changed since it was read";
+    BodyTooLarge 413 "body-too-large" "The body is too large";
+    MediaType 415 "media-type" "The body is not JSON";
+    Invalid 422 "invalid" "A value is not allowed";
+    ReloadFailed 422 "reload-failed" "The new settings cannot be used; the old ones serve";
+    PreconditionRequired 428 "precondition-required" "The version is missing";
+    TooManyLogins 429 "too-many-logins" "Too many logins have failed";
+    Internal 500 "internal" "The request cannot be answered";
+    NotSupported 501 "not-supported" "This program cannot do it";
+    Busy 503 "busy" "Too many requests at a time";
+    Draining 503 "draining" "The program is ending";
+}
+
+/// Problem details (RFC 9457).
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Problem {
+    /// What is wrong, as a name that does not change.
+    r#type: &'static str,
+    /// What is wrong, in words.
+    title: &'static str,
+    /// The status of the response.
+    status: u16,
+    /// What is wrong with this request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+    /// The character of the filter at which the mistake begins, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    #[serde(skip)]
+    #[schema(ignore)]
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Problem {
+    /// A problem that its kind says all about.
+    pub(crate) fn of(kind: Kind) -> Problem {
+        let (status, r#type, title) = kind.parts();
+        let mut headers = Vec::new();
+        match kind {
+            Kind::Unauthenticated | Kind::WrongLogin | Kind::CodeNeeded => {
+                headers.push((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"portcullis\"")));
+            }
+            Kind::Busy => headers.push((RETRY_AFTER, HeaderValue::from_static("1"))),
+            _ => {}
+        }
+        Problem { r#type, title, status, detail: None, column: None, headers }
+    }
+
+    /// With what is wrong with this request.
+    pub(crate) fn with(kind: Kind, detail: impl Into<String>) -> Problem {
+        Problem { detail: Some(detail.into()), ..Problem::of(kind) }
+    }
+
+    /// With the place in the filter.
+    pub(crate) fn at(self, column: usize) -> Problem {
+        Problem { column: Some(column), ..self }
+    }
+
+    /// With the seconds to wait.
+    pub(crate) fn retry_after(mut self, seconds: u64) -> Problem {
+        self.set_header(RETRY_AFTER, HeaderValue::from(seconds));
+        self
+    }
+
+    /// Sets a header of the response.
+    pub(crate) fn set_header(&mut self, name: HeaderName, value: HeaderValue) {
+        self.headers.retain(|(other, _)| *other != name);
+        self.headers.push((name, value));
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response =
+            (status, [(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON))], body).into_response();
+        response.headers_mut().extend(self.headers);
+        response
+    }
+}
+
+/// What went wrong here is told to the operator, not to the client.
+pub(crate) fn of_identity(error: IdentityError, say: &dyn Fn(&str)) -> Problem {
+    let kind = match &error {
+        IdentityError::NotFound(_) => Kind::NotFound,
+        IdentityError::Exists | IdentityError::LastAdmin => Kind::Conflict,
+        IdentityError::Invalid(_) | IdentityError::Password(_) | IdentityError::Code => Kind::Invalid,
+        IdentityError::Changed => Kind::PreconditionFailed,
+        IdentityError::File(..)
+        | IdentityError::Open(_)
+        | IdentityError::TooNew(_)
+        | IdentityError::Sqlite(_)
+        | IdentityError::Random => {
+            say(&format!("admin API: {error}"));
+            return Problem::of(Kind::Internal);
+        }
+    };
+    Problem::with(kind, error.to_string())
+}

@@ -1,0 +1,171 @@
+//! `GET /events`, `GET /events/{request_id}`, `GET /events/{request_id}/request`.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::HeaderValue;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use portcullis_event_store::{Page, PageRequest, QueryError, Store, StoredEvent};
+use portcullis_query::{Filter, parse};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::context::{Context, blocking};
+use crate::extract::{Parameter, Params};
+use crate::problem::{Kind, Problem};
+use crate::routes::page::limit;
+
+/// Which events.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EventsQuery {
+    /// What events have to pass, in the filter language: `verdict = deny and client in 192.0.2.0/24`.
+    filter: Option<String>,
+    /// Events of the page, at most. Default: 100.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// `next` of the page before; without it the newest events.
+    #[param(pattern = "^[0-9]{1,18}-[0-9]{1,18}$")]
+    before: Option<String>,
+}
+
+/// An event as it was recorded.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct EventItem {
+    /// Its place among all events.
+    cursor: String,
+    /// Requests that it stands for.
+    count: u64,
+    /// Its request was kept: `GET /events/{request_id}/request`.
+    has_request: bool,
+    /// The event; its members are those of the event file.
+    #[schema(value_type = Object)]
+    event: Box<RawValue>,
+}
+
+/// Events, newest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct EventPage {
+    /// The events.
+    items: Vec<EventItem>,
+    /// The cursor of the next page; null if there are no older events.
+    next: Option<String>,
+    /// False if the time for looking ran out before the page was full: there may be more behind `next`.
+    complete: bool,
+    /// Parts of the store that cannot be read, and why.
+    skipped: Vec<String>,
+}
+
+/// Events that pass a filter, newest first.
+#[utoipa::path(get, path = "/events", tag = "events", operation_id = "list_events", params(EventsQuery),
+    responses((status = 200, body = EventPage, description = "A page of events.")))]
+pub(crate) async fn list(
+    State(context): State<Arc<Context>>,
+    Params(query): Params<EventsQuery>,
+) -> Result<axum::Json<EventPage>, Problem> {
+    let filter = filter(&context, query.filter.as_deref())?;
+    let limit = limit(query.limit)?;
+    let (before, patience) = (query.before, context.limits.query_time_max);
+    let page = ask(&context, move |store| {
+        store.page(&PageRequest { filter: &filter, before: before.as_deref(), limit, patience })
+    });
+    let page = page.await?.unwrap_or(Page { complete: true, ..Page::default() });
+    let items = page.events.into_iter().map(item).collect::<Result<_, _>>()?;
+    Ok(axum::Json(EventPage { items, next: page.next, complete: page.complete, skipped: page.skipped }))
+}
+
+/// The event of a request.
+#[utoipa::path(get, path = "/events/{request_id}", tag = "events", operation_id = "get_event",
+    params(("request_id" = String, Path, description = "The id that the client was shown.")),
+    responses((status = 200, body = EventItem, description = "The event."),
+        (status = 404, body = Problem, content_type = "application/problem+json", description = "There is none.")))]
+pub(crate) async fn one(
+    State(context): State<Arc<Context>>,
+    Parameter(id): Parameter<String>,
+) -> Result<axum::Json<EventItem>, Problem> {
+    Ok(axum::Json(item(find(&context, id).await?)?))
+}
+
+/// The request of an event, as far as it was kept, with its secrets replaced.
+#[utoipa::path(get, path = "/events/{request_id}/request", tag = "events", operation_id = "get_event_request",
+    params(("request_id" = String, Path, description = "The id that the client was shown.")),
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream",
+            description = "The bytes of the request."),
+        (status = 404, body = Problem, content_type = "application/problem+json",
+            description = "There is no such event, or its request was not kept.")))]
+pub(crate) async fn request(
+    State(context): State<Arc<Context>>,
+    Parameter(id): Parameter<String>,
+) -> Result<Response, Problem> {
+    let event = find(&context, id).await?;
+    if event.request.is_empty() {
+        return Err(Problem::with(Kind::NotFound, "the request of this event was not kept"));
+    }
+    // What an attacker sent is never shown as a page.
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+        (CONTENT_DISPOSITION, HeaderValue::from_static("attachment; filename=\"request.http\"")),
+    ];
+    Ok((headers, event.request).into_response())
+}
+
+/// Parses a filter; without a text every event passes.
+pub(crate) fn filter(context: &Context, text: Option<&str>) -> Result<Filter, Problem> {
+    parse(text.unwrap_or(""), context.now_ms())
+        .map_err(|mistake| Problem::with(Kind::Filter, mistake.message.clone()).at(mistake.column))
+}
+
+pub(crate) fn item(stored: StoredEvent) -> Result<EventItem, Problem> {
+    let event = RawValue::from_string(stored.json).map_err(|_| Problem::of(Kind::Internal))?;
+    Ok(EventItem {
+        cursor: stored.cursor,
+        count: stored.count,
+        has_request: !stored.request.is_empty(),
+        event,
+    })
+}
+
+async fn find(context: &Context, id: String) -> Result<StoredEvent, Problem> {
+    let none =
+        || Problem::with(Kind::NotFound, "there is no event of this request, or it was dropped for its age");
+    ask(context, move |store| store.event(&id)).await?.flatten().ok_or_else(none)
+}
+
+/// Asks the store, on a thread that may block, when fewer than so many do. None if there is no store, or not
+/// yet.
+async fn ask<T: Send + 'static>(
+    context: &Context,
+    work: impl FnOnce(&Store) -> Result<T, QueryError> + Send + 'static,
+) -> Result<Option<T>, Problem> {
+    ask_with(context, &context.queries, work).await
+}
+
+/// The same with a permit of these.
+pub(crate) async fn ask_with<T: Send + 'static>(
+    context: &Context,
+    permits: &Arc<Semaphore>,
+    work: impl FnOnce(&Store) -> Result<T, QueryError> + Send + 'static,
+) -> Result<Option<T>, Problem> {
+    let Some(store) = context.supplies.events.clone() else { return Ok(None) };
+    let permit = Arc::clone(permits).acquire_owned().await;
+    let permit = permit.map_err(|_| Problem::of(Kind::Draining))?;
+    let result = blocking(move || {
+        // Held until the work ends, even if whoever asked has gone.
+        let _permit = permit;
+        work(&store)
+    });
+    match result.await? {
+        Ok(found) => Ok(Some(found)),
+        Err(QueryError::Cursor(_)) => Err(Problem::of(Kind::Cursor)),
+        Err(QueryError::Folder(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            context.say(&format!("admin API: {error}"));
+            Err(Problem::of(Kind::Internal))
+        }
+    }
+}

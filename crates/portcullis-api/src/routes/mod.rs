@@ -1,0 +1,14 @@
+//! The routes, a file for each kind of object.
+
+pub(crate) mod audit;
+pub(crate) mod bans;
+pub(crate) mod events;
+pub(crate) mod login;
+pub(crate) mod page;
+pub(crate) mod reload;
+pub(crate) mod setup;
+pub(crate) mod status;
+pub(crate) mod stream;
+pub(crate) mod tokens;
+pub(crate) mod totp;
+pub(crate) mod users;

@@ -1,0 +1,168 @@
+//! `GET /tokens`, `POST /tokens`, `DELETE /tokens/{id}`.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use http::StatusCode;
+use portcullis_identity::{NewToken, Role, Token};
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+
+use crate::access::Principal;
+use crate::context::{Context, time};
+use crate::extract::{Body, Parameter, Params};
+use crate::problem::Problem;
+use crate::routes::page::{PageQuery, next};
+
+/// Seconds after which a token expires at the latest, if it does: ten years.
+const EXPIRES_S_MAX: u64 = 10 * 365 * 86_400;
+
+/// What an identity may do.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RoleName {
+    Viewer,
+    Analyst,
+    Admin,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Role {
+        match name {
+            RoleName::Viewer => Role::Viewer,
+            RoleName::Analyst => Role::Analyst,
+            RoleName::Admin => Role::Admin,
+        }
+    }
+}
+
+impl From<Role> for RoleName {
+    fn from(role: Role) -> RoleName {
+        match role {
+            Role::Viewer => RoleName::Viewer,
+            Role::Analyst => RoleName::Analyst,
+            Role::Admin => RoleName::Admin,
+        }
+    }
+}
+
+/// A token, without its secret.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TokenItem {
+    id: i64,
+    /// What it is for.
+    name: String,
+    role: RoleName,
+    /// RFC 3339, as the others.
+    created: String,
+    /// When it stops working; null: never.
+    expires: Option<String>,
+    /// When it was last used, to a minute; null: never.
+    last_used: Option<String>,
+    /// When it was revoked; null: it was not.
+    revoked: Option<String>,
+}
+
+impl From<Token> for TokenItem {
+    fn from(token: Token) -> TokenItem {
+        TokenItem {
+            id: token.id,
+            name: token.name,
+            role: token.role.into(),
+            created: time(token.created),
+            expires: token.expires.map(time),
+            last_used: token.last_used.map(time),
+            revoked: token.revoked.map(time),
+        }
+    }
+}
+
+/// Tokens in the order in which they were created, revoked ones too.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TokenPage {
+    /// The tokens.
+    items: Vec<TokenItem>,
+    /// The cursor of the next page; null if this is the last.
+    next: Option<String>,
+}
+
+/// Lists tokens.
+#[utoipa::path(get, path = "/tokens", tag = "tokens", operation_id = "list_tokens", params(PageQuery),
+    responses((status = 200, body = TokenPage, description = "A page of tokens.")))]
+pub(crate) async fn list(
+    State(context): State<Arc<Context>>,
+    Params(query): Params<PageQuery>,
+) -> Result<axum::Json<TokenPage>, Problem> {
+    let (limit, after) = (query.limit()?, query.number()?);
+    let mut tokens = context.identities(move |identities| identities.tokens(after, limit + 1)).await?;
+    let next = next(&mut tokens, limit, |token| token.id.to_string());
+    Ok(axum::Json(TokenPage { items: tokens.into_iter().map(TokenItem::from).collect(), next }))
+}
+
+/// A token to create.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TokenOrder {
+    /// What it is for.
+    #[schema(min_length = 1, max_length = 100)]
+    name: String,
+    role: RoleName,
+    /// Seconds after which it stops working; never, if null.
+    #[schema(minimum = 1, maximum = 315_360_000)]
+    #[serde(default, deserialize_with = "seconds")]
+    expires_in_seconds: Option<u64>,
+}
+
+/// A whole number, however it is written: `60.0` is one in JSON.
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
+    if number.fract() != 0.0 || !(1.0..=EXPIRES_S_MAX as f64).contains(&number) {
+        let message = format!("expires_in_seconds must be a whole number from 1 to {EXPIRES_S_MAX}");
+        return Err(serde::de::Error::custom(message));
+    }
+    Ok(Some(number as u64))
+}
+
+/// A new token.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct NewTokenItem {
+    /// The secret; it is shown only now.
+    token: String,
+    #[serde(flatten)]
+    item: TokenItem,
+}
+
+/// Creates a token.
+#[utoipa::path(post, path = "/tokens", tag = "tokens", operation_id = "create_token", request_body = TokenOrder,
+    responses((status = 201, body = NewTokenItem, description = "The token with its secret."),
+        (status = 422, body = Problem, content_type = "application/problem+json",
+            description = "A value is not allowed.")))]
+pub(crate) async fn create(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    Body(order): Body<TokenOrder>,
+) -> Result<(StatusCode, axum::Json<NewTokenItem>), Problem> {
+    let (actor, now) = (principal.actor(), context.now());
+    let expires = order.expires_in_seconds.map(|seconds| now.saturating_add(seconds));
+    let new = NewToken { name: order.name, role: order.role.into(), expires };
+    let (token, secret) =
+        context.identities(move |identities| identities.create_token(&new, &actor, now)).await?;
+    Ok((StatusCode::CREATED, axum::Json(NewTokenItem { token: secret, item: token.into() })))
+}
+
+/// Revokes a token, for good.
+#[utoipa::path(delete, path = "/tokens/{id}", tag = "tokens", operation_id = "revoke_token",
+    params(("id" = i64, Path, description = "The token's number.")),
+    responses((status = 204, description = "It does not work any more."),
+        (status = 404, body = Problem, content_type = "application/problem+json",
+            description = "There is no such token.")))]
+pub(crate) async fn revoke(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    Parameter(id): Parameter<i64>,
+) -> Result<StatusCode, Problem> {
+    let (actor, now) = (principal.actor(), context.now());
+    context.identities(move |identities| identities.revoke_token(id, &actor, now)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,198 @@
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use portcullis_api::Limits;
+use portcullis_event::{Action, Event, Timestamp};
+use portcullis_event_store::{StoreSettings, Writer};
+use portcullis_identity::{Actor, Role};
+
+use crate::client::connect;
+use crate::server::{NOW_MS, Server};
+
+fn writer(server: &Server) -> Writer {
+    Writer::open(StoreSettings::new(server.folder.path().join("events")), false).unwrap()
+}
+
+fn write(writer: &mut Writer, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        let mut event = Event::new(format!("r{number}"), Timestamp::from_epoch_millis(NOW_MS + number));
+        event.verdict.action = [Action::Deny, Action::Pass][number as usize % 2];
+        event.request.target = "/<script>".to_owned();
+        writer.add(&event, if number % 2 == 0 { b"GET /<script> HTTP/1.1\r\n\r\n" } else { b"" });
+    }
+    writer.commit(NOW_MS).unwrap();
+}
+
+#[test]
+fn pages_from_the_newest_to_the_oldest() {
+    let server = Server::start();
+    let token = server.token(Role::Viewer);
+    // Before the writer made its folder there are no events.
+    let none = server.get("/events", &token).json();
+    assert_eq!((none["items"].as_array().unwrap().len(), none["complete"].as_bool()), (0, Some(true)));
+    write(&mut writer(&server), 0..25);
+    let (mut ids, mut target) = (Vec::new(), "/events?limit=10".to_owned());
+    loop {
+        let page = server.get(&target, &token).json();
+        assert_eq!(page["skipped"].as_array().unwrap().len(), 0);
+        let items = page["items"].as_array().unwrap();
+        ids.extend(items.iter().map(|item| item["event"]["request_id"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else { break };
+        target = format!("/events?limit=10&before={next}");
+    }
+    let expected: Vec<String> = (0..25).rev().map(|number| format!("r{number}")).collect();
+    assert_eq!(ids, expected);
+    let denied = server.get("/events?filter=verdict+%3D+deny&limit=1000", &token).json();
+    assert_eq!(denied["items"].as_array().unwrap().len(), 13);
+}
+
+#[test]
+fn one_event_and_its_request() {
+    let server = Server::start();
+    let token = server.token(Role::Viewer);
+    write(&mut writer(&server), 0..2);
+    let event = server.get("/events/r0", &token).json();
+    assert_eq!(
+        (event["event"]["request_id"].as_str(), event["has_request"].as_bool()),
+        (Some("r0"), Some(true))
+    );
+    let request = server.get("/events/r0/request", &token);
+    assert_eq!(request.body, b"GET /<script> HTTP/1.1\r\n\r\n");
+    assert_eq!(request.header("content-type"), Some("application/octet-stream"));
+    assert!(request.header("content-disposition").unwrap().starts_with("attachment"));
+    for path in ["/events/r1/request", "/events/r9", "/events/r9/request", "/events/%00", "/events/%ff"] {
+        assert_eq!(server.get(path, &token).status, 404, "{path}");
+    }
+}
+
+#[test]
+fn mistakes_have_their_place() {
+    let server = Server::start();
+    let token = server.token(Role::Viewer);
+    let answer = server.get("/events?filter=statsu+%3D+403", &token);
+    let problem = answer.json();
+    assert_eq!((answer.status, problem["column"].as_u64()), (400, Some(1)));
+    assert!(problem["detail"].as_str().unwrap().contains("did you mean `status`"), "{problem}");
+    for query in [
+        "limit=0",
+        "limit=1001",
+        "limit=-1",
+        "limit=x",
+        "limit=",
+        "x=1",
+        "limit=1&limit=2",
+        "filter=%ff",
+        "filter=%28",
+        "before=x",
+        "before=1-2-3",
+        "before=",
+        "limit=99999999999999999999",
+    ] {
+        assert_eq!(server.get(&format!("/events?{query}"), &token).status, 400, "{query}");
+    }
+    let long = server.get(&format!("/events?filter={}", "a".repeat(9000)), &token);
+    assert_eq!(long.status, 400);
+}
+
+/// Server-sent events of one connection.
+struct Stream(BufReader<TcpStream>);
+
+impl Stream {
+    fn open(server: &Server, target: &str, token: &str, last: &str) -> (u16, Stream) {
+        let mut socket = connect(server.address);
+        let text = format!(
+            "GET /api/v1{target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n{last}\r\n"
+        );
+        socket.write_all(text.as_bytes()).unwrap();
+        let mut stream = Stream(BufReader::new(socket));
+        let status = stream.line().unwrap()[9..12].parse().unwrap();
+        while stream.line().is_some_and(|line| !line.is_empty()) {}
+        (status, stream)
+    }
+
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        match self.0.read_line(&mut line) {
+            Ok(0) | Err(_) => None,
+            Ok(_) => Some(line.trim_end().to_owned()),
+        }
+    }
+
+    /// The id of the next event, and the id of its request.
+    fn next(&mut self) -> Option<(String, String)> {
+        let mut id = String::new();
+        loop {
+            let line = self.line()?;
+            if let Some(text) = line.strip_prefix("id: ") {
+                id = text.to_owned();
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                let json: serde_json::Value = serde_json::from_str(data).unwrap();
+                return Some((id, json["event"]["request_id"].as_str().unwrap().to_owned()));
+            }
+        }
+    }
+}
+
+fn quick() -> Limits {
+    Limits {
+        stream_every: Duration::from_millis(20),
+        streams_max: 3,
+        identity_streams_max: 2,
+        ..Limits::default()
+    }
+}
+
+#[test]
+fn a_stream_has_what_is_new_and_goes_on_where_it_ended() {
+    let server = Server::with(quick());
+    let token = server.token(Role::Viewer);
+    let mut writer = writer(&server);
+    write(&mut writer, 0..5);
+    let (status, mut stream) = Stream::open(&server, "/events/stream?filter=verdict+%3D+deny", &token, "");
+    assert_eq!(status, 200);
+    stream.line().unwrap();
+    write(&mut writer, 5..9);
+    let (_, first) = stream.next().unwrap();
+    let (last, second) = stream.next().unwrap();
+    assert_eq!((first.as_str(), second.as_str()), ("r6", "r8"));
+    drop(stream);
+    write(&mut writer, 9..13);
+    let header = format!("Last-Event-ID: {last}\r\n");
+    let (_, mut stream) = Stream::open(&server, "/events/stream?filter=verdict+%3D+deny", &token, &header);
+    assert_eq!(stream.next().unwrap().1, "r10");
+    assert_eq!(stream.next().unwrap().1, "r12");
+    for wrong in ["x", "after:", "after:x", "from:1-2-3", "from:0-0", "after:1-1", &"9".repeat(100)] {
+        let header = format!("Last-Event-ID: {wrong}\r\n");
+        assert_eq!(Stream::open(&server, "/events/stream", &token, &header).0, 400, "{wrong}");
+    }
+}
+
+#[test]
+fn streams_are_bounded() {
+    let server = Server::with(quick());
+    let (one, other) = (server.token(Role::Viewer), server.token(Role::Viewer));
+    let open = |token: &str| Stream::open(&server, "/events/stream", token, "");
+    let (first, second) = (open(&one), open(&one));
+    assert_eq!((first.0, second.0), (200, 200));
+    assert_eq!(open(&one).0, 503);
+    let third = open(&other);
+    assert_eq!((third.0, open(&other).0), (200, 503));
+    // Other requests go on, and a place that is left is free again.
+    assert_eq!(server.get("/version", &one).status, 200);
+    drop(first);
+    let again = (0..200).find(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        open(&other).0 == 200
+    });
+    assert!(again.is_some());
+}
+
+#[test]
+fn a_stream_ends_with_its_token() {
+    let server = Server::with(quick());
+    let token = server.token(Role::Viewer);
+    let (_, mut stream) = Stream::open(&server, "/events/stream", &token, "");
+    server.identities.revoke_token(1, &Actor::new("test"), server.now()).unwrap();
+    while stream.line().is_some() {}
+}

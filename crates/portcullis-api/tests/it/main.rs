@@ -1,0 +1,12 @@
+//! The admin API over real sockets on loopback, with real identities and a real event store.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod access;
+mod client;
+mod events;
+mod fuzz;
+mod hostile;
+mod identities;
+mod login;
+mod openapi;
+mod server;

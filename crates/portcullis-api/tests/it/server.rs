@@ -1,0 +1,190 @@
+//! A server with identities and events in a folder of its own.
+
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+use portcullis_api::{
+    Api, Banned, Bans, CertificateFiles, Health, Limits, Reload, ReloadResult, SetupCode, Supplies,
+};
+use portcullis_event_store::Store;
+use portcullis_identity::{Actor, Identities, NewToken, NewUser, Role};
+use portcullis_metrics::Registry;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+use crate::client::{Answer, Ask};
+
+/// The time at which a server starts, in milliseconds.
+pub const NOW_MS: u64 = 1_790_000_000_000;
+pub const PASSWORD: &str = "correct horse battery";
+
+pub struct Server {
+    pub address: SocketAddr,
+    pub folder: TempDir,
+    pub identities: Identities,
+    pub registry: Arc<Registry>,
+    pub document: serde_json::Value,
+    pub setup_code: String,
+    clock: Arc<AtomicU64>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Three clients are banned until they are lifted.
+#[derive(Default)]
+struct ThreeBans(AtomicUsize);
+
+impl Bans for ThreeBans {
+    fn list(&self) -> Vec<Banned> {
+        let clients = ["192.0.2.1", "192.0.2.2", "2001:db8::/64"];
+        let banned = |client: &str| Banned {
+            ban: "shop".to_owned(),
+            client: client.to_owned(),
+            until: NOW_MS,
+            count: 1,
+        };
+        clients.into_iter().skip(self.0.load(Ordering::Relaxed)).map(banned).collect()
+    }
+
+    fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize {
+        let fits = ban.is_none_or(|ban| ban == "shop")
+            && ["192.0.2.1", "2001:db8::"].contains(&&*client.to_string());
+        if fits {
+            self.0.store(1, Ordering::Relaxed);
+        }
+        usize::from(fits)
+    }
+}
+
+/// The first reload works, others do not.
+#[derive(Default)]
+struct OneReload(AtomicUsize);
+
+impl Reload for OneReload {
+    fn reload(&self) -> Pin<Box<dyn Future<Output = ReloadResult> + Send + '_>> {
+        let count = self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            Some(if count == 0 { Ok("generation 2".to_owned()) } else { Err("line 3".to_owned()) })
+        })
+    }
+}
+
+impl Server {
+    pub fn start() -> Server {
+        // Guesses of strangers are slow in production; tests of that say so.
+        let stranger_login_time = std::time::Duration::ZERO;
+        Server::with(Limits { stranger_login_time, ..Limits::default() })
+    }
+
+    pub fn with(limits: Limits) -> Server {
+        Server::with_tls(limits, None)
+    }
+
+    pub fn with_tls(limits: Limits, tls: Option<CertificateFiles>) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let identities = Arc::new(Identities::open(folder.path()).unwrap());
+        let registry = Registry::new();
+        let clock = Arc::new(AtomicU64::new(NOW_MS));
+        let (setup, setup_code) = SetupCode::new(NOW_MS / 1000).unwrap();
+        let time = Arc::clone(&clock);
+        let supplies = Supplies {
+            identities,
+            events: Some(Store::new(&folder.path().join("events"))),
+            bans: Some(Arc::new(ThreeBans::default())),
+            reload: Some(Arc::new(OneReload::default())),
+            health: Arc::new(|| Health::Ready),
+            registry: Arc::clone(&registry),
+            version: "1.2.3",
+            hosts: vec!["waf.internal".to_owned()],
+            setup: Some(setup),
+            say: Arc::new(|line| panic!("{line}")),
+            now: Arc::new(move || time.load(Ordering::Relaxed)),
+        };
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let api = Api::new(supplies, limits);
+        let document = serde_json::from_str(api.document()).unwrap();
+        let address = socket.local_addr().unwrap();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let (listener, _) = portcullis_api::listener(socket).unwrap();
+                let tls = tls.map(|files| portcullis_api::acceptor(&files).unwrap());
+                api.serve(listener, tls, async {
+                    let _ = stopped.await;
+                })
+                .await;
+            });
+            runtime.shutdown_background();
+        });
+        let identities = Identities::open(folder.path()).unwrap();
+        let (stop, thread) = (Some(stop), Some(thread));
+        Server { address, folder, identities, registry, document, setup_code, clock, stop, thread }
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, seconds: u64) {
+        self.clock.fetch_add(seconds * 1000, Ordering::Relaxed);
+    }
+
+    pub fn now(&self) -> u64 {
+        self.clock.load(Ordering::Relaxed) / 1000
+    }
+
+    pub fn token(&self, role: Role) -> String {
+        let new = NewToken { name: format!("test {role}"), role, expires: None };
+        self.identities.create_token(&new, &Actor::new("test"), self.now()).unwrap().1
+    }
+
+    pub fn user(&self, name: &str, role: Role) -> portcullis_identity::User {
+        let new = NewUser { name: name.to_owned(), role, password: PASSWORD.to_owned() };
+        self.identities.create_user(&new, &Actor::new("test"), self.now()).unwrap()
+    }
+
+    /// A request to a path below the prefix, or to a whole target.
+    pub fn ask<'a>(&self, method: &'a str, target: &str) -> Ask<'a> {
+        let target = if target.starts_with("/api") { target.to_owned() } else { format!("/api/v1{target}") };
+        Ask { address: self.address, method, target, headers: Vec::new(), body: None }
+    }
+
+    pub fn get(&self, target: &str, token: &str) -> Answer {
+        self.ask("GET", target).bearer(token).send()
+    }
+
+    pub fn log_in(&self, name: &str, password: &str) -> Answer {
+        self.ask("POST", "/login").json(json!({"name": name, "password": password})).send()
+    }
+
+    /// The cookie and the token of a new session.
+    pub fn session(&self, name: &str) -> (String, String) {
+        let answer = self.log_in(name, PASSWORD);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+        (cookie, answer.json()["csrf_token"].as_str().unwrap().to_owned())
+    }
+
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Actions of the audit trail, oldest first.
+    pub fn actions(&self) -> Vec<String> {
+        let mut entries = self.identities.audit(None, 1000).unwrap();
+        entries.reverse();
+        entries.into_iter().map(|entry| entry.action).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("the server does not panic");
+        }
+    }
+}
