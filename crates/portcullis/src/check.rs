@@ -11,7 +11,7 @@ use portcullis_seclang::Root;
 
 use crate::cli::{FAILED, usage_error};
 use crate::policy_args::PolicyArgs;
-use crate::run::{audit, traces};
+use crate::run::{audit, sinks, traces};
 use crate::{rule_files, writable};
 
 /// Arguments of `portcullis check`.
@@ -121,7 +121,8 @@ fn document(out: &mut impl Write, path: &Path, total: &mut Count) -> io::Result<
     let mut policies: &[Policy] = &[];
     if let Some(config) = &survey.config {
         let files = portcullis_proxy::check_files(config).into_iter();
-        let files = files.chain(traces::check(config)).chain(writable::check(config));
+        let files =
+            files.chain(traces::check(config)).chain(sinks::check(config)).chain(writable::check(config));
         mistakes.extend(files.map(|mistake| survey.mistake(&mistake)));
         let certificates = portcullis_proxy::check_certificates(config, now());
         warnings.extend(certificates.iter().map(|warning| survey.mistake(&format!("warning: {warning}"))));

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "bench")]
 use crate::bench;
+use crate::identities::{token, user};
 use crate::{bans, check, evaluate, events, exclude, explain, rules, run};
 
 /// The exit code of a command whose work found mistakes or failed.
@@ -47,6 +48,10 @@ pub enum Command {
     Events(events::Args),
     /// Print the narrowest exclusion (TOML) that lets a wrongly blocked request pass
     Exclude(exclude::Args),
+    /// Create, list and revoke tokens of the admin API
+    Token(token::Args),
+    /// Create, list and delete users of the admin API, and set passwords
+    User(user::Args),
 }
 
 /// The reason why a command ends early.

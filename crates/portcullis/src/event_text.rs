@@ -21,8 +21,31 @@ pub fn location(value: &Value) -> String {
     }
 }
 
+/// The event with control characters of its texts escaped: what a client sends moves no cursor and forges no
+/// line.
+fn printable(event: &Value) -> Value {
+    match event {
+        Value::String(text) if text.contains(char::is_control) => {
+            let escape = |letter: char| match letter.is_control() {
+                true => letter.escape_default().to_string(),
+                false => letter.to_string(),
+            };
+            Value::String(text.chars().map(escape).collect())
+        }
+        Value::Array(items) => items.iter().map(printable).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), printable(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
 /// One line: what was done with which request, and why.
 pub fn line(event: &Value) -> String {
+    one_line(&printable(event))
+}
+
+fn one_line(event: &Value) -> String {
     let mut out =
         format!("{} {} {} {}", text(event, "/time"), text(event, "/request_id"), done(event), asked(event));
     let _ = write!(out, " from {}", text(event, "/client/addr"));
@@ -79,7 +102,8 @@ const FIELDS: [(&str, &str); 6] = [
 
 /// All that matters, on several lines.
 pub fn whole(event: &Value) -> String {
-    let mut out = format!("{}\n", line(event));
+    let event = &printable(event);
+    let mut out = format!("{}\n", one_line(event));
     for (name, path) in FIELDS {
         match text(event, path) {
             "" => {}
@@ -111,4 +135,22 @@ pub fn whole(event: &Value) -> String {
         let _ = writeln!(out, "exception {} ({})", text(exception, "/cause"), text(exception, "/policy"));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_sends_forges_no_line_and_moves_no_cursor() {
+        let event = serde_json::json!({
+            "request_id": "r1", "request": {"method": "GET", "target": "/\u{1b}[2Jx\ny\r\u{9b}z"},
+            "findings": [{"evidence": "a\nverdict pass"}],
+        });
+        for text in [line(&event), whole(&event).replace('\n', "")] {
+            assert!(!text.contains(char::is_control), "{text:?}");
+            assert!(text.contains("/\\u{1b}[2Jx\\ny\\r\\u{9b}z"), "{text}");
+        }
+        assert_eq!(whole(&event).lines().count(), 3);
+    }
 }

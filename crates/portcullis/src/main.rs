@@ -7,11 +7,13 @@ mod bans;
 mod bench;
 mod check;
 mod cli;
+mod data_folder;
 mod evaluate;
 mod event_text;
 mod events;
 mod exclude;
 mod explain;
+mod identities;
 mod in_process;
 mod message_file;
 mod policy_args;
@@ -41,5 +43,7 @@ fn main() -> ExitCode {
         cli::Command::Bans(args) => bans::run(&args),
         cli::Command::Events(args) => events::run(&args),
         cli::Command::Exclude(args) => exclude::run(&args),
+        cli::Command::Token(args) => identities::token::run(&args),
+        cli::Command::User(args) => identities::user::run(&args),
     }
 }

@@ -12,6 +12,7 @@ const THAT_COMPUTE: &[&str] = &[
     "bstr",
     "encoding_rs",
     "flate2",
+    "jiff",
     "maxminddb",
     "md-5",
     "memchr",

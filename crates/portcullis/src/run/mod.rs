@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  main thread: signals, admin listener          workers: portcullis-proxy          writer: portcullis-log
+//!  console thread: admin API
 //!      SIGHUP ──> load aside ──> swap ─────────────────┘        └── events, audit records ┘
 //!      SIGUSR1 ──> open log files again
 //!      SIGUSR2 ──> start the program anew with our sockets; when it serves, as SIGTERM
@@ -10,14 +11,17 @@
 
 pub mod audit;
 mod bans;
+mod console;
 mod documents;
 pub mod event_socket;
+mod event_store;
 mod notify;
 mod plan_cache;
 mod recent;
 mod service;
 mod settings;
 mod signals;
+pub mod sinks;
 mod sockets;
 pub mod traces;
 mod upgrade;
@@ -28,6 +32,7 @@ use std::time::Duration;
 
 use portcullis_config::Config;
 use portcullis_event::{Action, FindingOutcome, NotInspected, UpstreamError};
+use portcullis_event_store::Recorder;
 use portcullis_http::body::Ambiguity;
 use portcullis_http::message::Refusal;
 use portcullis_inspect::KeptFile;
@@ -43,6 +48,7 @@ use portcullis_types::Class;
 use crate::cli::Failure;
 use crate::runtime_folder;
 use audit::Audit;
+use console::Console;
 use event_socket::EventSocket;
 use notify::Notify;
 use recent::{Keeper, Recent};
@@ -78,20 +84,22 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
     let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
     let inspectors = policies.load(&config)?;
-    let (recent, mut sinks) = (recent(&config), sinks(&config));
+    let (recent, mut files) = (recent(&config), files(&config));
     // Without a document events are told on standard error, unless they go to a file.
     let says = args.document().is_none() && config.events.is_none();
-    sinks.extend(recent.as_ref().map(|recent| SinkConfig {
+    files.extend(recent.as_ref().map(|recent| SinkConfig {
         name: "recent".to_string(),
         format: Format::JsonLines,
         target: Target::Writer(Box::new(Keeper::new(Arc::clone(recent), says))),
     }));
-    let log = EventLog::new(sinks, QueueLimits::default(), &registry).map_err(Failure::failed)?;
+    let log = EventLog::new(files, QueueLimits::default(), &registry).map_err(Failure::failed)?;
+    let recorder = event_store::start(&config, inherited.predecessor.is_some(), &registry)?;
     let access_logs = config.access_log_files();
     let access_log = AccessLog::open(&access_logs, ACCESS_LOG_QUEUE, &registry).map_err(Failure::failed)?;
     let limits = UploadLimits { folder_bytes_max: config.upload_folder_bytes_max, ..UploadLimits::default() };
     let uploads = UploadStore::new(limits, &registry).map_err(Failure::failed)?;
     let traces = traces::start(&config, &registry)?;
+    let sinks = sinks::start(&config, &registry)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
     let policies = runtime.block_on(async {
@@ -103,11 +111,15 @@ fn serve(args: &Args) -> Result<(), Failure> {
             inherited.listen(address).map_err(|error| Failure::failed(explain(error)))
         });
         let admin = admin.transpose()?;
-        let (events, files, lines) = (log.sender(), uploads.sender(), access_log.sender());
+        let console = args.console(&config)?;
+        let console = console.map(|settings| Console::open(settings, &mut inherited)).transpose()?;
+        let (files, lines) = (uploads.sender(), access_log.sender());
+        let record = recorder.as_ref().map(Recorder::handle);
         let services = Services {
             registry: Arc::clone(&registry),
             metrics: data_plane(&registry),
-            on_event: events.is_enabled().then(|| Arc::new(move |event| events.submit(event)) as _),
+            on_request: event_store::on_request(record.as_ref()),
+            on_event: sinks::fan_out(log.sender(), sinks.sender(), record),
             on_file: Arc::new(move |file| files.submit(upload(file))),
             access_logs,
             on_access: Arc::new(move |file, text| lines.submit(AccessLine { file, text })),
@@ -144,7 +156,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let (proxy, started) = (Arc::new(proxy), &config);
         let service =
             Service { program, args, started, registry, proxy, policies: Some(policies), notify, upgrades };
-        service.run(signals, admin, reopen).await
+        service.run(signals, admin, console, reopen).await
     })?;
     policies.close();
     let lost = traces.map_or(0, |traces| traces.shutdown(TRACES_DEADLINE));
@@ -153,7 +165,8 @@ fn serve(args: &Args) -> Result<(), Failure> {
     }
     uploads.shutdown(EVENTS_DEADLINE);
     let lost = log.shutdown(EVENTS_DEADLINE) + audit.shutdown(EVENTS_DEADLINE);
-    let lost = lost + access_log.shutdown(EVENTS_DEADLINE);
+    let lost = lost + access_log.shutdown(EVENTS_DEADLINE) + sinks.shutdown(EVENTS_DEADLINE);
+    let lost = lost + recorder.map_or(0, |recorder| recorder.shutdown(EVENTS_DEADLINE));
     if lost > 0 {
         eprintln!("portcullis: {lost} events, audit records or lines of the access log could not be written");
     }
@@ -170,10 +183,10 @@ fn upload(file: KeptFile) -> Upload {
     Upload { folder: file.folder, name: file.name, mode: file.mode, content: file.content }
 }
 
-fn sinks(config: &Config) -> Vec<SinkConfig> {
+fn files(config: &Config) -> Vec<SinkConfig> {
     let events = config.events.as_ref().map(|events| SinkConfig {
         name: "json".to_string(),
-        format: Format::JsonLines,
+        format: sinks::format(events.form),
         target: Target::File {
             path: events.file.clone(),
             rotation: Some(Rotation { bytes_max: events.rotate_at_bytes, keep: EVENT_FILES_KEPT }),

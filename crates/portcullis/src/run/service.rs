@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use super::console::{Console, Running};
 use super::documents;
 use super::notify::Notify;
 use super::settings::{Args, Policies};
@@ -57,12 +58,20 @@ impl Service<'_> {
         mut self,
         mut signals: Signals,
         admin: Option<TcpListener>,
+        console: Option<Console>,
         reopen: impl Fn(),
     ) -> Result<Policies, Failure> {
         let draining = Arc::new(AtomicBool::new(false));
         let (reloads, mut asked) = mpsc::channel(RELOADS_QUEUED);
         let pages = admin.as_ref().map(|listener| self.serve_admin(listener, reloads.clone(), &draining));
         let pages = pages.transpose().map_err(Failure::failed)?;
+        let console_socket = console.as_ref().map(|console| console.listener.try_clone()).transpose();
+        let console_socket = console_socket.map_err(Failure::failed)?;
+        let console = console.map(|console| {
+            let draining = Arc::clone(&draining);
+            console.start(self.proxy.bans(), reloads.clone(), draining, Arc::clone(&self.registry))
+        });
+        let mut console = console.transpose().map_err(Failure::failed)?;
         let watch = self.started.reload_on_change.then(|| documents::watch(self.args, self.started));
         let mut looks = every(LOOK_EVERY);
         let watchdog = self.notify.keep_watch(self.proxy.beats()).map(tokio::spawn);
@@ -77,7 +86,7 @@ impl Service<'_> {
                         reopen();
                     }
                     Signal::Upgrade => {
-                        if let Some(end) = self.upgrade(&mut signals, admin.as_ref()).await {
+                        if let Some(end) = self.upgrade(&mut signals, [admin.as_ref(), console_socket.as_ref()]).await {
                             break end;
                         }
                     }
@@ -107,10 +116,11 @@ impl Service<'_> {
                 if let Some(pages) = &pages {
                     pages.abort();
                 }
+                console.take().into_iter().for_each(Running::stop);
                 true
             }
         };
-        drop(admin);
+        drop((admin, console_socket));
         if let Some(watchdog) = watchdog {
             watchdog.abort();
         }
@@ -122,6 +132,7 @@ impl Service<'_> {
             (None, _) => {}
         });
         drained.await.map_err(Failure::failed)?;
+        console.into_iter().for_each(Running::stop);
         self.policies.ok_or_else(|| Failure::failed("the reload did not finish"))
     }
 
@@ -168,12 +179,13 @@ impl Service<'_> {
     }
 
     /// Has a new process take over; none if it did not.
-    async fn upgrade(&mut self, signals: &mut Signals, admin: Option<&TcpListener>) -> Option<End> {
+    async fn upgrade(&mut self, signals: &mut Signals, others: [Option<&TcpListener>; 2]) -> Option<End> {
         eprintln!("portcullis: starting the new process");
         let started = async {
             let mut sockets = self.proxy.sockets().map_err(|error| error.to_string())?;
-            let admin = admin.map(TcpListener::try_clone).transpose().map_err(|error| error.to_string())?;
-            sockets.extend(admin);
+            for socket in others.into_iter().flatten() {
+                sockets.push(socket.try_clone().map_err(|error| error.to_string())?);
+            }
             self.program.start(sockets).await
         };
         let result = tokio::select! {
@@ -231,9 +243,15 @@ fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> 
         ("workers", started.workers != now.workers),
         ("worker_affinity", started.worker_affinity != now.worker_affinity),
         ("store", started.store != now.store),
-        ("admin", (started.admin, &started.admin_hosts) != (now.admin, &now.admin_hosts)),
+        (
+            "admin",
+            (started.admin, started.console, &started.admin_hosts)
+                != (now.admin, now.console, &now.admin_hosts),
+        ),
         ("recent_events", started.recent_events_bytes != now.recent_events_bytes),
-        ("events", started.events != now.events),
+        ("data", started.data != now.data),
+        ("events", (&started.events, &started.event_store) != (&now.events, &now.event_store)),
+        ("events.sinks", started.event_sinks != now.event_sinks),
         ("error_log", started.error_log != now.error_log),
         ("tracing", traces::needs_restart(started, now)),
         ("audit_log", started.audit_log != now.audit_log),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use portcullis_api::CertificateFiles;
 use portcullis_config::{Config, Flags};
 use portcullis_engine::Plan;
 use portcullis_inspect::Inspector;
@@ -12,6 +13,7 @@ use portcullis_store::{Limits, Store, StoreMetrics};
 
 use crate::cli::Failure;
 use crate::run::audit::Audit;
+use crate::run::console::ConsoleSettings;
 use crate::run::plan_cache;
 use crate::semantic::SharedDetectors;
 
@@ -77,6 +79,18 @@ pub struct Args {
     /// Address and port of /metrics and /healthz
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
+    /// Folder of the event store, identities and certificates; takes the place of `data.folder`
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Address and port of the admin API; over TLS unless the address is a loopback one
+    #[arg(long, value_name = "ADDR")]
+    console: Option<String>,
+    /// Certificate of the admin API, in PEM; by default a self-signed one, made at the first start
+    #[arg(long, value_name = "FILE", requires = "console_key")]
+    console_cert: Option<PathBuf>,
+    /// Private key of the admin API's certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "console_cert")]
+    console_key: Option<PathBuf>,
     /// Folder of the socket for `portcullis events`; by default that of this user, or of the service
     #[arg(long, value_name = "DIR")]
     pub runtime_folder: Option<PathBuf>,
@@ -100,8 +114,35 @@ impl Args {
         self.config.clone()
     }
 
+    /// The console, if there is one.
+    pub fn console<'c>(&self, config: &'c Config) -> Result<Option<ConsoleSettings<'c>>, Failure> {
+        let wrong = |text: &str| {
+            Failure::usage(format_args!(
+                "--console: `{text}` is not an address with a port; write `127.0.0.1:9443`"
+            ))
+        };
+        let flag = self.console.as_ref().map(|text| text.parse().map_err(|_| wrong(text))).transpose()?;
+        let Some(address) = flag.or(config.console) else { return Ok(None) };
+        let Some(data) = &config.data else {
+            return Err(Failure::usage(
+                "the console needs a data folder: `--data DIR`, or `data.folder` in the document",
+            ));
+        };
+        let certificate = self.console_cert.clone().zip(self.console_key.clone());
+        let certificate = certificate.map(|(certificate, key)| CertificateFiles { certificate, key });
+        Ok(Some(ConsoleSettings { address, data, certificate, hosts: config.admin_hosts.clone() }))
+    }
+
     /// The settings, read anew.
     pub fn config(&self) -> Result<Config, Failure> {
+        let mut config = self.document_or_flags()?;
+        if let Some(data) = &self.data {
+            config.data = Some(data.clone());
+        }
+        Ok(config)
+    }
+
+    fn document_or_flags(&self) -> Result<Config, Failure> {
         let Some(path) = &self.config else {
             if self.upstream.is_none() {
                 return Err(Failure::usage(NOTHING_TO_GUARD));

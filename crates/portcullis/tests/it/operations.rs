@@ -46,7 +46,7 @@ impl Place {
     /// The document, with a rule that refuses paths with `word`.
     fn write(&self, word: &str, more: &str) {
         let text = format!(
-            "workers = 2\nadmin = {{ listen = \"{}\" }}\ntimeouts = {{ drain = \"20s\" }}\n{more}\n\
+            "workers = 2\nadmin = {{ listen = \"{}\" }}\ntimeouts = {{ drain = \"20s\" }}\n{more}\ndata = {{ folder = \"data\" }}\n\
              [[listeners]]\naddress = \"{}\"\n\
              [[sites]]\nname = \"site\"\nhosts = [\"*\"]\nupstream = \"app\"\n\
              rules = {{ directives = 'SecRule REQUEST_URI \"@contains {word}\" \"id:1,phase:1,deny,log\"' }}\n\
@@ -418,6 +418,7 @@ fn an_upgrade_under_load_loses_no_request() {
     let place = Place::new();
     let mut running = place.start(|_| {});
     until(|| place.is_served());
+    assert_eq!(place.get("/first"), Some(403));
     let load = Load::start(place.address);
     load.go_on(200);
     place.write("second", "");
@@ -442,6 +443,14 @@ fn an_upgrade_under_load_loses_no_request() {
     signal(second.0, Signal::TERM);
     until(|| !second.is_alive());
     assert!(!place.is_served());
+    // Predecessor and successor wrote to one store.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+    let output = command.args(["events", "--json", "--data"]).arg(place.folder.path().join("data")).output();
+    let output = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(
+        output.contains("\"target\":\"/first\"") && output.contains("\"target\":\"/second\""),
+        "{output}"
+    );
 }
 
 #[test]

@@ -70,6 +70,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_agent_events_omitted_total", "portcullis/tests/it/agent_faults.rs"),
     ("portcullis_ambiguous_bodies_total", "portcullis-proxy/tests/it/bodies.rs"),
     ("portcullis_anomaly_scores_withheld_total", "portcullis/tests/it/semantic.rs"),
+    ("portcullis_api_login_failures_total", "portcullis-api/tests/it/login.rs"),
+    ("portcullis_api_requests_total", "portcullis-api/tests/it/login.rs"),
     ("portcullis_audit_dropped_total", "portcullis/tests/it/audit/mod.rs"),
     ("portcullis_audit_files_removed_total", "portcullis/tests/it/audit/mod.rs"),
     ("portcullis_audit_written_total", "portcullis/tests/it/audit/mod.rs"),
@@ -85,6 +87,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_compression_bytes_out_total", "portcullis-proxy/tests/it/compression.rs"),
     ("portcullis_compression_skipped_total", "portcullis-proxy/tests/it/compression.rs"),
     ("portcullis_connections_shed_total", "portcullis-proxy/tests/it/bounds.rs"),
+    ("portcullis_event_store_bytes", "portcullis-event-store/tests/it/recorder.rs"),
+    ("portcullis_event_store_coalesced_total", "portcullis-event-store/tests/it/recorder.rs"),
+    ("portcullis_event_store_dropped_total", "portcullis-event-store/tests/it/recorder.rs"),
+    ("portcullis_event_store_queued", "portcullis-event-store/tests/it/recorder.rs"),
+    ("portcullis_event_store_segments_dropped_total", "portcullis-event-store/tests/it/recorder.rs"),
+    ("portcullis_event_store_written_total", "portcullis/tests/it/event_store.rs"),
     ("portcullis_events_dropped_total", "portcullis/tests/it/run.rs"),
     ("portcullis_events_written_total", "portcullis-log/tests/it/log.rs"),
     ("portcullis_exchanges_not_inspected_total", "portcullis/tests/it/leaks.rs"),
@@ -137,6 +145,11 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_upstream_resolutions_total", "portcullis-proxy/tests/it/names.rs"),
     ("portcullis_upstream_retries_denied_total", "portcullis-proxy/tests/it/upstreams.rs"),
     ("portcullis_worker_connections_total", "portcullis/tests/it/operations.rs"),
+    ("portcullis_sink_events_dropped_total", "portcullis-sinks/tests/it/common.rs"),
+    ("portcullis_sink_events_queued", "portcullis-sinks/tests/it/faults.rs"),
+    ("portcullis_sink_events_sent_total", "portcullis-sinks/tests/it/common.rs"),
+    ("portcullis_sink_failures_total", "portcullis-sinks/tests/it/rsyslog.rs"),
+    ("portcullis_sink_up", "portcullis-sinks/tests/it/rsyslog.rs"),
 ];
 
 #[test]

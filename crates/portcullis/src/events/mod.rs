@@ -1,5 +1,8 @@
-//! `portcullis events [REQUEST_ID]`: what a running instance remembers of the last requests that it stopped
-//! or noted.
+//! `portcullis events`: what was decided on requests. Without `--data` a running instance is asked, which
+//! remembers the last ones; with it, the event store.
+
+mod csv;
+mod stored;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,23 +12,54 @@ use serde_json::Value;
 use crate::cli::{Failure, print};
 use crate::run::event_socket::ask;
 use crate::{event_text, runtime_folder};
+use stored::{Form, Question};
 
 /// Arguments of `portcullis events`.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// The id that the block page, `X-Request-Id` and logs show; without it the last events are listed
-    #[arg(value_name = "REQUEST_ID")]
-    request_id: Option<String>,
-    /// As JSON, one event a line
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// The id that the block page, `X-Request-Id` and logs show, or with --data a filter such as
+    /// `verdict = deny and client in 192.0.2.0/24 and time >= -1h`; without it the last events are listed
+    #[arg(value_name = "REQUEST_ID|FILTER")]
+    query: Option<String>,
+    /// As JSON, one event a line, the newest last
     #[arg(long)]
     json: bool,
+    /// As comma-separated values
+    #[arg(long, requires = "data", conflicts_with = "json")]
+    csv: bool,
+    /// Wait for new events, and print them as they come
+    #[arg(long, requires = "data")]
+    follow: bool,
+    /// At most the newest N; by default all with --json or --csv, otherwise 100
+    #[arg(long, value_name = "N", requires = "data")]
+    limit: Option<usize>,
     #[command(flatten)]
     place: Place,
 }
 
-/// Where running instances are.
+/// What else is done with events.
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Copy the stored events into a new folder, also while an instance writes
+    Backup {
+        /// The data folder
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+        /// The folder of the copy, which can be used as a data folder
+        #[arg(value_name = "TO")]
+        to: PathBuf,
+    },
+}
+
+/// Where events are: in a data folder, or in the memory of running instances.
 #[derive(Debug, clap::Args)]
 pub struct Place {
+    /// Search the events that are stored in this data folder, instead of asking a running instance
+    #[arg(long, value_name = "DIR", conflicts_with = "runtime_folder")]
+    data: Option<PathBuf>,
     /// Folder with the sockets of running instances; by default those of this user and of the service
     #[arg(long, value_name = "DIR")]
     runtime_folder: Option<PathBuf>,
@@ -33,6 +67,19 @@ pub struct Place {
 
 /// Exit code 1 if no instance runs, or none has such an event.
 pub fn run(args: &Args) -> ExitCode {
+    if let Some(Command::Backup { data, to }) = &args.command {
+        return stored::backup(data, to).map_or_else(Failure::exit, |text| print(&text));
+    }
+    if let Some(data) = &args.place.data {
+        let form = match (args.json, args.csv) {
+            (true, _) => Form::Json,
+            (_, true) => Form::Csv,
+            _ => Form::Text,
+        };
+        let (query, limit, follow) = (args.query.as_deref().unwrap_or(""), args.limit, args.follow);
+        let printed = stored::print(&Question { data, query, form, limit, follow });
+        return printed.map_or_else(Failure::exit, |()| ExitCode::SUCCESS);
+    }
     match answer(args) {
         Ok(text) => print(&text),
         Err(failure) => failure.exit(),
@@ -40,7 +87,7 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 fn answer(args: &Args) -> Result<String, Failure> {
-    let lines = match &args.request_id {
+    let lines = match &args.query {
         Some(id) => vec![args.place.event(id)?],
         None => args.place.ask("")?,
     };
@@ -49,7 +96,7 @@ fn answer(args: &Args) -> Result<String, Failure> {
     }
     let events = lines.iter().map(|line| serde_json::from_str(line).map_err(Failure::failed));
     let mut events = events.collect::<Result<Vec<Value>, _>>()?;
-    if args.request_id.is_some() {
+    if args.query.is_some() {
         return Ok(events.iter().map(event_text::whole).collect());
     }
     if events.is_empty() {
@@ -63,12 +110,18 @@ impl Place {
     /// The event of a request, as JSON.
     pub fn event(&self, id: &str) -> Result<String, Failure> {
         if id.is_empty() || id.len() > 128 || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Failure::usage(format_args!("`{}` is not a request id", id.escape_debug())));
+            let id = id.escape_debug();
+            return Err(Failure::usage(format_args!(
+                "`{id}` is not a request id; a filter needs `--data DIR`"
+            )));
+        }
+        if let Some(data) = &self.data {
+            return stored::event(data, id);
         }
         self.ask(id)?.pop().ok_or_else(|| {
             Failure::failed(format_args!(
                 "no running instance remembers an event with the id {id}: older ones are in the event file, where one is set up \
-                 (`events.file`, `--events`), and a request that passed without a finding makes none"
+                 (`events.file`, `--events`) or in the event store (`--data DIR`), and a request that passed without a finding makes none"
             ))
         })
     }

@@ -1,0 +1,268 @@
+//! Events of the store in a data folder: searched, exported, followed, copied. The instance need not run.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use portcullis_event_store::{PageRequest, Store, StoredEvent};
+use portcullis_query::{Filter, parse};
+use serde_json::Value;
+
+use super::csv;
+use crate::cli::Failure;
+use crate::{data_folder, event_text};
+
+/// Events that are listed for a person, unless told otherwise.
+const LISTED: usize = 100;
+/// Events that are read at once.
+const BATCH: usize = 1000;
+/// Between two looks for new events.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// A page of a command may take as long as it needs.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// The form of what is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A line for a person.
+    Text,
+    /// A JSON object a line.
+    Json,
+    /// Comma-separated values (RFC 4180).
+    Csv,
+}
+
+/// What is asked of a store.
+#[derive(Debug)]
+pub struct Question<'q> {
+    pub data: &'q Path,
+    /// A filter, or the id of a request.
+    pub query: &'q str,
+    pub form: Form,
+    /// The newest events at most; none: all of them, or a hundred for a person.
+    pub limit: Option<usize>,
+    /// Waits for new events, until it is stopped.
+    pub follow: bool,
+}
+
+/// Prints the events that pass, oldest first.
+pub fn print(question: &Question<'_>) -> Result<(), Failure> {
+    let store = open(question.data)?;
+    let mut printer = Printer { form: question.form, out: BufWriter::new(io::stdout().lock()) };
+    let result = match id(question.query) {
+        Some(id) => one(&store, id, &mut printer),
+        None => many(&store, question, &mut printer),
+    };
+    result.or_else(|failure| match failure {
+        Stop::ReaderGone => Ok(()),
+        Stop::Failed(failure) => Err(failure),
+    })
+}
+
+/// The event of a request, as JSON.
+pub fn event(data: &Path, id: &str) -> Result<String, Failure> {
+    let found = open(data)?.event(id).map_err(Failure::failed)?;
+    found.map(|event| event.json).ok_or_else(|| no_event(id))
+}
+
+/// Copies the store into a folder while an instance may write to it.
+pub fn backup(data: &Path, to: &Path) -> Result<String, Failure> {
+    let copied = open(data)?.backup(&data_folder::events(to)).map_err(Failure::failed)?;
+    let text = format!("{} segments, {} bytes\n", copied.segments, copied.bytes);
+    match copied.skipped.is_empty() {
+        true => Ok(text),
+        false => Err(Failure::failed(format_args!("{text}not copied: {}", copied.skipped.join("; ")))),
+    }
+}
+
+fn open(data: &Path) -> Result<Store, Failure> {
+    let folder = data_folder::events(data);
+    match std::fs::read_dir(&folder) {
+        Ok(_) => Ok(Store::new(&folder)),
+        Err(error) => Err(Failure::failed(format_args!(
+            "no event store at {}: {error}; `portcullis run --data {}` makes one",
+            folder.display(),
+            data.display()
+        ))),
+    }
+}
+
+fn no_event(id: &str) -> Failure {
+    Failure::failed(format_args!(
+        "no event with the id {id} is stored: a request that passed without a finding makes none, and old ones are deleted \
+         (`events.keep`, `events.keep_bytes`)"
+    ))
+}
+
+/// The query, if it is a request id and no filter.
+fn id(query: &str) -> Option<&str> {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte);
+    (!query.is_empty() && query.bytes().all(is_word)).then_some(query)
+}
+
+/// The reason why printing ends early.
+enum Stop {
+    Failed(Failure),
+    /// A closed pipe is a reader who has seen enough.
+    ReaderGone,
+}
+
+impl<E: std::fmt::Display> From<E> for Stop {
+    fn from(error: E) -> Stop {
+        Stop::Failed(Failure::failed(error))
+    }
+}
+
+fn one(store: &Store, id: &str, printer: &mut Printer<'_>) -> Result<(), Stop> {
+    let event = store.event(id)?.ok_or_else(|| Stop::Failed(no_event(id)))?;
+    match printer.form {
+        Form::Text => {
+            let value: Value = serde_json::from_str(&event.json)?;
+            printer.write(event_text::whole(&value).as_bytes())?;
+        }
+        Form::Json | Form::Csv => printer.events(&[event])?,
+    }
+    printer.flush()
+}
+
+fn many(store: &Store, question: &Question<'_>, printer: &mut Printer<'_>) -> Result<(), Stop> {
+    let filter = parse(question.query, now()).map_err(|mistake| {
+        Stop::Failed(Failure::usage(format_args!("filter `{}`: {mistake}", question.query.escape_debug())))
+    })?;
+    printer.head()?;
+    let limit = question.limit.or((question.form == Form::Text).then_some(LISTED));
+    // Before the newest are looked for: what comes meanwhile is followed, not lost.
+    let end = store.after(&filter, None, 0)?.place;
+    match limit {
+        Some(limit) => newest(store, &filter, limit, printer)?,
+        None => all(store, &filter, printer)?,
+    }
+    printer.flush()?;
+    if question.follow {
+        follow(store, &filter, end, printer)?;
+    }
+    Ok(())
+}
+
+fn newest(store: &Store, filter: &Filter, limit: usize, printer: &mut Printer<'_>) -> Result<(), Stop> {
+    let (mut events, mut before) = (Vec::new(), None);
+    let mut skipped = Vec::new();
+    while events.len() < limit {
+        let limit = (limit - events.len()).min(BATCH);
+        let page =
+            store.page(&PageRequest { filter, before: before.as_deref(), limit, patience: PATIENCE })?;
+        events.extend(page.events);
+        skipped.extend(page.skipped);
+        before = page.next;
+        if before.is_none() {
+            break;
+        }
+    }
+    events.reverse();
+    printer.events(&events)?;
+    tell_skipped(&mut skipped);
+    Ok(())
+}
+
+fn all(store: &Store, filter: &Filter, printer: &mut Printer<'_>) -> Result<(), Stop> {
+    let mut place = store.beginning();
+    let mut skipped = Vec::new();
+    loop {
+        let found = store.after(filter, Some(&place), BATCH)?;
+        printer.events(&found.events)?;
+        skipped.extend(found.skipped);
+        match found.place {
+            Some(next) if next != place && !found.at_end => place = next,
+            _ => break,
+        }
+    }
+    tell_skipped(&mut skipped);
+    Ok(())
+}
+
+fn follow(
+    store: &Store,
+    filter: &Filter,
+    end: Option<String>,
+    printer: &mut Printer<'_>,
+) -> Result<(), Stop> {
+    let mut place = end.unwrap_or_else(|| store.beginning());
+    loop {
+        let found = store.after(filter, Some(&place), BATCH)?;
+        printer.events(&found.events)?;
+        printer.flush()?;
+        place = found.place.unwrap_or(place);
+        if found.at_end {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+fn tell_skipped(skipped: &mut Vec<String>) {
+    skipped.sort();
+    skipped.dedup();
+    for segment in skipped {
+        eprintln!("warning: events of a segment are missing: {segment}");
+    }
+}
+
+struct Printer<'o> {
+    form: Form,
+    out: BufWriter<StdoutLock<'o>>,
+}
+
+impl Printer<'_> {
+    fn head(&mut self) -> Result<(), Stop> {
+        match self.form {
+            Form::Csv => self.write(csv::HEAD.as_bytes()),
+            Form::Text | Form::Json => Ok(()),
+        }
+    }
+
+    fn events(&mut self, events: &[StoredEvent]) -> Result<(), Stop> {
+        for event in events {
+            let line = match self.form {
+                Form::Json => format!("{}\n", event.json),
+                Form::Text => format!("{}\n", event_text::line(&serde_json::from_str(&event.json)?)),
+                Form::Csv => csv::line(&serde_json::from_str(&event.json)?),
+            };
+            self.write(line.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        check(self.out.write_all(bytes))
+    }
+
+    fn flush(&mut self) -> Result<(), Stop> {
+        check(self.out.flush())
+    }
+}
+
+fn check(written: io::Result<()>) -> Result<(), Stop> {
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Stop::ReaderGone,
+        _ => Stop::Failed(Failure::failed(format_args!("cannot write to standard output: {error}"))),
+    })
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::id;
+
+    #[test]
+    fn a_word_is_an_id_and_a_comparison_a_filter() {
+        assert_eq!(id("aQ3-x_9.@"), Some("aQ3-x_9.@"));
+        for filter in ["", "verdict = deny", "status=403", "client in 192.0.2.0/24", "text ~ \"x\"", "not x"]
+        {
+            assert_eq!(id(filter), None, "{filter}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The console listener: the admin API, on a thread with a runtime of its own, so that whoever floods it does
+//! not hold up signals and reloads.
+
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use portcullis_admin::{Reloads, ask_to_reload};
+use portcullis_api::{
+    Api, Banned, Bans, CertificateFiles, Health, Limits, Reload, ReloadResult, SetupCode, Supplies,
+};
+use portcullis_event_store::Store;
+use portcullis_identity::Identities;
+use portcullis_metrics::Registry;
+use portcullis_proxy::BanList;
+use tokio::sync::oneshot;
+
+use super::sockets::Inherited;
+use crate::cli::Failure;
+use crate::{data_folder, identities};
+
+/// Threads for what blocks: queries, passwords, the file of identities.
+const BLOCKING_THREADS: usize = 12;
+
+/// Where the console listens, and what it needs.
+#[derive(Clone, Debug)]
+pub struct ConsoleSettings<'a> {
+    pub address: SocketAddr,
+    pub data: &'a Path,
+    pub certificate: Option<CertificateFiles>,
+    /// Names under which it may be asked, beside addresses and `localhost`.
+    pub hosts: Vec<String>,
+}
+
+/// A console that is ready to start.
+pub struct Console {
+    pub listener: TcpListener,
+    tls: Option<tokio_rustls::TlsAcceptor>,
+    identities: Identities,
+    setup: Option<SetupCode>,
+    events: Store,
+    hosts: Vec<String>,
+}
+
+/// A console that serves.
+pub struct Running {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Running {
+    /// Closes the listener and waits for the last answers, a second at most.
+    pub fn stop(self) {
+        drop(self.stop);
+        let _ = self.thread.join();
+    }
+}
+
+impl Console {
+    /// Opens what it needs, and says where it will be. The first start prints a code to create an
+    /// administrator with.
+    pub fn open(settings: ConsoleSettings<'_>, inherited: &mut Inherited) -> Result<Console, Failure> {
+        let ConsoleSettings { address, data, certificate, hosts } = settings;
+        let identities = Identities::open(data).map_err(Failure::failed)?;
+        let explain = |error| format!("console: {}", portcullis_proxy::cannot_listen(address, &error));
+        let listener = inherited.listen(address).map_err(|error| Failure::failed(explain(error)))?;
+        let address = listener.local_addr().map_err(Failure::failed)?;
+        let files = match certificate {
+            Some(files) => Some(files),
+            None if address.ip().is_loopback() => None,
+            None => {
+                let made = portcullis_api::self_signed(data, address.ip(), now_ms());
+                let (files, fingerprint) = made.map_err(Failure::failed)?;
+                eprintln!(
+                    "portcullis: console: self-signed certificate with the SHA-256 fingerprint {fingerprint}"
+                );
+                Some(files)
+            }
+        };
+        let tls = files.as_ref().map(portcullis_api::acceptor).transpose().map_err(Failure::failed)?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        eprintln!("portcullis: console on {scheme}://{address}/api/v1");
+        let setup = match identities.is_empty().map_err(Failure::failed)? {
+            true => {
+                let (setup, code) = SetupCode::new(identities::now()).map_err(Failure::failed)?;
+                eprintln!("{}", first_steps(scheme, address, &code));
+                Some(setup)
+            }
+            false => None,
+        };
+        Ok(Console {
+            listener,
+            tls,
+            identities,
+            setup,
+            events: Store::new(&data_folder::events(data)),
+            hosts,
+        })
+    }
+
+    /// Serves on a thread of its own.
+    pub fn start(
+        self,
+        bans: BanList,
+        reloads: Reloads,
+        draining: Arc<AtomicBool>,
+        registry: Arc<Registry>,
+    ) -> std::io::Result<Running> {
+        let supplies = Supplies {
+            identities: Arc::new(self.identities),
+            events: Some(self.events),
+            bans: Some(Arc::new(Desk(bans))),
+            reload: Some(Arc::new(Asker(reloads))),
+            health: Arc::new(move || match draining.load(Ordering::Relaxed) {
+                true => Health::Draining,
+                false => Health::Ready,
+            }),
+            registry,
+            version: env!("CARGO_PKG_VERSION"),
+            hosts: self.hosts,
+            setup: self.setup,
+            say: Arc::new(|line| eprintln!("portcullis: {line}")),
+            now: Arc::new(now_ms),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(BLOCKING_THREADS)
+            .build()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (listener, tls) = (self.listener, self.tls);
+        let serve = move || {
+            runtime.block_on(async move {
+                let listener = match tokio::net::TcpListener::from_std(listener) {
+                    Ok(listener) => listener,
+                    Err(error) => return eprintln!("portcullis: console: {error}"),
+                };
+                let shutdown = async {
+                    let _ = stopped.await;
+                };
+                Api::new(supplies, Limits::default()).serve(listener, tls, shutdown).await;
+            });
+            // Queries that still look are not waited for.
+            runtime.shutdown_background();
+        };
+        let thread = std::thread::Builder::new().name("console".to_owned()).spawn(serve)?;
+        Ok(Running { stop, thread })
+    }
+}
+
+/// The way in, while there is no user and no token.
+fn first_steps(scheme: &str, address: SocketAddr, code: &str) -> String {
+    let host = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => "localhost".to_owned(),
+        IpAddr::V6(ip) if ip.is_unspecified() => "localhost".to_owned(),
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    };
+    let url = format!("{scheme}://{host}:{}/api/v1/setup", address.port());
+    let insecure = if scheme == "https" { "--insecure " } else { "" };
+    format!(
+        "portcullis: nobody can log in yet. Within an hour this creates the first administrator, once:
+
+    curl {insecure}-H 'Content-Type: application/json' -d '{{\"code\":\"{code}\",\"name\":\"admin\",\"password\":\"...\"}}' {url}
+
+On this machine `portcullis user add` and `portcullis token create` work at any time."
+    )
+}
+
+/// Milliseconds since 1970.
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Bans of the proxy, as the API shows them.
+struct Desk(BanList);
+
+impl Bans for Desk {
+    fn list(&self) -> Vec<Banned> {
+        let now = now_ms();
+        let until = |left: std::time::Duration| now + u64::try_from(left.as_millis()).unwrap_or(0);
+        let banned = self.0.list().into_iter().map(|banned| Banned {
+            ban: banned.ban.to_string(),
+            until: until(banned.left),
+            client: banned.client.to_string(),
+            count: banned.count,
+        });
+        banned.collect()
+    }
+
+    fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize {
+        self.0.lift(ban, client)
+    }
+}
+
+/// Has the main thread reload.
+struct Asker(Reloads);
+
+impl Reload for Asker {
+    fn reload(&self) -> Pin<Box<dyn Future<Output = ReloadResult> + Send + '_>> {
+        Box::pin(ask_to_reload(&self.0))
+    }
+}

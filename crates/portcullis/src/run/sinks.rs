@@ -1,0 +1,51 @@
+//! Receivers of events beside files: `events.sinks`.
+
+use std::sync::Arc;
+
+use portcullis_config::{Config, EventForm};
+use portcullis_event::Event;
+use portcullis_event_store::RecorderHandle;
+use portcullis_log::{EventSender, Format};
+use portcullis_metrics::Registry;
+use portcullis_sinks::{Sender, Sinks};
+
+use crate::cli::Failure;
+
+/// What takes the events of workers.
+pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// Starts them.
+pub fn start(config: &Config, registry: &Registry) -> Result<Sinks, Failure> {
+    let say = |line: &str| eprintln!("portcullis: {line}");
+    Sinks::start(&config.event_sinks, registry, say).map_err(Failure::failed)
+}
+
+/// Returns the error that would prevent their start.
+pub fn check(config: &Config) -> Option<String> {
+    Sinks::check(&config.event_sinks).err().map(|error| error.to_string())
+}
+
+/// Gives each event to the store, the files and the other sinks, which share it. None if nothing takes
+/// events.
+pub fn fan_out(files: EventSender, sinks: Sender, store: Option<RecorderHandle>) -> Option<OnEvent> {
+    if !files.is_enabled() && !sinks.is_enabled() && store.is_none() {
+        return None;
+    }
+    Some(Arc::new(move |event| {
+        let event = Arc::new(event);
+        if let Some(store) = &store {
+            store.event(Arc::clone(&event));
+        }
+        sinks.submit(&event);
+        files.submit(event);
+    }))
+}
+
+/// The form of the lines of a file.
+pub fn format(form: EventForm) -> Format {
+    match form {
+        EventForm::Json => Format::JsonLines,
+        EventForm::Cef => Format::Cef,
+        EventForm::Ocsf => Format::Ocsf,
+    }
+}
