@@ -18,11 +18,11 @@ pub use cases::{CASES, Case, Message, TEXTS};
 pub use exchange::{Engine, Prepared, Verdict, policy};
 pub use growth::growth;
 pub use honest::honest;
+pub use random::Random;
 pub use reference::ZeroLine;
 pub use worst::{Goal, Search, search};
 
 use portcullis_event::Action;
-use random::Random;
 
 /// What inspects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -1,8 +1,10 @@
 //! Values that no cache has seen: a seeded generator, so that two runs measure the same bytes.
 
+/// A seeded generator.
 pub struct Random(u64);
 
 impl Random {
+    /// The generator of this seed.
     pub fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
@@ -15,10 +17,12 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
+    /// A number below a bound.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() >> 33) as usize % bound
     }
 
+    /// One of several texts.
     pub fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         from[self.below(from.len())]
     }
