@@ -8,7 +8,9 @@ cd "$root"
 listen=${LISTEN:-127.0.0.1:8080}
 upstream=${UPSTREAM_LISTEN:-127.0.0.1:9000}
 admin=${ADMIN:-127.0.0.1:9090}
+console=${CONSOLE:-127.0.0.1:9443}
 events=.portcullis/events.jsonl
+data=.portcullis/data
 pids=()
 
 stop() {
@@ -40,11 +42,13 @@ wait_for() {
   exit 1
 }
 
+# A new token for each run; it expires after a day.
+token=$(target/release/portcullis token create --data "$data" --role viewer --name "demo $(date +%s%N)" --expires 1d)
 target/release/demo-upstream "$upstream" &
 pids+=($!)
 wait_for "$upstream" "${pids[0]}" demo-upstream
 target/release/portcullis run --listen "$listen" --upstream "http://$upstream" --mode both --crs .portcullis/crs \
-  --events "$events" --admin "$admin" &
+  --events "$events" --admin "$admin" --data "$data" --console "$console" &
 pids+=($!)
 wait_for "$listen" "${pids[1]}" portcullis
 
@@ -65,5 +69,8 @@ echo "Portcullis guards http://$upstream on $listen with the semantic detector a
 show "$base/search?q=iron+and+oak"
 show "$base/search?q=1%27+UNION+SELECT+name,password+FROM+users--+"
 echo
-echo "Events: $events    Metrics: http://$admin/metrics    Ctrl-C stops."
+echo "\$ curl -s -H 'Authorization: Bearer $token' 'http://$console/api/v1/events?limit=1'"
+echo "\$ target/release/portcullis events --data $data 'verdict = deny and time >= -1h'"
+echo
+echo "API: http://$console/api/v1/openapi.json    Metrics: http://$admin/metrics    Events: $events    Ctrl-C stops."
 wait "${pids[1]}"
