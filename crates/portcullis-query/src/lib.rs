@@ -34,7 +34,6 @@ mod filter;
 mod lexer;
 mod network;
 mod parser;
-mod suggest;
 
 pub use error::Mistake;
 pub use field::{Field, Kind};

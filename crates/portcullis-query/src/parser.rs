@@ -1,11 +1,11 @@
 use portcullis_event::Timestamp;
+use portcullis_types::nearest;
 
 use crate::error::Mistake;
 use crate::field::{Field, Kind};
 use crate::filter::{Comparison, Filter, Operator, Value};
 use crate::lexer::{Placed, Token, tokens};
 use crate::network::Network;
-use crate::suggest::nearest;
 
 /// Longer filters are refused.
 pub const TEXT_BYTES_MAX: usize = 8 << 10;
