@@ -1,4 +1,4 @@
-//! What the event store takes in and how fast it answers: `event-store-bench --folder DIR --events 10000000`.
+//! Rates of the event store, writing and answering: `event-store-bench --folder DIR --events 10000000`.
 //!
 //! Events are distinct, each keeps a request of 1 KB, and none are coalesced. The rate is given for the time
 //! of the clock and for the CPU time of the writing thread; queries run on what was written, with the filters
@@ -92,7 +92,8 @@ fn main() {
     }
     let day = BEGIN / 1000..(BEGIN + SPAN) / 1000 + 60;
     let mut sites = 0;
-    let times = timed(args.rounds, || sites = store.overview(day.clone(), None).map_or(0, |all| all.len()));
+    let times =
+        timed(args.rounds, || sites = store.overview(day.clone(), None).map_or(0, |all| all.items.len()));
     println!("{:12} {sites:3} sites, {times}", "overview");
 }
 

@@ -3,7 +3,7 @@
 use portcullis_event::Event;
 use portcullis_query::Field;
 
-use crate::codec::{Damaged, Packer, Reader, put_bytes, unpack};
+use crate::codec::{Damaged, Packer, Reader, plain, put_bytes, unpack};
 use crate::column::{Lists, ListsBuilder, Numbers, Words, WordsBuilder};
 use crate::fields::{self, Shape, shape};
 use crate::marks::{Marks, TERM_BITS, TEXT_BITS, Term, address_terms, path_terms};
@@ -212,7 +212,7 @@ impl BlockBuilder {
             first_ms: times.0,
             last_ms: times.1,
             columns,
-            terms: packer.pack(&self.terms.write()),
+            terms: plain(&self.terms.write()),
             text: packer.pack(&self.text.write()),
             chunks: self.chunks.clone(),
         }

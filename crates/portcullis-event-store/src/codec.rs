@@ -1,5 +1,7 @@
 //! Numbers and bytes in the blobs of a block, little-endian, and their compression.
 
+use std::cell::RefCell;
+
 /// Smaller blobs are kept as they are.
 const COMPRESS_MIN: usize = 256;
 /// The fastest level of zstd that still finds the repeated keys of JSON.
@@ -29,22 +31,40 @@ impl Packer {
             Some(compressor) if bytes.len() >= COMPRESS_MIN => compressor.compress(bytes).ok(),
             _ => None,
         };
-        let mut out = Vec::new();
         match packed.filter(|packed| packed.len() + 5 < bytes.len()) {
             Some(packed) => {
-                out.reserve_exact(packed.len() + 5);
+                let mut out = Vec::with_capacity(packed.len() + 5);
                 out.push(ZSTD);
                 put_u32(&mut out, bytes.len() as u32);
                 out.extend_from_slice(&packed);
+                out
             }
-            None => {
-                out.reserve_exact(bytes.len() + 1);
-                out.push(PLAIN);
-                out.extend_from_slice(bytes);
-            }
+            None => plain(bytes),
         }
-        out
     }
+}
+
+/// The form of bytes that are read far too often to be packed.
+pub(crate) fn plain(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() + 1);
+    out.push(PLAIN);
+    out.extend_from_slice(bytes);
+    out
+}
+
+thread_local! {
+    /// Working memory: to make it takes longer than to unpack the index of a block.
+    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn decompress(packed: &[u8], length: usize) -> Result<Vec<u8>, Damaged> {
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        if kept.is_none() {
+            *kept = zstd::bulk::Decompressor::new().ok();
+        }
+        let unpacked = kept.as_mut().map(|decompressor| decompressor.decompress(packed, length));
+        unpacked.and_then(Result::ok).ok_or(Damaged)
+    })
 }
 
 /// The bytes that were packed.
@@ -57,7 +77,7 @@ pub(crate) fn unpack(stored: &[u8]) -> Result<Vec<u8>, Damaged> {
             if length > UNPACKED_MAX {
                 return Err(Damaged);
             }
-            let bytes = zstd::bulk::decompress(rest.0, length).map_err(|_| Damaged)?;
+            let bytes = decompress(rest.0, length)?;
             if bytes.len() == length { Ok(bytes) } else { Err(Damaged) }
         }
         _ => Err(Damaged),

@@ -52,10 +52,19 @@ impl Folder {
 
     /// The segments, oldest first.
     pub(crate) fn segments(&self) -> io::Result<Vec<SegmentFile>> {
+        self.files(ENDING)
+    }
+
+    /// The segments that were set aside, oldest first.
+    pub(crate) fn damaged(&self) -> io::Result<Vec<SegmentFile>> {
+        self.files(DAMAGED)
+    }
+
+    fn files(&self, ending: &str) -> io::Result<Vec<SegmentFile>> {
         let mut segments = Vec::new();
         for entry in fs::read_dir(&self.0)? {
             let path = entry?.path();
-            if path.extension().is_some_and(|ending| ending == ENDING)
+            if path.extension().is_some_and(|found| found == ending)
                 && let Some(number) = number(&path)
             {
                 segments.push(SegmentFile { number, path });

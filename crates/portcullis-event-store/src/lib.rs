@@ -39,7 +39,7 @@ mod writer;
 pub use backup::Copied;
 pub use query::{After, Page, PageRequest, QueryError, Store, StoredEvent};
 pub use recorder::{Recorder, RecorderHandle, Say};
-pub use rollup::{Dimension, Entry, Latency, Rollup, SiteRollup, Tallies, Tally, Top};
+pub use rollup::{Dimension, Entry, Latency, Rollup, Rollups, SiteRollup, Tallies, Tally, Top};
 pub use segment::SegmentError;
 pub use settings::StoreSettings;
 pub use writer::{Committed, Notice, OpenError, Writer};

@@ -245,45 +245,52 @@ impl Writer {
         }
     }
 
-    /// Drops segments that are too old or too many. The one that is written to stays.
+    /// Drops segments that are too old or too many, those that were set aside first. The one that is written
+    /// to stays.
     fn drop_old(&self, now: u64, committed: &mut Committed) {
         // While a predecessor writes, it is the one that drops.
         if self.lock.is_none() {
             return;
         }
-        let Ok(mut segments) = self.folder.segments() else { return };
+        let (Ok(mut segments), Ok(damaged)) = (self.folder.segments(), self.folder.damaged()) else { return };
         if let Some(open) = &self.segment {
             segments.retain(|segment| *segment != open.file);
         }
-        let own = self.segment.as_ref().map_or(0, |open| Folder::bytes(&open.file.path));
-        let sizes: Vec<u64> = segments.iter().map(|segment| Folder::bytes(&segment.path)).collect();
         let archive = Archive::new(self.folder.path());
-        let mut bytes = own + sizes.iter().sum::<u64>() + Folder::bytes(archive.path()) + HEADROOM;
-        committed.bytes = Some(bytes - HEADROOM);
-        let keep = u64::try_from(self.settings.keep.as_millis()).unwrap_or(u64::MAX);
+        let sum = |files: &[SegmentFile]| files.iter().map(|file| Folder::bytes(&file.path)).sum::<u64>();
+        let own = self.segment.as_ref().map_or(0, |open| Folder::bytes(&open.file.path));
+        let mut bytes = own + sum(&segments) + sum(&damaged) + Folder::bytes(archive.path());
+        let is_full = |bytes: u64| bytes + HEADROOM > self.settings.keep_bytes;
+        for file in &damaged {
+            if self.is_old(file, None, now) || is_full(bytes) {
+                bytes = bytes.saturating_sub(Folder::bytes(&file.path));
+                remove(file, committed);
+            }
+        }
         for (number, segment) in segments.iter().enumerate() {
-            // It ended where the next began, or with its day.
             let next = segments.get(number + 1).or(self.segment.as_ref().map(|open| &open.file));
-            let day_ended = (segment.number / DAY_MS + 1).saturating_mul(DAY_MS);
-            let ended = next.map_or(now, |next| next.number).min(day_ended);
-            let is_old = ended.saturating_add(keep) < now;
-            if !is_old && bytes <= self.settings.keep_bytes {
+            if !self.is_old(segment, next, now) && !is_full(bytes) {
                 break;
             }
-            bytes = bytes.saturating_sub(sizes[number]);
+            let before = Folder::bytes(&segment.path) + Folder::bytes(archive.path());
             if let Err(error) = archive.take_over(segment, self.keep_rollups(), now) {
                 let text = format!("{}: {error}", segment.path.display());
                 committed.notices.push(Notice::RollupsLost(text));
             }
-            committed.bytes = Some(bytes.saturating_sub(HEADROOM));
-            match Folder::remove(&segment.path) {
-                Ok(()) => committed.segments_dropped += 1,
-                Err(error) => {
-                    let text = format!("{}: {error}", segment.path.display());
-                    committed.notices.push(Notice::NotDeleted(text));
-                }
+            bytes = bytes.saturating_sub(before) + Folder::bytes(archive.path());
+            if remove(segment, committed) {
+                committed.segments_dropped += 1;
             }
         }
+        committed.bytes = Some(bytes);
+    }
+
+    /// True if all events of a segment are too old. It ended where the next began, or with its day.
+    fn is_old(&self, segment: &SegmentFile, next: Option<&SegmentFile>, now: u64) -> bool {
+        let day_ended = (segment.number / DAY_MS + 1).saturating_mul(DAY_MS);
+        let ended = next.map_or(now, |next| next.number).min(day_ended);
+        let keep = u64::try_from(self.settings.keep.as_millis()).unwrap_or(u64::MAX);
+        ended.saturating_add(keep) < now
     }
 
     fn keep_rollups(&self) -> Keep {
@@ -363,6 +370,15 @@ impl Open {
         self.run.clear();
         (self.run_first, self.small) = (first, 0);
     }
+}
+
+/// Deletes a segment. False if that cannot be done.
+fn remove(segment: &SegmentFile, committed: &mut Committed) -> bool {
+    let removed = Folder::remove(&segment.path);
+    if let Err(error) = &removed {
+        committed.notices.push(Notice::NotDeleted(format!("{}: {error}", segment.path.display())));
+    }
+    removed.is_ok()
 }
 
 fn set_aside(path: &Path, what: &str, committed: &mut Committed) {

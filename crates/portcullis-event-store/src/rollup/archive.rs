@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::write::{self, HOUR, MINUTE};
 use super::{Rollup, prune};
@@ -90,7 +90,7 @@ impl Archive {
             let delete = "DELETE FROM rollup WHERE span = ?1 AND start <= \
                 (SELECT start FROM rollup WHERE span = ?1 ORDER BY start LIMIT 1 OFFSET ?2)";
             to.execute(delete, params![span, (rows - 1) / SHARE as i64])?;
-            to.execute_batch("VACUUM")?;
+            to.query_row("PRAGMA incremental_vacuum", [], |_| Ok(())).optional()?;
             to.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         }
         Ok(())
@@ -99,6 +99,8 @@ impl Archive {
     fn create(&self) -> Result<Connection, SegmentError> {
         let connection = Connection::open(&self.0)?;
         connection.busy_timeout(BUSY)?;
+        // Pages of deleted roll-ups are given back a few at a time: a full VACUUM would hold up the writer.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         if version > SCHEMA_VERSION {

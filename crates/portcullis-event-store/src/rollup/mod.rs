@@ -18,7 +18,7 @@ mod write;
 
 pub(crate) use archive::{Archive, Keep, NAME as ARCHIVE};
 pub use latency::Latency;
-pub use read::SiteRollup;
+pub use read::{Rollups, SiteRollup};
 pub use tally::{Tallies, Tally};
 pub use top::{Entry, Top};
 pub(crate) use write::{HOUR, MINUTE, TABLE, add, prune};

@@ -22,72 +22,85 @@ pub struct SiteRollup {
     pub rollup: Rollup,
 }
 
+/// Roll-ups of a stretch of time, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rollups {
+    /// The roll-ups.
+    pub items: Vec<SiteRollup>,
+    /// Files that could not be read, and why: what they count is missing.
+    pub skipped: Vec<String>,
+}
+
 type Sums = BTreeMap<(u64, String), Rollup>;
 
 impl Store {
-    /// Roll-ups by minute of those minutes that begin in a range of seconds since 1970, oldest first.
-    pub fn minutes(&self, range: Range<u64>, site: Option<&str>) -> Result<Vec<SiteRollup>, QueryError> {
+    /// Roll-ups by minute of those minutes that begin in a range of seconds since 1970.
+    pub fn minutes(&self, range: Range<u64>, site: Option<&str>) -> Result<Rollups, QueryError> {
         self.rollups(MINUTE, range, site)
     }
 
-    /// Roll-ups by hour of those hours that begin in a range of seconds since 1970, oldest first.
-    pub fn hours(&self, range: Range<u64>, site: Option<&str>) -> Result<Vec<SiteRollup>, QueryError> {
+    /// Roll-ups by hour of those hours that begin in a range of seconds since 1970.
+    pub fn hours(&self, range: Range<u64>, site: Option<&str>) -> Result<Rollups, QueryError> {
         self.rollups(HOUR, range, site)
     }
 
-    /// What the requests of a range of seconds since 1970 come to, by site: whole hours from their roll-ups,
-    /// the rest by minutes.
-    pub fn overview(
-        &self,
-        range: Range<u64>,
-        site: Option<&str>,
-    ) -> Result<BTreeMap<String, Rollup>, QueryError> {
-        let hours =
-            range.start.checked_next_multiple_of(HOUR).unwrap_or(u64::MAX)..range.end - range.end % HOUR;
+    /// What the requests of a range of seconds since 1970 come to, one roll-up for each site: whole hours
+    /// from their roll-ups, the rest by minutes.
+    pub fn overview(&self, range: Range<u64>, site: Option<&str>) -> Result<Rollups, QueryError> {
+        let start = range.start;
+        let hours = start.checked_next_multiple_of(HOUR).unwrap_or(u64::MAX)..range.end - range.end % HOUR;
         let parts = match hours.is_empty() {
             true => vec![(MINUTE, range)],
             false => {
-                vec![
-                    (MINUTE, range.start..hours.start),
-                    (HOUR, hours.clone()),
-                    (MINUTE, hours.end..range.end),
-                ]
+                vec![(MINUTE, start..hours.start), (HOUR, hours.clone()), (MINUTE, hours.end..range.end)]
             }
         };
         let mut sites: BTreeMap<String, Rollup> = BTreeMap::new();
+        let mut skipped = Vec::new();
         for (span, range) in parts.into_iter().filter(|(_, range)| !range.is_empty()) {
-            for found in self.rollups(span, range, site)? {
-                sites.entry(found.site).or_default().merge(&found.rollup);
+            let found = self.rollups(span, range, site)?;
+            for of_site in found.items {
+                sites.entry(of_site.site).or_default().merge(&of_site.rollup);
             }
+            skipped.extend(found.skipped);
         }
-        Ok(sites)
+        skipped.sort();
+        skipped.dedup();
+        let items = sites.into_iter().map(|(site, rollup)| SiteRollup { start, site, rollup }).collect();
+        Ok(Rollups { items, skipped })
     }
 
-    fn rollups(
-        &self,
-        span: u64,
-        range: Range<u64>,
-        site: Option<&str>,
-    ) -> Result<Vec<SiteRollup>, QueryError> {
+    fn rollups(&self, span: u64, range: Range<u64>, site: Option<&str>) -> Result<Rollups, QueryError> {
         let mut sums = Sums::new();
+        let mut skipped = Vec::new();
         let segments = self.folder_of_segments().segments().map_err(QueryError::Folder)?;
         // What was taken into the archive is in a segment no more, or in one that is about to go.
+        let archive = Archive::new(self.folder());
         let mut taken = Vec::new();
-        if let Ok(Some(archive)) = Archive::new(self.folder()).open() {
-            let _ = read(&archive, span, &range, site, &mut sums);
-            taken = taken_segments(&archive).unwrap_or_default();
+        let mut read_archive = || -> Result<(), SegmentError> {
+            let Some(connection) = archive.open()? else { return Ok(()) };
+            taken = taken_segments(&connection)?;
+            read(&connection, span, &range, site, &mut sums)
+        };
+        if let Err(error) = read_archive() {
+            skipped.push(format!("{}: {error}", archive.path().display()));
         }
-        for (number, segment) in segments.iter().enumerate() {
+        for (number, file) in segments.iter().enumerate() {
             let next = segments.get(number + 1).map_or(u64::MAX, |next| next.number);
-            if !taken.contains(&segment.number) && may_have(segment, next, span, &range) {
-                // What is damaged is missing here, and named by a page of events.
-                if let Ok(segment) = Segment::open(&segment.path) {
-                    let _ = read(segment.connection(), span, &range, site, &mut sums);
-                }
+            if taken.contains(&file.number) || !may_have(file, next, span, &range) {
+                continue;
+            }
+            let read = Segment::open(&file.path)
+                .and_then(|segment| read(segment.connection(), span, &range, site, &mut sums));
+            match read {
+                Ok(()) => {}
+                // Dropped since the folder was listed.
+                Err(_) if !file.path.exists() => {}
+                Err(error) => skipped.push(format!("{}: {error}", file.path.display())),
             }
         }
-        let rollups = sums.into_iter().map(|((start, site), rollup)| SiteRollup { start, site, rollup });
-        Ok(rollups.collect())
+        let items = sums.into_iter().map(|((start, site), rollup)| SiteRollup { start, site, rollup });
+        Ok(Rollups { items: items.collect(), skipped })
     }
 }
 

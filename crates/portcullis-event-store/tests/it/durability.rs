@@ -132,3 +132,23 @@ fn a_copy_of_a_store_that_is_written_to_is_whole() {
     let error = store.backup(&to).unwrap_err();
     assert!(error.to_string().contains("not empty"), "{error}");
 }
+
+#[test]
+fn what_was_set_aside_counts_and_goes_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let aside = |name: &str, bytes: u64| {
+        let path = folder.path().join(name);
+        fs::File::create(&path).unwrap().set_len(bytes).unwrap();
+        path
+    };
+    // As large as what may be kept, as old as what may be kept, and neither.
+    let large = aside(&format!("{}-a.damaged", NOW - 3_600_000), 60 << 20);
+    let old = aside(&format!("{}-b.damaged", NOW - 40 * 86_400_000), 10);
+    let small = aside(&format!("{}-c.damaged", NOW - 60_000), 10);
+    let keep =
+        StoreSettings { keep_bytes: StoreSettings::KEEP_BYTES_MIN, ..StoreSettings::new(folder.path()) };
+    let mut writer = Writer::open(keep, false).unwrap();
+    write(&mut writer, 0..5, 1);
+    let found = [large.exists(), old.exists(), small.exists()];
+    assert_eq!((found, ids(&Store::new(folder.path()), "", 10).len()), ([false, false, true], 5));
+}

@@ -207,7 +207,7 @@ proptest! {
             let filter = parse(filter, NOW).unwrap();
             let _ = store.after(&filter, Some(&store.beginning()), 1000);
         }
-        for rollup in store.minutes(0..u64::MAX, None).unwrap() {
+        for rollup in store.minutes(0..u64::MAX, None).unwrap().items {
             let _ = rollup.rollup.latency.quantile(0.99);
         }
         let _ = store.overview(0..u64::MAX, None).unwrap();
@@ -349,6 +349,6 @@ fn roll_ups_that_cannot_be_written_are_bounded_and_their_loss_is_told() {
     fs::create_dir(&path).unwrap();
     let committed = writer.commit(NOW).unwrap();
     assert_eq!(committed.notices.len(), 1, "{committed:?}");
-    let kept = Store::new(&path).minutes(0..u64::MAX, None).unwrap().len();
+    let kept = Store::new(&path).minutes(0..u64::MAX, None).unwrap().items.len();
     assert!(kept < 1024, "{kept}");
 }

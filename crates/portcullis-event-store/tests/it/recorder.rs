@@ -70,7 +70,7 @@ fn every_event_is_stored_counted_in_another_or_counted_as_dropped() {
     assert!(metric(&registry, "event_store_bytes") >= 0.0);
     // What was dropped from the queue is in the statistics all the same.
     let day = NOW / 1000..NOW / 1000 + 86_400;
-    let counted: u64 = store.overview(day, None).unwrap().values().map(|rollup| rollup.events).sum();
+    let counted: u64 = store.overview(day, None).unwrap().items.iter().map(|site| site.rollup.events).sum();
     assert_eq!(counted, 20_000);
     assert_eq!(*said.lock().unwrap(), Vec::<String>::new());
 }

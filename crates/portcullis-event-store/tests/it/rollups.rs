@@ -45,7 +45,7 @@ fn count(tallies: &Tallies, n: u64, ended_ms: u64) {
 
 fn whole(store: &Store, range: std::ops::Range<u64>) -> Rollup {
     let mut whole = Rollup::default();
-    store.overview(range, None).unwrap().values().for_each(|rollup| whole.merge(rollup));
+    store.overview(range, None).unwrap().items.iter().for_each(|site| whole.merge(&site.rollup));
     whole
 }
 
@@ -87,12 +87,12 @@ fn requests_are_counted_over_commits_and_processes() {
         assert_eq!(all.by(Dimension::Client).sorted().iter().map(|entry| entry.count).sum::<u64>(), 3000);
         assert_eq!(all.latency.count(), 3000);
     }
-    assert_eq!(store.overview(start..start + 5 * HOUR, Some("shop")).unwrap()["shop"].requests, 1500);
+    assert_eq!(store.overview(start..start + 5 * HOUR, Some("shop")).unwrap().items[0].rollup.requests, 1500);
     // A minute has twelve requests, six for each site.
-    let minutes = store.minutes(start + HOUR..start + HOUR + 3 * MINUTE, Some("blog")).unwrap();
+    let minutes = store.minutes(start + HOUR..start + HOUR + 3 * MINUTE, Some("blog")).unwrap().items;
     assert_eq!(minutes.iter().map(|minute| minute.rollup.requests).collect::<Vec<_>>(), [6, 6, 6]);
     assert_eq!(minutes[0].start, start + HOUR);
-    assert_eq!(store.hours(start..start + HOUR, None).unwrap().len(), 3);
+    assert_eq!(store.hours(start..start + HOUR, None).unwrap().items.len(), 3);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn roll_ups_outlive_the_events_of_their_segment() {
     };
     let requests: Vec<u64> = (0..10).map(|number| whole(&store, day(number)).requests).collect();
     assert_eq!(requests, [0, 0, 100, 100, 100, 100, 100, 100, 100, 100]);
-    let minutes = |number| store.minutes(day(number), None).unwrap().len();
+    let minutes = |number| store.minutes(day(number), None).unwrap().items.len();
     assert_eq!((minutes(3), minutes(9)), (0, 4));
 }
 
