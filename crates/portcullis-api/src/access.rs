@@ -1,4 +1,4 @@
-//! Who asks, and whether they may.
+//! Authentication and authorization of requests.
 //!
 //! A route is registered with the [`Access`] that it needs, and the gate in front of it asks for that before
 //! anything of the route runs. A bearer token counts if there is one; otherwise the session of a cookie. A
@@ -23,7 +23,7 @@ pub(crate) const COOKIE_NAME: &str = "__Host-portcullis";
 /// The header with the session's token.
 pub(crate) const CSRF_HEADER: &str = "x-csrf-token";
 
-/// Who may ask a route.
+/// Identities that may ask a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Everybody.
@@ -34,7 +34,7 @@ pub(crate) enum Access {
     Session,
 }
 
-/// Who asks.
+/// The identity behind a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Principal {
     pub(crate) name: String,
@@ -64,7 +64,7 @@ impl Principal {
         Actor { name, address: Some(self.peer.address.to_string()) }
     }
 
-    /// What streams are counted by.
+    /// Key by which streams are counted.
     pub(crate) fn key(&self) -> String {
         match &self.credential {
             Credential::Token(id) => format!("token:{id}"),
@@ -72,7 +72,7 @@ impl Principal {
         }
     }
 
-    /// Whether the credential still works, and still for this role.
+    /// True while the credential works, and for this role.
     pub(crate) async fn is_valid(&self, context: &Context) -> bool {
         let (credential, role, now) = (self.credential.clone(), self.role, context.now());
         let found = context.identities(move |identities| match credential {
@@ -117,7 +117,7 @@ pub(crate) async fn gate(
     Ok(next.run(request).await)
 }
 
-/// Who sent a request.
+/// The credential of a request.
 async fn authenticate(
     context: &Context,
     method: &Method,

@@ -1,4 +1,4 @@
-//! What all routes share.
+//! State that all routes share.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::settings::{Limits, Supplies};
 /// Reasons of failed logins, as they are counted.
 pub(crate) const LOGIN_FAILURES: [&str; 4] = ["wrong", "throttled", "busy", "setup"];
 
-/// What all routes share.
+/// State that all routes share.
 pub(crate) struct Context {
     pub(crate) supplies: Supplies,
     pub(crate) limits: Limits,

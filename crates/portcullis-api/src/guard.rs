@@ -1,4 +1,4 @@
-//! What holds for every request: the name it asks under, the page it comes from, its time, the headers of its
+//! Checks of every request: the name it asks under, the page it comes from, its time, the headers of its
 //! response, and that it is counted.
 
 use std::sync::Arc;

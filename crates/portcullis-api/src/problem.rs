@@ -13,7 +13,7 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 /// Declares the kinds of problems: variant, status, end of the type's name, title.
 macro_rules! kinds {
     ($($variant:ident $status:literal $name:literal $title:literal;)*) => {
-        /// What can be wrong with a request.
+        /// Kinds of problems of a request.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Kind { $(#[doc = $title] $variant,)* }
 
@@ -57,13 +57,13 @@ kinds! {
 /// Problem details (RFC 9457).
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Problem {
-    /// What is wrong, as a name that does not change.
+    /// Name of the kind, which does not change.
     r#type: &'static str,
-    /// What is wrong, in words.
+    /// Title of the kind, in words.
     title: &'static str,
     /// The status of the response.
     status: u16,
-    /// What is wrong with this request.
+    /// Explanation for this request.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
     /// The character of the filter at which the mistake begins, from 1.
@@ -123,7 +123,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// What went wrong here is told to the operator, not to the client.
+/// Failures of the program are told to the operator, not to the client.
 pub(crate) fn of_identity(error: IdentityError, say: &dyn Fn(&str)) -> Problem {
     let kind = match &error {
         IdentityError::NotFound(_) => Kind::NotFound,

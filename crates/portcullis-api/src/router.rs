@@ -23,11 +23,13 @@ use crate::context::Context;
 use crate::counted::RequestCounts;
 use crate::guard::{guard, no_method, no_route};
 use crate::problem::{PROBLEM_JSON, Problem};
-use crate::routes::{audit, bans, events, login, reload, setup, status, stream, tokens, totp, users};
+use crate::routes::{
+    audit, bans, events, login, reload, setup, statistics, status, stream, tokens, totp, users,
+};
 
-/// Where the routes are.
+/// Prefix of the paths of all routes.
 pub(crate) const PREFIX: &str = "/api/v1";
-/// Where the document is.
+/// Path of the OpenAPI document, below the prefix.
 const DOCUMENT: &str = "/api/v1/openapi.json";
 
 /// Registers routes with who may ask them.
@@ -60,7 +62,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(events::list))
             .add(viewer, routes!(stream::stream))
             .add(viewer, routes!(events::one))
-            .add(viewer, routes!(events::request))
+            .add(viewer, routes!(statistics::statistics))
             .add(viewer, routes!(bans::list))
             .add(analyst, routes!(bans::lift))
             .add(admin, routes!(tokens::list, tokens::create))

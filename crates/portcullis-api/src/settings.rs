@@ -9,7 +9,7 @@ use portcullis_metrics::Registry;
 use crate::setup::SetupCode;
 use crate::supplies::{Bans, Health, Reload};
 
-/// What the running program supplies.
+/// Parts that the running program supplies.
 pub struct Supplies {
     /// Users, tokens, sessions and the audit trail.
     pub identities: Arc<Identities>,
@@ -17,11 +17,11 @@ pub struct Supplies {
     pub events: Option<Store>,
     /// The banned clients; none: there are no bans.
     pub bans: Option<Arc<dyn Bans>>,
-    /// How to reload; none: there is nothing to reload.
+    /// Interface to reload; none: there is nothing to reload.
     pub reload: Option<Arc<dyn Reload>>,
     /// For `/health`; it has to answer at once.
     pub health: Arc<dyn Fn() -> Health + Send + Sync>,
-    /// Where requests and failed logins are counted.
+    /// Registry in which requests and failed logins are counted.
     pub registry: Arc<Registry>,
     /// The program's version.
     pub version: &'static str,
@@ -102,7 +102,7 @@ impl Default for Limits {
     }
 }
 
-/// Where a request came from.
+/// Origin of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     /// The client's address.

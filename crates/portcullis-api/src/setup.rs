@@ -19,7 +19,7 @@ impl SetupCode {
         Ok((SetupCode { digest: digest(&text), expires: now.saturating_add(SETUP_CODE_S) }, text))
     }
 
-    /// Whether this is the code, at this time.
+    /// True if this is the code, at this time.
     pub(crate) fn is(&self, text: &str, now: u64) -> bool {
         is_same(&digest(text), &self.digest) && now < self.expires
     }

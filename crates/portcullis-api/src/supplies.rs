@@ -1,4 +1,4 @@
-//! What the API asks of the program that it runs in.
+//! Interfaces to the program that the API runs in.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -7,13 +7,13 @@ use std::pin::Pin;
 /// A banned client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Banned {
-    /// Where it is banned: `all`, a site, or SITE/ROUTE.
+    /// Scope of the ban: `all`, a site, or SITE/ROUTE.
     pub ban: String,
     /// Its address or network.
     pub client: String,
     /// Until when, in milliseconds since 1970.
     pub until: u64,
-    /// How often it has been banned.
+    /// Number of its bans so far.
     pub count: u32,
 }
 
@@ -25,7 +25,7 @@ pub trait Bans: Send + Sync {
     fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize;
 }
 
-/// How a reload ended: what serves now, or why the old settings stay in use. None if the program is ending.
+/// Result of a reload: what serves now, or why the old settings stay in use. None if the program is ending.
 pub type ReloadResult = Option<Result<String, String>>;
 
 /// Loads settings, rules and certificates again.

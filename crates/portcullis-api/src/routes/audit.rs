@@ -15,7 +15,7 @@ use crate::routes::page::{PageQuery, next};
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AuditItem {
     number: i64,
-    /// When (RFC 3339).
+    /// Time (RFC 3339).
     time: String,
     /// Who.
     actor: String,

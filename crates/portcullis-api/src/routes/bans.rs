@@ -20,13 +20,13 @@ use crate::supplies::Banned;
 /// A banned client.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Ban {
-    /// Where it is banned: `all`, a site, or SITE/ROUTE.
+    /// Scope of the ban: `all`, a site, or SITE/ROUTE.
     ban: String,
     /// Its address or network.
     client: String,
     /// Until when (RFC 3339).
     until: String,
-    /// How often it has been banned.
+    /// Number of its bans so far.
     count: u32,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct BanPage {
     next: Option<String>,
 }
 
-/// Which page of the bans.
+/// The page of the bans that is asked for.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -51,7 +51,7 @@ pub(crate) struct BansQuery {
     cursor: Option<String>,
 }
 
-/// Who is banned.
+/// The bans.
 #[utoipa::path(get, path = "/bans", tag = "bans", operation_id = "list_bans", params(BansQuery),
     responses((status = 200, body = BanPage, description = "A page of bans.")))]
 pub(crate) async fn list(

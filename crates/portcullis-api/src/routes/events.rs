@@ -1,12 +1,9 @@
-//! `GET /events`, `GET /events/{request_id}`, `GET /events/{request_id}/request`.
+//! `GET /events`, `GET /events/{request_id}`.
 
 use std::io;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use http::HeaderValue;
-use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use portcullis_event_store::{Page, PageRequest, QueryError, Store, StoredEvent};
 use portcullis_query::{Filter, parse};
 use serde::{Deserialize, Serialize};
@@ -19,12 +16,12 @@ use crate::extract::{Parameter, Params};
 use crate::problem::{Kind, Problem};
 use crate::routes::page::limit;
 
-/// Which events.
+/// The page of events that is asked for.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventsQuery {
-    /// What events have to pass, in the filter language: `verdict = deny and client in 192.0.2.0/24`.
+    /// Filter that events have to pass: `verdict = deny and client in 192.0.2.0/24`.
     filter: Option<String>,
     /// Events of the page, at most. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
@@ -41,8 +38,6 @@ pub(crate) struct EventItem {
     cursor: String,
     /// Requests that it stands for.
     count: u64,
-    /// Its request was kept: `GET /events/{request_id}/request`.
-    has_request: bool,
     /// The event; its members are those of the event file.
     #[schema(value_type = Object)]
     event: Box<RawValue>,
@@ -91,29 +86,6 @@ pub(crate) async fn one(
     Ok(axum::Json(item(find(&context, id).await?)?))
 }
 
-/// The request of an event, as far as it was kept, with its secrets replaced.
-#[utoipa::path(get, path = "/events/{request_id}/request", tag = "events", operation_id = "get_event_request",
-    params(("request_id" = String, Path, description = "The id that the client was shown.")),
-    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream",
-            description = "The bytes of the request."),
-        (status = 404, body = Problem, content_type = "application/problem+json",
-            description = "There is no such event, or its request was not kept.")))]
-pub(crate) async fn request(
-    State(context): State<Arc<Context>>,
-    Parameter(id): Parameter<String>,
-) -> Result<Response, Problem> {
-    let event = find(&context, id).await?;
-    if event.request.is_empty() {
-        return Err(Problem::with(Kind::NotFound, "the request of this event was not kept"));
-    }
-    // What an attacker sent is never shown as a page.
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
-        (CONTENT_DISPOSITION, HeaderValue::from_static("attachment; filename=\"request.http\"")),
-    ];
-    Ok((headers, event.request).into_response())
-}
-
 /// Parses a filter; without a text every event passes.
 pub(crate) fn filter(context: &Context, text: Option<&str>) -> Result<Filter, Problem> {
     parse(text.unwrap_or(""), context.now_ms())
@@ -122,12 +94,7 @@ pub(crate) fn filter(context: &Context, text: Option<&str>) -> Result<Filter, Pr
 
 pub(crate) fn item(stored: StoredEvent) -> Result<EventItem, Problem> {
     let event = RawValue::from_string(stored.json).map_err(|_| Problem::of(Kind::Internal))?;
-    Ok(EventItem {
-        cursor: stored.cursor,
-        count: stored.count,
-        has_request: !stored.request.is_empty(),
-        event,
-    })
+    Ok(EventItem { cursor: stored.cursor, count: stored.count, event })
 }
 
 async fn find(context: &Context, id: String) -> Result<StoredEvent, Problem> {
@@ -138,7 +105,7 @@ async fn find(context: &Context, id: String) -> Result<StoredEvent, Problem> {
 
 /// Asks the store, on a thread that may block, when fewer than so many do. None if there is no store, or not
 /// yet.
-async fn ask<T: Send + 'static>(
+pub(crate) async fn ask<T: Send + 'static>(
     context: &Context,
     work: impl FnOnce(&Store) -> Result<T, QueryError> + Send + 'static,
 ) -> Result<Option<T>, Problem> {

@@ -1,6 +1,6 @@
 //! `POST /login`, `POST /logout`, `GET /session`, `POST /session/password`.
 //!
-//! What a password costs to compute is what guessing costs the proxy beside it. So logins go through two
+//! Computing a password takes CPU time from the proxy beside it. So logins go through two
 //! lanes of one at a time: one for users where they have logged in before, and one for everybody else, which
 //! is slowed down and whose queue is short. Strangers cannot keep an administrator waiting.
 
@@ -35,7 +35,7 @@ const THROTTLED: usize = 1;
 const BUSY: usize = 2;
 pub(crate) const SETUP: usize = 3;
 
-/// Who wants to log in.
+/// Credentials of a login.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Login {
@@ -54,7 +54,7 @@ pub(crate) struct SessionItem {
     role: RoleName,
     /// For the header `X-CSRF-Token` of changes.
     csrf_token: String,
-    /// When it ends at the latest (RFC 3339).
+    /// Latest end (RFC 3339).
     expires: String,
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn logout(
 const ENDED: HeaderValue =
     HeaderValue::from_static("__Host-portcullis=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0");
 
-/// Who is logged in, and the token for changes.
+/// The user who is logged in, and the token for changes.
 #[utoipa::path(get, path = "/session", tag = "session", operation_id = "get_session",
     responses((status = 200, body = SessionItem, description = "The session.")))]
 pub(crate) async fn session(
@@ -273,7 +273,7 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// Whether the audit trail gets another; then how many it did not get before.
+    /// Number of failures that the audit trail has not got, if it is to get another one.
     fn admit(&mut self, now: u64) -> Option<u64> {
         if self.minute != now / 60 {
             (self.minute, self.logged) = (now / 60, 0);

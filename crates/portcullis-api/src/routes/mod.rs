@@ -7,6 +7,7 @@ pub(crate) mod login;
 pub(crate) mod page;
 pub(crate) mod reload;
 pub(crate) mod setup;
+pub(crate) mod statistics;
 pub(crate) mod status;
 pub(crate) mod stream;
 pub(crate) mod tokens;

@@ -10,7 +10,7 @@ pub(crate) const LIMIT_MAX: u32 = 1000;
 /// Items of a page, unless said otherwise.
 pub(crate) const LIMIT: u32 = 100;
 
-/// Which page of a list.
+/// The page of a list that is asked for.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -11,10 +11,10 @@ use crate::access::Principal;
 use crate::context::Context;
 use crate::problem::{Kind, Problem};
 
-/// How a reload ended.
+/// Result of a reload.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Reloaded {
-    /// What serves now.
+    /// The settings that serve now.
     message: String,
 }
 

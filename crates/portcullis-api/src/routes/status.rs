@@ -18,7 +18,7 @@ pub(crate) struct HealthStatus {
     status: &'static str,
 }
 
-/// Whether the program serves.
+/// Health of the program.
 #[utoipa::path(get, path = "/health", tag = "status",
     responses((status = 200, body = HealthStatus, description = "It serves.")))]
 pub(crate) async fn health(State(context): State<Arc<Context>>) -> Response {
@@ -36,7 +36,7 @@ pub(crate) struct Version {
     event_schema: u32,
 }
 
-/// Which version it is.
+/// Version of the program.
 #[utoipa::path(get, path = "/version", tag = "status",
     responses((status = 200, body = Version, description = "The version.")))]
 pub(crate) async fn version(State(context): State<Arc<Context>>) -> axum::Json<Version> {

@@ -31,19 +31,19 @@ use crate::routes::events::{ask_with, filter, item};
 
 /// Events that are read from the store at a time.
 const BATCH: usize = 100;
-/// When nothing happened for this time a line says that the stream is alive.
+/// Silence after which a line says that the stream is alive.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// A stream goes on from a place of this age at most, in milliseconds; it does not search the whole store.
 const AGE_MS_MAX: u64 = 2 * 86_400_000;
 /// Bytes of a `Last-Event-ID`.
 const LAST_ID_MAX: usize = 512;
 
-/// Which events.
+/// The events to stream.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct StreamQuery {
-    /// What events have to pass, in the filter language.
+    /// Filter that events have to pass.
     filter: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl LastId {
     }
 }
 
-/// How far a stream has looked.
+/// The place up to which a stream has looked.
 struct Place {
     cursor: Option<String>,
     /// The event at the cursor, if the client has it.

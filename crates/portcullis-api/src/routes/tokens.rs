@@ -18,7 +18,7 @@ use crate::routes::page::{PageQuery, next};
 /// Seconds after which a token expires at the latest, if it does: ten years.
 const EXPIRES_S_MAX: u64 = 10 * 365 * 86_400;
 
-/// What an identity may do.
+/// Role of an identity.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum RoleName {
@@ -51,16 +51,16 @@ impl From<Role> for RoleName {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TokenItem {
     id: i64,
-    /// What it is for.
+    /// Its purpose.
     name: String,
     role: RoleName,
     /// RFC 3339, as the others.
     created: String,
-    /// When it stops working; null: never.
+    /// Expiry; null: none.
     expires: Option<String>,
-    /// When it was last used, to a minute; null: never.
+    /// Last use, to a minute; null: none.
     last_used: Option<String>,
-    /// When it was revoked; null: it was not.
+    /// Time of revocation; null: it was not.
     revoked: Option<String>,
 }
 
@@ -104,7 +104,7 @@ pub(crate) async fn list(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TokenOrder {
-    /// What it is for.
+    /// Its purpose.
     #[schema(min_length = 1, max_length = 100)]
     name: String,
     role: RoleName,

@@ -118,7 +118,7 @@ pub(crate) async fn one(
     Ok(shown(context.identities(move |identities| find(identities, &name)).await?))
 }
 
-/// What to change of a user; what is not named stays.
+/// Changes to a user; members that are absent stay.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UserChange {
@@ -210,7 +210,7 @@ fn etag(user: &User) -> String {
     format!("\"{}-{}\"", user.id, user.version)
 }
 
-/// What `If-Match` names; none for `*`.
+/// Edition that `If-Match` names; none for `*`.
 fn edition(headers: &HeaderMap) -> Result<Option<Edition>, Problem> {
     let Some(value) = headers.get(IF_MATCH) else {
         return Err(Problem::with(Kind::PreconditionRequired, "send the `ETag` of the user in `If-Match`"));

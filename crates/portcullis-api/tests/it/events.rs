@@ -3,8 +3,8 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use portcullis_api::Limits;
-use portcullis_event::{Action, Event, Timestamp};
-use portcullis_event_store::{StoreSettings, Writer};
+use portcullis_event::{AccessRecord, Action, Coverage, Event, Timestamp};
+use portcullis_event_store::{StoreSettings, Tallies, Writer};
 use portcullis_identity::{Actor, Role};
 
 use crate::client::connect;
@@ -19,7 +19,7 @@ fn write(writer: &mut Writer, numbers: std::ops::Range<u64>) {
         let mut event = Event::new(format!("r{number}"), Timestamp::from_epoch_millis(NOW_MS + number));
         event.verdict.action = [Action::Deny, Action::Pass][number as usize % 2];
         event.request.target = "/<script>".to_owned();
-        writer.add(&event, if number % 2 == 0 { b"GET /<script> HTTP/1.1\r\n\r\n" } else { b"" });
+        writer.add(&event, &[]);
     }
     writer.commit(NOW_MS).unwrap();
 }
@@ -48,21 +48,71 @@ fn pages_from_the_newest_to_the_oldest() {
 }
 
 #[test]
-fn one_event_and_its_request() {
+fn one_event_by_the_id_of_its_request() {
     let server = Server::start();
     let token = server.token(Role::Viewer);
     write(&mut writer(&server), 0..2);
     let event = server.get("/events/r0", &token).json();
-    assert_eq!(
-        (event["event"]["request_id"].as_str(), event["has_request"].as_bool()),
-        (Some("r0"), Some(true))
-    );
-    let request = server.get("/events/r0/request", &token);
-    assert_eq!(request.body, b"GET /<script> HTTP/1.1\r\n\r\n");
-    assert_eq!(request.header("content-type"), Some("application/octet-stream"));
-    assert!(request.header("content-disposition").unwrap().starts_with("attachment"));
-    for path in ["/events/r1/request", "/events/r9", "/events/r9/request", "/events/%00", "/events/%ff"] {
+    assert_eq!((event["event"]["request_id"].as_str(), event["count"].as_u64()), (Some("r0"), Some(1)));
+    for path in ["/events/r9", "/events/%00", "/events/%ff"] {
         assert_eq!(server.get(path, &token).status, 404, "{path}");
+    }
+}
+
+#[test]
+fn statistics_count_all_requests() {
+    let server = Server::start();
+    let token = server.token(Role::Viewer);
+    let none = server.get("/statistics", &token).json();
+    assert_eq!((none["items"].as_array().unwrap().len(), none["skipped"].as_array().unwrap().len()), (0, 0));
+    let tallies = Tallies::default();
+    for number in 0..100 {
+        let record = AccessRecord {
+            time: Timestamp::from_epoch_millis(NOW_MS + number * 1000),
+            request_id: "r",
+            client: [192, 0, 2, (number % 20) as u8].into(),
+            country: None,
+            asn: None,
+            site: ["blog", "shop"][(number % 2) as usize],
+            route: "/",
+            method: b"GET",
+            host: b"a",
+            target: b"/a/17",
+            protocol: b"HTTP/1.1",
+            status: Some(200),
+            request_body_bytes: 1,
+            body_bytes: 2,
+            duration_us: 500,
+            upstream: None,
+            trace_id: None,
+            verdict: [Action::Deny, Action::Pass][(number % 2) as usize],
+            control: None,
+            referer: None,
+            user_agent: None,
+        };
+        tallies.own().request(&record, &Coverage::default());
+    }
+    let mut writer = writer(&server);
+    writer.count(tallies.take());
+    writer.commit(NOW_MS).unwrap();
+    let begin = NOW_MS / 60_000 * 60;
+    let all = server.get(&format!("/statistics?from={begin}&to={}&top=3", begin + 7200), &token).json();
+    let items = all["items"].as_array().unwrap();
+    assert_eq!((items.len(), &items[0]["site"], &items[0]["requests"]), (2, &"blog".into(), &50.into()));
+    let by = &items[0]["by"];
+    assert_eq!((&by["verdict"][0]["label"], &by["verdict"][0]["count"]), (&"deny".into(), &50.into()));
+    assert_eq!((&by["path"][0]["label"], by["client"].as_array().unwrap().len()), (&"/a/*".into(), 3));
+    let p50 = items[0]["duration_us"]["p50"].as_u64().unwrap();
+    assert!((500..=625).contains(&p50), "{p50}");
+    let series = format!("/statistics?from={begin}&to={}&site=shop&step=minute", begin + 7200);
+    let series = server.get(&series, &token).json();
+    let minutes: Vec<u64> =
+        series["items"].as_array().unwrap().iter().map(|item| item["requests"].as_u64().unwrap()).collect();
+    assert!((2..=3).contains(&minutes.len()) && minutes.iter().sum::<u64>() == 50, "{minutes:?}");
+    for wrong in
+        ["from=5&to=4", "top=257", "step=day", "step=minute&from=0&to=900000", "from=0&to=90000000", "x=1"]
+    {
+        assert_eq!(server.get(&format!("/statistics?{wrong}"), &token).status, 400, "{wrong}");
     }
 }
 
