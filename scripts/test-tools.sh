@@ -19,25 +19,13 @@ need redis-server command -v redis-server
 need memcached command -v memcached
 # Receivers of events; none of them is started here.
 need rsyslog test -x /usr/sbin/rsyslogd
-need rsyslog-openssl test -e /usr/lib/x86_64-linux-gnu/rsyslog/lmnsd_ossl.so
+need rsyslog-openssl compgen -G '/usr/lib/*/rsyslog/lmnsd_ossl.so'
 need clickhouse-server test -x /usr/sbin/clickhouse-server
 # promtool checks the alert rules; the server that comes with it is not started.
 need prometheus command -v promtool
 # The example agent.
 need python3 command -v python3
-need python3-pip python3 -m pip --version
-
-# The official protocol buffers of OpenTelemetry, which read what the sink of logs sends.
-python_packages() {
-  local folder=.portcullis/python
-  PYTHONPATH=$folder python3 -c 'import opentelemetry.proto.collector.logs.v1.logs_service_pb2' 2>/dev/null ||
-    python3 -m pip install -q --disable-pip-version-check --target "$folder" opentelemetry-proto==1.45.2
-}
-
-if ((!${#packages[@]})); then
-  python_packages
-  exit 0
-fi
+((${#packages[@]})) || exit 0
 
 root=()
 if ((EUID != 0)); then
@@ -58,4 +46,3 @@ if [[ ! -e $policy ]]; then
 fi
 "${root[@]}" apt-get update -qq
 "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}"
-python_packages

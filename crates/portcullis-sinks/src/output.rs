@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use portcullis_event::Event;
 
-/// How many events are given to an output at a time.
+/// Events that an output gets at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Batches {
     /// Events at most, at least 1.

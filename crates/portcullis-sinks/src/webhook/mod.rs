@@ -35,7 +35,7 @@ pub(crate) struct Output {
     complaint: Option<String>,
 }
 
-/// What became of one message.
+/// Result of one message.
 enum Sent {
     Yes,
     Refused,

@@ -15,7 +15,7 @@ impl Rate {
         Rate { per_minute: per_minute.max(1), full_at: now }
     }
 
-    /// What one message takes.
+    /// Credit that one message takes.
     fn share(&self) -> Duration {
         Duration::from_secs(60) / self.per_minute
     }

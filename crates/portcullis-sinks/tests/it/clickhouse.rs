@@ -150,7 +150,7 @@ fn a_wrong_password_costs_events_that_are_counted() {
 
 #[test]
 fn rows_in_the_sql_of_today() {
-    let Some(name) = python_with("chdb", "chdb", false) else { return };
+    let Some(name) = python_with_chdb() else { return };
     let server = HttpServer::start(|_, _, stream| ok(stream));
     let mut sinks = start(&sink(server.port, ""));
     server.wait(1);

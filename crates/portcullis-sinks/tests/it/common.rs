@@ -177,29 +177,16 @@ pub fn need(program: &str, package: &str) -> Option<PathBuf> {
     found
 }
 
-/// Python that has this module: that of `PORTCULLIS_PYTHON`, or `python3` with the packages that
-/// `scripts/test-tools.sh` installs. `required`: CI has it.
-pub fn python_with(module: &str, package: &str, required: bool) -> Option<String> {
+/// Python with the engine of today's ClickHouse: that of `PORTCULLIS_PYTHON`, or `python3`. It is too large
+/// for CI.
+pub fn python_with_chdb() -> Option<String> {
     let python = std::env::var("PORTCULLIS_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let output = python_command(&python).args(["-c", &format!("import {module}")]).output();
+    let output = Command::new(&python).args(["-c", "import chdb"]).output();
     if output.is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
-    let why = format!("Python with {package} is needed (PORTCULLIS_PYTHON names one)");
-    if required {
-        left_out(&why)
-    } else {
-        eprintln!("left out: {why}")
-    }
+    eprintln!("left out: Python with chdb is needed (PORTCULLIS_PYTHON names one)");
     None
-}
-
-fn python_command(python: &str) -> Command {
-    let mut command = Command::new(python);
-    if std::env::var_os("PORTCULLIS_PYTHON").is_none() {
-        command.env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/../../.portcullis/python"));
-    }
-    command
 }
 
 fn left_out(why: &str) {
@@ -285,7 +272,7 @@ pub fn ok(stream: &mut std::net::TcpStream) {
 /// Runs a script with this on its standard input.
 pub fn python(python: &str, script: &str, input: &[u8]) -> String {
     use std::io::Write as _;
-    let mut child = python_command(python)
+    let mut child = Command::new(python)
         .args(["-c", script])
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())

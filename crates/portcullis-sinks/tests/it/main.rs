@@ -1,8 +1,8 @@
 //! Sinks against real receivers, and against receivers that misbehave. One program, a module for each
 //! subject.
 //!
-//! rsyslogd, clickhouse-server, and Python with the packages `opentelemetry-proto` and `chdb` are needed;
-//! without one of them its tests say so and are left out, but in CI (`CI` is set) they fail.
+//! rsyslogd and clickhouse-server are needed; without one of them its tests say so and are left out, but in
+//! CI (`CI` is set) they fail. One test needs Python with `chdb`, and is left out wherever that is missing.
 
 mod clickhouse;
 mod common;

@@ -1,16 +1,22 @@
-//! OTLP logs, read by the official protocol buffers of OpenTelemetry (Python).
+//! OTLP logs, read by the official protocol buffers of OpenTelemetry.
 
-use serde_json::Value;
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::logs::v1::SeverityNumber;
+use prost::Message;
 
 use crate::common::*;
 
-const DECODE: &str = "
-import sys
-from google.protobuf.json_format import MessageToJson
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-request = ExportLogsServiceRequest.FromString(sys.stdin.buffer.read())
-print(MessageToJson(request))
-";
+/// The value of an attribute.
+fn attribute(attributes: &[KeyValue], name: &str) -> Value {
+    let found = attributes.iter().find(|attribute| attribute.key == name);
+    found.and_then(|found| found.value.clone()?.value).unwrap_or_else(|| panic!("{name} in {attributes:#?}"))
+}
+
+fn text(text: &str) -> Value {
+    Value::StringValue(text.to_owned())
+}
 
 /// What a collector answers that rejects some records (`partial_success`).
 fn rejecting(count: u8) -> Vec<u8> {
@@ -25,11 +31,6 @@ fn sink(port: u16, more: &str) -> String {
 
 #[test]
 fn records_are_those_of_opentelemetry() {
-    let Some(name) =
-        python_with("opentelemetry.proto.collector.logs.v1.logs_service_pb2", "opentelemetry-proto", true)
-    else {
-        return;
-    };
     let server = HttpServer::start(|_, _, stream| ok(stream));
     let mut sinks = start(&sink(server.port, "service = \"edge\"\nheaders = { X-Key = \"hunter2\" }"));
     sinks.submit(event("r1"));
@@ -42,30 +43,26 @@ fn records_are_those_of_opentelemetry() {
         head.contains("content-type: application/x-protobuf") && head.contains("x-key: hunter2"),
         "{head}"
     );
-    let document: Value = serde_json::from_str(&python(&name, DECODE, &requests[0].body)).unwrap();
-    let resource = &document["resourceLogs"][0];
-    assert_eq!(resource["resource"]["attributes"][0]["value"]["stringValue"], "edge");
-    let record = &resource["scopeLogs"][0]["logRecords"][0];
-    assert_eq!(
-        (&record["severityText"], &record["severityNumber"]),
-        (&"WARN".into(), &"SEVERITY_NUMBER_WARN".into())
-    );
-    assert_eq!(record["timeUnixNano"], "1790000000123000000");
-    // Sixteen bytes, in base 64.
-    assert_eq!(record["traceId"], "S/kvNXezTaajzpKdDg5HNg==");
-    let body: Value = serde_json::from_str(record["body"]["stringValue"].as_str().unwrap()).unwrap();
+    let request = ExportLogsServiceRequest::decode(&requests[0].body[..]).unwrap();
+    let logs = &request.resource_logs[0];
+    let resource = logs.resource.as_ref().unwrap();
+    assert_eq!(attribute(&resource.attributes, "service.name"), text("edge"));
+    let record = &logs.scope_logs[0].log_records[0];
+    assert_eq!((&*record.severity_text, record.severity_number()), ("WARN", SeverityNumber::Warn));
+    assert_eq!(record.time_unix_nano, 1_790_000_000_123_000_000);
+    let trace: String = record.trace_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(trace, "4bf92f3577b34da6a3ce929d0e0e4736");
+    let Some(Value::StringValue(body)) = record.body.clone().and_then(|body| body.value) else { panic!() };
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!((&body["request_id"], &body["findings"][0]["evidence"]), (&"r1".into(), &EVIDENCE.into()));
-    let attribute = |name: &str| {
-        let found =
-            record["attributes"].as_array().unwrap().iter().find(|attribute| attribute["key"] == name);
-        found.unwrap_or_else(|| panic!("{name} in {record:#}"))["value"].clone()
-    };
-    assert_eq!(attribute("portcullis.finding.class")["stringValue"], "sqli");
-    assert_eq!(attribute("portcullis.finding.evidence")["stringValue"], EVIDENCE);
-    assert_eq!(attribute("portcullis.finding.location")["stringValue"], "query:q");
-    assert_eq!(attribute("client.address")["stringValue"], "192.0.2.7");
-    assert_eq!(attribute("http.response.status_code")["intValue"], "403");
-    assert_eq!(attribute("portcullis.findings")["arrayValue"]["values"].as_array().unwrap().len(), 2);
+    let attribute = |name: &str| attribute(&record.attributes, name);
+    assert_eq!(attribute("portcullis.finding.class"), text("sqli"));
+    assert_eq!(attribute("portcullis.finding.evidence"), text(EVIDENCE));
+    assert_eq!(attribute("portcullis.finding.location"), text("query:q"));
+    assert_eq!(attribute("client.address"), text("192.0.2.7"));
+    assert_eq!(attribute("http.response.status_code"), Value::IntValue(403));
+    let Value::ArrayValue(findings) = attribute("portcullis.findings") else { panic!() };
+    assert_eq!(findings.values.len(), 2);
 }
 
 #[test]
