@@ -9,7 +9,7 @@ use crate::file::Identities;
 /// Characters of a member of an entry.
 const TEXT_MAX: usize = 500;
 
-/// Who does something.
+/// The author of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
     /// `user:NAME`, `token:ID (NAME)`, `command line`.

@@ -13,7 +13,7 @@ use crate::error::IdentityError;
 
 /// The file's name in the data folder.
 pub const FILE: &str = "identities.db";
-/// How long a lock of another process may last.
+/// Longest wait for a lock of another process.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Statements that lead from each version to the next. What is listed is never changed, only added to.

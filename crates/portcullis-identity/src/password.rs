@@ -50,7 +50,7 @@ impl fmt::Display for PasswordError {
 
 impl std::error::Error for PasswordError {}
 
-/// Whether a user of this name may have this password.
+/// Checks that a user of this name may have this password.
 pub fn check_password(name: &str, password: &str) -> Result<(), PasswordError> {
     if password.len() > PASSWORD_BYTES_MAX {
         return Err(PasswordError::TooLong);
@@ -66,7 +66,7 @@ pub fn check_password(name: &str, password: &str) -> Result<(), PasswordError> {
     Ok(())
 }
 
-/// What is stored of a password.
+/// The stored form of a password.
 pub(crate) fn hash(password: &str) -> Result<String, IdentityError> {
     let mut salt = [0; 16];
     getrandom::fill(&mut salt).map_err(|_| IdentityError::Random)?;
@@ -76,8 +76,8 @@ pub(crate) fn hash(password: &str) -> Result<String, IdentityError> {
     Ok(format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p={LANES}${salt}${output}"))
 }
 
-/// Whether a password is the one that was stored. Without a stored one, as for a user that does not exist, it
-/// takes the same time and is false.
+/// Compares a password with the one that was stored. Without a stored one, as for a user that does not exist,
+/// it takes the same time and is false.
 pub(crate) fn is_right(password: &str, stored: Option<&str>) -> bool {
     // A longer one was never stored, and hashing it would cost the sender's choice of time.
     if password.len() > PASSWORD_BYTES_MAX {

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What an identity may do. Each role includes those before it.
+/// Role of an identity. Each role includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Reads events, bans and the state of the program.

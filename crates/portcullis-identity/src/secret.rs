@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 
 use crate::error::IdentityError;
 
-/// How API tokens begin, so that scanners for leaked secrets and people recognise them.
+/// Prefix of API tokens, so that scanners for leaked secrets and people recognise them.
 pub const TOKEN_PREFIX: &str = "pct_";
 /// Random bytes of a secret.
 const BYTES: usize = 32;
@@ -28,7 +28,7 @@ pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.ct_eq(other).into()
 }
 
-/// Whether a text has the form of a secret with this prefix. Others need no look into the file.
+/// True if a text has the form of a secret with this prefix. Other texts need no look into the file.
 pub(crate) fn has_form(text: &str, prefix: &str) -> bool {
     text.strip_prefix(prefix)
         .is_some_and(|rest| BASE64URL_NOPAD.decode(rest.as_bytes()).is_ok_and(|bytes| bytes.len() == BYTES))

@@ -25,7 +25,7 @@ const NETWORKS_MAX: i64 = 16;
 pub struct Session {
     /// Whose it is, as they are now.
     pub user: User,
-    /// When it ends at the latest, in seconds since 1970.
+    /// Latest end, in seconds since 1970.
     pub expires: u64,
 }
 
@@ -109,7 +109,7 @@ impl Identities {
         })
     }
 
-    /// Whether the user of this name has logged in from this network before.
+    /// True if the user of this name has logged in from this network before.
     pub fn is_known_network(&self, name: &str, network: &str) -> Result<bool, IdentityError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM known_networks n JOIN users u ON u.id = n.user
             WHERE u.name = ? AND n.network = ?)";

@@ -1,4 +1,4 @@
-//! How often passwords may be tried.
+//! Limits on attempts of passwords.
 //!
 //! Failures are counted for an account at a network, for a network, and for an account. Each has some free;
 //! after these the time to wait doubles with each failure, to a quarter of an hour. Failures are forgotten
@@ -25,7 +25,7 @@ const FORGET_S: u64 = 3600;
 /// Entries of a table. When it is full, the one that matters least goes.
 const ENTRIES_MAX: usize = 4096;
 
-/// Whether a password may be tried.
+/// Decision on an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// It may; it counts as a failure until [`Throttle::succeeded`].
@@ -51,7 +51,7 @@ impl Throttle {
         }
     }
 
-    /// Whether a password of an account may be tried from a network. `is_known`: the account has logged in
+    /// Decides if a password of an account may be tried from a network. `is_known`: the account has logged in
     /// there.
     pub fn begin(&mut self, account: &str, network: IpAddr, is_known: bool, now: u64) -> Decision {
         let pair = (account.to_owned(), network);

@@ -18,11 +18,11 @@ const NAME_MAX: usize = 100;
 /// A token to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewToken {
-    /// What it is for; 1 to 100 characters.
+    /// Its purpose; 1 to 100 characters.
     pub name: String,
-    /// What it may do.
+    /// Its role.
     pub role: Role,
-    /// When it stops working, in seconds since 1970; never, if none.
+    /// Expiry in seconds since 1970; none: never.
     pub expires: Option<u64>,
 }
 
@@ -31,17 +31,17 @@ pub struct NewToken {
 pub struct Token {
     /// Its number, never given twice.
     pub id: i64,
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
-    /// What it may do.
+    /// Its role.
     pub role: Role,
-    /// When it was created, in seconds since 1970.
+    /// Time of creation, in seconds since 1970.
     pub created: u64,
-    /// When it stops working.
+    /// Expiry.
     pub expires: Option<u64>,
-    /// When it was last used, to a minute.
+    /// Last use, to a minute.
     pub last_used: Option<u64>,
-    /// When it was revoked.
+    /// Time of revocation.
     pub revoked: Option<u64>,
 }
 
@@ -139,7 +139,7 @@ impl Identities {
         Ok(Some(found))
     }
 
-    /// Whether this token works at this time.
+    /// True if this token works at this time.
     pub fn is_token_valid(&self, id: i64, now: u64) -> Result<bool, IdentityError> {
         let connection = self.connection();
         let sql = format!("SELECT {COLUMNS} FROM tokens WHERE id = ?");

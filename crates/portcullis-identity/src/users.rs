@@ -20,7 +20,7 @@ const NAME_MAX: usize = 64;
 pub struct NewUser {
     /// 1 to 64 of `a-z0-9._@-`.
     pub name: String,
-    /// What they may do.
+    /// Their role.
     pub role: Role,
     /// See [`check_password`].
     pub password: String,
@@ -33,9 +33,9 @@ pub struct User {
     pub id: i64,
     /// Their name, never changed.
     pub name: String,
-    /// What they may do.
+    /// Their role.
     pub role: Role,
-    /// When they were created, in seconds since 1970.
+    /// Time of creation, in seconds since 1970.
     pub created: u64,
     /// They cannot log in.
     pub disabled: bool,
@@ -54,20 +54,20 @@ pub struct Edition {
     pub version: i64,
 }
 
-/// What to change of a user; none: leave it.
+/// Changes to a user; none: it stays.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
-    /// What they may do.
+    /// Their role.
     pub role: Option<Role>,
     /// A new password. Ends their sessions.
     pub password: Option<String>,
-    /// Whether they cannot log in. Ends their sessions.
+    /// True: they cannot log in, and their sessions end.
     pub disabled: Option<bool>,
     /// They log in without a one-time code from now on.
     pub remove_totp: bool,
 }
 
-/// Whether a client is who it says.
+/// Result of a check of name and password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// It is this user.
@@ -79,7 +79,7 @@ pub enum Proof {
 }
 
 impl User {
-    /// Who they are and how they are now.
+    /// The user as stored now.
     pub fn edition(&self) -> Edition {
         Edition { id: self.id, version: self.version }
     }
@@ -227,7 +227,7 @@ impl Identities {
         })
     }
 
-    /// Whether a client that knows this is a user. Takes one argon2id (19 MiB, some 20 ms of a core), whether
+    /// Checks name and password of a client. Takes one argon2id (19 MiB, some 20 ms of a core), whether
     /// there is such a user or not; the file is not locked meanwhile.
     pub fn prove(
         &self,
@@ -303,7 +303,7 @@ fn current(
     }
 }
 
-/// Whether a change, made in this transaction, took the last administrator away.
+/// True if a change in this transaction took the last administrator away.
 fn was_last_admin(transaction: &Transaction<'_>, old: &User) -> Result<bool, IdentityError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM users WHERE role = 'admin' AND NOT disabled)";
     let is_one_left: bool = transaction.query_row(sql, (), |row| row.get(0))?;

@@ -14,7 +14,7 @@ use portcullis_identity::{Actor, Identities, Role};
 
 use crate::cli::Failure;
 
-/// What an identity may do.
+/// Role of an identity.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum RoleName {
     /// Read events, bans and the state of the program
