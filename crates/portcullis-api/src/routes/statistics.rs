@@ -18,6 +18,8 @@ const DAY: u64 = 86_400;
 const MINUTES_RANGE_MAX: u64 = 2 * DAY;
 /// The longest range at all: that of roll-ups that are kept unless told otherwise, and some more.
 const RANGE_MAX: u64 = 500 * DAY;
+/// The last second of the year 9999, as in RFC 3339.
+const TIME_MAX: u64 = 253_402_300_799;
 /// Items of an answer, at most.
 const ITEMS_MAX: usize = 20_000;
 /// Labels of a property, unless said otherwise.
@@ -29,10 +31,10 @@ const TOP: u32 = 10;
 #[into_params(parameter_in = Query)]
 pub(crate) struct StatisticsQuery {
     /// The first second, since 1970. Default: a day before `to`.
-    #[param(minimum = 0, maximum = 253402300799u64)]
+    #[param(minimum = 0, maximum = 253_402_300_799u64)]
     from: Option<u64>,
     /// The second after the last, since 1970. Default: the end of this minute.
-    #[param(minimum = 0, maximum = 253402300799u64)]
+    #[param(minimum = 0, maximum = 253_402_300_799u64)]
     to: Option<u64>,
     /// Only this site.
     site: Option<String>,
@@ -123,6 +125,9 @@ pub(crate) async fn statistics(
         top @ 0..=256 => top as usize,
         _ => return wrong("top must be 0 to 256"),
     };
+    if from.max(to) > TIME_MAX {
+        return wrong("`from` and `to` must be seconds since 1970, up to the year 9999");
+    }
     match (query.step, to.checked_sub(from)) {
         (_, None) => return wrong("`from` must not be after `to`"),
         (Some(Step::Minute), Some(range)) if range > MINUTES_RANGE_MAX => {

@@ -109,9 +109,15 @@ fn statistics_count_all_requests() {
     let minutes: Vec<u64> =
         series["items"].as_array().unwrap().iter().map(|item| item["requests"].as_u64().unwrap()).collect();
     assert!((2..=3).contains(&minutes.len()) && minutes.iter().sum::<u64>() == 50, "{minutes:?}");
-    for wrong in
-        ["from=5&to=4", "top=257", "step=day", "step=minute&from=0&to=900000", "from=0&to=90000000", "x=1"]
-    {
+    for wrong in [
+        "from=5&to=4",
+        "top=257",
+        "step=day",
+        "step=minute&from=0&to=900000",
+        "from=0&to=90000000",
+        "from=253402300800&to=253402300801",
+        "x=1",
+    ] {
         assert_eq!(server.get(&format!("/statistics?{wrong}"), &token).status, 400, "{wrong}");
     }
 }
