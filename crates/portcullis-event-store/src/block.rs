@@ -27,6 +27,8 @@ enum Builder {
 pub(crate) struct BlockBuilder {
     columns: Vec<(Field, Builder)>,
     count: usize,
+    /// Requests that the events stand for.
+    requests: u64,
     bytes: usize,
     /// Payloads that are packed, and the row with which each begins.
     chunks: Vec<(usize, Vec<u8>)>,
@@ -56,6 +58,7 @@ impl BlockBuilder {
         let mut builder = BlockBuilder {
             columns: Vec::new(),
             count: 0,
+            requests: 0,
             bytes: 0,
             chunks: Vec::new(),
             open: Vec::with_capacity(2 * CHUNK_BYTES),
@@ -71,6 +74,11 @@ impl BlockBuilder {
 
     pub(crate) fn len(&self) -> usize {
         self.count
+    }
+
+    /// Requests that its events stand for.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests
     }
 
     /// Bytes of JSON and requests.
@@ -103,7 +111,7 @@ impl BlockBuilder {
         };
         self.columns.clear();
         self.columns.extend(Field::ALL.iter().filter_map(new));
-        (self.count, self.bytes, self.open_row) = (0, 0, 0);
+        (self.count, self.requests, self.bytes, self.open_row) = (0, 0, 0, 0);
         self.chunks.clear();
         self.open.clear();
         self.terms.clear();
@@ -142,6 +150,7 @@ impl BlockBuilder {
         let json = std::mem::take(&mut self.json);
         self.push_payload(&json, request, packer);
         self.json = json;
+        self.requests = self.requests.saturating_add(event.count);
         self.count += 1;
     }
 

@@ -37,7 +37,9 @@ struct Kind {
 pub(crate) enum Fate {
     /// It is stored.
     Stays(Arc<Event>),
-    /// It is counted in another.
+    /// It is held back, to be given out with a count.
+    Held,
+    /// It is counted in one that is held back.
     Counted,
 }
 
@@ -60,10 +62,16 @@ impl Coalescer {
             return Fate::Stays(event);
         }
         match &mut kind.held {
-            Some((_, count)) => *count += event.count,
-            None => kind.held = Some((Arc::clone(&event), event.count)),
+            Some((_, count)) => {
+                *count = count.saturating_add(event.count);
+                Fate::Counted
+            }
+            None => {
+                let count = event.count;
+                kind.held = Some((event, count));
+                Fate::Held
+            }
         }
-        Fate::Counted
     }
 
     /// Gives out what was held back in a second that is over. `now` in milliseconds.

@@ -186,6 +186,7 @@ impl Work {
         for taken in 0..ROUND {
             let Some(event) = self.receiver.take() else { return taken };
             match self.coalescer.look_at(event) {
+                Fate::Held => {}
                 Fate::Counted => self.metrics.coalesced.inc(),
                 Fate::Stays(event) => self.store(&event),
             }

@@ -143,9 +143,9 @@ impl Writer {
         self.tally.merge(tally);
     }
 
-    /// Events that the next commit writes.
+    /// Requests that the events of the next commit stand for.
     pub fn pending(&self) -> u64 {
-        self.fresh.len() as u64
+        self.fresh.requests()
     }
 
     /// Writes what was added. After an error the events are gone, and the caller counts them; roll-ups are

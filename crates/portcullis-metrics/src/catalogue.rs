@@ -246,7 +246,7 @@ catalogue! {
     EVENT_STORE_COALESCED Counter "portcullis_event_store_coalesced_total" []
         "Events that were not stored one by one but counted in another of their kind, because there were too many a second.";
     EVENT_STORE_DROPPED Counter "portcullis_event_store_dropped_total" ["reason"]
-        "Events that could not be stored: queue_full or queue_bytes, shutdown, disk_full, write_error.";
+        "Events that could not be stored, each counted with those it stands for: queue_full or queue_bytes, shutdown, disk_full, write_error.";
     EVENT_STORE_BYTES Gauge "portcullis_event_store_bytes" []
         "Size of the event store on disk.";
     EVENT_STORE_SEGMENTS_DROPPED Counter "portcullis_event_store_segments_dropped_total" ["reason"]

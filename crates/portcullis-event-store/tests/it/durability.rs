@@ -152,3 +152,16 @@ fn what_was_set_aside_counts_and_goes_first() {
     let found = [large.exists(), old.exists(), small.exists()];
     assert_eq!((found, ids(&Store::new(folder.path()), "", 10).len()), ([false, false, true], 5));
 }
+
+#[test]
+fn what_a_failed_commit_loses_is_counted_with_all_that_it_stands_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(settings(folder.path()), false).unwrap();
+    let mut flood = event(1);
+    flood.count = 41;
+    writer.add(&flood, b"");
+    writer.add(&event(2), b"");
+    assert_eq!(writer.pending(), 42);
+    writer.commit(NOW).unwrap();
+    assert_eq!(writer.pending(), 0);
+}
