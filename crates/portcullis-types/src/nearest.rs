@@ -1,6 +1,7 @@
 //! "Did you mean": the nearest of the known names.
 
-/// The known name that is nearest to a mistyped one; none if none is near. Case does not count, and `-` is `_`.
+/// The known name that is nearest to a mistyped one; none if none is near. Case does not count, and `-` is
+/// `_`.
 pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let (distance, nearest) =
         known.map(|known| (distance(name, known), known)).min_by_key(|(distance, _)| *distance)?;
