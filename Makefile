@@ -10,7 +10,9 @@ CRS_OLDER_TESTS := 4131
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions differential crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
+.PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts \
+        bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
+        differential crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
