@@ -65,6 +65,7 @@ impl<'a> Checker<'a> {
         let span = |text: Option<&Spanned<String>>| text.map_or(0..0, |text| text.span.clone());
         let admin_span = span(document.admin.as_ref().and_then(|admin| admin.listen.as_ref()));
         let console_span = span(document.admin.as_ref().and_then(|admin| admin.console.as_ref()));
+        let read_only = document.admin.as_ref().is_some_and(|admin| admin.read_only);
         let (admin, console, admin_hosts) = match document.admin {
             Some(admin) => (
                 admin.listen.and_then(|text| self.address(&text)),
@@ -130,6 +131,7 @@ impl<'a> Checker<'a> {
             admin,
             console,
             admin_hosts,
+            read_only,
             reload_on_change: document.reload_on_change,
             listeners,
             sites,

@@ -36,6 +36,8 @@ pub struct Config {
     pub console: Option<SocketAddr>,
     /// Names under which both may be asked, in lower case, beside addresses and `localhost`.
     pub admin_hosts: Vec<String>,
+    /// Changes of the document through the admin API are refused.
+    pub read_only: bool,
     /// Changed files are read without being asked to.
     pub reload_on_change: bool,
     /// At least one.

@@ -131,28 +131,56 @@ impl Config {
     }
 }
 
-/// The text of a document, what it is by its extension, and what errors call it.
-fn read(path: &Path) -> Result<(String, Format, String), ConfigError> {
-    let name = path.display().to_string();
-    let Some(format) = Format::of(path) else {
-        let hint = "name it .toml, .yaml or .yml".to_string();
-        return Err(ConfigError::plain(
-            &name,
-            "the name does not say whether the file is TOML or YAML".to_string(),
-            Some(hint),
-        ));
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let why = match error.kind() {
-            std::io::ErrorKind::NotFound => "there is no such file".to_string(),
-            std::io::ErrorKind::PermissionDenied => {
-                "the user that Portcullis runs as may not read it".to_string()
-            }
-            _ => format!("cannot read it: {error}"),
+/// What a document says, without a check of its keys: the members of its tables by name.
+pub fn json_value(text: &str, format: Format, name: &str) -> Result<serde_json::Value, ConfigError> {
+    let tree = syntax::parse(text, format).map_err(|error| error.in_text(text, name))?;
+    Ok(tree.value.into_json())
+}
+
+/// The text of a document, its syntax, and its name in errors.
+#[derive(Clone, Debug)]
+pub struct DocumentText {
+    /// The text.
+    pub text: String,
+    format: Format,
+    name: String,
+}
+
+impl DocumentText {
+    /// Reads the document at `path`.
+    pub fn read(path: &Path) -> Result<DocumentText, ConfigError> {
+        let document = DocumentText::of_path(path, String::new())?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let why = match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such file".to_string(),
+                std::io::ErrorKind::PermissionDenied => {
+                    "the user that Portcullis runs as may not read it".to_string()
+                }
+                _ => format!("cannot read it: {error}"),
+            };
+            ConfigError::plain(&document.name, why, None)
+        })?;
+        Ok(DocumentText { text, ..document })
+    }
+
+    /// This text in place of that of the document at `path`.
+    pub fn of_path(path: &Path, text: String) -> Result<DocumentText, ConfigError> {
+        let name = path.display().to_string();
+        let Some(format) = Format::of(path) else {
+            let hint = "name it .toml, .yaml or .yml".to_string();
+            return Err(ConfigError::plain(
+                &name,
+                "the name does not say whether the file is TOML or YAML".to_string(),
+                Some(hint),
+            ));
         };
-        ConfigError::plain(&name, why, None)
-    })?;
-    Ok((text, format, name))
+        Ok(DocumentText { text, format, name })
+    }
+
+    /// Checks it.
+    pub fn config(&self) -> Result<Config, ConfigError> {
+        Config::parse(&self.text, self.format, &self.name)
+    }
 }
 
 /// The JSON schema of the document, pretty-printed, with a final line break.

@@ -29,6 +29,21 @@ pub(crate) struct Key {
 }
 
 impl Value {
+    /// The value without its places.
+    pub(crate) fn into_json(self) -> serde_json::Value {
+        match self {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(truth) => truth.into(),
+            Value::Integer(number) => number.into(),
+            Value::Float(number) => number.into(),
+            Value::Text(text) => text.into(),
+            Value::List(items) => items.into_iter().map(|item| item.value.into_json()).collect(),
+            Value::Table(entries) => {
+                entries.into_iter().map(|(key, node)| (key.name, node.value.into_json())).collect()
+            }
+        }
+    }
+
     /// The name of this kind of value in messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {

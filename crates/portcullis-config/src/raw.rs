@@ -131,6 +131,10 @@ pub(crate) struct Admin {
     /// Address and port of the admin API, for example `127.0.0.1:9443`; over TLS unless the address is a
     /// loopback one. `--console` takes its place. It needs a data folder. Default: none.
     pub console: Option<Spanned<String>>,
+    /// Refuse changes of this document through the admin API: the document comes from elsewhere, such as a
+    /// Git repository. Default: `false`.
+    #[serde(default)]
+    pub read_only: bool,
     /// Names under which they may be asked, beside addresses and `localhost`: a page in a browser could have
     /// a name of its own stand for our address. Default: none.
     #[serde(default)]

@@ -69,7 +69,8 @@ fn exclusion(mistakes: &mut Mistakes<'_>, raw: &Spanned<raw::Exclude>) -> Exclus
     if let Some(path) = raw.path.as_ref().filter(|path| !path.starts_with('/') && !path.starts_with('*')) {
         mistakes.wrong(path.span.clone(), "a path must begin with `/`".to_string());
     }
-    Exclusion { class, place, name, path: raw.path.as_ref().map(|path| path.value.clone()) }
+    let path = raw.path.as_ref().map(|path| path.value.clone());
+    Exclusion { class, place, name, path, reason: raw.reason.clone() }
 }
 
 /// `PLACE`, `PLACE:NAME` or `*:NAME`.

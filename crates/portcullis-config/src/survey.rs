@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::de::{DeError, Typed};
 use crate::node::{Node, Value};
-use crate::{Config, ConfigError, Format, Mistake, check, raw, read, syntax};
+use crate::{Config, ConfigError, DocumentText, Format, Mistake, check, raw, syntax};
 
 /// A document, its mistakes, and what could be understood of it.
 #[derive(Debug)]
@@ -49,15 +49,12 @@ pub(crate) struct Typing {
 impl Survey {
     /// Reads the document at `path`.
     pub fn of_file(path: &Path) -> Result<Survey, ConfigError> {
-        let (text, format, name) = read(path)?;
+        let DocumentText { text, format, name } = DocumentText::read(path)?;
         Survey::of_text(text, format, name)
     }
 
     pub(crate) fn of_text(text: String, format: Format, name: String) -> Result<Survey, ConfigError> {
-        let tree = syntax::parse(&text, format).map_err(|error| {
-            let span = error.offset..error.offset + 1;
-            ConfigError::new(vec![Mistake::at(&name, &text, span, error.message, None)])
-        })?;
+        let tree = syntax::parse(&text, format).map_err(|error| error.in_text(&text, &name))?;
         let base = Path::new(&name).parent().unwrap_or(Path::new("")).to_path_buf();
         let mut paths = Vec::new();
         texts(&tree, "", &mut |span, key, text| {

@@ -3,13 +3,21 @@
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use toml::de::{DeTable, DeValue};
 
-use crate::Format;
 use crate::node::{Key, Node, Value};
+use crate::{ConfigError, Format, Mistake};
 
 /// A syntax error: the message of the parser and the byte it points at.
 pub(crate) struct SyntaxError {
     pub message: String,
     pub offset: usize,
+}
+
+impl SyntaxError {
+    /// The error of a document.
+    pub(crate) fn in_text(self, text: &str, name: &str) -> ConfigError {
+        let span = self.offset..self.offset + 1;
+        ConfigError::new(vec![Mistake::at(name, text, span, self.message, None)])
+    }
 }
 
 /// Reads `text` as `format` says. An empty YAML document is an empty table, as an empty TOML file is.

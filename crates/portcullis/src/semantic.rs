@@ -51,7 +51,7 @@ fn class_policy(policy: &Policy) -> SemanticPolicy {
         portcullis_config::ClassAction::Off => ClassAction::Off,
     };
     let exclusion = |raw: &portcullis_config::Exclusion| {
-        let portcullis_config::Exclusion { class, place, name, path } = raw.clone();
+        let portcullis_config::Exclusion { class, place, name, path, reason: _ } = raw.clone();
         Exclusion { class, place, name, path }
     };
     SemanticPolicy {

@@ -116,6 +116,8 @@ pub struct Exclusion {
     pub name: Option<String>,
     /// A prefix of the path, or with `*` the whole path.
     pub path: Option<String>,
+    /// Why it is there.
+    pub reason: Option<String>,
 }
 
 /// Body settings; none means as the rule files say.

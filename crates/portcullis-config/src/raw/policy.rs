@@ -77,6 +77,8 @@ pub(crate) struct Exclude {
     pub location: Option<Spanned<String>>,
     /// Path of the request: a prefix, or the whole path if there is a `*` in it. Default: every path.
     pub path: Option<Spanned<String>>,
+    /// The reason for the exclusion, which the admin API shows. Default: none.
+    pub reason: Option<String>,
 }
 
 /// The effect of a match of a disruptive rule.
