@@ -1,0 +1,152 @@
+//! Edits of a document's text. Comments, order and the spelling of everything else stay.
+
+mod clients;
+mod exclusion;
+mod site;
+mod tables;
+
+use portcullis_config::Format;
+use toml_edit::DocumentMut;
+
+use crate::error::RevisionError;
+
+/// A change of the document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Another text.
+    Text(String),
+    /// The text of an earlier revision.
+    Restore(i64),
+    /// A change of single settings.
+    Edit(Edit),
+}
+
+/// A change of single settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Adds an exclusion.
+    AddExclusion(Scope, Exclusion),
+    /// Removes an exclusion, by its id.
+    RemoveExclusion(String),
+    /// Sets what is inspected at a site or route, and how.
+    Settings(Scope, SiteSettings),
+    /// Adds an address or network to a list of clients.
+    AddClient(Scope, ClientList, String),
+    /// Removes an address or network from a list of clients, as it is written there.
+    RemoveClient(Scope, ClientList, String),
+}
+
+/// A part of the document with settings of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Scope {
+    /// The site's name; none for the whole document.
+    pub site: Option<String>,
+    /// The name of a route of the site, or its path if it has no name; none for the site itself.
+    pub route: Option<String>,
+}
+
+impl std::fmt::Display for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.site, &self.route) {
+            (Some(site), Some(route)) => write!(f, "the route `{route}` of the site `{site}`"),
+            (Some(site), None) => write!(f, "the site `{site}`"),
+            (None, _) => f.write_str("the document"),
+        }
+    }
+}
+
+/// Something that does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exclusion {
+    /// Findings of the semantic detector.
+    Semantic(SemanticExclusion),
+    /// Matches of a rule.
+    Rule(RuleExclusion),
+}
+
+/// Findings of the semantic detector that do not count: those to which all that is said here applies. The
+/// texts are those of `semantic.exclude` in the document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SemanticExclusion {
+    /// The class of attacks.
+    pub class: Option<String>,
+    /// Place and name of the value: `form:comment`.
+    pub location: Option<String>,
+    /// A prefix of the path, or with `*` the whole path.
+    pub path: Option<String>,
+    /// Why it is there.
+    pub reason: Option<String>,
+}
+
+/// Matches of a rule that do not count, by a directive of SecLang.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleExclusion {
+    /// The rule.
+    pub rule_id: u32,
+    /// The variable in which it does not look any more: `ARGS:comment`; none: the rule is removed.
+    pub target: Option<String>,
+    /// Why it is there.
+    pub reason: Option<String>,
+}
+
+/// What is inspected, and how. `None` leaves a setting as it is; `Some(None)` goes back to its default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SiteSettings {
+    /// `semantic`, `crs`, `both`, `off`.
+    pub mode: Option<Option<String>>,
+    /// `blocking`, `detection_only`.
+    pub engine: Option<Option<String>>,
+    /// `balanced`, `strict`.
+    pub level: Option<Option<String>>,
+    /// The paranoia level of the CRS.
+    pub paranoia: Option<Option<u8>>,
+}
+
+/// Lists of clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientList {
+    /// Clients that are neither inspected nor limited.
+    Bypass,
+    /// Clients that are let in although another list refuses them.
+    Allow,
+    /// Clients that are refused.
+    Deny,
+}
+
+impl ClientList {
+    /// All lists.
+    pub const ALL: [ClientList; 3] = [ClientList::Bypass, ClientList::Allow, ClientList::Deny];
+
+    /// Its key in the document.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClientList::Bypass => "bypass",
+            ClientList::Allow => "allow",
+            ClientList::Deny => "deny",
+        }
+    }
+}
+
+/// The text after an edit.
+pub(crate) fn apply(edit: &Edit, text: &str, format: Format) -> Result<String, RevisionError> {
+    if format != Format::Toml {
+        return Err(unfit(
+            "single settings are changed in documents in TOML only; send the whole text of this one in YAML",
+        ));
+    }
+    let mut document: DocumentMut =
+        text.parse().map_err(|error| unfit(format!("the document is not TOML: {error}")))?;
+    let root = document.as_table_mut();
+    match edit {
+        Edit::AddExclusion(scope, exclusion) => exclusion::add(root, scope, exclusion)?,
+        Edit::RemoveExclusion(id) => exclusion::remove(root, id)?,
+        Edit::Settings(scope, settings) => site::set(root, scope, settings)?,
+        Edit::AddClient(scope, list, client) => clients::add(root, scope, *list, client)?,
+        Edit::RemoveClient(scope, list, client) => clients::remove(root, scope, *list, client)?,
+    }
+    Ok(document.to_string())
+}
+
+fn unfit(why: impl Into<String>) -> RevisionError {
+    RevisionError::Unfit(why.into())
+}

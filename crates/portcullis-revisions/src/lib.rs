@@ -1,0 +1,28 @@
+//! Revisions of the configuration document.
+//!
+//! ```text
+//! Change ──> edit of the text (comments and order stay) ──> checked by portcullis-config
+//!                                                              └──> Live: loaded by the running program,
+//!                                                                   written to the file, or refused whole
+//! every text that served, and every one found in the file ──> History (one SQLite file)
+//! ```
+//!
+//! The document stays the one truth: there is no second copy of a setting. A text that somebody else wrote
+//! into the file becomes a revision from outside, and a change that was made for another text is refused.
+//! The files that a document names (rules, lists, certificates) are not part of its revisions.
+
+mod diff;
+mod document;
+mod edit;
+mod error;
+mod exclusions;
+mod history;
+mod revisions;
+
+pub use diff::diff;
+pub use document::{DOCUMENT_BYTES_MAX, Document, Text};
+pub use edit::{Change, ClientList, Edit, Exclusion, RuleExclusion, Scope, SemanticExclusion, SiteSettings};
+pub use error::RevisionError;
+pub use exclusions::{Listed, exclusions};
+pub use history::{Origin, Revision, RevisionHead};
+pub use revisions::{Applied, Author, Current, Live, LiveResult, Proposal, Revisions};

@@ -1,0 +1,214 @@
+//! Edits change what they are about, and nothing else.
+
+use portcullis_config::{Config, Format};
+use portcullis_revisions::{
+    Change, ClientList, Edit, Exclusion, RevisionError, RuleExclusion, Scope, SemanticExclusion,
+    SiteSettings, diff, exclusions,
+};
+use proptest::prelude::*;
+
+use crate::common::{DOCUMENT, Place};
+
+pub fn scope(site: &str, route: &str) -> Scope {
+    let name = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Scope { site: name(site), route: name(route) }
+}
+
+fn edited(document: &str, edit: Edit) -> Result<String, String> {
+    let place = Place::new();
+    std::fs::write(&place.path, document).unwrap();
+    let revisions = place.open(false);
+    let etag = place.text().etag().to_owned();
+    match revisions.propose(&Change::Edit(edit), &etag, 2) {
+        Ok(proposal) => Ok(proposal.after.as_str().to_owned()),
+        Err(error @ RevisionError::Unfit(_)) => Err(error.to_string()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The lines that an edit takes out and puts in.
+fn changed(edit: Edit) -> String {
+    let after = edited(DOCUMENT, edit).unwrap();
+    let diff = diff(DOCUMENT, &after, 0);
+    diff.lines().filter(|line| !line.starts_with("@@")).fold(String::new(), |text, line| text + line + "\n")
+}
+
+fn semantic(class: &str, location: &str, path: &str) -> Exclusion {
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let (class, location, path) = (text(class), text(location), text(path));
+    Exclusion::Semantic(SemanticExclusion { class, location, path, reason: Some("a \"quote\"".to_owned()) })
+}
+
+#[test]
+fn exclusions_go_where_they_count() {
+    let add = |site: &str, route: &str| {
+        changed(Edit::AddExclusion(scope(site, route), semantic("sqli", "query:q", "/find")))
+    };
+    let table = "+[[sites.semantic.exclude]]\n+class = \"sqli\"\n+location = \"query:q\"\n+path = \"/find\"\n\
+                 +reason = 'a \"quote\"'\n+\n";
+    assert_eq!(add("blog", ""), table);
+    assert_eq!(add("shop", ""), table);
+    assert_eq!(
+        add("shop", "editor"),
+        "-semantic = { classes = { xss = \"log\" }, exclude = [{ class = \"xss\", location = \"form:body\" }] }\n\
+         +semantic = { classes = { xss = \"log\" }, exclude = [{ class = \"xss\", location = \"form:body\" }, \
+         { class = \"sqli\", location = \"query:q\", path = \"/find\", reason = 'a \"quote\"' }] }\n"
+    );
+    // It would take the exclusions of the site away.
+    let error = edited(DOCUMENT, Edit::AddExclusion(scope("shop", "/api/"), semantic("sqli", "", "")));
+    assert!(error.unwrap_err().contains("has no `semantic` of its own"));
+    for (site, route) in [("", ""), ("none", ""), ("shop", "none")] {
+        assert!(edited(DOCUMENT, Edit::AddExclusion(scope(site, route), semantic("sqli", "", ""))).is_err());
+    }
+}
+
+#[test]
+fn sites_in_one_line_stay_there() {
+    let document = "listeners = [{ address = \"127.0.0.1:8080\" }]\n\
+        sites = [{ name = \"shop\", hosts = [\"*\"], upstream = \"app\" }]\n\
+        upstreams = { app = { endpoints = [\"http://127.0.0.1:9000\"] } }\n";
+    let after =
+        edited(document, Edit::AddExclusion(scope("shop", ""), semantic("sqli", "query:q", ""))).unwrap();
+    assert!(after.contains("semantic = { exclude = [{ class = \"sqli\""), "{after}");
+    let config = Config::parse(&after, Format::Toml, "x.toml").unwrap();
+    assert_eq!(config.policies[0].semantic.exclude.len(), 1);
+}
+
+#[test]
+fn rule_exclusions_are_directives() {
+    let rule = |target: Option<&str>| {
+        let target = target.map(str::to_owned);
+        Edit::AddExclusion(
+            scope("blog", ""),
+            Exclusion::Rule(RuleExclusion { rule_id: 942100, target, reason: Some("two\nlines".to_owned()) }),
+        )
+    };
+    let after = edited(DOCUMENT, rule(Some("ARGS:q"))).unwrap();
+    let config = Config::parse(&after, Format::Toml, "x.toml").unwrap();
+    let text = format!("{:?}", config.policies);
+    let lines = "SecRuleRemoveById 920350\\n# two lines\\nSecRuleUpdateTargetById 942100 \\\"!ARGS:q\\\"\\n";
+    assert!(text.contains(lines), "{text}");
+    assert!(after.contains("   # CRS\n"), "{after}");
+    for target in [
+        "ARGS:a\" \"id:1",
+        "ARGS:a|ARGS",
+        "ARGS:",
+        "",
+        "args:q",
+        "ARGS:a\nSecRuleEngine Off",
+        "!ARGS",
+        "ARGS:a b",
+    ] {
+        assert!(edited(DOCUMENT, rule(Some(target))).is_err(), "{target:?}");
+    }
+    assert!(edited(DOCUMENT, rule(Some("ARGS:/^a\\[b\\]$/"))).is_ok());
+    let no_rules = Exclusion::Rule(RuleExclusion { rule_id: 1, target: None, reason: None });
+    assert!(
+        edited(DOCUMENT, Edit::AddExclusion(scope("shop", ""), no_rules)).unwrap_err().contains("no `rules`")
+    );
+}
+
+#[test]
+fn settings_are_set_in_place() {
+    let settings = |site: &str, route: &str, settings| changed(Edit::Settings(scope(site, route), settings));
+    let to = |value: &str| Some(Some(value.to_owned()));
+    let blocking = SiteSettings { engine: to("blocking"), ..SiteSettings::default() };
+    assert_eq!(
+        settings("shop", "", blocking),
+        "-engine = \"detection_only\"   # until Friday\n+engine = \"blocking\"   # until Friday\n"
+    );
+    let default = SiteSettings { engine: Some(None), ..SiteSettings::default() };
+    assert_eq!(settings("shop", "", default), "-engine = \"detection_only\"   # until Friday\n");
+    let both = SiteSettings { mode: to("semantic"), level: to("strict"), ..SiteSettings::default() };
+    assert_eq!(
+        settings("shop", "/api/", both),
+        "-mode = \"off\"\n+mode = \"semantic\"\n+level = \"strict\"\n"
+    );
+    let paranoia = SiteSettings { paranoia: Some(Some(3)), ..SiteSettings::default() };
+    assert!(settings("blog", "", paranoia.clone()).contains("paranoia = 3, directives"));
+    assert!(edited(DOCUMENT, Edit::Settings(scope("shop", ""), paranoia)).is_err());
+}
+
+#[test]
+fn clients_come_and_go() {
+    let list = |site: &str, list, client: &str| Edit::AddClient(scope(site, ""), list, client.to_owned());
+    assert_eq!(changed(list("", ClientList::Deny, "192.0.2.1")), "+    \"192.0.2.1\",\n",);
+    assert_eq!(
+        changed(list("", ClientList::Allow, "192.0.2.1")),
+        "+[access]\n+allow = { networks = [\"192.0.2.1\"] }\n+\n"
+    );
+    assert_eq!(
+        changed(Edit::RemoveClient(scope("", ""), ClientList::Deny, "203.0.113.7".to_owned())),
+        "-    \"203.0.113.7\",\n",
+    );
+    assert_eq!(
+        changed(Edit::RemoveClient(scope("", ""), ClientList::Deny, "198.51.100.0/24".to_owned())),
+        "-    \"198.51.100.0/24\",   # scanners\n",
+    );
+    // It would take the lists of the document away from the site.
+    assert!(
+        edited(DOCUMENT, list("shop", ClientList::Deny, "192.0.2.1"))
+            .unwrap_err()
+            .contains("no lists of its own")
+    );
+    assert!(edited(DOCUMENT, list("", ClientList::Deny, "203.0.113.7")).unwrap_err().contains("already"));
+    assert!(
+        edited(DOCUMENT, Edit::RemoveClient(scope("", ""), ClientList::Deny, "1.2.3.4".to_owned())).is_err()
+    );
+}
+
+#[test]
+fn what_is_no_setting_is_refused_with_its_place() {
+    let place = Place::new();
+    let revisions = place.open(false);
+    let etag = place.text().etag().to_owned();
+    let settings = SiteSettings { mode: Some(Some("loud".to_owned())), ..SiteSettings::default() };
+    let edit = Change::Edit(Edit::Settings(scope("shop", ""), settings));
+    match revisions.propose(&edit, &etag, 2) {
+        Err(RevisionError::Invalid(error)) => assert_eq!(error.mistakes()[0].place.unwrap().1, 8, "{error}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn documents_in_yaml_are_changed_as_a_whole() {
+    let place = Place::new();
+    let path = place.folder.path().join("portcullis.yaml");
+    std::fs::write(&path, "sites: [{name: shop}]\n").unwrap();
+    let document = portcullis_revisions::Document::new(&path).unwrap();
+    let live = Box::new(place.program.clone());
+    let revisions =
+        portcullis_revisions::Revisions::open(place.folder.path(), document, live, false).unwrap();
+    let etag = revisions.current(1).unwrap().text.etag().to_owned();
+    let edit = Change::Edit(Edit::RemoveExclusion("x".to_owned()));
+    assert!(revisions.propose(&edit, &etag, 2).unwrap_err().to_string().contains("TOML only"));
+}
+
+proptest! {
+    /// Whatever a client is called, an exclusion says this and nothing else, and goes without a trace.
+    #[test]
+    fn texts_of_clients_stay_texts(name in "\\PC{0,12}|.{0,12}", path in ".{0,12}", reason in ".{0,12}", site in 0..2_usize) {
+        let site = ["shop", "blog"][site];
+        let exclusion = SemanticExclusion {
+            class: Some("xss".to_owned()), location: Some(format!("form:{name}")), path: Some(format!("/{path}")),
+            reason: Some(reason.clone()),
+        };
+        let listed = |text: &str| {
+            let text = portcullis_revisions::Text::new(text);
+            exclusions(&text, Format::Toml, "x.toml").unwrap()
+        };
+        let before = listed(DOCUMENT);
+        let edit = Edit::AddExclusion(scope(site, ""), Exclusion::Semantic(exclusion.clone()));
+        let after = edited(DOCUMENT, edit).unwrap();
+        let added: Vec<_> = listed(&after).into_iter().filter(|each| !before.contains(each)).collect();
+        prop_assert_eq!(added.len(), 1);
+        let added = &added[0];
+        prop_assert_eq!((&added.location, &added.path, &added.reason), (&exclusion.location, &exclusion.path, &exclusion.reason));
+        prop_assert_eq!(listed(&after).len(), before.len() + 1);
+        let gone = edited(&after, Edit::RemoveExclusion(added.id.clone())).unwrap();
+        prop_assert_eq!(listed(&gone), before);
+        for line in DOCUMENT.lines() {
+            prop_assert!(gone.lines().any(|there| there == line), "{}\n{}", line, gone);
+        }
+    }
+}
