@@ -47,5 +47,5 @@ mod reload;
 mod server;
 
 pub use pages::{Bans, Health, Pages};
-pub use reload::{Reload, Reloads, ask_to_reload};
+pub use reload::{Candidate, Reload, Reloads, ask_to_load, ask_to_reload};
 pub use server::{Limits, serve, serve_with};

@@ -5,22 +5,46 @@ use tokio::sync::{mpsc, oneshot};
 pub type Reloads = mpsc::Sender<Reload>;
 
 /// A request to reload; the sender waits for the result.
-#[derive(Debug)]
-pub struct Reload(oneshot::Sender<Result<String, String>>);
+pub struct Reload {
+    answer: oneshot::Sender<Result<String, String>>,
+    candidate: Option<Candidate>,
+}
+
+/// A text to load in place of the document.
+pub struct Candidate {
+    /// The text.
+    pub text: String,
+    /// Puts the text into the file of the document. It is called when the settings of the text are in use; if
+    /// it fails, the old ones have to be brought back.
+    pub write: Box<dyn FnOnce() -> Result<(), String> + Send>,
+}
 
 impl Reload {
+    /// The text to load; none: the document as it is in its file.
+    pub fn take_candidate(&mut self) -> Option<Candidate> {
+        self.candidate.take()
+    }
+
     /// Reports the result: what serves now, or why the old settings stay in use.
     pub fn answer(self, result: Result<String, String>) {
         // The requester may have left.
-        let _ = self.0.send(result);
+        let _ = self.answer.send(result);
     }
 }
 
 /// Asks for a reload and waits for its result. None if the program ends before.
 pub async fn ask_to_reload(reloads: &Reloads) -> Option<Result<String, String>> {
     let (answer, answered) = oneshot::channel();
-    reloads.send(Reload(answer)).await.ok()?;
+    reloads.send(Reload { answer, candidate: None }).await.ok()?;
     answered.await.ok()
+}
+
+/// Asks for a text to be loaded and waits for the result, on a thread that may block. None if the program
+/// ends before.
+pub fn ask_to_load(reloads: &Reloads, candidate: Candidate) -> Option<Result<String, String>> {
+    let (answer, answered) = oneshot::channel();
+    reloads.blocking_send(Reload { answer, candidate: Some(candidate) }).ok()?;
+    answered.blocking_recv().ok()
 }
 
 /// The status and text for a `POST /reload`.

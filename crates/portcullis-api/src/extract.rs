@@ -15,6 +15,9 @@ use crate::problem::{Kind, Problem};
 /// A JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
 
+/// A JSON body that carries a whole document.
+pub(crate) struct DocumentBody<T>(pub(crate) T);
+
 /// The parameters of a query.
 pub(crate) struct Params<T>(pub(crate) T);
 
@@ -25,36 +28,47 @@ impl<T: DeserializeOwned> FromRequest<Arc<Context>> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, context: &Arc<Context>) -> Result<Self, Problem> {
-        let media_type = request.headers().get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-        if !is_json(media_type) {
-            return Err(Problem::with(Kind::MediaType, "send `Content-Type: application/json`"));
-        }
-        let limits = &context.limits;
-        let too_large = || {
-            let message = format!("a body has at most {} bytes", limits.body_bytes_max);
-            Problem::with(Kind::BodyTooLarge, message)
-        };
-        let length =
-            request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-        if length.is_some_and(|length: u64| length > limits.body_bytes_max as u64) {
-            return Err(too_large());
-        }
-        let body = Limited::new(request.into_body(), limits.body_bytes_max);
-        let read = timeout(limits.body_time_max, body.collect()).await;
-        let bytes = match read.map_err(|_| Problem::of(Kind::BodyTimeout))? {
-            Ok(collected) => collected.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
-            Err(_) => return Err(Problem::with(Kind::Malformed, "the body cannot be read")),
-        };
-        // serde would take the members of a struct from an array, too.
-        if bytes.trim_ascii_start().first() == Some(&b'[') {
-            return Err(Problem::with(Kind::Invalid, "the body: it must be an object"));
-        }
-        serde_json::from_slice(&bytes).map(Body).map_err(|error| {
-            let kind = if error.is_data() { Kind::Invalid } else { Kind::Malformed };
-            Problem::with(kind, format!("the body: {error}"))
-        })
+        read(request, context, context.limits.body_bytes_max).await.map(Body)
     }
+}
+
+impl<T: DeserializeOwned> FromRequest<Arc<Context>> for DocumentBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, context: &Arc<Context>) -> Result<Self, Problem> {
+        read(request, context, context.limits.document_bytes_max).await.map(DocumentBody)
+    }
+}
+
+async fn read<T: DeserializeOwned>(
+    request: Request,
+    context: &Context,
+    bytes_max: usize,
+) -> Result<T, Problem> {
+    let media_type = request.headers().get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    if !is_json(media_type) {
+        return Err(Problem::with(Kind::MediaType, "send `Content-Type: application/json`"));
+    }
+    let too_large = || Problem::with(Kind::BodyTooLarge, format!("a body has at most {bytes_max} bytes"));
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if length.is_some_and(|length: u64| length > bytes_max as u64) {
+        return Err(too_large());
+    }
+    let body = Limited::new(request.into_body(), bytes_max);
+    let read = timeout(context.limits.body_time_max, body.collect()).await;
+    let bytes = match read.map_err(|_| Problem::of(Kind::BodyTimeout))? {
+        Ok(collected) => collected.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
+        Err(_) => return Err(Problem::with(Kind::Malformed, "the body cannot be read")),
+    };
+    // serde would take the members of a struct from an array, too.
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Problem::with(Kind::Invalid, "the body: it must be an object"));
+    }
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let kind = if error.is_data() { Kind::Invalid } else { Kind::Malformed };
+        Problem::with(kind, format!("the body: {error}"))
+    })
 }
 
 /// `application/json`, with parameters or without.

@@ -18,6 +18,7 @@
 //! document.
 
 mod access;
+mod changes;
 mod context;
 mod counted;
 mod extract;

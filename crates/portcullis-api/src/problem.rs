@@ -3,7 +3,9 @@
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
+use portcullis_config::Mistake;
 use portcullis_identity::IdentityError;
+use portcullis_revisions::RevisionError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -45,7 +47,9 @@ kinds! {
     BodyTooLarge 413 "body-too-large" "The body is too large";
     MediaType 415 "media-type" "The body is not JSON";
     Invalid 422 "invalid" "A value is not allowed";
+    ReadOnly 403 "read-only" "The document is not changed here";
     ReloadFailed 422 "reload-failed" "The new settings cannot be used; the old ones serve";
+    Document 422 "document" "The document has mistakes";
     PreconditionRequired 428 "precondition-required" "The version is missing";
     TooManyLogins 429 "too-many-logins" "Too many logins have failed";
     Internal 500 "internal" "The request cannot be answered";
@@ -69,9 +73,40 @@ pub struct Problem {
     /// The character of the filter at which the mistake begins, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<usize>,
+    /// The mistakes of a document, in the order of its text.
+    #[serde(skip_serializing_if = "<[Diagnostic]>::is_empty")]
+    #[schema(value_type = Vec<Diagnostic>, required = false)]
+    diagnostics: Box<[Diagnostic]>,
     #[serde(skip)]
     #[schema(ignore)]
     headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// A mistake of a document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Diagnostic {
+    /// The file.
+    pub(crate) file: String,
+    /// The line, from 1; null if the mistake has no place in a text.
+    pub(crate) line: Option<usize>,
+    /// The character in the line, from 1.
+    pub(crate) column: Option<usize>,
+    /// What is wrong.
+    pub(crate) message: String,
+    /// What may be meant, or what to do.
+    pub(crate) hint: Option<String>,
+}
+
+impl From<&Mistake> for Diagnostic {
+    fn from(mistake: &Mistake) -> Diagnostic {
+        Diagnostic {
+            file: mistake.file.clone(),
+            line: mistake.place.map(|(line, _)| line),
+            column: mistake.place.map(|(_, column)| column),
+            message: mistake.message.clone(),
+            hint: mistake.hint.clone(),
+        }
+    }
 }
 
 impl Problem {
@@ -86,7 +121,7 @@ impl Problem {
             Kind::Busy => headers.push((RETRY_AFTER, HeaderValue::from_static("1"))),
             _ => {}
         }
-        Problem { r#type, title, status, detail: None, column: None, headers }
+        Problem { r#type, title, status, detail: None, column: None, diagnostics: Box::default(), headers }
     }
 
     /// With what is wrong with this request.
@@ -99,10 +134,20 @@ impl Problem {
         Problem { column: Some(column), ..self }
     }
 
+    /// With the mistakes of a document.
+    pub(crate) fn about(self, mistakes: &[Mistake]) -> Problem {
+        Problem { diagnostics: mistakes.iter().map(Diagnostic::from).collect(), ..self }
+    }
+
     /// With the seconds to wait.
     pub(crate) fn retry_after(mut self, seconds: u64) -> Problem {
         self.set_header(RETRY_AFTER, HeaderValue::from(seconds));
         self
+    }
+
+    /// What it is about, in words.
+    pub(crate) fn summary(&self) -> &str {
+        self.detail.as_deref().unwrap_or(self.title)
     }
 
     /// Sets a header of the response.
@@ -135,6 +180,26 @@ pub(crate) fn of_identity(error: IdentityError, say: &dyn Fn(&str)) -> Problem {
         | IdentityError::TooNew(_)
         | IdentityError::Sqlite(_)
         | IdentityError::Random => {
+            say(&format!("admin API: {error}"));
+            return Problem::of(Kind::Internal);
+        }
+    };
+    Problem::with(kind, error.to_string())
+}
+
+/// Failures of the program are told to the operator, not to the client.
+pub(crate) fn of_revision(error: RevisionError, say: &dyn Fn(&str)) -> Problem {
+    let kind = match &error {
+        RevisionError::NotFound => Kind::NotFound,
+        RevisionError::Changed(_) => Kind::PreconditionFailed,
+        RevisionError::Unfit(_) => Kind::Conflict,
+        RevisionError::Refused(_) => Kind::ReloadFailed,
+        RevisionError::ReadOnly => Kind::ReadOnly,
+        RevisionError::Ending => return Problem::of(Kind::Draining),
+        RevisionError::Invalid(mistakes) => {
+            return Problem::with(Kind::Document, mistakes.to_string()).about(mistakes.mistakes());
+        }
+        RevisionError::Document(_) | RevisionError::History(_) => {
             say(&format!("admin API: {error}"));
             return Problem::of(Kind::Internal);
         }

@@ -24,7 +24,8 @@ use crate::counted::RequestCounts;
 use crate::guard::{guard, no_method, no_route};
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
-    audit, bans, events, login, reload, setup, statistics, status, stream, tokens, totp, users,
+    audit, bans, clients, config, events, exclusions, login, reload, revisions, setup, site_settings,
+    statistics, status, stream, tokens, totp, users,
 };
 
 /// Prefix of the paths of all routes.
@@ -65,6 +66,15 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(statistics::statistics))
             .add(viewer, routes!(bans::list))
             .add(analyst, routes!(bans::lift))
+            .add(viewer, routes!(exclusions::list))
+            .add(analyst, routes!(exclusions::add))
+            .add(analyst, routes!(exclusions::remove))
+            .add(analyst, routes!(clients::add, clients::remove))
+            .add(admin, routes!(site_settings::change))
+            .add(admin, routes!(config::show, config::replace))
+            .add(analyst, routes!(revisions::list))
+            .add(admin, routes!(revisions::one))
+            .add(admin, routes!(revisions::restore))
             .add(admin, routes!(tokens::list, tokens::create))
             .add(admin, routes!(tokens::revoke))
             .add(admin, routes!(users::list, users::create))

@@ -5,6 +5,7 @@ use std::time::Duration;
 use portcullis_event_store::Store;
 use portcullis_identity::Identities;
 use portcullis_metrics::Registry;
+use portcullis_revisions::Revisions;
 
 use crate::setup::SetupCode;
 use crate::supplies::{Bans, Health, Reload};
@@ -19,6 +20,8 @@ pub struct Supplies {
     pub bans: Option<Arc<dyn Bans>>,
     /// Interface to reload; none: there is nothing to reload.
     pub reload: Option<Arc<dyn Reload>>,
+    /// The document and its revisions; none: the settings come from elsewhere.
+    pub revisions: Option<Arc<Revisions>>,
     /// For `/health`; it has to answer at once.
     pub health: Arc<dyn Fn() -> Health + Send + Sync>,
     /// Registry in which requests and failed logins are counted.
@@ -51,6 +54,8 @@ pub struct Limits {
     pub body_time_max: Duration,
     /// Bytes of a request's body; beyond them 413. Default 64 KiB.
     pub body_bytes_max: usize,
+    /// Bytes of a request's body that carries a whole document, as JSON. Default: 2 MiB and a bit.
+    pub document_bytes_max: usize,
     /// The time that a client may take to read what was written; then the connection closes. Default 30 s.
     pub write_time_max: Duration,
     /// Requests that are answered at a time; further ones get 503. Default 64.
@@ -86,6 +91,8 @@ impl Default for Limits {
             head_time_max: Duration::from_secs(15),
             body_time_max: Duration::from_secs(10),
             body_bytes_max: 64 << 10,
+            // Each line end of a document is two bytes in JSON.
+            document_bytes_max: 2 * portcullis_revisions::DOCUMENT_BYTES_MAX + (64 << 10),
             write_time_max: Duration::from_secs(30),
             requests_max: 64,
             request_time_max: Duration::from_secs(30),

@@ -2,11 +2,16 @@
 
 pub(crate) mod audit;
 pub(crate) mod bans;
+pub(crate) mod clients;
+pub(crate) mod config;
 pub(crate) mod events;
+pub(crate) mod exclusions;
 pub(crate) mod login;
 pub(crate) mod page;
 pub(crate) mod reload;
+pub(crate) mod revisions;
 pub(crate) mod setup;
+pub(crate) mod site_settings;
 pub(crate) mod statistics;
 pub(crate) mod status;
 pub(crate) mod stream;

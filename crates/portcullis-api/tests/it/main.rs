@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod access;
+mod changes;
 mod client;
 mod events;
 mod fuzz;

@@ -13,6 +13,7 @@ use portcullis_api::{
 use portcullis_event_store::Store;
 use portcullis_identity::{Actor, Identities, NewToken, NewUser, Role};
 use portcullis_metrics::Registry;
+use portcullis_revisions::{Document, Live, LiveResult, Revisions, Text};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -74,6 +75,39 @@ impl Reload for OneReload {
     }
 }
 
+/// A document with one site.
+pub const DOCUMENT: &str = r#"# Ours.
+listeners = [{ address = "127.0.0.1:8080" }]
+access = { deny = { networks = ["198.51.100.0/24"] } }
+[[sites]]
+name = "shop"
+hosts = ["*"]
+upstream = "app"   # one of two
+[upstreams.app]
+endpoints = ["http://127.0.0.1:9000"]   # password: hunter2
+"#;
+
+/// Loads every text, but those that ask to be refused.
+struct Program;
+
+impl Live for Program {
+    fn load(&self, text: &str, write: Box<dyn FnOnce() -> Result<(), String> + Send>) -> LiveResult {
+        if text.contains("# refuse") {
+            return Some(Err("rules.conf:3: unknown directive".to_owned()));
+        }
+        Some(write().map(|()| "reloaded, generation 2".to_owned()))
+    }
+}
+
+fn revisions(folder: &std::path::Path, read_only: bool) -> Revisions {
+    let path = folder.join("portcullis.toml");
+    std::fs::write(&path, DOCUMENT).unwrap();
+    let document = Document::new(&path).unwrap();
+    let revisions = Revisions::open(folder, document, Box::new(Program), read_only).unwrap();
+    revisions.serves(&Text::new(DOCUMENT), NOW_MS).unwrap();
+    revisions
+}
+
 impl Server {
     pub fn start() -> Server {
         // Guesses of strangers are slow in production; tests of that say so.
@@ -85,7 +119,16 @@ impl Server {
         Server::with_tls(limits, None)
     }
 
+    /// Nobody changes the document.
+    pub fn read_only() -> Server {
+        Server::build(Limits::default(), None, true)
+    }
+
     pub fn with_tls(limits: Limits, tls: Option<CertificateFiles>) -> Server {
+        Server::build(limits, tls, false)
+    }
+
+    fn build(limits: Limits, tls: Option<CertificateFiles>, read_only: bool) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let identities = Arc::new(Identities::open(folder.path()).unwrap());
         let registry = Registry::new();
@@ -97,6 +140,7 @@ impl Server {
             events: Some(Store::new(&folder.path().join("events"))),
             bans: Some(Arc::new(ThreeBans::default())),
             reload: Some(Arc::new(OneReload::default())),
+            revisions: Some(Arc::new(revisions(folder.path(), read_only))),
             health: Arc::new(|| Health::Ready),
             registry: Arc::clone(&registry),
             version: "1.2.3",
@@ -125,6 +169,11 @@ impl Server {
         let identities = Identities::open(folder.path()).unwrap();
         let (stop, thread) = (Some(stop), Some(thread));
         Server { address, folder, identities, registry, document, setup_code, clock, stop, thread }
+    }
+
+    /// The document in its file.
+    pub fn text(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("portcullis.toml")).unwrap()
     }
 
     /// Lets time pass.

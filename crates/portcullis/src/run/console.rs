@@ -3,14 +3,14 @@
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use portcullis_admin::{Reloads, ask_to_reload};
+use portcullis_admin::{Candidate, Reloads, ask_to_load, ask_to_reload};
 use portcullis_api::{
     Api, Banned, Bans, CertificateFiles, Health, Limits, Reload, ReloadResult, SetupCode, Supplies,
 };
@@ -18,6 +18,7 @@ use portcullis_event_store::Store;
 use portcullis_identity::Identities;
 use portcullis_metrics::Registry;
 use portcullis_proxy::BanList;
+use portcullis_revisions::{Document, Live, LiveResult, Revisions, Text};
 use tokio::sync::oneshot;
 
 use super::sockets::Inherited;
@@ -35,6 +36,10 @@ pub struct ConsoleSettings<'a> {
     pub certificate: Option<CertificateFiles>,
     /// Names under which it may be asked, beside addresses and `localhost`.
     pub hosts: Vec<String>,
+    /// The document; none: the settings come from flags.
+    pub document: Option<Document>,
+    /// Changes of the document are refused.
+    pub read_only: bool,
 }
 
 /// A console that is ready to start.
@@ -45,15 +50,26 @@ pub struct Console {
     setup: Option<SetupCode>,
     events: Store,
     hosts: Vec<String>,
+    data: PathBuf,
+    document: Option<Document>,
+    read_only: bool,
+    /// The text of the document that the program serves by.
+    text: Option<String>,
 }
 
 /// A console that serves.
 pub struct Running {
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
+    revisions: Option<Arc<Revisions>>,
 }
 
 impl Running {
+    /// The revisions of the document, if there is one.
+    pub fn revisions(&self) -> Option<Arc<Revisions>> {
+        self.revisions.clone()
+    }
+
     /// Closes the listener and waits for the last answers, a second at most.
     pub fn stop(self) {
         drop(self.stop);
@@ -65,7 +81,7 @@ impl Console {
     /// Opens what it needs, and says where it will be. The first start prints a code to create an
     /// administrator with.
     pub fn open(settings: ConsoleSettings<'_>, inherited: &mut Inherited) -> Result<Console, Failure> {
-        let ConsoleSettings { address, data, certificate, hosts } = settings;
+        let ConsoleSettings { address, data, certificate, hosts, document, read_only } = settings;
         let identities = Identities::open(data).map_err(Failure::failed)?;
         let explain = |error| format!("console: {}", portcullis_proxy::cannot_listen(address, &error));
         let listener = inherited.listen(address).map_err(|error| Failure::failed(explain(error)))?;
@@ -100,7 +116,16 @@ impl Console {
             setup,
             events: Store::new(&data_folder::events(data)),
             hosts,
+            data: data.to_owned(),
+            document,
+            read_only,
+            text: None,
         })
+    }
+
+    /// The program serves by this text of the document.
+    pub fn serves(self, text: Option<String>) -> Console {
+        Console { text, ..self }
     }
 
     /// Serves on a thread of its own.
@@ -110,12 +135,21 @@ impl Console {
         reloads: Reloads,
         draining: Arc<AtomicBool>,
         registry: Arc<Registry>,
-    ) -> std::io::Result<Running> {
+    ) -> Result<Running, Failure> {
+        let revisions = self.document.map(|document| {
+            let live = Box::new(Loader(reloads.clone()));
+            Revisions::open(&self.data, document, live, self.read_only).map_err(Failure::failed)
+        });
+        let revisions = revisions.transpose()?.map(Arc::new);
+        if let Some(revisions) = &revisions {
+            note(revisions, self.text);
+        }
         let supplies = Supplies {
             identities: Arc::new(self.identities),
             events: Some(self.events),
             bans: Some(Arc::new(Desk(bans))),
             reload: Some(Arc::new(Asker(reloads))),
+            revisions: revisions.clone(),
             health: Arc::new(move || match draining.load(Ordering::Relaxed) {
                 true => Health::Draining,
                 false => Health::Ready,
@@ -130,7 +164,8 @@ impl Console {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(BLOCKING_THREADS)
-            .build()?;
+            .build()
+            .map_err(Failure::failed)?;
         let (stop, stopped) = oneshot::channel::<()>();
         let (listener, tls) = (self.listener, self.tls);
         let serve = move || {
@@ -147,8 +182,8 @@ impl Console {
             // Queries that still look are not waited for.
             runtime.shutdown_background();
         };
-        let thread = std::thread::Builder::new().name("console".to_owned()).spawn(serve)?;
-        Ok(Running { stop, thread })
+        let thread = std::thread::Builder::new().name("console".to_owned()).spawn(serve);
+        Ok(Running { stop, thread: thread.map_err(Failure::failed)?, revisions })
     }
 }
 
@@ -195,6 +230,23 @@ impl Bans for Desk {
 
     fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize {
         self.0.lift(ban, client)
+    }
+}
+
+/// Tells the revisions that the program serves by this text of the document.
+pub fn note(revisions: &Revisions, text: Option<String>) {
+    let Some(text) = text else { return };
+    if let Err(error) = revisions.serves(&Text::new(text), now_ms()) {
+        eprintln!("portcullis: {error}");
+    }
+}
+
+/// Has the main thread load a text.
+struct Loader(Reloads);
+
+impl Live for Loader {
+    fn load(&self, text: &str, write: Box<dyn FnOnce() -> Result<(), String> + Send>) -> LiveResult {
+        ask_to_load(&self.0, Candidate { text: text.to_owned(), write })
     }
 }
 

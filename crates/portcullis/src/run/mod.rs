@@ -54,7 +54,7 @@ use notify::Notify;
 use recent::{Keeper, Recent};
 use service::Service;
 pub use settings::Args;
-use settings::Policies;
+use settings::{Policies, Settings};
 use signals::Signals;
 use sockets::Inherited;
 use upgrade::Program;
@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> ExitCode {
 fn serve(args: &Args) -> Result<(), Failure> {
     let program = Program::of_process();
     let mut inherited = Inherited::take()?;
-    let config = args.config()?;
+    let Settings { config, text } = args.read(None)?;
     let registry = Registry::new();
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
     let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
@@ -156,7 +156,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let (proxy, started) = (Arc::new(proxy), &config);
         let service =
             Service { program, args, started, registry, proxy, policies: Some(policies), notify, upgrades };
-        service.run(signals, admin, console, reopen).await
+        service.run(signals, admin, console.map(|console| console.serves(text)), reopen).await
     })?;
     policies.close();
     let lost = traces.map_or(0, |traces| traces.shutdown(TRACES_DEADLINE));

@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use portcullis_admin::{Health, Pages, Reloads};
+use portcullis_admin::{Candidate, Health, Pages, Reloads};
 use portcullis_config::Config;
 use portcullis_metrics::{EnumCounters, Registry};
 use portcullis_proxy::Proxy;
+use portcullis_revisions::Revisions;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::console::{Console, Running};
+use super::console::{self, Console, Running};
 use super::documents;
 use super::notify::Notify;
-use super::settings::{Args, Policies};
+use super::settings::{Args, Policies, Settings};
 use super::signals::{Signal, Signals};
 use super::traces;
 use super::upgrade::Program;
@@ -71,7 +72,8 @@ impl Service<'_> {
             let draining = Arc::clone(&draining);
             console.start(self.proxy.bans(), reloads.clone(), draining, Arc::clone(&self.registry))
         });
-        let mut console = console.transpose().map_err(Failure::failed)?;
+        let mut console = console.transpose()?;
+        let revisions = console.as_ref().and_then(Running::revisions);
         let watch = self.started.reload_on_change.then(|| documents::watch(self.args, self.started));
         let mut looks = every(LOOK_EVERY);
         let watchdog = self.notify.keep_watch(self.proxy.beats()).map(tokio::spawn);
@@ -82,7 +84,7 @@ impl Service<'_> {
                     Signal::Stop => break End::Stopped,
                     Signal::Reopen => reopen(),
                     Signal::Reload => {
-                        let _ = self.reload().await?;
+                        let _ = self.reload(None, &revisions).await?;
                         reopen();
                     }
                     Signal::Upgrade => {
@@ -91,14 +93,14 @@ impl Service<'_> {
                         }
                     }
                 },
-                Some(reload) = asked.recv() => {
-                    let result = self.reload().await?;
+                Some(mut reload) = asked.recv() => {
+                    let result = self.reload(reload.take_candidate(), &revisions).await?;
                     reload.answer(result);
                     reopen();
                 }
                 _ = looks.tick(), if watch.is_some() => {
                     if watch.as_ref().and_then(|watch| watch.refresh(|| Ok::<_, ()>(()))).is_some() {
-                        let _ = self.reload().await?;
+                        let _ = self.reload(None, &revisions).await?;
                     }
                 }
             }
@@ -156,16 +158,26 @@ impl Service<'_> {
         Ok(tokio::spawn(portcullis_admin::serve(listener, pages, std::future::pending())))
     }
 
-    /// Loads settings and rules again. If they have any error, the old ones stay in use. Returns the result.
-    async fn reload(&mut self) -> Result<Result<String, String>, Failure> {
+    /// Loads settings and rules again, of the document or of a text in its place. If they have any error, the
+    /// old ones stay in use. Returns the result.
+    async fn reload(
+        &mut self,
+        candidate: Option<Candidate>,
+        revisions: &Option<Arc<Revisions>>,
+    ) -> Result<Result<String, String>, Failure> {
         self.notify.reloading();
-        let (proxy, args, started) = (Arc::clone(&self.proxy), self.args.clone(), self.started.clone());
+        let loader = Loader {
+            proxy: Arc::clone(&self.proxy),
+            args: self.args.clone(),
+            started: self.started.clone(),
+            revisions: revisions.clone(),
+        };
         let Some(mut policies) = self.policies.take() else {
             return Err(Failure::failed("the reload did not finish"));
         };
         // Compiling rules takes long; the admin listener answers meanwhile.
         let work = tokio::task::spawn_blocking(move || {
-            let result = load(&proxy, &args, &started, &mut policies);
+            let result = loader.reload(candidate, &mut policies);
             (policies, result)
         });
         let (policies, result) = work.await.map_err(Failure::failed)?;
@@ -214,26 +226,47 @@ fn every(time: Duration) -> Interval {
     interval
 }
 
-fn load(proxy: &Proxy, args: &Args, started: &Config, policies: &mut Policies) -> Result<String, String> {
-    let result = args.config().map_err(|failure| failure.to_string()).and_then(|config| {
-        let inspectors = policies.load(&config).map_err(|error| error.to_string())?;
-        Ok((config, inspectors))
-    });
-    match result {
-        Ok((config, inspectors)) => match proxy.reload(&config, &inspectors) {
-            Ok(()) => {
-                let mut text = format!("reloaded, generation {}", proxy.generation());
-                for key in unchanged_until_restart(started, &config) {
-                    text.push_str(&format!("; `{key}` needs a restart to take effect"));
-                }
-                Ok(text)
+/// What a reload works with.
+struct Loader {
+    proxy: Arc<Proxy>,
+    args: Args,
+    started: Config,
+    revisions: Option<Arc<Revisions>>,
+}
+
+impl Loader {
+    fn reload(&self, candidate: Option<Candidate>, policies: &mut Policies) -> Result<String, String> {
+        let Some(Candidate { text, write }) = candidate else { return self.load(None, policies) };
+        let loaded = self.load(Some(&text), policies)?;
+        let Err(error) = write() else { return Ok(loaded) };
+        // What is not in the file must not serve either: the next start would bring the old settings back.
+        match self.load(None, policies) {
+            Ok(_) => Err(format!("{error}; the old settings serve")),
+            Err(text) => {
+                Err(format!("{error}; the new settings serve, for the old ones do not load: {text}"))
             }
-            Err(error) => Err(format!("reload failed, keeping the old settings: {error}")),
-        },
-        Err(error) => {
-            proxy.count_failed_reload();
-            Err(format!("reload failed, keeping the old settings:\n{error}"))
         }
+    }
+
+    fn load(&self, candidate: Option<&str>, policies: &mut Policies) -> Result<String, String> {
+        let result = self.args.read(candidate).map_err(|failure| failure.to_string()).and_then(|settings| {
+            let inspectors = policies.load(&settings.config).map_err(|error| error.to_string())?;
+            Ok((settings, inspectors))
+        });
+        let (Settings { config, text }, inspectors) = result.map_err(|error| {
+            self.proxy.count_failed_reload();
+            format!("reload failed, keeping the old settings:\n{error}")
+        })?;
+        let reloaded = self.proxy.reload(&config, &inspectors);
+        reloaded.map_err(|error| format!("reload failed, keeping the old settings: {error}"))?;
+        if let (None, Some(revisions)) = (candidate, &self.revisions) {
+            console::note(revisions, text);
+        }
+        let mut text = format!("reloaded, generation {}", self.proxy.generation());
+        for key in unchanged_until_restart(&self.started, &config) {
+            text.push_str(&format!("; `{key}` needs a restart to take effect"));
+        }
+        Ok(text)
     }
 }
 
@@ -245,8 +278,8 @@ fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> 
         ("store", started.store != now.store),
         (
             "admin",
-            (started.admin, started.console, &started.admin_hosts)
-                != (now.admin, now.console, &now.admin_hosts),
+            (started.admin, started.console, &started.admin_hosts, started.read_only)
+                != (now.admin, now.console, &now.admin_hosts, now.read_only),
         ),
         ("recent_events", started.recent_events_bytes != now.recent_events_bytes),
         ("data", started.data != now.data),

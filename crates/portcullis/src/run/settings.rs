@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use portcullis_api::CertificateFiles;
-use portcullis_config::{Config, Flags};
+use portcullis_config::{Config, DocumentText, Flags};
 use portcullis_engine::Plan;
 use portcullis_inspect::Inspector;
 use portcullis_load::Patterns;
 use portcullis_metrics::Registry;
+use portcullis_revisions::Document;
 use portcullis_store::{Limits, Store, StoreMetrics};
 
 use crate::cli::Failure;
@@ -130,19 +131,21 @@ impl Args {
         };
         let certificate = self.console_cert.clone().zip(self.console_key.clone());
         let certificate = certificate.map(|(certificate, key)| CertificateFiles { certificate, key });
-        Ok(Some(ConsoleSettings { address, data, certificate, hosts: config.admin_hosts.clone() }))
+        let (hosts, read_only) = (config.admin_hosts.clone(), config.read_only);
+        let document = self.config.as_deref().and_then(Document::new);
+        Ok(Some(ConsoleSettings { address, data, certificate, hosts, document, read_only }))
     }
 
-    /// The settings, read anew.
-    pub fn config(&self) -> Result<Config, Failure> {
-        let mut config = self.document_or_flags()?;
+    /// The settings, read anew. With a document: by its text in the file, or by another one in its place.
+    pub fn read(&self, candidate: Option<&str>) -> Result<Settings, Failure> {
+        let mut settings = self.document_or_flags(candidate)?;
         if let Some(data) = &self.data {
-            config.data = Some(data.clone());
+            settings.config.data = Some(data.clone());
         }
-        Ok(config)
+        Ok(settings)
     }
 
-    fn document_or_flags(&self) -> Result<Config, Failure> {
+    fn document_or_flags(&self, candidate: Option<&str>) -> Result<Settings, Failure> {
         let Some(path) = &self.config else {
             if self.upstream.is_none() {
                 return Err(Failure::usage(NOTHING_TO_GUARD));
@@ -165,14 +168,27 @@ impl Args {
                 worker_affinity: self.worker_affinity,
                 admin: self.admin.clone(),
             };
-            return Config::from_flags(flags).map_err(Failure::usage);
+            let config = Config::from_flags(flags).map_err(Failure::usage)?;
+            return Ok(Settings { config, text: None });
         };
-        let config = Config::from_file(path).map_err(Failure::failed)?;
+        let source = match candidate {
+            Some(text) => DocumentText::of_path(path, text.to_owned()),
+            None => DocumentText::read(path),
+        };
+        let source = source.map_err(Failure::failed)?;
+        let config = source.config().map_err(Failure::failed)?;
         for warning in config.warnings() {
             eprintln!("portcullis: {}: warning: {warning}", path.display());
         }
-        Ok(config)
+        Ok(Settings { config, text: Some(source.text) })
     }
+}
+
+/// Settings, and the text of the document that they come from.
+pub struct Settings {
+    pub config: Config,
+    /// None if they come from flags.
+    pub text: Option<String>,
 }
 
 /// Compiles the policies of a configuration, and keeps what outlives one: persistent collections, detectors.

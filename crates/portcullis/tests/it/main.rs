@@ -27,6 +27,7 @@ mod leaks;
 mod lookups;
 mod messages;
 mod operations;
+mod revisions;
 mod rewriting;
 mod rule_sources;
 mod run;

@@ -1,0 +1,144 @@
+//! Changes of the document: one way for every route that makes one.
+
+use std::sync::Arc;
+
+use axum::response::{IntoResponse, Response};
+use http::header::{ETAG, IF_MATCH};
+use http::{HeaderMap, HeaderValue};
+use portcullis_identity::Role;
+use portcullis_revisions::{Applied, Author, Change, RevisionError, Revisions, diff};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::access::Principal;
+use crate::context::{Context, blocking};
+use crate::problem::{Kind, Problem, of_revision};
+
+/// Lines around each change in a difference that an administrator sees. Who may not read the document sees
+/// only the lines that change.
+const CONTEXT_LINES: usize = 3;
+
+/// What a change did to the document, or would do.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Changed {
+    /// The revision that the document is now; null if the change was only tried.
+    revision: Option<i64>,
+    /// The entity tag of the new text.
+    etag: String,
+    /// The difference in the unified format; empty if the change changes nothing.
+    diff: String,
+    /// What serves now, and which keys need a restart; null if nothing was loaded.
+    message: Option<String>,
+}
+
+/// A change that somebody asks for.
+pub(crate) struct Order {
+    pub(crate) change: Change,
+    /// Why.
+    pub(crate) reason: Option<String>,
+    /// Only show what it would do.
+    pub(crate) dry_run: bool,
+    /// What it is, for the audit trail.
+    pub(crate) summary: String,
+}
+
+/// The revisions, or the reason why there are none.
+pub(crate) fn revisions(context: &Context) -> Result<Arc<Revisions>, Problem> {
+    context.supplies.revisions.clone().ok_or_else(|| {
+        Problem::with(
+            Kind::NotSupported,
+            "the settings come from the command line: start with `--config FILE` to have a document",
+        )
+    })
+}
+
+/// Works on the revisions, on a thread that may block.
+pub(crate) async fn with<T: Send + 'static>(
+    context: &Context,
+    work: impl FnOnce(&Revisions) -> Result<T, RevisionError> + Send + 'static,
+) -> Result<T, Problem> {
+    let revisions = revisions(context)?;
+    blocking(move || work(&revisions)).await?.map_err(|error| of_revision(error, &*context.supplies.say))
+}
+
+/// Makes a change, or tries it.
+pub(crate) async fn carry_out(
+    context: &Arc<Context>,
+    principal: Principal,
+    headers: &HeaderMap,
+    order: Order,
+) -> Result<Response, Problem> {
+    let expected = expected(headers)?;
+    let context_lines = if principal.role == Role::Admin { CONTEXT_LINES } else { 0 };
+    let now = context.now_ms();
+    if order.dry_run {
+        let proposal = with(context, move |revisions| {
+            let etag = etag_of(revisions, expected, now)?;
+            revisions.propose(&order.change, &etag, now)
+        });
+        let proposal = proposal.await?;
+        let shown = diff(proposal.before.as_str(), proposal.after.as_str(), context_lines);
+        let etag = proposal.after.etag().to_owned();
+        return Ok(axum::Json(Changed { revision: None, etag, diff: shown, message: None }).into_response());
+    }
+    // It goes on when the client leaves or the time of the request is over, and then stands in the audit
+    // trail, too.
+    let context = Arc::clone(context);
+    let work = tokio::spawn(async move {
+        let author = Author { name: principal.actor().name, reason: order.reason.unwrap_or_default() };
+        let reason = author.reason.clone();
+        let result = with(&context, move |revisions| {
+            let etag = etag_of(revisions, expected, now)?;
+            revisions.apply(&order.change, &etag, &author, now)
+        });
+        let result = result.await;
+        let (object, detail) = match &result {
+            Ok(applied) => (format!("revision {}", applied.revision.number), order.summary),
+            Err(problem) => ("refused".to_owned(), format!("{}: {}", order.summary, problem.summary())),
+        };
+        let detail = if reason.is_empty() { detail } else { format!("{detail} ({reason})") };
+        let (actor, now) = (principal.actor(), context.now());
+        context.identities(move |log| log.record(&actor, "config.change", &object, &detail, now)).await?;
+        Ok(answer(&result?, context_lines))
+    });
+    work.await.map_err(|_| Problem::of(Kind::Internal))?
+}
+
+fn answer(applied: &Applied, context_lines: usize) -> Response {
+    let Applied { proposal, revision, message } = applied;
+    let diff = diff(proposal.before.as_str(), proposal.after.as_str(), context_lines);
+    let etag = proposal.after.etag().to_owned();
+    let changed = Changed { revision: Some(revision.number), etag, diff, message: message.clone() };
+    tagged(proposal.after.etag(), axum::Json(changed))
+}
+
+/// An answer with the entity tag of the document.
+pub(crate) fn tagged(etag: &str, answer: impl IntoResponse) -> Response {
+    let tag = HeaderValue::try_from(format!("\"{etag}\"")).unwrap_or(HeaderValue::from_static("\"\""));
+    ([(ETAG, tag)], answer).into_response()
+}
+
+fn etag_of(revisions: &Revisions, expected: Option<String>, now: u64) -> Result<String, RevisionError> {
+    match expected {
+        Some(etag) => Ok(etag),
+        None => Ok(revisions.current(now)?.text.etag().to_owned()),
+    }
+}
+
+/// The entity tag that `If-Match` names; none for `*`.
+fn expected(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get(IF_MATCH) else {
+        return Err(Problem::with(
+            Kind::PreconditionRequired,
+            "send the `ETag` of the document, as you read it, in `If-Match`",
+        ));
+    };
+    let text = value.to_str().unwrap_or_default().trim();
+    if text == "*" {
+        return Ok(None);
+    }
+    let tag = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let is_tag = |tag: &&str| tag.len() == 32 && tag.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let tag = tag.filter(is_tag).map(str::to_ascii_lowercase);
+    tag.map(Some).ok_or_else(|| Problem::with(Kind::Malformed, "`If-Match` is no `ETag` of the document"))
+}

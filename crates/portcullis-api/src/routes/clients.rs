@@ -1,0 +1,129 @@
+//! `POST`, `DELETE /lists/{list}/clients`: addresses and networks on the lists of clients.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use http::HeaderMap;
+use portcullis_identity::Role;
+use portcullis_revisions::{Change, ClientList, Edit, Scope};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::access::Principal;
+use crate::changes::{Changed, Order, carry_out};
+use crate::context::Context;
+use crate::extract::{Body, Parameter, Params};
+use crate::problem::{Kind, Problem};
+
+/// A client for a list.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClientOrder {
+    /// An address or a network: `192.0.2.0/24`.
+    client: String,
+    /// A site with lists of its own; without it the lists of the document.
+    site: Option<String>,
+    /// A route of the site with lists of its own.
+    route: Option<String>,
+    /// Why, for the list of revisions.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+    /// Only show what would change. Default: false.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Adds an address or network to a list of the document. Only an administrator adds to `bypass`, whose
+/// clients are not inspected.
+#[utoipa::path(post, path = "/lists/{list}/clients", tag = "lists", operation_id = "add_client",
+    request_body = ClientOrder,
+    params(("list" = String, Path, description = "`deny`, `allow` or `bypass`."),
+        ("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
+            description = "The `ETag` of the document as it was read, or `*`.")),
+    responses((status = 200, body = Changed, description = "It serves, or would.", headers(("ETag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json",
+            description = "There is no such list."),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "It does not fit the document."),
+        (status = 412, body = Problem, content_type = "application/problem+json",
+            description = "The document was changed since it was read."),
+        (status = 422, body = Problem, content_type = "application/problem+json",
+            description = "A value is not allowed."),
+        (status = 428, body = Problem, content_type = "application/problem+json",
+            description = "`If-Match` is missing.")))]
+pub(crate) async fn add(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    Parameter(list): Parameter<String>,
+    headers: HeaderMap,
+    Body(order): Body<ClientOrder>,
+) -> Result<Response, Problem> {
+    let list = of_name(&list, &principal)?;
+    let ClientOrder { client, site, route, reason, dry_run } = order;
+    let summary = format!("{client} added to the list {}", list.name());
+    let change = Change::Edit(Edit::AddClient(Scope { site, route }, list, client));
+    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
+}
+
+/// A client on a list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ClientQuery {
+    /// The address or network as it is written in the document.
+    client: String,
+    /// A site with lists of its own; without it the lists of the document.
+    site: Option<String>,
+    /// A route of the site with lists of its own.
+    route: Option<String>,
+    /// Why, for the list of revisions.
+    reason: Option<String>,
+    /// Only show what would change. Default: false.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Removes an address or network from a list of the document.
+#[utoipa::path(delete, path = "/lists/{list}/clients", tag = "lists", operation_id = "remove_client",
+    params(("list" = String, Path, description = "`deny`, `allow` or `bypass`."), ClientQuery,
+        ("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
+            description = "The `ETag` of the document as it was read, or `*`.")),
+    responses((status = 200, body = Changed, description = "It is gone, or would be.",
+            headers(("ETag" = String))),
+        (status = 404, body = Problem, content_type = "application/problem+json",
+            description = "There is no such list."),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "It is not on the list, or the document is in YAML."),
+        (status = 412, body = Problem, content_type = "application/problem+json",
+            description = "The document was changed since it was read."),
+        (status = 428, body = Problem, content_type = "application/problem+json",
+            description = "`If-Match` is missing.")))]
+pub(crate) async fn remove(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    Parameter(list): Parameter<String>,
+    Params(query): Params<ClientQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let list = of_name(&list, &principal)?;
+    let ClientQuery { client, site, route, reason, dry_run } = query;
+    let summary = format!("{client} removed from the list {}", list.name());
+    let change = Change::Edit(Edit::RemoveClient(Scope { site, route }, list, client));
+    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
+}
+
+/// The list of a name, if this role may change it.
+fn of_name(name: &str, principal: &Principal) -> Result<ClientList, Problem> {
+    let found = ClientList::ALL.into_iter().find(|list| list.name() == name);
+    let list =
+        found.ok_or_else(|| Problem::with(Kind::NotFound, "the lists are `deny`, `allow` and `bypass`"))?;
+    if list == ClientList::Bypass && principal.role < Role::Admin {
+        return Err(Problem::with(
+            Kind::Forbidden,
+            "clients of this list are not inspected: it needs the role admin",
+        ));
+    }
+    Ok(list)
+}

@@ -1,0 +1,182 @@
+//! `GET`, `POST /exclusions`, `DELETE /exclusions/{id}`.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use http::HeaderMap;
+use portcullis_revisions::{
+    Change, Edit, Exclusion, Listed, RevisionError, RuleExclusion, Scope, SemanticExclusion, exclusions,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::access::Principal;
+use crate::changes::{self, Changed, Order, carry_out, tagged};
+use crate::context::Context;
+use crate::extract::{Body, Parameter, Params};
+use crate::problem::{Kind, Problem};
+
+/// An exclusion of the document.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExclusionItem {
+    /// Its id: the same as long as it says the same at the same place.
+    id: String,
+    /// The site.
+    site: Option<String>,
+    /// The route, by its name or path; null: the site itself.
+    route: Option<String>,
+    /// The class of attacks, of an exclusion from the semantic detector.
+    class: Option<String>,
+    /// Place and name of the value, of an exclusion from the semantic detector.
+    location: Option<String>,
+    /// The path of requests, of an exclusion from the semantic detector.
+    path: Option<String>,
+    /// The directive, of an exclusion from rules.
+    directive: Option<String>,
+    /// Why it is there.
+    reason: Option<String>,
+}
+
+impl From<Listed> for ExclusionItem {
+    fn from(listed: Listed) -> ExclusionItem {
+        let Listed { id, scope, class, location, path, reason, directive } = listed;
+        ExclusionItem { id, site: scope.site, route: scope.route, class, location, path, directive, reason }
+    }
+}
+
+/// All exclusions, in the order of the document.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExclusionList {
+    /// The exclusions.
+    items: Vec<ExclusionItem>,
+}
+
+/// The exclusions that the document itself has: those from the semantic detector, and directives such as
+/// `SecRuleUpdateTargetById` in `rules.directives`. Rule files are not looked into.
+#[utoipa::path(get, path = "/exclusions", tag = "exclusions", operation_id = "list_exclusions",
+    responses((status = 200, body = ExclusionList, description = "The exclusions.", headers(("ETag" = String)))))]
+pub(crate) async fn list(State(context): State<Arc<Context>>) -> Result<Response, Problem> {
+    let now = context.now_ms();
+    let found = changes::with(&context, move |revisions| {
+        let (text, document) = (revisions.current(now)?.text, revisions.document());
+        let listed = exclusions(&text, document.format(), &document.name());
+        Ok((listed.map_err(RevisionError::Invalid)?, text))
+    });
+    let (listed, text) = found.await?;
+    let items = listed.into_iter().map(ExclusionItem::from).collect();
+    Ok(tagged(text.etag(), axum::Json(ExclusionList { items })))
+}
+
+/// An exclusion to add: from the semantic detector by `class`, `location` and `path`, or from a rule by
+/// `rule_id` and `target`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExclusionOrder {
+    /// The site.
+    site: String,
+    /// A route with a `semantic` of its own, by its name or path. Without it the site.
+    route: Option<String>,
+    /// The class of attacks: `sqli`, `xss`, ...
+    class: Option<String>,
+    /// Place and name of the value as events show them: `form:comment`.
+    location: Option<String>,
+    /// A prefix of the path, or with `*` the whole path.
+    path: Option<String>,
+    /// A rule.
+    #[schema(minimum = 1)]
+    rule_id: Option<u32>,
+    /// The variable in which the rule does not look any more: `ARGS:comment`. Without it the rule is removed.
+    target: Option<String>,
+    /// Why.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+    /// Only show what would change. Default: false.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Adds an exclusion to the document and has it serve.
+#[utoipa::path(post, path = "/exclusions", tag = "exclusions", operation_id = "add_exclusion",
+    request_body = ExclusionOrder,
+    params(("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
+        description = "The `ETag` of the document as it was read, or `*`.")),
+    responses((status = 200, body = Changed, description = "It serves, or would.", headers(("ETag" = String))),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "It does not fit the document."),
+        (status = 412, body = Problem, content_type = "application/problem+json",
+            description = "The document was changed since it was read."),
+        (status = 422, body = Problem, content_type = "application/problem+json",
+            description = "A value is not allowed."),
+        (status = 428, body = Problem, content_type = "application/problem+json",
+            description = "`If-Match` is missing.")))]
+pub(crate) async fn add(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    headers: HeaderMap,
+    Body(order): Body<ExclusionOrder>,
+) -> Result<Response, Problem> {
+    let ExclusionOrder { site, route, class, location, path, rule_id, target, reason, dry_run } = order;
+    let is_semantic = class.is_some() || location.is_some() || path.is_some();
+    let parts = [class.as_deref(), location.as_deref(), path.as_deref(), target.as_deref()];
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    let what = match rule_id {
+        Some(rule) => format!("rule {rule} {}", parts.join(" ")),
+        None => parts.join(" "),
+    };
+    let summary = format!("excluded at {site}: {what}");
+    let exclusion = match (rule_id, is_semantic) {
+        (Some(rule_id), false) => Exclusion::Rule(RuleExclusion { rule_id, target, reason: reason.clone() }),
+        (None, true) if target.is_none() => {
+            Exclusion::Semantic(SemanticExclusion { class, location, path, reason: reason.clone() })
+        }
+        _ => {
+            return Err(Problem::with(
+                Kind::Invalid,
+                "the body: either `rule_id`, with or without `target`; or `class`, `location` and `path`, or some of \
+                 them",
+            ));
+        }
+    };
+    let change = Change::Edit(Edit::AddExclusion(Scope { site: Some(site), route }, exclusion));
+    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
+}
+
+/// Why something is removed.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct RemoveQuery {
+    /// Why, for the list of revisions.
+    reason: Option<String>,
+    /// Only show what would change. Default: false.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Removes an exclusion from the document.
+#[utoipa::path(delete, path = "/exclusions/{id}", tag = "exclusions", operation_id = "remove_exclusion",
+    params(("id" = String, Path, description = "Its id."), RemoveQuery,
+        ("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
+            description = "The `ETag` of the document as it was read, or `*`.")),
+    responses((status = 200, body = Changed, description = "It is gone, or would be.",
+            headers(("ETag" = String))),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "The document has no such exclusion, or is in YAML."),
+        (status = 412, body = Problem, content_type = "application/problem+json",
+            description = "The document was changed since it was read."),
+        (status = 428, body = Problem, content_type = "application/problem+json",
+            description = "`If-Match` is missing.")))]
+pub(crate) async fn remove(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    Parameter(id): Parameter<String>,
+    Params(query): Params<RemoveQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let RemoveQuery { reason, dry_run } = query;
+    let summary = format!("removed the exclusion {id}");
+    let order = Order { change: Change::Edit(Edit::RemoveExclusion(id)), reason, dry_run, summary };
+    carry_out(&context, principal, &headers, order).await
+}

@@ -1,0 +1,231 @@
+//! Changes of the document: who may make them, what they answer, what stays.
+
+use portcullis_identity::Role;
+use serde_json::{Value, json};
+
+use crate::client::Answer;
+use crate::server::{DOCUMENT, Server};
+
+fn etag(server: &Server, token: &str) -> String {
+    server.get("/exclusions", token).header("etag").unwrap().to_owned()
+}
+
+fn change(server: &Server, token: &str, method: &str, target: &str, body: Value) -> Answer {
+    let ask = server.ask(method, target).bearer(token).header("If-Match", &etag(server, token));
+    if body.is_null() { ask.send() } else { ask.json(body).send() }
+}
+
+fn kind(answer: &Answer) -> String {
+    answer.json()["type"].as_str().unwrap().rsplit(':').next().unwrap().to_owned()
+}
+
+#[test]
+fn an_exclusion_comes_serves_and_goes() {
+    let server = Server::start();
+    let analyst = server.token(Role::Analyst);
+    let order = json!({"site": "shop", "class": "sqli", "location": "form:comment", "path": "/posts/", "reason": "a \"blog\""});
+    let tried = {
+        let mut order = order.clone();
+        order["dry_run"] = true.into();
+        change(&server, &analyst, "POST", "/exclusions", order)
+    };
+    assert_eq!((tried.status, server.text().as_str()), (200, DOCUMENT), "{}", tried.text());
+    assert_eq!(tried.json()["revision"], Value::Null);
+    let answer = change(&server, &analyst, "POST", "/exclusions", order);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let json = answer.json();
+    assert_eq!((&json["revision"], &json["message"]), (&json!(2), &json!("reloaded, generation 2")));
+    assert_eq!(json["diff"], tried.json()["diff"]);
+    assert_eq!(answer.header("etag").unwrap(), format!("\"{}\"", json["etag"].as_str().unwrap()));
+    assert_eq!(answer.header("etag").unwrap(), etag(&server, &analyst));
+    // Who may not read the document sees what changes, and nothing around it.
+    assert!(!json["diff"].as_str().unwrap().contains("hunter2"), "{json}");
+    let listed = server.get("/exclusions", &analyst).json();
+    let [item] = &listed["items"].as_array().unwrap()[..] else { panic!("{listed}") };
+    assert_eq!(
+        (&item["site"], &item["location"], &item["reason"]),
+        (&json!("shop"), &json!("form:comment"), &json!("a \"blog\""))
+    );
+    let id = item["id"].as_str().unwrap();
+    let gone = change(&server, &analyst, "DELETE", &format!("/exclusions/{id}?reason=over"), Value::Null);
+    assert_eq!(gone.status, 200, "{}", gone.text());
+    assert_eq!(server.text().trim_end(), DOCUMENT.trim_end());
+    let again = change(&server, &analyst, "DELETE", &format!("/exclusions/{id}"), Value::Null);
+    assert_eq!((again.status, kind(&again).as_str()), (409, "conflict"));
+    let trail = server.identities.audit(None, 10).unwrap();
+    let shown: Vec<_> = trail.iter().map(|entry| (entry.object.as_str(), entry.detail.as_str())).collect();
+    assert!(shown[0].1.contains("no exclusion"), "{shown:?}");
+    assert!(shown[1].0 == "revision 3" && shown[1].1.ends_with("(over)"), "{shown:?}");
+    assert!(shown[2].1.contains("excluded at shop: sqli form:comment /posts/"), "{shown:?}");
+}
+
+#[test]
+fn an_exclusion_says_what_it_is_of() {
+    let server = Server::start();
+    let analyst = server.token(Role::Analyst);
+    for order in [
+        json!({"site": "shop"}),
+        json!({"site": "shop", "class": "sqli", "rule_id": 1}),
+        json!({"site": "shop", "class": "sqli", "target": "ARGS"}),
+        json!({"site": "shop", "target": "ARGS"}),
+        json!({"class": "sqli"}),
+    ] {
+        let answer = change(&server, &analyst, "POST", "/exclusions", order.clone());
+        assert_eq!(answer.status, 422, "{order}: {}", answer.text());
+    }
+    let answer = change(&server, &analyst, "POST", "/exclusions", json!({"site": "shop", "class": "sqlx"}));
+    assert_eq!((answer.status, kind(&answer).as_str()), (422, "document"), "{}", answer.text());
+    let json = answer.json();
+    let [diagnostic] = &json["diagnostics"].as_array().unwrap()[..] else { panic!("{json}") };
+    assert_eq!(diagnostic["hint"], "did you mean `sqli`?");
+    assert!(diagnostic["line"].as_u64().unwrap() > 4);
+    for order in [json!({"site": "none", "class": "sqli"}), json!({"site": "shop", "rule_id": 942100})] {
+        let answer = change(&server, &analyst, "POST", "/exclusions", order);
+        assert_eq!((answer.status, kind(&answer).as_str()), (409, "conflict"));
+    }
+    assert_eq!(server.text(), DOCUMENT);
+}
+
+#[test]
+fn roles_say_who_changes_what() {
+    let server = Server::start();
+    let tokens = [Role::Viewer, Role::Analyst, Role::Admin].map(|role| server.token(role));
+    let tried = |token: &str, method: &str, target: &str, body: Value| {
+        change(&server, token, method, target, body).status
+    };
+    let statuses = |method: &str, target: &str, body: Value| {
+        tokens.each_ref().map(|token| tried(token, method, target, body.clone()))
+    };
+    let settings = json!({"level": "strict", "dry_run": true});
+    assert_eq!(statuses("PATCH", "/sites/shop", settings), [403, 403, 200]);
+    let exclusion = json!({"site": "shop", "class": "xss", "dry_run": true});
+    assert_eq!(statuses("POST", "/exclusions", exclusion), [403, 200, 200]);
+    let client = json!({"client": "192.0.2.1", "dry_run": true});
+    assert_eq!(statuses("POST", "/lists/deny/clients", client.clone()), [403, 200, 200]);
+    assert_eq!(statuses("POST", "/lists/bypass/clients", client), [403, 403, 200]);
+    let text = json!({"text": DOCUMENT, "dry_run": true});
+    assert_eq!(statuses("PUT", "/config", text), [403, 403, 200]);
+    assert_eq!(statuses("POST", "/revisions/1/restore", json!({"dry_run": true})), [403, 403, 200]);
+    assert_eq!(statuses("GET", "/config", Value::Null), [403, 403, 200]);
+    assert_eq!(statuses("GET", "/revisions", Value::Null), [403, 200, 200]);
+    assert_eq!(statuses("GET", "/revisions/1", Value::Null), [403, 403, 200]);
+    assert_eq!(statuses("GET", "/exclusions", Value::Null), [200, 200, 200]);
+    assert_eq!(server.text(), DOCUMENT);
+}
+
+#[test]
+fn a_change_says_what_it_was_made_for() {
+    let server = Server::start();
+    let admin = server.token(Role::Admin);
+    let text = || json!({"text": format!("{DOCUMENT}# more\n")});
+    let put = |tag: Option<&str>| {
+        let ask = server.ask("PUT", "/config").bearer(&admin).json(text());
+        match tag {
+            Some(tag) => ask.header("If-Match", tag).send(),
+            None => ask.send(),
+        }
+    };
+    assert_eq!(put(None).status, 428);
+    for wrong in ["1", "\"1\"", "W/\"0123456789abcdef0123456789abcdef\"", ""] {
+        assert_eq!(put(Some(wrong)).status, 400, "{wrong}");
+    }
+    let stale = put(Some("\"0123456789abcdef0123456789abcdef\""));
+    assert_eq!((stale.status, kind(&stale).as_str()), (412, "precondition-failed"));
+    assert_eq!(server.text(), DOCUMENT);
+    assert_eq!(put(Some("*")).status, 200);
+    assert!(server.text().ends_with("# more\n"));
+}
+
+#[test]
+fn texts_are_replaced_listed_and_brought_back() {
+    let server = Server::start();
+    let admin = server.token(Role::Admin);
+    let new = DOCUMENT.replace("name = \"shop\"", "name = \"store\"");
+    let answer = change(&server, &admin, "PUT", "/config", json!({"text": new, "reason": "renamed"}));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let diff = answer.json()["diff"].as_str().unwrap().to_owned();
+    assert!(diff.contains("-name = \"shop\"\n+name = \"store\"\n") && diff.contains(" hosts = "), "{diff}");
+    // By hand, and not loaded.
+    std::fs::write(server.folder.path().join("portcullis.toml"), format!("{new}# by hand\n")).unwrap();
+    let shown = server.get("/config", &admin).json();
+    assert_eq!(
+        (&shown["revision"], &shown["is_live"], &shown["is_read_only"]),
+        (&json!(3), &json!(false), &json!(false))
+    );
+    let listed = server.get("/revisions?limit=2", &admin).json();
+    let items = listed["items"].as_array().unwrap();
+    assert_eq!((&items[0]["origin"], &items[0]["author"]), (&json!("outside"), &Value::Null));
+    assert_eq!((&items[1]["origin"], &items[1]["reason"]), (&json!("change"), &json!("renamed")));
+    assert!(items[1]["author"].as_str().unwrap().starts_with("token:"), "{listed}");
+    let rest = server.get(&format!("/revisions?cursor={}", listed["next"].as_str().unwrap()), &admin).json();
+    assert_eq!(rest["items"][0]["number"], 1);
+    let second = server.get("/revisions/2", &admin).json();
+    assert_eq!((&second["text"], second["diff"].as_str().unwrap()), (&json!(new), &*diff));
+    let back = change(&server, &admin, "POST", "/revisions/1/restore", json!({}));
+    assert_eq!((back.status, server.text().as_str()), (200, DOCUMENT), "{}", back.text());
+    assert_eq!(server.get("/revisions/4", &admin).json()["origin"], "restore");
+    for number in ["99", "0", "-1", "x"] {
+        assert_eq!(server.get(&format!("/revisions/{number}"), &admin).status, 404, "{number}");
+    }
+}
+
+#[test]
+fn what_cannot_serve_changes_nothing() {
+    let server = Server::start();
+    let admin = server.token(Role::Admin);
+    let put = |text: &str| change(&server, &admin, "PUT", "/config", json!({"text": text}));
+    let refused = put(&format!("{DOCUMENT}# refuse\n"));
+    assert_eq!((refused.status, kind(&refused).as_str()), (422, "reload-failed"));
+    assert!(refused.json()["detail"].as_str().unwrap().contains("rules.conf:3"));
+    let broken = put(&DOCUMENT.replace("hosts", "host"));
+    assert_eq!((broken.status, kind(&broken).as_str()), (422, "document"));
+    assert_eq!(broken.json()["diagnostics"][0]["line"], 6);
+    for text in ["", "\u{0}", "[", "sites = []", &"[".repeat(100_000)] {
+        assert_eq!(put(text).status, 422, "{:?}", text.get(..10));
+    }
+    let large = put(&"#".repeat(3 << 20));
+    assert_eq!(large.status, 413);
+    assert_eq!(server.text(), DOCUMENT);
+    assert_eq!(server.get("/revisions", &admin).json()["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn settings_and_clients_go_into_the_document() {
+    let server = Server::start();
+    let admin = server.token(Role::Admin);
+    let order = json!({"engine": "detection_only", "level": "strict"});
+    assert_eq!(change(&server, &admin, "PATCH", "/sites/shop", order).status, 200);
+    assert!(server.text().contains("engine = \"detection_only\"\nlevel = \"strict\"\n"), "{}", server.text());
+    let order = json!({"engine": null, "level": null});
+    assert_eq!(change(&server, &admin, "PATCH", "/sites/shop", order).status, 200);
+    assert_eq!(server.text(), DOCUMENT);
+    assert_eq!(change(&server, &admin, "PATCH", "/sites/shop", json!({"engine": "loud"})).status, 422);
+    assert_eq!(change(&server, &admin, "PATCH", "/sites/none", json!({"engine": "blocking"})).status, 409);
+    let add = |list: &str, client: &str| {
+        let target = format!("/lists/{list}/clients");
+        change(&server, &admin, "POST", &target, json!({"client": client})).status
+    };
+    assert_eq!(add("deny", "192.0.2.0/24"), 200);
+    assert_eq!(add("deny", "192.0.2.0/24"), 409);
+    assert_eq!(add("deny", "192.0.2.0/24 # x"), 422);
+    assert_eq!(add("others", "192.0.2.0/24"), 404);
+    assert!(server.text().contains("[\"198.51.100.0/24\", \"192.0.2.0/24\"]"), "{}", server.text());
+    let target = "/lists/deny/clients?client=192.0.2.0%2F24";
+    assert_eq!(change(&server, &admin, "DELETE", target, Value::Null).status, 200);
+    assert_eq!(change(&server, &admin, "DELETE", target, Value::Null).status, 409);
+    assert_eq!(server.text(), DOCUMENT);
+}
+
+#[test]
+fn who_keeps_the_document_in_git_is_shown_the_change() {
+    let server = Server::read_only();
+    let admin = server.token(Role::Admin);
+    let order = json!({"site": "shop", "class": "xss", "location": "form:body"});
+    let refused = change(&server, &admin, "POST", "/exclusions", order.clone());
+    assert_eq!((refused.status, kind(&refused).as_str()), (403, "read-only"));
+    let mut order = order;
+    order["dry_run"] = true.into();
+    let tried = change(&server, &admin, "POST", "/exclusions", order);
+    assert!(tried.json()["diff"].as_str().unwrap().contains("+location = \"form:body\""));
+    assert_eq!(server.text(), DOCUMENT);
+}
