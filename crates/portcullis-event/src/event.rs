@@ -7,6 +7,7 @@ use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde::{Serialize, Serializer};
 
 use crate::coverage::Coverage;
+use crate::kept::KeptRequest;
 use crate::{
     Action, AgentOutcome, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy,
     FindingOutcome, Timestamp, UpstreamError,
@@ -88,6 +89,9 @@ pub struct Event {
     pub exceptions: Vec<Exception>,
     /// The coverage.
     pub coverage: Coverage,
+    /// The request, without secrets, until it goes its own way to a store; never part of the event's text.
+    #[serde(skip)]
+    pub kept: Option<Box<KeptRequest>>,
 }
 
 impl Event {
@@ -122,6 +126,7 @@ impl Event {
             upstream_error: None,
             exceptions: Vec::new(),
             coverage: Coverage::default(),
+            kept: None,
         }
     }
 

@@ -37,8 +37,10 @@ mod brief;
 mod cef;
 mod coverage;
 mod event;
+mod kept;
 mod lead;
 pub mod limits;
+mod mask;
 mod modsecurity;
 mod names;
 mod ocsf;
@@ -53,6 +55,7 @@ pub use event::{
     AgentWord, Client, Control, Event, Exception, Finding, Header, Request, Response, RuleEffect, RuleInfo,
     RuleMatch, SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
 };
+pub use kept::{KeptRequest, RawRequest};
 pub use lead::{Gravity, Lead};
 pub use modsecurity::{
     SEMANTIC_ID, modsecurity_finding, modsecurity_line, modsecurity_lines, modsecurity_message,

@@ -8,9 +8,9 @@ use crate::{Event, Finding, RuleEffect, RuleMatch, limits, text::CUT_MARK};
 pub const REDACTED: &str = "[redacted]";
 
 /// A known secret shorter than this is not searched for in other texts: it would strike out half of them.
-const KNOWN_SECRET_BYTES_MIN: usize = 4;
+pub(crate) const KNOWN_SECRET_BYTES_MIN: usize = 4;
 /// Known secrets searched for in one event; more than that are only replaced where their names stand.
-const KNOWN_SECRETS_MAX: usize = 64;
+pub(crate) const KNOWN_SECRETS_MAX: usize = 64;
 
 /// Names whose values are secrets. Compared without regard to case; a `*` at the beginning or the end stands
 /// for any text.

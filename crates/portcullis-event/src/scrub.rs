@@ -47,8 +47,10 @@ pub(crate) fn secret_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Ve
     let mut spans = named_spans(text, redactor, pairs);
     let tokens = tokens(text);
     if !tokens.is_empty() {
+        // Spans do not overlap: of those that begin before the token's end, only the last can reach into it.
         let is_new = |token: &Range<usize>| {
-            spans.iter().all(|span| span.end <= token.start || token.end <= span.start)
+            let before = spans.partition_point(|span| span.start < token.end);
+            before.checked_sub(1).is_none_or(|last| spans[last].end <= token.start)
         };
         let new: Vec<Range<usize>> = tokens.into_iter().filter(is_new).collect();
         spans.extend(new);
@@ -94,13 +96,21 @@ fn tokens(text: &[u8]) -> Vec<Range<usize>> {
 /// Values of secret names alone.
 fn named_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Vec<Range<usize>> {
     let mut spans: Vec<Range<usize>> = Vec::new();
-    let mut i = 0;
+    let (mut i, mut from) = (0, 0);
+    // The beginning of the line and the last `<`, so that nobody looks for them again at each separator.
+    let (mut line, mut open) = (Some(0), None);
     while let Some(n) = memchr::memchr3(b'=', b':', b'>', &text[i..]) {
         i += n;
+        if let Some(end) = memchr::memrchr(b'\n', &text[from..i]) {
+            line = Some(from + end + 1);
+        }
+        open = memchr::memrchr(b'<', &text[from..i]).map(|at| from + at).or(open);
+        from = i;
         let span = match text[i] {
             b'=' => pair(text, i, redactor, pairs),
-            b':' => json_member(text, i, redactor).or_else(|| header_line(text, i, redactor)),
-            _ => element(text, i, redactor),
+            // The first colon of a line ends the name of a field.
+            b':' => json_member(text, i, redactor).or_else(|| header_line(text, line.take()?, i, redactor)),
+            _ => open.and_then(|open| element(text, open, i, redactor)),
         };
         match span {
             Some(span) if !span.is_empty() => {
@@ -169,10 +179,10 @@ fn json_member(text: &[u8], colon: usize, redactor: &Redactor) -> Option<Range<u
 }
 
 /// `Name: value` at the beginning of a line.
-fn header_line(text: &[u8], colon: usize, redactor: &Redactor) -> Option<Range<usize>> {
-    let name = name_before(text, colon, |b| b == b'\n');
-    let at_line_start = colon == name.len() || text[colon - name.len() - 1] == b'\n';
-    if !at_line_start || !redactor.is_secret_header(name) {
+fn header_line(text: &[u8], line: usize, colon: usize, redactor: &Redactor) -> Option<Range<usize>> {
+    let name = &text[line..colon];
+    let is_name = name.len() <= NAME_BYTES_MAX && name.iter().all(|byte| *byte > b' ');
+    if !is_name || !redactor.is_secret_header(name) {
         return None;
     }
     let start = colon + 1 + text[colon + 1..].iter().take_while(|&&b| b == b' ').count();
@@ -180,10 +190,9 @@ fn header_line(text: &[u8], colon: usize, redactor: &Redactor) -> Option<Range<u
 }
 
 /// `<name attributes>value<`.
-fn element(text: &[u8], close: usize, redactor: &Redactor) -> Option<Range<usize>> {
-    let from = close.saturating_sub(NAME_BYTES_MAX);
-    let open = from + text[from..close].iter().rposition(|&b| b == b'<')? + 1;
-    let name = text[open..close].split(|b| b.is_ascii_whitespace()).next()?;
+fn element(text: &[u8], open: usize, close: usize, redactor: &Redactor) -> Option<Range<usize>> {
+    let inside = text.get(open + 1..close).filter(|inside| inside.len() < NAME_BYTES_MAX)?;
+    let name = inside.split(|b| b.is_ascii_whitespace()).next()?;
     let name = name.rsplit(|&b| b == b':').next()?;
     redactor.is_secret_arg(name).then(|| close + 1..until(text, close + 1, b"<"))
 }

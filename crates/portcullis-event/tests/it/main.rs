@@ -7,6 +7,7 @@
 )]
 
 mod forms;
+mod kept;
 mod redaction;
 mod schema;
 mod validator;

@@ -10,6 +10,7 @@ const THAT_COMPUTE: &[&str] = &[
     "aho-corasick",
     "brotli-decompressor",
     "bstr",
+    "data-encoding",
     "encoding_rs",
     "flate2",
     "jiff",
