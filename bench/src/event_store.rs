@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use cpu_time::ThreadTime;
 use portcullis_bench::Random;
-use portcullis_event::{Action, Event, Header, Timestamp};
+use portcullis_event::{Action, Event, Header, KeptRequest, Timestamp};
 use portcullis_event_store::{PageRequest, Store, StoreSettings, Tallies, Writer};
 
 /// Measures the event store.
@@ -54,17 +54,17 @@ fn main() {
     };
     let tallies = Tallies::default();
     let mut random = Random::new(1);
-    let mut request = vec![0; 1024];
+    let mut request = KeptRequest { bytes: vec![0; 1024], omitted: 0 };
     let (mut making, mut last) = (Duration::ZERO, Instant::now());
     let (wall, cpu) = (Instant::now(), ThreadTime::now());
     for number in 0..args.events {
         let made = ThreadTime::now();
         let now = BEGIN + number * SPAN / args.events.max(1);
         let event = event(number, now, &mut random);
-        fill(&mut request, &mut random);
+        fill(&mut request.bytes, &mut random);
         making += made.elapsed();
         tallies.own().event(&event);
-        if writer.add(&event, &request) || last.elapsed() >= Writer::COMMIT_AFTER {
+        if writer.add(&event, Some(&request)) || last.elapsed() >= Writer::COMMIT_AFTER {
             last = Instant::now();
             writer.count(tallies.take());
             if let Err(error) = writer.commit(now) {

@@ -136,6 +136,7 @@ impl Engine {
             utc_offset_seconds: 0,
             tls: false,
             environment: Vec::new(),
+            keep_request_bytes: 0,
         };
         let names = PolicyNames { site: "bench".into(), route: "/".into(), generation: 1 };
         Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: Box::default() })

@@ -63,6 +63,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(events::list))
             .add(viewer, routes!(stream::stream))
             .add(viewer, routes!(events::one))
+            .add(analyst, routes!(events::request))
             .add(viewer, routes!(statistics::statistics))
             .add(viewer, routes!(bans::list))
             .add(analyst, routes!(bans::lift))

@@ -204,11 +204,19 @@ impl<'a> Checker<'a> {
         if let Some(size) = raw.keep_bytes.as_ref().filter(|size| size.0 < EventStore::KEEP_BYTES_MIN) {
             self.mistakes.wrong(size.span.clone(), "keep_bytes must be at least 64MiB".to_string());
         }
+        if let Some(size) =
+            raw.keep_request.as_ref().filter(|size| size.0 > EventStore::KEEP_REQUEST_BYTES_MAX)
+        {
+            self.mistakes.wrong(size.span.clone(), "keep_request must be at most 1MiB".to_string());
+        }
         EventStore {
             keep: raw.keep.as_ref().map_or(default.keep, |time| time.0),
             keep_bytes: raw.keep_bytes.as_ref().map_or(default.keep_bytes, |size| size.0),
             keep_rollups: raw.keep_rollups.as_ref().map_or(default.keep_rollups, |time| time.0),
             coalesce_above: raw.coalesce_above.unwrap_or(default.coalesce_above),
+            keep_request_bytes: raw.keep_request.as_ref().map_or(default.keep_request_bytes, |size| {
+                size.0.min(EventStore::KEEP_REQUEST_BYTES_MAX) as usize
+            }),
         }
     }
 

@@ -155,17 +155,27 @@ pub struct EventStore {
     pub keep_rollups: Duration,
     /// Events a second of one kind that are stored one by one; 0: all.
     pub coalesce_above: u32,
+    /// Bytes of a request's body that are stored with its event, beside its head; 0: requests are not stored.
+    pub keep_request_bytes: usize,
 }
 
 impl EventStore {
     /// Least of [`keep_bytes`](Self::keep_bytes).
     pub const KEEP_BYTES_MIN: u64 = 64 << 20;
+    /// Most of [`keep_request_bytes`](Self::keep_request_bytes).
+    pub const KEEP_REQUEST_BYTES_MAX: u64 = 1 << 20;
 }
 
 impl Default for EventStore {
     fn default() -> EventStore {
         let days = |days: u64| Duration::from_secs(days * 86_400);
-        EventStore { keep: days(30), keep_bytes: 10 << 30, keep_rollups: days(400), coalesce_above: 100 }
+        EventStore {
+            keep: days(30),
+            keep_bytes: 10 << 30,
+            keep_rollups: days(400),
+            coalesce_above: 100,
+            keep_request_bytes: 64 << 10,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use portcullis_event::Event;
 
 use crate::paths;
+use crate::recorded::Recorded;
 
 /// Kinds that are told apart in a second; events of further ones stay as they are.
 const KINDS_MAX: usize = 4096;
@@ -29,14 +30,14 @@ pub(crate) struct Coalescer {
 struct Kind {
     seen: u32,
     /// The first event above the limit, and those that it stands for.
-    held: Option<(Arc<Event>, u64)>,
+    held: Option<(Recorded, u64)>,
 }
 
 /// What becomes of an event.
 #[derive(Debug)]
 pub(crate) enum Fate {
     /// It is stored.
-    Stays(Arc<Event>),
+    Stays(Recorded),
     /// It is held back, to be given out with a count.
     Held,
     /// It is counted in one that is held back.
@@ -48,34 +49,34 @@ impl Coalescer {
         Coalescer { above, second: 0, kinds: HashMap::new(), path: String::new() }
     }
 
-    pub(crate) fn look_at(&mut self, event: Arc<Event>) -> Fate {
+    pub(crate) fn look_at(&mut self, recorded: Recorded) -> Fate {
         if self.above == 0 {
-            return Fate::Stays(event);
+            return Fate::Stays(recorded);
         }
-        let key = self.key(&event);
+        let key = self.key(&recorded.event);
         if self.kinds.len() >= KINDS_MAX && !self.kinds.contains_key(&key) {
-            return Fate::Stays(event);
+            return Fate::Stays(recorded);
         }
         let kind = self.kinds.entry(key).or_default();
         if kind.seen < self.above {
             kind.seen += 1;
-            return Fate::Stays(event);
+            return Fate::Stays(recorded);
         }
         match &mut kind.held {
             Some((_, count)) => {
-                *count = count.saturating_add(event.count);
+                *count = count.saturating_add(recorded.event.count);
                 Fate::Counted
             }
             None => {
-                let count = event.count;
-                kind.held = Some((event, count));
+                let count = recorded.event.count;
+                kind.held = Some((recorded, count));
                 Fate::Held
             }
         }
     }
 
     /// Gives out what was held back in a second that is over. `now` in milliseconds.
-    pub(crate) fn due(&mut self, now: u64) -> Vec<Event> {
+    pub(crate) fn due(&mut self, now: u64) -> Vec<Recorded> {
         if now / 1000 == self.second {
             return Vec::new();
         }
@@ -84,15 +85,15 @@ impl Coalescer {
     }
 
     /// Gives out what is held back.
-    pub(crate) fn flush(&mut self) -> Vec<Event> {
+    pub(crate) fn flush(&mut self) -> Vec<Recorded> {
         let held = self.kinds.drain().filter_map(|(_, kind)| kind.held);
-        let counted = held.map(|(event, count)| {
-            let mut event = Event::clone(&event);
+        let counted = held.map(|(recorded, count)| {
+            let mut event = Event::clone(&recorded.event);
             event.count = count;
-            event
+            Recorded { event: Arc::new(event), ..recorded }
         });
-        let mut events: Vec<Event> = counted.collect();
-        events.sort_by_key(|event| event.time);
+        let mut events: Vec<Recorded> = counted.collect();
+        events.sort_by_key(|recorded| recorded.event.time);
         events
     }
 
@@ -149,7 +150,7 @@ mod tests {
     }
 
     fn stays(coalescer: &mut Coalescer, event: Arc<Event>) -> bool {
-        matches!(coalescer.look_at(event), Fate::Stays(_))
+        matches!(coalescer.look_at(Recorded { event, request: None }), Fate::Stays(_))
     }
 
     #[test]
@@ -166,7 +167,7 @@ mod tests {
         assert!(stays(&mut coalescer, event("192.0.2.1", "/item/1", Action::Detect)));
         assert!(coalescer.due(5999).is_empty());
         let due = coalescer.due(6000);
-        assert_eq!(due.iter().map(|event| event.count).collect::<Vec<_>>(), [99_990]);
+        assert_eq!(due.iter().map(|recorded| recorded.event.count).collect::<Vec<_>>(), [99_990]);
         // The next second begins anew.
         assert!(stays(&mut coalescer, flood(1)));
         assert!(coalescer.flush().is_empty());

@@ -29,6 +29,7 @@ mod folder;
 mod marks;
 mod paths;
 mod query;
+mod recorded;
 mod recorder;
 mod rollup;
 mod rows;

@@ -5,12 +5,14 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use portcullis_event::KeptRequest;
 use portcullis_query::{Comparison, Field, Filter, Operator, Value};
 
 use crate::block;
 use crate::evaluate;
 use crate::folder::{Folder, SegmentFile};
 use crate::marks::Needs;
+use crate::recorded::decode;
 use crate::segment::{Segment, SegmentError};
 
 /// Events of a page, at most.
@@ -70,8 +72,8 @@ pub struct StoredEvent {
     pub count: u64,
     /// One JSON object.
     pub json: String,
-    /// The request that was kept with it; empty if none was.
-    pub request: Vec<u8>,
+    /// The request that was kept with it.
+    pub request: Option<KeptRequest>,
 }
 
 /// Why a query has no answer.
@@ -348,5 +350,5 @@ fn stored(
     let (json, request) = block::payload(&chunk, (event - first) as usize)?;
     let json = String::from_utf8(json).map_err(|_| crate::codec::Damaged)?;
     let cursor = Cursor { segment: file.number, event }.to_string();
-    Ok(StoredEvent { cursor, count, json, request })
+    Ok(StoredEvent { cursor, count, json, request: decode(&request)? })
 }

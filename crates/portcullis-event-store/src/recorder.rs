@@ -6,11 +6,12 @@ use std::sync::mpsc::{Receiver as Done, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use portcullis_event::{AccessRecord, Coverage, Event};
-use portcullis_log::{DropReason, EventSender, QueueLimits, Receiver};
+use portcullis_event::{AccessRecord, Coverage, Event, KeptRequest};
+use portcullis_log::{DropReason, QueueLimits, Receiver, Sender};
 use portcullis_metrics::{Counter, EnumCounters, Gauge, Registry, catalogue};
 
 use crate::coalesce::{Coalescer, Fate};
+use crate::recorded::Recorded;
 use crate::rollup::Tallies;
 use crate::segment::SegmentError;
 use crate::writer::{Committed, Notice, Writer};
@@ -29,7 +30,7 @@ pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Debug)]
 pub struct Recorder {
     handle: RecorderHandle,
-    receiver: Receiver<Arc<Event>>,
+    receiver: Receiver<Recorded>,
     stop: Arc<AtomicBool>,
     done: Done<()>,
     thread: Option<JoinHandle<()>>,
@@ -38,8 +39,9 @@ pub struct Recorder {
 /// What workers record with. Cheap to clone; nothing here waits.
 #[derive(Clone, Debug)]
 pub struct RecorderHandle {
-    sender: EventSender,
+    sender: Sender<Recorded>,
     tallies: Arc<Tallies>,
+    not_kept: Counter,
 }
 
 impl RecorderHandle {
@@ -48,10 +50,18 @@ impl RecorderHandle {
         self.tallies.own().request(record, coverage);
     }
 
-    /// Counts an event in the roll-ups and queues it to be stored.
-    pub fn event(&self, event: Arc<Event>) {
+    /// Counts an event in the roll-ups and queues it to be stored, with the request that is kept of it. While
+    /// half of the queue is in use events go without.
+    pub fn event(&self, event: Arc<Event>, request: Option<Box<KeptRequest>>) {
         self.tallies.own().event(&event);
-        self.sender.submit(event);
+        let request = match request {
+            Some(_) if self.sender.is_half_full() => {
+                self.not_kept.inc();
+                None
+            }
+            request => request.map(Arc::from),
+        };
+        self.sender.submit(Recorded { event, request });
     }
 }
 
@@ -68,7 +78,8 @@ impl Recorder {
         let queued = registry.gauge(&catalogue::EVENT_STORE_QUEUED, &[]);
         let metrics = Metrics::new(registry);
         let (sender, receiver) = portcullis_log::queue(limits, queued, metrics.dropped.clone());
-        let handle = RecorderHandle { sender, tallies: Arc::default() };
+        let not_kept = registry.counter(&catalogue::EVENT_STORE_REQUESTS_NOT_KEPT, &[]);
+        let handle = RecorderHandle { sender, tallies: Arc::default(), not_kept };
         let stop = Arc::new(AtomicBool::new(false));
         let (finished, done) = channel();
         let mut work = Work {
@@ -142,7 +153,7 @@ impl Metrics {
 struct Work {
     writer: Writer,
     coalescer: Coalescer,
-    receiver: Receiver<Arc<Event>>,
+    receiver: Receiver<Recorded>,
     tallies: Arc<Tallies>,
     stop: Arc<AtomicBool>,
     metrics: Metrics,
@@ -162,11 +173,11 @@ impl Work {
             if stop {
                 // The queue is closed: it has an end.
                 while self.drain() == ROUND {}
-                self.coalescer.flush().iter().for_each(|event| self.store(event));
+                self.coalescer.flush().iter().for_each(|recorded| self.store(recorded));
                 self.commit();
                 return;
             }
-            self.coalescer.due(now()).iter().for_each(|event| self.store(event));
+            self.coalescer.due(now()).iter().for_each(|recorded| self.store(recorded));
             if self.last_commit.elapsed() >= Writer::COMMIT_AFTER {
                 self.commit();
             }
@@ -184,18 +195,18 @@ impl Work {
     /// Takes events out of the queue, some thousands at most.
     fn drain(&mut self) -> usize {
         for taken in 0..ROUND {
-            let Some(event) = self.receiver.take() else { return taken };
-            match self.coalescer.look_at(event) {
+            let Some(recorded) = self.receiver.take() else { return taken };
+            match self.coalescer.look_at(recorded) {
                 Fate::Held => {}
                 Fate::Counted => self.metrics.coalesced.inc(),
-                Fate::Stays(event) => self.store(&event),
+                Fate::Stays(recorded) => self.store(&recorded),
             }
         }
         ROUND
     }
 
-    fn store(&mut self, event: &Event) {
-        if self.writer.add(event, &[]) {
+    fn store(&mut self, recorded: &Recorded) {
+        if self.writer.add(&recorded.event, recorded.request.as_deref()) {
             self.commit();
         }
     }

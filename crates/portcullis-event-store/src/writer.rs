@@ -8,11 +8,12 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use portcullis_event::Event;
+use portcullis_event::{Event, KeptRequest};
 
 use crate::block::BlockBuilder;
 use crate::codec::Packer;
 use crate::folder::{Folder, SegmentFile};
+use crate::recorded::encode;
 use crate::rollup::{Archive, Keep, Tally};
 use crate::segment::{Segment, SegmentError};
 use crate::settings::StoreSettings;
@@ -64,6 +65,8 @@ pub struct Writer {
     lock: Option<File>,
     segment: Option<Open>,
     packer: Packer,
+    /// A request as it is stored.
+    request: Vec<u8>,
     /// Events since the last commit.
     fresh: BlockBuilder,
     /// What requests came to that no commit has written.
@@ -123,6 +126,7 @@ impl Writer {
             lock,
             segment: None,
             packer,
+            request: Vec::new(),
             fresh,
             tally: Tally::default(),
             commits: 0,
@@ -133,8 +137,9 @@ impl Writer {
 
     /// Adds an event, with the request that is kept of it. True if a commit is due now, however short ago the
     /// last was.
-    pub fn add(&mut self, event: &Event, request: &[u8]) -> bool {
-        self.fresh.push(event, request, &mut self.packer);
+    pub fn add(&mut self, event: &Event, request: Option<&KeptRequest>) -> bool {
+        encode(request, &mut self.request);
+        self.fresh.push(event, &self.request, &mut self.packer);
         self.fresh.is_full()
     }
 

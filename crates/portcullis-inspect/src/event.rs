@@ -69,6 +69,7 @@ impl Inspection {
         event.coverage = coverage.clone();
         self.hide_in_event(&mut event);
         self.inspector.redactor.redact(&mut event);
+        event.kept = self.kept_request(outcome);
         Some(event)
     }
 

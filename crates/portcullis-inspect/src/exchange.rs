@@ -39,6 +39,8 @@ pub struct Connection {
     pub tls: bool,
     /// The variables that rules find in `ENV`, beside those that `setenv` sets.
     pub environment: Vec<(&'static str, String)>,
+    /// The request is kept with its event, and of its body so many bytes; 0: it is not.
+    pub keep_request_bytes: usize,
 }
 
 /// An answer that the caller gave on its own account.

@@ -5,6 +5,14 @@ use portcullis_event::{Event, Redactor, RedactorNames, RuleMatch};
 
 use crate::inspection::Inspection;
 
+/// What the rules hid.
+pub(crate) struct Hidden<'a> {
+    /// By these names.
+    pub(crate) names: RedactorNames,
+    /// These values, which have such names in the request.
+    pub(crate) values: Vec<&'a [u8]>,
+}
+
 impl Inspection {
     /// Takes what the rules hid out of `found`.
     pub(crate) fn redact_hidden(&self, found: &mut Vec<RuleMatch>) {
@@ -19,9 +27,16 @@ impl Inspection {
 
     /// Takes what the rules hid out of `event`.
     pub(crate) fn hide_in_event(&self, event: &mut Event) {
+        if let Some(hidden) = self.hidden() {
+            Redactor::new(&hidden.names).redact_known(event, &hidden.values);
+        }
+    }
+
+    /// What the rules hid; none if they hid nothing.
+    pub(crate) fn hidden(&self) -> Option<Hidden<'_>> {
         let state = self.transaction.audit();
         if state.hidden.is_empty() && !state.hide_all {
-            return;
+            return None;
         }
         let mut names = RedactorNames { headers: Vec::new(), args: Vec::new(), cookies: Vec::new() };
         if state.hide_all {
@@ -47,6 +62,6 @@ impl Inspection {
                 values.extend(self.transaction.values_of(*class).filter(same).map(|(_, value)| value));
             }
         }
-        Redactor::new(&names).redact_known(event, &values);
+        Some(Hidden { names, values })
     }
 }

@@ -14,6 +14,7 @@ use portcullis_types::{Phase, RuleId};
 use crate::coded::CodedBody;
 use crate::exchange::{Connection, Outcome, Report, Step};
 use crate::inspector::{Inspector, PolicyNames, Scratch};
+use crate::kept::KeptBody;
 use crate::request_summary::RequestSummary;
 use crate::response::Response;
 use crate::semantic::{Buffers, ScoredValue, SemanticRun};
@@ -40,6 +41,7 @@ pub struct Inspection {
     request_body_shown: u64,
     pub(crate) head_bytes: u64,
     pub(crate) request_coded: CodedBody,
+    pub(crate) kept_body: KeptBody,
     pub(crate) response: Response,
 }
 
@@ -58,7 +60,8 @@ impl Inspection {
             utc_offset_seconds: connection.utc_offset_seconds,
         };
         let (plan, collections) = (Arc::clone(&inspector.plan), Arc::clone(&inspector.collections));
-        let Scratch { engine, semantic: mut spare, seen } = *scratch;
+        let Scratch { engine, semantic: mut spare, seen, kept } = *scratch;
+        let kept_body = KeptBody::in_buffer(kept, connection.keep_request_bytes);
         let mut transaction = Transaction::new(plan, collections, engine, &about);
         connection.request_id = about.unique_id;
         transaction.limit_work();
@@ -90,6 +93,7 @@ impl Inspection {
             request_body_shown: 0,
             head_bytes: 0,
             request_coded: CodedBody::default(),
+            kept_body,
             response: Response::default(),
         })
     }
@@ -134,9 +138,10 @@ impl Inspection {
     pub fn request_body(&mut self, chunk: &[u8]) {
         let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return };
         self.request_body_seen += chunk.len() as u64;
-        let Inspection { request_coded, transaction, semantic, request_body_shown, .. } = self;
+        let Inspection { request_coded, transaction, semantic, kept_body, request_body_shown, .. } = self;
         let take = &mut |data: &[u8]| {
             *request_body_shown += data.len() as u64;
+            kept_body.take(data);
             show(transaction, semantic, data);
         };
         request_coded.feed(chunk, limit_bytes, take);
@@ -172,15 +177,18 @@ impl Inspection {
     pub fn held_bytes(&self) -> usize {
         let semantic = self.semantic.as_ref().map_or(0, |semantic| semantic.held_bytes());
         let coded = self.request_coded.held_bytes() + self.response.coded.held_bytes();
-        self.transaction.held_bytes() + semantic + coded
+        self.transaction.held_bytes() + semantic + coded + self.kept_body.held_bytes()
     }
 
     /// Returns the coding error for which rules do not see the content of the request body: its content
     /// coding is not supported here, or its bytes do not follow it. `complete`: the whole body has been
     /// shown; if not, nothing more of it will be.
     pub fn request_coding_error(&mut self, complete: bool) -> Option<CodingError> {
-        let Inspection { request_coded, transaction, semantic, .. } = self;
-        let take = &mut |data: &[u8]| show(transaction, semantic, data);
+        let Inspection { request_coded, transaction, semantic, kept_body, .. } = self;
+        let take = &mut |data: &[u8]| {
+            kept_body.take(data);
+            show(transaction, semantic, data);
+        };
         match complete {
             true => request_coded.finish(take),
             false => request_coded.cut(take),
@@ -242,6 +250,7 @@ impl Inspection {
     /// A piece of an upload behind phase 2. It may be forwarded if nothing interrupts.
     pub fn upload(&mut self, piece: &[u8]) -> Step {
         self.request_body_seen += piece.len() as u64;
+        self.kept_body.take(piece);
         if let Some(semantic) = &mut self.semantic {
             semantic.upload(piece);
         }
@@ -423,6 +432,7 @@ impl Inspection {
                 engine: self.transaction.into_scratch(),
                 semantic: buffers,
                 seen: self.seen.into_buffer(),
+                kept: self.kept_body.into_buffer(),
             }),
         }
     }

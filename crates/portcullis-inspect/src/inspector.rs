@@ -35,6 +35,8 @@ pub struct Scratch {
     pub(crate) semantic: Buffers,
     /// Of what an event may tell.
     pub(crate) seen: Vec<u8>,
+    /// Of the body that an event may keep.
+    pub(crate) kept: Vec<u8>,
 }
 
 impl Scratch {
@@ -44,6 +46,7 @@ impl Scratch {
             engine: portcullis_engine::Scratch::sharing(&memo.engine),
             semantic: Buffers::sharing(&memo.semantic),
             seen: Vec::new(),
+            kept: Vec::new(),
         }
     }
 }

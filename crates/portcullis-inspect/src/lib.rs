@@ -22,6 +22,7 @@ mod exchange;
 mod hidden;
 mod inspection;
 mod inspector;
+mod kept;
 mod request_summary;
 mod response;
 mod semantic;

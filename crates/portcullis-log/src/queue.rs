@@ -53,6 +53,11 @@ impl<T: Weigh> Sender<T> {
         self.0.is_some()
     }
 
+    /// True if half of the queue is in use, by entries or by bytes.
+    pub fn is_half_full(&self) -> bool {
+        self.0.as_ref().is_some_and(|queue| queue.is_half_full())
+    }
+
     /// Hands `entry` to the writer, or drops and counts it. Never waits.
     pub fn submit(&self, entry: impl Into<T>) {
         if let Some(queue) = &self.0 {
@@ -167,6 +172,10 @@ impl<T: Weigh> Queue<T> {
 
     pub(crate) fn set_writer(&self, writer: Thread) {
         let _ = self.writer.set(writer);
+    }
+
+    fn is_half_full(&self) -> bool {
+        self.bytes.load(Relaxed) > self.bytes_max / 2 || self.events.len() > self.events.capacity() / 2
     }
 
     pub(crate) fn push(&self, event: T) {

@@ -245,6 +245,8 @@ catalogue! {
         "Events written to the event store.";
     EVENT_STORE_COALESCED Counter "portcullis_event_store_coalesced_total" []
         "Events that were not stored one by one but counted in another of their kind, because there were too many a second.";
+    EVENT_STORE_REQUESTS_NOT_KEPT Counter "portcullis_event_store_requests_not_kept_total" []
+        "Events whose request was not stored with them, because half of the queue of the event store was in use.";
     EVENT_STORE_DROPPED Counter "portcullis_event_store_dropped_total" ["reason"]
         "Events that could not be stored, each counted with those it stands for: queue_full or queue_bytes, shutdown, disk_full, write_error.";
     EVENT_STORE_BYTES Gauge "portcullis_event_store_bytes" []

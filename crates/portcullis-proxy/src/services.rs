@@ -18,6 +18,8 @@ pub struct Services {
     pub metrics: DataPlane,
     /// Takes a finished event. Called on the worker, so it must not wait. None: no events are made.
     pub on_event: Option<Arc<dyn Fn(Event) + Send + Sync>>,
+    /// Requests are kept with their events, and of their bodies so many bytes; 0: they are not.
+    pub keep_request_bytes: usize,
     /// Takes the record of each request, whatever came of it. Called on the worker, so it must not wait.
     pub on_request: Option<OnRequest>,
     /// Takes an uploaded file that is to be kept. Called on the worker, so it must not wait.

@@ -132,6 +132,7 @@ impl Transaction {
                 Some(certificate) => ClientCertificate::environment(certificate.as_deref()),
                 None => Vec::new(),
             },
+            keep_request_bytes: connection.worker.shared.services.keep_request_bytes,
         };
         let mut inspection =
             Guarded::begin(route.filter(|_| entry == Entry::Inspected), &connection.worker, about);

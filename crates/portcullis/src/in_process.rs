@@ -20,6 +20,7 @@ pub fn connection(client: SocketAddr, epoch_millis: u64, utc_offset_seconds: i32
         utc_offset_seconds,
         tls: false,
         environment: Vec::new(),
+        keep_request_bytes: 0,
     }
 }
 

@@ -1,9 +1,12 @@
-//! `GET /events`, `GET /events/{request_id}`.
+//! `GET /events`, `GET /events/{request_id}`, `GET /events/{request_id}/request`.
 
 use std::io;
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue};
 use portcullis_event_store::{Page, PageRequest, QueryError, Store, StoredEvent};
 use portcullis_query::{Filter, parse};
 use serde::{Deserialize, Serialize};
@@ -38,6 +41,8 @@ pub(crate) struct EventItem {
     cursor: String,
     /// Requests that it stands for.
     count: u64,
+    /// Its request is kept: `GET /events/{request_id}/request`.
+    has_request: bool,
     /// The event; its members are those of the event file.
     #[schema(value_type = Object)]
     event: Box<RawValue>,
@@ -86,6 +91,29 @@ pub(crate) async fn one(
     Ok(axum::Json(item(find(&context, id).await?)?))
 }
 
+/// The request that is kept with an event: head and body as of HTTP/1.1, without transfer and content
+/// codings. Secrets are replaced by texts of the same shape. `X-Omitted-Bytes` says how much of the body is
+/// missing.
+#[utoipa::path(get, path = "/events/{request_id}/request", tag = "events", operation_id = "get_event_request",
+    params(("request_id" = String, Path, description = "The id that the client was shown.")),
+    responses((status = 200, body = Vec<u8>, content_type = "message/http", description = "The request.",
+            headers(("X-Omitted-Bytes" = u64))),
+        (status = 404, body = Problem, content_type = "application/problem+json",
+            description = "There is no such event, or no request is kept with it.")))]
+pub(crate) async fn request(
+    State(context): State<Arc<Context>>,
+    Parameter(id): Parameter<String>,
+) -> Result<Response, Problem> {
+    let none = || Problem::with(Kind::NotFound, "no request is kept with this event");
+    let kept = find(&context, id).await?.request.ok_or_else(none)?;
+    let fields = [
+        (CONTENT_TYPE, HeaderValue::from_static("message/http")),
+        (CONTENT_DISPOSITION, HeaderValue::from_static("attachment; filename=\"request.http\"")),
+        (HeaderName::from_static("x-omitted-bytes"), HeaderValue::from(kept.omitted)),
+    ];
+    Ok((fields, kept.bytes).into_response())
+}
+
 /// Parses a filter; without a text every event passes.
 pub(crate) fn filter(context: &Context, text: Option<&str>) -> Result<Filter, Problem> {
     parse(text.unwrap_or(""), context.now_ms())
@@ -94,7 +122,7 @@ pub(crate) fn filter(context: &Context, text: Option<&str>) -> Result<Filter, Pr
 
 pub(crate) fn item(stored: StoredEvent) -> Result<EventItem, Problem> {
     let event = RawValue::from_string(stored.json).map_err(|_| Problem::of(Kind::Internal))?;
-    Ok(EventItem { cursor: stored.cursor, count: stored.count, event })
+    Ok(EventItem { cursor: stored.cursor, count: stored.count, has_request: stored.request.is_some(), event })
 }
 
 async fn find(context: &Context, id: String) -> Result<StoredEvent, Problem> {

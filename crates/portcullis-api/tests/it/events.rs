@@ -3,7 +3,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use portcullis_api::Limits;
-use portcullis_event::{AccessRecord, Action, Coverage, Event, Timestamp};
+use portcullis_event::{AccessRecord, Action, Coverage, Event, KeptRequest, Timestamp};
 use portcullis_event_store::{StoreSettings, Tallies, Writer};
 use portcullis_identity::{Actor, Role};
 
@@ -19,7 +19,8 @@ fn write(writer: &mut Writer, numbers: std::ops::Range<u64>) {
         let mut event = Event::new(format!("r{number}"), Timestamp::from_epoch_millis(NOW_MS + number));
         event.verdict.action = [Action::Deny, Action::Pass][number as usize % 2];
         event.request.target = "/<script>".to_owned();
-        writer.add(&event, &[]);
+        let request = KeptRequest { bytes: b"GET /\xff HTTP/1.1\r\n\r\n".to_vec(), omitted: number };
+        writer.add(&event, (number % 2 == 1).then_some(&request));
     }
     writer.commit(NOW_MS).unwrap();
 }
@@ -57,6 +58,31 @@ fn one_event_by_the_id_of_its_request() {
     for path in ["/events/r9", "/events/%00", "/events/%ff"] {
         assert_eq!(server.get(path, &token).status, 404, "{path}");
     }
+}
+
+#[test]
+fn the_request_of_an_event() {
+    let server = Server::start();
+    let [viewer, analyst] = [Role::Viewer, Role::Analyst].map(|role| server.token(role));
+    write(&mut writer(&server), 0..2);
+    let kept = server.get("/events/r1/request", &analyst);
+    assert_eq!((kept.status, &kept.body[..]), (200, &b"GET /\xff HTTP/1.1\r\n\r\n"[..]));
+    assert_eq!(
+        (kept.header("content-type"), kept.header("x-omitted-bytes")),
+        (Some("message/http"), Some("1"))
+    );
+    assert!(kept.header("content-disposition").unwrap().starts_with("attachment"));
+    assert_eq!(server.get("/events/r0/request", &analyst).status, 404);
+    assert_eq!(server.get("/events/r9/request", &analyst).status, 404);
+    assert_eq!(server.get("/events/r1/request", &viewer).status, 403);
+    assert_eq!(server.ask("GET", "/events/r1/request").send().status, 401);
+    let flags: Vec<_> = server.get("/events", &viewer).json()["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["has_request"].clone())
+        .collect();
+    assert_eq!(flags, [true, false]);
 }
 
 #[test]

@@ -30,6 +30,9 @@ pub(crate) struct Events {
     /// Events a second that are stored of one kind (site, client network, class or rule, path template);
     /// further ones become one event with a count. 0: all are stored. Default: 100.
     pub coalesce_above: Option<u32>,
+    /// Bytes of a request's body that are stored with its event, beside its head; secrets are replaced by
+    /// texts of the same shape. At most 1MiB; 0: requests are not stored. Default: 64KiB.
+    pub keep_request: Option<Spanned<Size>>,
 }
 
 /// The folder of what a running instance keeps.

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_event::{Action, Event, Timestamp};
+use portcullis_event::{Action, Event, KeptRequest, Timestamp};
 use portcullis_event_store::{Page, PageRequest, Store, StoreSettings, Writer};
 use portcullis_query::parse;
 
@@ -33,7 +33,7 @@ pub fn settings(folder: &Path) -> StoreSettings {
 /// Writes events, with a commit after each `every`.
 pub fn write(writer: &mut Writer, numbers: std::ops::Range<u64>, every: u64) {
     for number in numbers {
-        let full = writer.add(&event(number), format!("request {number}").as_bytes());
+        let full = writer.add(&event(number), Some(&kept(number)));
         if full || number % every == 0 {
             writer.commit(NOW).unwrap();
         }
@@ -64,4 +64,9 @@ pub fn ids(store: &Store, filter: &str, limit: usize) -> Vec<String> {
 pub fn id(json: &str) -> String {
     let event: serde_json::Value = serde_json::from_str(json).unwrap();
     event["request_id"].as_str().unwrap().to_owned()
+}
+
+/// The request that is kept of an event.
+pub fn kept(number: u64) -> KeptRequest {
+    KeptRequest { bytes: format!("request {number}").into_bytes(), omitted: number }
 }

@@ -43,7 +43,7 @@ fn a_damaged_segment_is_named_and_the_others_serve() {
     drop(writer);
     let mut writer = Writer::open(settings(folder.path()), false).unwrap();
     // The next day.
-    writer.add(&event(5000), b"");
+    writer.add(&event(5000), None);
     writer.commit(NOW + 90_000_000).unwrap();
     drop(writer);
     let files = segments(folder.path());
@@ -56,7 +56,7 @@ fn a_damaged_segment_is_named_and_the_others_serve() {
     // No file of SQLite at all, and the one that would be gone on with.
     fs::write(&files[1], b"mailbox of a stranger").unwrap();
     let mut writer = Writer::open(settings(folder.path()), false).unwrap();
-    writer.add(&event(6000), b"");
+    writer.add(&event(6000), None);
     let committed = writer.commit(NOW + 90_000_001).unwrap();
     assert_eq!(committed.written, 1);
     assert!(
@@ -82,7 +82,7 @@ fn old_segments_go_and_the_folder_keeps_to_its_size() {
     let mut writer = Writer::open(keep, false).unwrap();
     let day = 86_400_000;
     for number in 0..10 {
-        writer.add(&event(number), b"");
+        writer.add(&event(number), None);
         writer.commit(NOW + number * day).unwrap();
         for _ in 0..20 {
             writer.commit(NOW + number * day).unwrap();
@@ -100,7 +100,8 @@ fn old_segments_go_and_the_folder_keeps_to_its_size() {
                 (random >> 56) as u8
             })
             .collect();
-        if writer.add(&event(number), &request) {
+        let request = portcullis_event::KeptRequest { bytes: request, omitted: 0 };
+        if writer.add(&event(number), Some(&request)) {
             dropped += writer.commit(NOW + 10 * day).unwrap().segments_dropped;
             let bytes: u64 = fs::read_dir(folder.path())
                 .unwrap()
@@ -117,7 +118,7 @@ fn a_copy_of_a_store_that_is_written_to_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(settings(folder.path()), false).unwrap();
     write(&mut writer, 0..100, 10);
-    writer.add(&event(100), b"");
+    writer.add(&event(100), None);
     writer.commit(NOW + 90_000_000).unwrap();
     let store = Store::new(folder.path());
     let to = folder.path().join("copy");
@@ -159,8 +160,8 @@ fn what_a_failed_commit_loses_is_counted_with_all_that_it_stands_for() {
     let mut writer = Writer::open(settings(folder.path()), false).unwrap();
     let mut flood = event(1);
     flood.count = 41;
-    writer.add(&flood, b"");
-    writer.add(&event(2), b"");
+    writer.add(&flood, None);
+    writer.add(&event(2), None);
     assert_eq!(writer.pending(), 42);
     writer.commit(NOW).unwrap();
     assert_eq!(writer.pending(), 0);

@@ -156,7 +156,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Writer::open(settings(folder.path()), false).unwrap();
         for (number, event) in events.iter().enumerate() {
-            if writer.add(event, b"") || number % every == 0 {
+            if writer.add(event, None) || number % every == 0 {
                 writer.commit(NOW).unwrap();
             }
         }
@@ -213,7 +213,7 @@ proptest! {
         let _ = store.overview(0..u64::MAX, None).unwrap();
         let mut writer = Writer::open(settings(folder.path()), false).unwrap();
         for number in 0..3 {
-            writer.add(&event(number), b"");
+            writer.add(&event(number), None);
             let _ = writer.commit(NOW + 86_400_000 * 40 * number);
         }
     }
@@ -265,7 +265,7 @@ fn no_batch_size_loses_events_at_the_end_of_a_segment() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(settings(folder.path()), false).unwrap();
     for day in 0..28 {
-        (day * 10..day * 10 + 10).for_each(|number| assert!(!writer.add(&event(number), b"")));
+        (day * 10..day * 10 + 10).for_each(|number| assert!(!writer.add(&event(number), None)));
         writer.commit(NOW + day * 86_400_000).unwrap();
     }
     let store = Store::new(folder.path());
@@ -287,7 +287,7 @@ fn a_follower_misses_nothing_while_two_processes_write_and_clocks_jump() {
     fs::create_dir_all(folder.path()).unwrap();
     let mut place = store.after(&Filter::everything(), None, 10).unwrap().place.unwrap();
     let mut first = Writer::open(settings(folder.path()), false).unwrap();
-    first.add(&event(0), b"");
+    first.add(&event(0), None);
     first.commit(NOW).unwrap();
     let mut second = Writer::open(settings(folder.path()), true).unwrap();
     let mut found = told(&store, &mut place, 2);
@@ -296,7 +296,7 @@ fn a_follower_misses_nothing_while_two_processes_write_and_clocks_jump() {
         [NOW + 5, NOW + 9, NOW + 86_400_000, NOW + 10, NOW + 20 * year, NOW + 11, NOW + 12, NOW - 86_400_000];
     for (step, clock) in clocks.into_iter().enumerate() {
         let writer = if step % 2 == 0 { &mut second } else { &mut first };
-        writer.add(&event(step as u64 + 1), b"");
+        writer.add(&event(step as u64 + 1), None);
         // Retention is not looked at here: a clock in the future makes all events old.
         writer.commit(clock).unwrap();
         found.extend(told(&store, &mut place, 2));
@@ -317,7 +317,7 @@ fn a_shutdown_writes_the_whole_queue() {
             Recorder::start(writer, coalesce_above, limits, &registry, Arc::new(|_: &str| {})).unwrap();
         let handle = recorder.handle();
         let one = Arc::new(event(1));
-        (0..15_000).for_each(|_| handle.event(Arc::clone(&one)));
+        (0..15_000).for_each(|_| handle.event(Arc::clone(&one), None));
         assert_eq!(recorder.shutdown(Duration::from_secs(60)), 0);
         let store = Store::new(folder.path());
         let (mut sum, mut place) = (0, store.beginning());

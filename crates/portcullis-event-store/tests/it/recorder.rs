@@ -52,7 +52,7 @@ fn every_event_is_stored_counted_in_another_or_counted_as_dropped() {
     let threads: Vec<_> = (0..4)
         .map(|_| {
             let handle = handle.clone();
-            std::thread::spawn(move || (0..5000).for_each(|_| handle.event(Arc::new(event(1)))))
+            std::thread::spawn(move || (0..5000).for_each(|_| handle.event(Arc::new(event(1)), None)))
         })
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -81,7 +81,7 @@ fn a_store_that_cannot_be_written_to_costs_counted_events_and_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let Recording { registry, recorder, said } = record(folder.path(), 0, QueueLimits::default());
     let handle = recorder.handle();
-    handle.event(Arc::new(event(1)));
+    handle.event(Arc::new(event(1)), None);
     until(|| metric(&registry, "event_store_written_total") == 1.0);
     // Damage in what it is about to write to, as of a disk that fails.
     let segment = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -90,15 +90,39 @@ fn a_store_that_cannot_be_written_to_costs_counted_events_and_one_line() {
     recorder.shutdown(Duration::from_secs(30));
     fs::write(&segment, vec![7; 100_000]).unwrap();
     let Recording { registry, recorder, said: again } = record(folder.path(), 0, QueueLimits::default());
-    recorder.handle().event(Arc::new(event(2)));
+    recorder.handle().event(Arc::new(event(2)), None);
     until(|| metric(&registry, "event_store_written_total") == 1.0);
     assert_eq!(metric(&registry, "event_store_segments_dropped_total{reason=\"damaged\"}"), 1.0);
     assert!(again.lock().unwrap()[0].contains("was set aside"), "{again:?}");
     // The folder is gone: every commit fails, and that is told once.
     fs::remove_dir_all(folder.path()).unwrap();
-    recorder.handle().event(Arc::new(event(3)));
+    recorder.handle().event(Arc::new(event(3)), None);
     std::thread::sleep(Duration::from_millis(700));
     recorder.shutdown(Duration::from_secs(30));
     assert!(again.lock().unwrap().len() <= 2, "{again:?}");
     assert_eq!(*said.lock().unwrap(), Vec::<String>::new());
+}
+
+/// When there is too much to do, requests are given up before events.
+#[test]
+fn requests_make_room_for_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = QueueLimits { events_max: 8, bytes_max: 1 << 20 };
+    let Recording { registry, recorder, .. } = record(folder.path(), 0, limits);
+    let handle = recorder.handle();
+    for number in 0..2000 {
+        handle.event(Arc::new(event(number)), Some(Box::new(kept(number))));
+    }
+    assert_eq!(recorder.shutdown(Duration::from_secs(30)), 0);
+    let events = page(&Store::new(folder.path()), "", None, 2000).events;
+    let without = events.iter().filter(|event| event.request.is_none()).count() as f64;
+    let not_kept = metric(&registry, "event_store_requests_not_kept_total");
+    assert!(not_kept > 0.0 && without <= not_kept, "{without} {not_kept}");
+    let with = events.iter().filter_map(|stored| Some((stored, stored.request.as_ref()?)));
+    let mut count = 0;
+    for (stored, request) in with {
+        count += 1;
+        assert!(stored.json.contains(&format!("\"request_id\":\"r{}\"", request.omitted)), "{}", stored.json);
+    }
+    assert!(count > 0);
 }

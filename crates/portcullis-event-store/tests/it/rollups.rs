@@ -108,7 +108,7 @@ fn roll_ups_outlive_the_events_of_their_segment() {
         for n in 0..100 {
             count(&tallies, n, now + n * 1000);
         }
-        writer.add(&event(day), b"");
+        writer.add(&event(day), None);
         writer.count(tallies.take());
         (0..20).for_each(|_| drop(writer.commit(now + 100_000).unwrap()));
     }
@@ -142,7 +142,7 @@ fn a_segment_that_was_not_deleted_after_its_roll_ups_were_taken_counts_once() {
     let store = Store::new(folder.path());
     for _ in 0..3 {
         let mut writer = Writer::open(settings.clone(), false).unwrap();
-        writer.add(&event(1), b"");
+        writer.add(&event(1), None);
         let committed = writer.commit(NOW + 5 * DAY_MS).unwrap();
         assert_eq!((committed.segments_dropped, committed.notices.len()), (1, 0), "{committed:?}");
         assert!(!segment.exists());

@@ -57,6 +57,7 @@ pub fn begin(inspector: &Arc<Inspector>) -> Box<Inspection> {
         utc_offset_seconds: 0,
         tls: false,
         environment: Vec::new(),
+        keep_request_bytes: 64 << 10,
     };
     inspector.begin(&names, connection, Box::default())
 }

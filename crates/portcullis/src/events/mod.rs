@@ -43,6 +43,15 @@ pub struct Args {
 /// What else is done with events.
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Print the request that is kept with an event, as `portcullis explain` takes it
+    Request {
+        /// The id that the block page, `X-Request-Id` and logs show
+        #[arg(value_name = "REQUEST_ID")]
+        id: String,
+        /// The data folder
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
     /// Copy the stored events into a new folder, also while an instance writes
     Backup {
         /// The data folder
@@ -67,8 +76,14 @@ pub struct Place {
 
 /// Exit code 1 if no instance runs, or none has such an event.
 pub fn run(args: &Args) -> ExitCode {
-    if let Some(Command::Backup { data, to }) = &args.command {
-        return stored::backup(data, to).map_or_else(Failure::exit, |text| print(&text));
+    match &args.command {
+        Some(Command::Backup { data, to }) => {
+            return stored::backup(data, to).map_or_else(Failure::exit, |text| print(&text));
+        }
+        Some(Command::Request { id, data }) => {
+            return stored::request(data, id).map_or_else(Failure::exit, |()| ExitCode::SUCCESS);
+        }
+        None => {}
     }
     if let Some(data) = &args.place.data {
         let form = match (args.json, args.csv) {

@@ -1,6 +1,6 @@
 //! Events of the store in a data folder: searched, exported, followed, copied. The instance need not run.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -63,6 +63,44 @@ pub fn print(question: &Question<'_>) -> Result<(), Failure> {
 pub fn event(data: &Path, id: &str) -> Result<String, Failure> {
     let found = open(data)?.event(id).map_err(Failure::failed)?;
     found.map(|event| event.json).ok_or_else(|| no_event(id))
+}
+
+/// Prints the request that is kept with an event: byte for byte, unless a terminal would follow the control
+/// characters that a client put there.
+pub fn request(data: &Path, id: &str) -> Result<(), Failure> {
+    let found = open(data)?.event(id).map_err(Failure::failed)?.ok_or_else(|| no_event(id))?;
+    let kept = found.request.ok_or_else(|| {
+        Failure::failed(format_args!(
+            "no request is kept with the event {id}: `events.keep_request` is 0, the event is of a client that was refused \
+             before inspection, or the store was too busy"
+        ))
+    })?;
+    let mut out = io::stdout().lock();
+    let written = match out.is_terminal() {
+        true => out.write_all(printable(&kept.bytes).as_bytes()),
+        false => out.write_all(&kept.bytes),
+    };
+    if kept.omitted > 0 {
+        eprintln!("portcullis: {} more bytes of the body are not kept (`events.keep_request`)", kept.omitted);
+    }
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(error)),
+        _ => Ok(()),
+    }
+}
+
+/// For a terminal: control characters other than line breaks and tabs are escaped.
+fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut out = String::with_capacity(text.len());
+    for sign in text.replace("\r\n", "\n").chars() {
+        match sign {
+            '\n' | '\t' => out.push(sign),
+            sign if sign.is_control() => out.extend(sign.escape_default()),
+            sign => out.push(sign),
+        }
+    }
+    out
 }
 
 /// Copies the store into a folder while an instance may write to it.

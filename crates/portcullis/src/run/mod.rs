@@ -118,6 +118,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let services = Services {
             registry: Arc::clone(&registry),
             metrics: data_plane(&registry),
+            keep_request_bytes: if config.data.is_some() { config.event_store.keep_request_bytes } else { 0 },
             on_request: event_store::on_request(record.as_ref()),
             on_event: sinks::fan_out(log.sender(), sinks.sender(), record),
             on_file: Arc::new(move |file| files.submit(upload(file))),

@@ -31,10 +31,11 @@ pub fn fan_out(files: EventSender, sinks: Sender, store: Option<RecorderHandle>)
     if !files.is_enabled() && !sinks.is_enabled() && store.is_none() {
         return None;
     }
-    Some(Arc::new(move |event| {
+    Some(Arc::new(move |mut event: Event| {
+        let request = event.kept.take();
         let event = Arc::new(event);
         if let Some(store) = &store {
-            store.event(Arc::clone(&event));
+            store.event(Arc::clone(&event), request);
         }
         sinks.submit(&event);
         files.submit(event);

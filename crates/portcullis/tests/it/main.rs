@@ -23,6 +23,7 @@ mod event_store;
 mod every_limit;
 mod exclusions;
 mod explain;
+mod kept_requests;
 mod leaks;
 mod lookups;
 mod messages;

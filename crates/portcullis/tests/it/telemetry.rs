@@ -89,6 +89,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_connections_shed_total", "portcullis-proxy/tests/it/bounds.rs"),
     ("portcullis_event_store_bytes", "portcullis-event-store/tests/it/recorder.rs"),
     ("portcullis_event_store_coalesced_total", "portcullis-event-store/tests/it/recorder.rs"),
+    ("portcullis_event_store_requests_not_kept_total", "portcullis-event-store/tests/it/recorder.rs"),
     ("portcullis_event_store_dropped_total", "portcullis-event-store/tests/it/recorder.rs"),
     ("portcullis_event_store_queued", "portcullis-event-store/tests/it/recorder.rs"),
     ("portcullis_event_store_segments_dropped_total", "portcullis-event-store/tests/it/recorder.rs"),

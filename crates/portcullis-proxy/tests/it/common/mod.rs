@@ -278,6 +278,7 @@ impl Front {
             registry: Arc::clone(&registry),
             metrics: DataPlane::new(&registry, "test", names),
             on_event: Some(Arc::new(move |event| sink.lock().unwrap().push(event))),
+            keep_request_bytes: 64 << 10,
             on_request: None,
             on_file: Arc::new(|_| {}),
             access_logs: config.access_log_files(),

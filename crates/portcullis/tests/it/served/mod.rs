@@ -61,7 +61,7 @@ impl Served {
         })
     }
 
-    fn start_edited(
+    pub fn start_edited(
         upstream: SocketAddr,
         site: &str,
         more: &str,
