@@ -23,6 +23,7 @@ mod context;
 mod counted;
 mod extract;
 mod guard;
+pub mod live;
 mod patient;
 mod problem;
 mod router;

@@ -24,7 +24,7 @@ use crate::counted::RequestCounts;
 use crate::guard::{guard, no_method, no_route};
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
-    audit, bans, clients, config, events, exclusions, login, reload, revisions, setup, site_settings,
+    audit, bans, clients, config, events, exclusions, live, login, reload, revisions, setup, site_settings,
     statistics, status, stream, tokens, totp, users,
 };
 
@@ -67,10 +67,17 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(statistics::statistics))
             .add(viewer, routes!(bans::list))
             .add(analyst, routes!(bans::lift))
+            .add(viewer, routes!(live::upstreams))
+            .add(viewer, routes!(live::limits))
+            .add(viewer, routes!(live::lists))
+            .add(viewer, routes!(live::certificates))
+            .add(viewer, routes!(live::agents))
             .add(viewer, routes!(exclusions::list))
             .add(analyst, routes!(exclusions::add))
             .add(analyst, routes!(exclusions::remove))
             .add(analyst, routes!(clients::add, clients::remove))
+            .add(viewer, routes!(live::sites))
+            .add(viewer, routes!(live::site))
             .add(admin, routes!(site_settings::change))
             .add(admin, routes!(config::show, config::replace))
             .add(analyst, routes!(revisions::list))

@@ -7,6 +7,7 @@ use portcullis_identity::Identities;
 use portcullis_metrics::Registry;
 use portcullis_revisions::Revisions;
 
+use crate::live::LiveState;
 use crate::setup::SetupCode;
 use crate::supplies::{Bans, Health, Reload};
 
@@ -20,6 +21,8 @@ pub struct Supplies {
     pub bans: Option<Arc<dyn Bans>>,
     /// Interface to reload; none: there is nothing to reload.
     pub reload: Option<Arc<dyn Reload>>,
+    /// The settings that serve now.
+    pub live: Arc<dyn LiveState>,
     /// The document and its revisions; none: the settings come from elsewhere.
     pub revisions: Option<Arc<Revisions>>,
     /// For `/health`; it has to answer at once.

@@ -28,6 +28,10 @@ use crate::{StartError, lookups};
 /// All settings that a reload replaces, built whole before the first request sees them.
 pub(crate) struct Generation {
     pub(crate) number: u64,
+    /// The settings that it is built from, for those who look at them.
+    pub(crate) config: Config,
+    /// Those of the policies, by index.
+    pub(crate) inspectors: Vec<Arc<Inspector>>,
     /// By listener.
     pub(crate) listeners: Vec<ListenerState>,
     pub(crate) sites: Vec<Site>,
@@ -107,6 +111,8 @@ impl Generation {
         let rule_ids = inspectors.iter().flat_map(|inspector| inspector.rule_ids());
         Ok(Generation {
             number,
+            config: config.clone(),
+            inspectors: inspectors.to_vec(),
             listeners,
             sites,
             diverted: divert::groups(config, inspectors, &groups, services, origin)?,

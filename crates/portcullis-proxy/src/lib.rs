@@ -113,6 +113,7 @@ mod services;
 mod sink;
 mod site;
 mod state;
+mod status;
 mod stream;
 mod template;
 mod timer;
@@ -129,6 +130,10 @@ pub use ban_list::{BanList, Banned};
 pub use check::{check_certificates, check_files};
 pub use listener::{Inherited, cannot_listen};
 pub use local_time::LocalTime;
-pub use portcullis_tls::{StartError, Watch};
+pub use portcullis_balance::BreakerState;
+pub use portcullis_tls::{CertificateStatus, IssuedCertificate, StartError, Watch};
 pub use server::Proxy;
 pub use services::{OnRequest, Services, redactor};
+pub use status::{
+    AgentStatus, EndpointFailure, EndpointStatus, LimitStatus, Serving, Status, UpstreamStatus,
+};

@@ -27,6 +27,7 @@ use crate::listener::{Inherited, Sharing, Sockets, WorkerSockets, cannot_listen}
 use crate::overload::Overload;
 use crate::services::Services;
 use crate::state::Shared;
+use crate::status::Status;
 use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
 use crate::{StartError, affinity, lookups, state};
@@ -252,6 +253,11 @@ impl Proxy {
     /// The clients that are banned.
     pub fn bans(&self) -> BanList {
         BanList { shared: Arc::clone(&self.shared) }
+    }
+
+    /// The state of its parts, for those who look at it.
+    pub fn status(&self) -> Status {
+        Status::new(Arc::clone(&self.shared))
     }
 }
 

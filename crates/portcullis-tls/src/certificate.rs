@@ -1,6 +1,6 @@
 //! A certificate of our own, as its files are at present.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
@@ -15,7 +15,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::StartError;
 use crate::Watch;
-use crate::provider;
+use crate::{provider, subject};
 
 /// Label values of `portcullis_tls_reloads_total`.
 const RESULTS: [&str; 2] = ["ok", "failed"];
@@ -24,6 +24,8 @@ const RESULTS: [&str; 2] = ["ok", "failed"];
 #[derive(Debug)]
 pub(crate) struct Certificate {
     files: CertificateFiles,
+    /// It comes by itself.
+    is_ordered: bool,
     watch: Watch,
     /// None as long as it has not been issued yet.
     current: ArcSwapOption<Loaded>,
@@ -37,7 +39,31 @@ pub(crate) struct Loaded {
     pub(crate) key: Arc<CertifiedKey>,
     /// The DNS names that it bears, lower case.
     pub(crate) names: Vec<String>,
+    /// The issuer, as RFC 4514 writes it.
+    pub(crate) issuer: String,
     pub(crate) life: Life,
+}
+
+/// A certificate of a listener, for those who look at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateStatus {
+    /// The file with its chain.
+    pub file: PathBuf,
+    /// It is ordered by ACME.
+    pub is_ordered: bool,
+    /// The contents; none as long as it has not been issued.
+    pub issued: Option<IssuedCertificate>,
+}
+
+/// The contents of a certificate that is in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssuedCertificate {
+    /// The DNS names that it bears, lower case.
+    pub names: Vec<String>,
+    /// The issuer, as RFC 4514 writes it.
+    pub issuer: String,
+    /// From when until when it is valid.
+    pub life: Life,
 }
 
 /// From when until when a certificate is valid, in seconds since 1970.
@@ -51,7 +77,7 @@ pub struct Life {
 
 impl Certificate {
     pub(crate) fn open(files: &CertificateFiles, registry: &Arc<Registry>) -> Result<Self, StartError> {
-        let certificate = Certificate::unread(files, registry);
+        let certificate = Certificate::unread(files, false, registry);
         certificate.take(load(files)?);
         Ok(certificate)
     }
@@ -60,18 +86,18 @@ impl Certificate {
     /// none.
     pub(crate) fn awaited(path: &Path, registry: &Arc<Registry>) -> Self {
         let files = in_one_file(path);
-        let certificate = Certificate::unread(&files, registry);
+        let certificate = Certificate::unread(&files, true, registry);
         if let Ok(loaded) = load(&files) {
             certificate.take(loaded);
         }
         certificate
     }
 
-    fn unread(files: &CertificateFiles, registry: &Arc<Registry>) -> Self {
+    fn unread(files: &CertificateFiles, is_ordered: bool, registry: &Arc<Registry>) -> Self {
         let watched = [&files.cert, &files.key].into_iter().chain(&files.ocsp).cloned().collect();
         let (watch, current) = (Watch::new(watched), ArcSwapOption::empty());
         let (registry, reloads) = (Arc::clone(registry), reloads(registry));
-        Certificate { files: files.clone(), watch, current, registry, reloads }
+        Certificate { files: files.clone(), is_ordered, watch, current, registry, reloads }
     }
 
     fn take(&self, loaded: Loaded) {
@@ -82,6 +108,15 @@ impl Certificate {
 
     pub(crate) fn loaded(&self) -> Option<Arc<Loaded>> {
         self.current.load_full()
+    }
+
+    pub(crate) fn status(&self) -> CertificateStatus {
+        let issued = self.loaded().map(|loaded| IssuedCertificate {
+            names: loaded.names.clone(),
+            issuer: loaded.issuer.clone(),
+            life: loaded.life,
+        });
+        CertificateStatus { file: self.files.cert.clone(), is_ordered: self.is_ordered, issued }
     }
 
     /// Reads the files again if they have changed; true if there is another certificate now.
@@ -127,7 +162,7 @@ fn in_one_file(path: &Path) -> CertificateFiles {
 
 fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
     let chain = certificates(&files.cert).map_err(StartError::new)?;
-    let (names, life) = {
+    let (names, issuer, life) = {
         let wrong = |error| StartError::file(&files.cert, error);
         let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(wrong)?;
         let alternative = leaf.subject_alternative_name().ok().flatten();
@@ -138,7 +173,7 @@ fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
         });
         let validity = leaf.validity();
         let life = Life { from: validity.not_before.timestamp(), until: validity.not_after.timestamp() };
-        (names.collect(), life)
+        (names.collect(), subject::name(leaf.issuer()), life)
     };
     let key =
         PrivateKeyDer::from_pem_file(&files.key).map_err(|error| StartError::file(&files.key, error))?;
@@ -156,7 +191,7 @@ fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
         }
         key.ocsp = Some(response);
     }
-    Ok(Loaded { key: Arc::new(key), names, life })
+    Ok(Loaded { key: Arc::new(key), names, issuer, life })
 }
 
 /// `OCSPResponse ::= SEQUENCE { responseStatus ENUMERATED { successful (0), ... }, ... }`, RFC 6960, 4.2.1.

@@ -37,7 +37,7 @@ use portcullis_config::TlsVersion;
 use rustls::SupportedProtocolVersion;
 use rustls::crypto::CryptoProvider;
 
-pub use certificate::{Life, life_of};
+pub use certificate::{CertificateStatus, IssuedCertificate, Life, life_of};
 pub use error::StartError;
 pub use listener::ListenerTls;
 pub use subject::ClientCertificate;

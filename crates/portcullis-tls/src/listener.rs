@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::Watch;
-use crate::certificate::{self, Certificate};
+use crate::certificate::{self, Certificate, CertificateStatus};
 use crate::clear_text;
 use crate::handshakes::Handshakes;
 use crate::resolver::BySni;
@@ -103,6 +103,11 @@ impl ListenerTls {
             }
             None => {}
         }
+    }
+
+    /// Its certificates as they are now.
+    pub fn certificates(&self) -> Vec<CertificateStatus> {
+        self.resolver.status()
     }
 
     /// Clients are asked for a certificate.

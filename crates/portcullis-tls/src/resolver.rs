@@ -8,7 +8,7 @@ use rustls::SignatureScheme;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use crate::certificate::{Certificate, Loaded};
+use crate::certificate::{Certificate, CertificateStatus, Loaded};
 
 /// Takes a certificate that bears the name the client asks for: one with the very name before one with a
 /// wildcard, one whose key the client can verify before others, then by their order. For all other names the
@@ -36,6 +36,11 @@ impl BySni {
     /// There is no certificate for any name yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.table.load().keys.is_empty()
+    }
+
+    /// The certificates, those of files first.
+    pub(crate) fn status(&self) -> Vec<CertificateStatus> {
+        self.certificates.iter().map(Certificate::status).collect()
     }
 
     /// Takes changed files into use.

@@ -44,7 +44,7 @@ impl ClientCertificate {
 }
 
 /// A name as RFC 4514 writes it: the most specific part first.
-fn name(name: &X509Name<'_>) -> String {
+pub(crate) fn name(name: &X509Name<'_>) -> String {
     let parts: Vec<String> = name
         .iter_rdn()
         .map(|part| {

@@ -8,6 +8,7 @@ mod events;
 mod fuzz;
 mod hostile;
 mod identities;
+mod live;
 mod login;
 mod openapi;
 mod server;

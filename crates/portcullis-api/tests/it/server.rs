@@ -140,6 +140,7 @@ impl Server {
             events: Some(Store::new(&folder.path().join("events"))),
             bans: Some(Arc::new(ThreeBans::default())),
             reload: Some(Arc::new(OneReload::default())),
+            live: Arc::new(crate::live::Three),
             revisions: Some(Arc::new(revisions(folder.path(), read_only))),
             health: Arc::new(|| Health::Ready),
             registry: Arc::clone(&registry),

@@ -12,7 +12,7 @@ use crate::services::Services;
 
 /// The controls that sites and routes share, and that go on over a reload.
 pub(crate) struct Controls {
-    limits: Vec<Arc<Limit>>,
+    pub(crate) limits: Vec<Arc<Limit>>,
     /// To the store of shared rate limits.
     limit_link: Option<LimitLink>,
     pub(crate) jails: Jails,

@@ -68,6 +68,11 @@ impl Gate {
         })
     }
 
+    /// Requests at its site that were bypassed, allowed, denied, or would have been.
+    pub(crate) fn counts(&self) -> [u64; 4] {
+        std::array::from_fn(|decision| self.decisions.value(decision))
+    }
+
     pub(crate) fn look(&self, client: Visitor, now: u64) -> Listed {
         if self.bypass.find(client).is_some() {
             self.decisions.inc(0);

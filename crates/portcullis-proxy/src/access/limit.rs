@@ -81,6 +81,16 @@ impl Limit {
         self.settings == RateLimit { action, status, except, only, ..settings.clone() }
     }
 
+    /// The name of its site.
+    pub(crate) fn site(&self) -> &str {
+        &self.site
+    }
+
+    /// Requests that came too early, and buckets that were forgotten before they were full again.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.limited.value(), self.evicted.value())
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.settings.name
     }

@@ -55,6 +55,11 @@ impl ListFile {
         Ok(file)
     }
 
+    /// Its addresses, as ranges.
+    pub(crate) fn ranges(&self) -> usize {
+        self.file.get().ranges()
+    }
+
     pub(crate) fn contains(&self, client: IpAddr) -> bool {
         self.file.get().contains(client)
     }
@@ -67,7 +72,7 @@ impl ListFile {
     }
 
     fn measure(&self) {
-        self.ranges.set(i64::try_from(self.file.get().ranges()).unwrap_or(i64::MAX));
+        self.ranges.set(i64::try_from(self.ranges()).unwrap_or(i64::MAX));
     }
 }
 

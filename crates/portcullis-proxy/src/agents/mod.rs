@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use portcullis_balance::{Breaker, Moment, Permit};
+use portcullis_balance::{Breaker, BreakerState, Moment, Permit};
 use portcullis_config::{AgentAddress, OpenOrClosed, UpstreamProtocol};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -111,14 +111,20 @@ impl Agent {
 
     /// Brings the gauges up to date.
     pub(crate) fn measure(&self) {
+        let (breaker, waiting, active) = self.state();
+        self.report.measure(breaker, waiting, active);
+    }
+
+    /// Its breaker, exchanges that wait for a place, and exchanges that have one.
+    pub(crate) fn state(&self) -> (BreakerState, u32, usize) {
         let free = self.places.available_permits();
         let active = (self.settings.concurrency as usize).saturating_sub(free);
-        self.report.measure(self.breaker.state(), self.waiting.load(Relaxed), active);
+        (self.breaker.state(), self.waiting.load(Relaxed), active)
     }
 
     /// The agent is no longer used.
     pub(crate) fn forget(&self) {
-        self.report.measure(portcullis_balance::BreakerState::Closed, 0, 0);
+        self.report.measure(BreakerState::Closed, 0, 0);
     }
 
     fn now(&self) -> Moment {

@@ -63,6 +63,9 @@ async fn check_for_ever(group: Arc<Group>, index: usize, mut random: Random) {
         let checked = tokio::time::timeout(health.timeout, check(&group, index, health)).await;
         let result = checked.unwrap_or_else(|_| Err(format!("no answer in {:?}", health.timeout)));
         group.report.checked(index, result.is_ok());
+        if let Err(why) = &result {
+            group.report.failed(index, why);
+        }
         if let Some(healthy) = checks.record(result.is_ok(), health.thresholds) {
             endpoint.set_healthy(healthy, group.moment(Instant::now()));
             match result {

@@ -163,6 +163,11 @@ impl Group {
         self.clock.moment(now)
     }
 
+    /// Requests that wait for a place at an endpoint.
+    pub(crate) fn queued(&self) -> u32 {
+        self.queue.waiting()
+    }
+
     /// The `Set-Cookie` that keeps the client at this endpoint, if it is to have one.
     pub(crate) fn sticky_cookie(&self, head: &RequestHead, endpoint: usize, tls: bool) -> Option<String> {
         self.sticky.as_ref()?.set(head, endpoint, tls)

@@ -57,6 +57,7 @@ impl<'g> Lease<'g> {
         self.group.report.sent(self.endpoint, Sent::Failed);
         let now = self.group.moment(Instant::now());
         let changes = self.group.endpoints.failed(self.endpoint, permit, now);
+        self.group.report.failed(self.endpoint, &why);
         self.group.report.changes(self.endpoint, changes, why);
     }
 }

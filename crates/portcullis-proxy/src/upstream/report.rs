@@ -2,7 +2,9 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Instant;
 
+use arc_swap::ArcSwapOption;
 use portcullis_balance::{BreakerState, Changes, Endpoints, Moment};
 use portcullis_metrics::{Counter, EnumCounters, Gauge, catalogue};
 
@@ -89,6 +91,13 @@ struct EndpointMetrics {
     sessions: Gauge,
     ejections: Counter,
     checks: EnumCounters,
+    last_failure: ArcSwapOption<Failure>,
+}
+
+/// A failure of an endpoint: of a request or of an active check.
+pub(crate) struct Failure {
+    pub(crate) at: Instant,
+    pub(crate) why: String,
 }
 
 impl Reporter {
@@ -106,6 +115,7 @@ impl Reporter {
                 &[group, name],
                 &["passed", "failed"],
             ),
+            last_failure: ArcSwapOption::empty(),
         };
         Reporter {
             group: group.to_string(),
@@ -152,6 +162,17 @@ impl Reporter {
     /// Counts an active check.
     pub(crate) fn checked(&self, endpoint: usize, passed: bool) {
         self.endpoints[endpoint].checks.inc(usize::from(!passed));
+    }
+
+    /// Keeps the last failure of an endpoint, for those who look at its state.
+    pub(crate) fn failed(&self, endpoint: usize, why: &impl Display) {
+        let failure = Failure { at: Instant::now(), why: why.to_string() };
+        self.endpoints[endpoint].last_failure.store(Some(Arc::new(failure)));
+    }
+
+    /// The last failure of an endpoint, since these settings came into use.
+    pub(crate) fn last_failure(&self, endpoint: usize) -> Option<Arc<Failure>> {
+        self.endpoints.get(endpoint)?.last_failure.load_full()
     }
 
     /// Says what a request changed; `why` is what happened to it.

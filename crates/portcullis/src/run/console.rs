@@ -17,10 +17,11 @@ use portcullis_api::{
 use portcullis_event_store::Store;
 use portcullis_identity::Identities;
 use portcullis_metrics::Registry;
-use portcullis_proxy::BanList;
+use portcullis_proxy::{BanList, Status};
 use portcullis_revisions::{Document, Live, LiveResult, Revisions, Text};
 use tokio::sync::oneshot;
 
+use super::live;
 use super::sockets::Inherited;
 use crate::cli::Failure;
 use crate::{data_folder, identities};
@@ -132,6 +133,7 @@ impl Console {
     pub fn start(
         self,
         bans: BanList,
+        status: Status,
         reloads: Reloads,
         draining: Arc<AtomicBool>,
         registry: Arc<Registry>,
@@ -149,6 +151,7 @@ impl Console {
             events: Some(self.events),
             bans: Some(Arc::new(Desk(bans))),
             reload: Some(Arc::new(Asker(reloads))),
+            live: Arc::new(live::Desk(status)),
             revisions: revisions.clone(),
             health: Arc::new(move || match draining.load(Ordering::Relaxed) {
                 true => Health::Draining,

@@ -15,6 +15,7 @@ mod console;
 mod documents;
 pub mod event_socket;
 mod event_store;
+mod live;
 mod notify;
 mod plan_cache;
 mod recent;

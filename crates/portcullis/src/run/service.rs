@@ -70,7 +70,8 @@ impl Service<'_> {
         let console_socket = console_socket.map_err(Failure::failed)?;
         let console = console.map(|console| {
             let draining = Arc::clone(&draining);
-            console.start(self.proxy.bans(), reloads.clone(), draining, Arc::clone(&self.registry))
+            let (bans, status) = (self.proxy.bans(), self.proxy.status());
+            console.start(bans, status, reloads.clone(), draining, Arc::clone(&self.registry))
         });
         let mut console = console.transpose()?;
         let revisions = console.as_ref().and_then(Running::revisions);

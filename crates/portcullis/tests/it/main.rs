@@ -25,6 +25,7 @@ mod exclusions;
 mod explain;
 mod kept_requests;
 mod leaks;
+mod live;
 mod lookups;
 mod messages;
 mod operations;
