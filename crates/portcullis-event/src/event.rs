@@ -59,13 +59,17 @@ pub struct Event {
     /// Matches beyond [`limits::MATCHES_MAX`](crate::limits::MATCHES_MAX).
     #[serde(skip_serializing_if = "is_zero")]
     pub matches_omitted: u32,
-    /// The findings of the semantic detector, in the order of the request, those below the threshold
-    /// included.
+    /// The findings of the semantic detector, in the order of the request: those in values whose score passed
+    /// a threshold, and the first few of the others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
     /// Findings beyond [`limits::FINDINGS_MAX`](crate::limits::FINDINGS_MAX).
     #[serde(skip_serializing_if = "is_zero")]
     pub findings_omitted: u32,
+    /// Findings in values whose score passed no threshold, beyond the first
+    /// [`limits::FINDINGS_BELOW_MAX`](crate::limits::FINDINGS_BELOW_MAX).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub findings_below: u32,
     /// The verdicts of inspection agents, apart from those that let the exchange pass without a word.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentWord>,
@@ -118,6 +122,7 @@ impl Event {
             matches_omitted: 0,
             findings: Vec::new(),
             findings_omitted: 0,
+            findings_below: 0,
             agents: Vec::new(),
             refusal: None,
             ambiguities: Vec::new(),

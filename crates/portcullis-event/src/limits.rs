@@ -20,6 +20,8 @@ pub const HEADER_VALUE_BYTES_MAX: usize = 1024;
 pub const MATCHES_MAX: usize = 256;
 /// Findings of the semantic detector in an event; the rest is counted in `findings_omitted`.
 pub const FINDINGS_MAX: usize = 64;
+/// Findings in values whose score passed no threshold; the rest is counted in `findings_below`.
+pub const FINDINGS_BELOW_MAX: usize = 3;
 /// Scores of the semantic detector in an event, highest first.
 pub const SEMANTIC_SCORES_MAX: usize = 16;
 /// Addresses of a forwarding chain.

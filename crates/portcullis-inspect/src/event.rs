@@ -55,9 +55,10 @@ impl Inspection {
         let dropped = u32::try_from(self.transaction.matches_dropped()).unwrap_or(u32::MAX);
         event.matches_omitted = event.matches_omitted.saturating_add(dropped);
         if let Some(semantic) = &self.semantic {
-            let (findings, dropped) = semantic.findings();
-            findings.for_each(|finding| event.push_finding(finding));
-            event.findings_omitted = event.findings_omitted.saturating_add(dropped);
+            let told = semantic.findings();
+            told.findings.into_iter().for_each(|finding| event.push_finding(finding));
+            event.findings_omitted = event.findings_omitted.saturating_add(told.dropped);
+            event.findings_below = told.below;
             event.scores.semantic = semantic.scores();
         }
         event.refusal = self.refusal.map(|refusal| Cow::Borrowed(refusal.name()));

@@ -69,6 +69,16 @@ impl Buffers {
     }
 }
 
+/// What an event tells of the findings.
+pub(crate) struct Told {
+    /// Those in values whose score passed a threshold, and the first few of the others.
+    pub(crate) findings: Vec<Finding>,
+    /// The number of the others.
+    pub(crate) below: u32,
+    /// Findings that were dropped before.
+    pub(crate) dropped: u32,
+}
+
 /// The analysis of one exchange.
 #[derive(Debug)]
 pub(crate) struct SemanticRun {
@@ -336,15 +346,32 @@ impl SemanticRun {
         self.buffers.analysis.bytes_cut()
     }
 
-    /// The findings for an event, and the number of findings that were dropped before.
-    pub(crate) fn findings(&self) -> (impl Iterator<Item = Finding> + '_, u32) {
+    /// The findings that an event tells.
+    pub(crate) fn findings(&self) -> Told {
         let (analysis, detectors) = (&self.buffers.analysis, &self.semantic.detectors);
-        let mut findings: Vec<&portcullis_semantic::Finding> = analysis.findings().iter().collect();
+        let mut deciding = Vec::new();
+        for score in analysis.scores(detectors).filter(|score| self.outcome(score).passes()) {
+            deciding.extend(analysis.findings_of(detectors, &score).map(std::ptr::from_ref));
+        }
+        deciding.sort();
+        let is_deciding =
+            |found: &portcullis_semantic::Finding| deciding.binary_search(&std::ptr::from_ref(found)).is_ok();
+        let mut few = 0;
+        let (mut findings, below): (Vec<_>, Vec<_>) = analysis.findings().iter().partition(|found| {
+            is_deciding(found) || {
+                few += 1;
+                few <= limits::FINDINGS_BELOW_MAX
+            }
+        });
         if findings.len() > limits::FINDINGS_MAX {
             // An event holds so many: those that tell most.
             findings.sort_by(|a, b| detectors.points(b).total_cmp(&detectors.points(a)));
         }
-        (findings.into_iter().map(|found| self.describe(found)), analysis.findings_dropped())
+        Told {
+            findings: findings.into_iter().map(|found| self.describe(found)).collect(),
+            below: u32::try_from(below.len()).unwrap_or(u32::MAX),
+            dropped: analysis.findings_dropped(),
+        }
     }
 
     /// The scores of all values, highest over the threshold first.

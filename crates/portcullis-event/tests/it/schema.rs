@@ -149,6 +149,7 @@ pub fn full() -> Event {
         reason: "password=hunter2 is in a list".into(),
     });
     event.findings_omitted = 3;
+    event.findings_below = 2;
     event.ambiguities = vec!["charset".into(), "name_escape".into()];
     event.exceptions = vec![Exception {
         cause: ExceptionCause::RequestBodyOverLimit,

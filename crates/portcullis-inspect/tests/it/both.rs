@@ -374,3 +374,15 @@ fn fingerprints_are_of_contents() {
     let words = |words: &str| of(&format!("SecRule ARGS \"@pm {words}\" \"id:1,phase:2,pass\""));
     assert_ne!(words("a b"), words("a b c"));
 }
+
+/// An event tells all of what decided, and of the rest how much there was.
+#[test]
+fn findings_below_the_threshold_are_few_and_counted() {
+    let suspicions: String = (0..10).map(|number| format!("p{number}=a+suspicion+here&")).collect();
+    let report =
+        run(DetectionMode::Both, SemanticPolicy::default(), &format!("{suspicions}q=a+suspicion+strong"));
+    let event = report.event.unwrap();
+    assert_eq!(event.verdict.class, Some(Class::Sqli));
+    let names: Vec<&str> = event.findings.iter().map(|found| found.name.as_str()).collect();
+    assert_eq!((names, event.findings_below, event.findings_omitted), (vec!["p0", "p1", "p2", "q"], 7, 0));
+}

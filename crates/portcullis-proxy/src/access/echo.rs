@@ -25,7 +25,7 @@ pub(crate) fn is_echo(event: &Event, head: &RequestHead) -> bool {
             .clone()
             .all(|found| found.place == Place::Header && found.name.eq_ignore_ascii_case("referer"))
         && matches.clone().all(|rule| of_referer(&rule.target))
-        && event.findings_omitted + event.matches_omitted == 0
+        && event.findings_omitted + event.findings_below + event.matches_omitted == 0
 }
 
 /// `https://a.example/x` and `a.example`
