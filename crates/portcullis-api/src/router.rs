@@ -24,8 +24,8 @@ use crate::counted::RequestCounts;
 use crate::guard::{guard, no_method, no_route};
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
-    audit, bans, clients, config, events, exclusions, live, login, reload, revisions, setup, site_settings,
-    statistics, status, stream, tokens, totp, users,
+    audit, bans, clients, config, events, exclusions, facets, live, login, reload, revisions, setup,
+    site_settings, statistics, status, stream, tokens, totp, users,
 };
 
 /// Prefix of the paths of all routes.
@@ -62,6 +62,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(status::version))
             .add(viewer, routes!(events::list))
             .add(viewer, routes!(stream::stream))
+            .add(viewer, routes!(facets::facets))
             .add(viewer, routes!(events::one))
             .add(analyst, routes!(events::request))
             .add(viewer, routes!(statistics::statistics))

@@ -118,7 +118,7 @@ impl Words {
         Ok(Words { texts, codes })
     }
 
-    #[cfg(test)]
+    /// The text of a row.
     pub(crate) fn get(&self, row: usize) -> &str {
         self.codes.get(row).and_then(|&code| self.texts.get(usize::from(code))).map_or("", |text| text)
     }
@@ -203,7 +203,7 @@ impl Lists {
         Ok(Lists { texts, ends, codes })
     }
 
-    #[cfg(test)]
+    /// The texts of a row.
     pub(crate) fn get(&self, row: usize) -> impl Iterator<Item = &str> {
         self.codes(row).iter().map(|&code| &*self.texts[usize::from(code)])
     }

@@ -24,6 +24,7 @@ mod coalesce;
 mod codec;
 mod column;
 mod evaluate;
+mod facets;
 mod fields;
 mod folder;
 mod marks;
@@ -38,6 +39,7 @@ mod settings;
 mod writer;
 
 pub use backup::Copied;
+pub use facets::{Facet, FacetRequest, Facets};
 pub use query::{After, Page, PageRequest, QueryError, Store, StoredEvent};
 pub use recorder::{Recorder, RecorderHandle, Say};
 pub use rollup::{Dimension, Entry, Latency, Rollup, Rollups, SiteRollup, Tallies, Tally, Top};

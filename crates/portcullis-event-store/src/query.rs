@@ -13,7 +13,8 @@ use crate::evaluate;
 use crate::folder::{Folder, SegmentFile};
 use crate::marks::Needs;
 use crate::recorded::decode;
-use crate::segment::{Segment, SegmentError};
+use crate::rows::Rows;
+use crate::segment::{BlockHead, Segment, SegmentError};
 
 /// Events of a page, at most.
 pub const LIMIT_MAX: usize = 1000;
@@ -162,10 +163,10 @@ impl fmt::Display for Places {
 }
 
 /// A look through segments.
-struct Look<'f> {
+pub(crate) struct Look<'f> {
     filter: &'f Filter,
     needs: Needs,
-    times: (u64, u64),
+    pub(crate) times: (u64, u64),
     deadline: Instant,
 }
 
@@ -187,12 +188,7 @@ impl Store {
     /// A page of events. What is damaged is left out and named.
     pub fn page(&self, request: &PageRequest<'_>) -> Result<Page, QueryError> {
         let before = request.before.map(Cursor::parse).transpose()?;
-        let look = Look {
-            filter: request.filter,
-            needs: Needs::of(request.filter),
-            times: request.filter.time_range(),
-            deadline: Instant::now() + request.patience,
-        };
+        let look = Look::new(request.filter, request.patience);
         let limit = request.limit.clamp(1, LIMIT_MAX);
         let mut page = Page { complete: true, ..Page::default() };
         let segments = self.0.segments().map_err(QueryError::Folder)?;
@@ -261,7 +257,32 @@ impl Store {
     }
 }
 
-impl Look<'_> {
+impl<'f> Look<'f> {
+    /// For events that pass a filter; it takes so long at most.
+    pub(crate) fn new(filter: &'f Filter, patience: Duration) -> Look<'f> {
+        let (needs, times) = (Needs::of(filter), filter.time_range());
+        Look { filter, needs, times, deadline: Instant::now() + patience }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        Instant::now() > self.deadline
+    }
+
+    /// The rows of a block that pass; none if there are none, which its index often knows.
+    pub(crate) fn rows(&self, segment: &Segment, head: &BlockHead) -> Result<Option<Rows>, SegmentError> {
+        if !self.needs.terms.is_empty() && !self.needs.may_be_in(&segment.terms(head)?) {
+            return Ok(None);
+        }
+        if !self.needs.texts.is_empty() {
+            let text = segment.text(head)?;
+            if !self.needs.texts.iter().all(|piece| text.may_contain(piece)) {
+                return Ok(None);
+            }
+        }
+        let rows = evaluate::rows(segment, head, self.filter)?;
+        Ok((!rows.is_empty()).then_some(rows))
+    }
+
     /// Looks through a segment. False if the page is at its end.
     fn segment(
         &self,
@@ -272,24 +293,12 @@ impl Look<'_> {
     ) -> Result<bool, SegmentError> {
         let segment = Segment::open(&file.path)?;
         for head in segment.blocks(upto, self.times)? {
-            if Instant::now() > self.deadline {
+            if self.is_over() {
                 let place = Cursor { segment: file.number, event: upto.min(head.first + head.count as u64) };
                 (page.complete, page.next) = (false, Some(place.to_string()));
                 return Ok(false);
             }
-            if !self.needs.terms.is_empty() && !self.needs.may_be_in(&segment.terms(&head)?) {
-                continue;
-            }
-            if !self.needs.texts.is_empty() {
-                let text = segment.text(&head)?;
-                if !self.needs.texts.iter().all(|piece| text.may_contain(piece)) {
-                    continue;
-                }
-            }
-            let rows = evaluate::rows(&segment, &head, self.filter)?;
-            if rows.is_empty() {
-                continue;
-            }
+            let Some(rows) = self.rows(&segment, &head)? else { continue };
             let counts = segment.column(&head, Field::Count)?;
             for row in rows.iter().rev() {
                 let event = head.first + row as u64;

@@ -6,6 +6,7 @@ pub(crate) mod clients;
 pub(crate) mod config;
 pub(crate) mod events;
 pub(crate) mod exclusions;
+pub(crate) mod facets;
 pub(crate) mod live;
 pub(crate) mod login;
 pub(crate) mod page;

@@ -61,6 +61,29 @@ fn one_event_by_the_id_of_its_request() {
 }
 
 #[test]
+fn facets_of_the_events_that_pass() {
+    let server = Server::start();
+    let viewer = server.token(Role::Viewer);
+    let none = server.get("/events/facets", &viewer).json();
+    assert_eq!((none["total"].as_u64(), none["complete"].as_bool()), (Some(0), Some(true)));
+    write(&mut writer(&server), 0..25);
+    let counted = server
+        .get("/events/facets?fields=verdict,path,verdict&top=1&filter=time+%3C+2100-01-01", &viewer)
+        .json();
+    assert_eq!(counted["total"], 25);
+    let verdict = &counted["fields"]["verdict"];
+    assert_eq!(
+        (&verdict["values"][0]["value"], &verdict["values"][0]["count"]),
+        (&"deny".into(), &13.into())
+    );
+    assert_eq!((&verdict["others"], &verdict["without"]), (&12.into(), &0.into()));
+    assert_eq!(counted["fields"].as_object().unwrap().len(), 2);
+    for query in ["fields=time", "fields=", "fields=a,b", "top=0", "top=1001", "filter=%28", "x=1"] {
+        assert_eq!(server.get(&format!("/events/facets?{query}"), &viewer).status, 400, "{query}");
+    }
+}
+
+#[test]
 fn the_request_of_an_event() {
     let server = Server::start();
     let [viewer, analyst] = [Role::Viewer, Role::Analyst].map(|role| server.token(role));

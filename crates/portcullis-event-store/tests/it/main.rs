@@ -3,6 +3,7 @@
 
 mod common;
 mod durability;
+mod facets;
 mod hostile;
 mod pages;
 mod recorder;
