@@ -43,9 +43,10 @@
 //! let (on_event, traces) = (None, None);
 //! let say = Arc::new(|line: &str| eprintln!("{line}"));
 //! let (on_file, on_access) = (Arc::new(|_| {}), Arc::new(|_, _| {}));
-//! let on_request = None;
-//! let services =
-//!     Services { registry, metrics, on_event, on_request, on_file, access_logs: vec![], on_access, say, traces };
+//! let (on_request, keep_request_bytes, access_logs) = (None, 0, vec![]);
+//! let services = Services {
+//!     registry, metrics, on_event, keep_request_bytes, on_request, on_file, access_logs, on_access, say, traces,
+//! };
 //! let proxy = Proxy::start(&config, &[], services)?;
 //!
 //! let mut client = std::net::TcpStream::connect(proxy.addresses()[0])?;
