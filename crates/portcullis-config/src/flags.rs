@@ -229,7 +229,7 @@ impl PolicyFlags {
         match mode {
             Some(mode) if mode.has_rules() && !has_rules => {
                 let mode = if mode == Mode::Crs { "crs" } else { "both" };
-                let hint = "`make crs` downloads the CRS to .portcullis/crs".to_string();
+                let hint = "`portcullis crs install` brings the CRS and names its folder".to_string();
                 return wrong(format!("--mode {mode} needs --crs DIR"), Some(hint));
             }
             Some(Mode::Semantic) if has_rules || self.paranoia.is_some() => {

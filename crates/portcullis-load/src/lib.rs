@@ -60,8 +60,8 @@ impl fmt::Display for LoadError {
         match self {
             LoadError::NoCrs { folder, missing } => write!(
                 f,
-                "no CRS in {}: {missing}\n  help: `make crs` downloads it to .portcullis/crs; or unpack a release of the \
-                 OWASP CRS and name its folder, the one that holds rules/ and crs-setup.conf.example",
+                "no CRS in {}: {missing}\n  help: `portcullis crs install` brings a release and names its folder; or unpack \
+                 one, and name the folder that holds rules/ and crs-setup.conf.example",
                 folder.display()
             ),
             LoadError::Rules { errors, report } => write!(f, "{report}\n{errors} error(s) in the rules"),
@@ -227,7 +227,7 @@ mod tests {
     fn a_missing_crs_says_how_to_get_it() {
         let policy = Policy { crs: Some(PathBuf::from("/nonexistent/crs")), ..Policy::default() };
         let error = load(&policy).unwrap_err().to_string();
-        assert!(error.contains("/nonexistent/crs") && error.contains("make crs"), "{error}");
+        assert!(error.contains("/nonexistent/crs") && error.contains("portcullis crs install"), "{error}");
     }
 
     #[test]

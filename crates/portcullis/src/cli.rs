@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "bench")]
 use crate::bench;
 use crate::identities::{token, user};
-use crate::{bans, check, evaluate, events, exclude, explain, rules, run};
+use crate::{bans, check, crs, evaluate, events, exclude, explain, rules, run};
 
 /// The exit code of a command whose work found mistakes or failed.
 pub const FAILED: u8 = 1;
@@ -42,6 +42,8 @@ pub enum Command {
     Bench(bench::Args),
     /// List the rules that would be loaded
     Rules(rules::Args),
+    /// Install a release of the OWASP CRS, or list those that are there
+    Crs(crs::Args),
     /// List the bans of a running instance, or lift one
     Bans(bans::Args),
     /// Show the event of a blocked request, or the last events, of a running instance
@@ -101,8 +103,24 @@ pub fn usage_error(message: impl Display) -> ExitCode {
     Failure::usage(message).exit()
 }
 
+/// Writes a warning to standard error.
+pub fn warn(message: impl Display) {
+    // If standard error is closed, the message is lost.
+    let _ = writeln!(std::io::stderr(), "warning: {message}");
+}
+
 /// Writes an error message to standard error.
 fn complain(message: impl Display) {
     // If standard error is closed, the message is lost.
     let _ = writeln!(std::io::stderr(), "error: {message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn no_command_contradicts_itself() {
+        super::Cli::command().debug_assert();
+    }
 }

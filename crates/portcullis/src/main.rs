@@ -7,6 +7,7 @@ mod bans;
 mod bench;
 mod check;
 mod cli;
+mod crs;
 mod data_folder;
 mod evaluate;
 mod event_text;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         cli::Command::Evaluate(args) => evaluate::run(&args),
         cli::Command::Explain(args) => explain::run(&args),
         cli::Command::Rules(args) => rules::run(&args),
+        cli::Command::Crs(args) => crs::run(&args),
         cli::Command::Bans(args) => bans::run(&args),
         cli::Command::Events(args) => events::run(&args),
         cli::Command::Exclude(args) => exclude::run(&args),

@@ -127,7 +127,7 @@ fn a_missing_crs_says_how_to_get_it() {
     std::fs::write(&path, text).expect("writing");
     let (code, text) = check(&path);
     assert_eq!(code, Some(1));
-    assert!(text.contains("no CRS in /nonexistent/crs") && text.contains("make crs"), "{text}");
+    assert!(text.contains("no CRS in /nonexistent/crs") && text.contains("portcullis crs install"), "{text}");
 }
 
 #[test]

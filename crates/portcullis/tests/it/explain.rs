@@ -306,7 +306,7 @@ fn mistakes() {
     for (args, code, part) in [
         (&["explain", "request.http", "--site", "a"][..], 2, "--config"),
         (&["explain", "none.http", "--rules", "rules.conf"], 2, "cannot read none.http: "),
-        (&["explain", "request.http", "--crs", "none"], 1, "make crs"),
+        (&["explain", "request.http", "--crs", "none"], 1, "portcullis crs install"),
         (&["explain", "request.http", "--rules", "bad.conf"], 1, "did you mean ARGS?"),
         (&["explain", "request.http", "--rules", "none.conf"], 1, "none.conf"),
         (&["explain", "request.http", "--config", "none.toml"], 1, "none.toml"),

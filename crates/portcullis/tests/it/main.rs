@@ -18,6 +18,7 @@ mod body_limits;
 mod check;
 mod collections;
 mod console;
+mod crs;
 mod evaluate;
 mod event_store;
 mod every_limit;

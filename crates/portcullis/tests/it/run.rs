@@ -173,7 +173,7 @@ fn mistakes_name_the_place_and_the_way_out() {
         (
             vec!["--listen", "127.0.0.1:0", "--upstream", upstream, "--mode", "crs", "--crs", "/nonexistent"],
             1,
-            vec!["/nonexistent", "make crs"],
+            vec!["/nonexistent", "portcullis crs install"],
         ),
         (vec!["--listen", &taken, "--upstream", upstream], 1, vec![&taken, "in use"]),
     ] {
