@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "bench")]
 use crate::bench;
 use crate::identities::{token, user};
-use crate::{bans, check, crs, evaluate, events, exclude, explain, rules, run};
+use crate::{bans, check, crs, evaluate, events, exclude, explain, generate, init, rules, run};
 
 /// The exit code of a command whose work found mistakes or failed.
 pub const FAILED: u8 = 1;
@@ -31,6 +31,8 @@ pub struct Cli {
 pub enum Command {
     /// Put the WAF in front of an application and serve until SIGTERM; SIGHUP reloads configuration and rules
     Run(run::Args),
+    /// Ask for the application and write a commented configuration document for it
+    Init(init::Args),
     /// Read rule files or a configuration document and show every mistake in them
     Check(check::Args),
     /// Inspect one request of a file and show why it would be blocked or let through
@@ -54,6 +56,9 @@ pub enum Command {
     Token(token::Args),
     /// Create, list and delete users of the admin API, and set passwords
     User(user::Args),
+    /// Write man pages or shell completions
+    #[command(hide = true)]
+    Generate(generate::Args),
 }
 
 /// The reason why a command ends early.

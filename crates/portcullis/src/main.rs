@@ -14,8 +14,10 @@ mod event_text;
 mod events;
 mod exclude;
 mod explain;
+mod generate;
 mod identities;
 mod in_process;
+mod init;
 mod message_file;
 mod policy_args;
 mod rule_files;
@@ -47,5 +49,7 @@ fn main() -> ExitCode {
         cli::Command::Exclude(args) => exclude::run(&args),
         cli::Command::Token(args) => identities::token::run(&args),
         cli::Command::User(args) => identities::user::run(&args),
+        cli::Command::Init(args) => init::run(&args),
+        cli::Command::Generate(args) => generate::run(&args),
     }
 }

@@ -24,6 +24,8 @@ mod event_store;
 mod every_limit;
 mod exclusions;
 mod explain;
+mod generated;
+mod init;
 mod kept_requests;
 mod leaks;
 mod live;

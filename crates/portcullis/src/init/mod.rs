@@ -1,0 +1,173 @@
+//! `portcullis init`: the guided first run. Asks for what nobody else can know, writes a commented document,
+//! and checks it by the code that reads documents.
+
+mod ask;
+mod document;
+mod probe;
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use portcullis_config::{Config, Format};
+use portcullis_load::load;
+
+use crate::cli::{Failure, print, warn};
+use ask::Asking;
+use document::Answers;
+
+/// Arguments of `portcullis init`. What a flag says is not asked for.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The application: http://host:port or https://host:port
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// A host name of the application, or * for all; may be given several times
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// Address and port to serve
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// semantic, crs or both
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
+    /// Folder of the CRS; by default one that is installed
+    #[arg(long, value_name = "DIR")]
+    crs: Option<PathBuf>,
+    /// Folder in which events are kept; by default portcullis-data beside the document
+    #[arg(long, value_name = "DIR", default_value = "portcullis-data")]
+    data: PathBuf,
+    /// The document to write
+    #[arg(long, value_name = "FILE", default_value = "portcullis.toml")]
+    output: PathBuf,
+    /// Ask nothing: take the default for what no flag says
+    #[arg(long)]
+    yes: bool,
+    /// Replace the document if it is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Exit code 1 if the document cannot be written or would not work, 2 if a flag has a wrong value or an answer
+/// is missing.
+pub fn run(args: &Args) -> ExitCode {
+    match answer(args) {
+        Ok(text) => print(&text),
+        Err(failure) => failure.exit(),
+    }
+}
+
+fn answer(args: &Args) -> Result<String, Failure> {
+    let output = &args.output;
+    if Format::of(output) != Some(Format::Toml) {
+        return Err(Failure::usage(format_args!(
+            "--output {}: the name has to end in .toml",
+            output.display()
+        )));
+    }
+    // Before anything is asked.
+    if !args.force && output.symlink_metadata().is_ok() {
+        return Err(is_there(output));
+    }
+    let answers = answers(args)?;
+    let text = document::text(&answers);
+    let config = checked(&text, output)?;
+    for endpoint in config.upstreams.iter().flat_map(|upstream| &upstream.endpoints) {
+        if let Err(why) = probe::connects(&endpoint.host, endpoint.port) {
+            warn(format_args!(
+                "the application does not answer at {}:{} at present: {why}",
+                endpoint.host, endpoint.port
+            ));
+        }
+    }
+    write(&text, output, args.force)?;
+    Ok(done(output, &answers))
+}
+
+fn answers(args: &Args) -> Result<Answers, Failure> {
+    let mut asking = Asking::new(args.yes);
+    let mut answers =
+        Answers { crs: args.crs.clone().or_else(document::crs_on_this_machine), ..Answers::default() };
+    answers.data = args.data.display().to_string();
+    if let Some(mode) = args.crs.as_ref().and(args.mode.as_deref()).filter(|mode| *mode == "semantic") {
+        return Err(Failure::usage(format_args!("--crs has no effect with --mode {mode}; drop one of them")));
+    }
+    // With the semantic detector alone unless rules are there: it always works.
+    answers.mode = if answers.crs.is_some() { "both" } else { "semantic" }.to_owned();
+    asking.ask(
+        "Address of the application",
+        "--upstream",
+        args.upstream.clone(),
+        &mut answers,
+        |answers| &mut answers.upstream,
+    )?;
+    let hosts = (!args.host.is_empty()).then(|| args.host.join(", "));
+    asking.ask(
+        "Host names of the application, with commas, or * for all",
+        "--host",
+        hosts,
+        &mut answers,
+        |answers| &mut answers.hosts,
+    )?;
+    asking.ask("Address to serve", "--listen", args.listen.clone(), &mut answers, |answers| {
+        &mut answers.listen
+    })?;
+    asking.ask(
+        "Inspect with the semantic detector, the CRS, or both (semantic, crs, both)",
+        "--mode",
+        args.mode.clone(),
+        &mut answers,
+        |answers| &mut answers.mode,
+    )?;
+    Ok(answers)
+}
+
+/// The configuration of the text, and its rules compiled, as a start would do it.
+fn checked(text: &str, output: &Path) -> Result<Config, Failure> {
+    let config = Config::parse(text, Format::Toml, &output.display().to_string()).map_err(Failure::failed)?;
+    for policy in &config.policies {
+        load(policy).map_err(Failure::failed)?;
+    }
+    Ok(config)
+}
+
+/// Writes it aside, then puts it in place in one step; without `force` only where nothing is.
+fn write(text: &str, output: &Path, force: bool) -> Result<(), Failure> {
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let wrong =
+        |error: &io::Error| Failure::failed(format_args!("cannot write {}: {error}", output.display()));
+    let mut file =
+        tempfile::Builder::new().prefix(".init-").tempfile_in(folder).map_err(|error| wrong(&error))?;
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.as_file().sync_all())
+        .map_err(|error| wrong(&error))?;
+    let persisted = if force { file.persist(output) } else { file.persist_noclobber(output) };
+    match persisted {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(is_there(output)),
+        Err(error) => Err(wrong(&error.error)),
+    }
+}
+
+fn is_there(output: &Path) -> Failure {
+    Failure::failed(format_args!(
+        "{} is there already, and was left alone\n  help: name another file with --output FILE, or replace it with \
+         --force",
+        output.display()
+    ))
+}
+
+fn done(output: &Path, answers: &Answers) -> String {
+    let (file, data) = (output.display(), document::data_folder(output, answers));
+    let data = data.display();
+    let rules = match answers.mode.as_str() {
+        "semantic" => "\nWith the OWASP CRS beside the detector:\n  portcullis crs install\n",
+        _ => "",
+    };
+    format!(
+        "{file} is written and checked. It reports attacks and blocks nothing yet.\n\nNext:\n  portcullis run --config \
+         {file}\n  curl -i 'http://{}/?q=1%27%20OR%201=1--%20-'\n  portcullis events --data {data}\nWhen the events are \
+         attacks only, remove the line `engine = \"detection_only\"` from it: then they are blocked.\n{rules}",
+        document::local(&answers.listen)
+    )
+}
