@@ -38,7 +38,7 @@ struct Unpacking {
 
 impl Unpacking {
     fn tar(mut self, archive: &[u8]) -> Result<Files, Error> {
-        // Bounds everything: also the entries that are passed over, which have to be unpacked to get past them.
+        // Bounds everything: the entries that are passed over have to be unpacked, too, to get past them.
         let unpacked = MultiGzDecoder::new(archive).take(limits::UNPACKED_BYTES_MAX + 1);
         let mut tar = tar::Archive::new(unpacked);
         let mut seen_any = false;

@@ -1,6 +1,7 @@
 //! The releases that this program knows by the digest of their rules.
 //!
-//! A digest does not depend on how the rules were packed. It can be made without us, in the folder of a release:
+//! A digest does not depend on how the rules were packed. It can be made without us, in the folder of a
+//! release:
 //!
 //! ```sh
 //! export LC_ALL=C

@@ -6,10 +6,10 @@
 //!                       SHA-256    in memory           digest                     loader
 //! ```
 //!
-//! - An archive is a peer: its size, its entries, what they unpack to, and their names are bounded. Nothing of
-//!   it reaches the disk before it is verified, and only files that have a fixed place are kept.
+//! - An archive is a peer: its size, its entries, what they unpack to, and their names are bounded. Nothing
+//!   of it reaches the disk before it is verified, and only files that have a fixed place are kept.
 //! - A release that the program knows ([`known`]) is recognised by the digest of its rules, whatever way they
-//!   were packed. Any other needs the SHA-256 of its archive, or the caller's word that it is not to be checked.
+//!   were packed. Any other needs the SHA-256 of its archive, or the caller's word that it needs no check.
 //! - Rules that do not compile are not installed. A failure leaves nothing behind.
 //!
 //! It fetches nothing by itself, and does not know which rules run.

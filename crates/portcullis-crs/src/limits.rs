@@ -1,4 +1,4 @@
-//! Limits of what is fetched and unpacked. A release is about 600 KB packed, 4 MB unpacked, and has 700 entries.
+//! Limits of what is fetched and unpacked. A release has about 600 KB packed, 4 MB unpacked, 700 entries.
 
 use std::time::Duration;
 

@@ -68,8 +68,8 @@ impl Release {
     }
 }
 
-/// The digest of rules: the SHA-256 of the lines that `sha256sum` prints for them, in the order of their names.
-/// The licence is not a part of it.
+/// The digest of rules: the SHA-256 of the lines that `sha256sum` prints for them, in the order of their
+/// names. The licence is not a part of it.
 pub(crate) fn digest(files: &Files) -> String {
     let mut lines = String::new();
     for (place, bytes) in files.iter().filter(|(place, _)| *place != "LICENSE") {

@@ -48,8 +48,8 @@ pub struct Args {
     force: bool,
 }
 
-/// Exit code 1 if the document cannot be written or would not work, 2 if a flag has a wrong value or an answer
-/// is missing.
+/// Exit code 1 if the document cannot be written or would not work, 2 if a flag has a wrong value or an
+/// answer is missing.
 pub fn run(args: &Args) -> ExitCode {
     match answer(args) {
         Ok(text) => print(&text),
