@@ -12,7 +12,7 @@ SEED ?= 1
 
 .PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
-        differential crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
+        differential package-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -43,6 +43,7 @@ help:
 	@echo 'make tls-scan          what sslyze and testssl.sh say of our TLS; fails if there are findings'
 	@echo 'make fuzz              each fuzz target for MINUTES=10'
 	@echo 'make api-fuzz          schemathesis against the admin API; fails if there is a finding (EXAMPLES=30 SEED=1)'
+	@echo 'make package-test      the Debian package in a clean root: installed, served, upgraded, purged (PORT=18380)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
 run:
@@ -181,6 +182,11 @@ fuzz:
 
 clean-run:
 	rm -rf .portcullis
+
+# As root, on Debian with debootstrap.
+package-test: crs
+	$(CARGO) build --locked -p portcullis -p portcullis-testkit --bin portcullis --bin demo-upstream
+	scripts/package-test.sh
 
 api-fuzz:
 	$(CARGO) build --locked -p portcullis
