@@ -157,6 +157,18 @@ fn is_there(output: &Path) -> Failure {
     ))
 }
 
+/// What has curl ask for a host that the document serves; nothing if it serves all of them.
+fn host_field(hosts: &str) -> String {
+    let mut names = hosts.split(',').map(str::trim);
+    match names.clone().any(|name| name == "*") {
+        true => String::new(),
+        false => {
+            let name = names.next().unwrap_or_default().replacen('*', "www", 1);
+            format!("-H 'Host: {name}' ")
+        }
+    }
+}
+
 fn done(output: &Path, answers: &Answers) -> String {
     let (file, data) = (output.display(), document::data_folder(output, answers));
     let data = data.display();
@@ -166,8 +178,9 @@ fn done(output: &Path, answers: &Answers) -> String {
     };
     format!(
         "{file} is written and checked. It reports attacks and blocks nothing yet.\n\nNext:\n  portcullis run --config \
-         {file}\n  curl -i 'http://{}/?q=1%27%20OR%201=1--%20-'\n  portcullis events --data {data}\nWhen the events are \
+         {file}\n  curl -i {}'http://{}/?q=1%27%20OR%201=1--%20-'\n  portcullis events --data {data}\nWhen the events are \
          attacks only, remove the line `engine = \"detection_only\"` from it: then they are blocked.\n{rules}",
+        host_field(&answers.hosts),
         document::local(&answers.listen)
     )
 }

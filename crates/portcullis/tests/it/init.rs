@@ -46,6 +46,8 @@ fn the_document_passes_the_check_serves_and_keeps_events() {
     assert!(output.status.success() && output.stderr.is_empty(), "{}", stderr(&output));
     let next = String::from_utf8(output.stdout).unwrap();
     assert!(next.contains("portcullis run --config portcullis.toml"), "{next}");
+    // Another host would be answered 404.
+    assert!(next.contains("curl -i -H 'Host: shop.example' 'http://"), "{next}");
 
     // On ports of this test's own; 9090 and 9443 may be in use.
     let path = place.path().join("portcullis.toml");
