@@ -13,7 +13,20 @@ if [ ! -x "$venv/bin/schemathesis" ]; then
 fi
 data=$(mktemp -d)
 token=$("$program" token create --data "$data" --role admin --name api-fuzz --expires 1h)
-"$program" run --upstream http://127.0.0.1:9 --listen "127.0.0.1:${LISTEN_PORT:-19680}" --data "$data" --console "$console" 2>"$data/log" &
+cat >"$data/portcullis.toml" <<TOML
+listeners = [{ address = "127.0.0.1:${LISTEN_PORT:-19680}" }]
+access = { deny = { networks = ["198.51.100.0/24"] } }
+[[sites]]
+name = "shop"
+hosts = ["*"]
+upstream = "app"
+[[sites.semantic.exclude]]
+class = "xss"
+location = "form:text"
+[upstreams.app]
+endpoints = ["http://127.0.0.1:9"]
+TOML
+"$program" run --config "$data/portcullis.toml" --data "$data" --console "$console" 2>"$data/log" &
 server=$!
 trap 'kill $server 2>/dev/null; rm -rf "$data"' EXIT
 for _ in $(seq 100); do

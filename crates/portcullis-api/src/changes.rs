@@ -18,6 +18,9 @@ use crate::problem::{Kind, Problem, of_revision};
 /// only the lines that change.
 const CONTEXT_LINES: usize = 3;
 
+/// Characters of a reason.
+const REASON_MAX: usize = 1000;
+
 /// What a change did to the document, or would do.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Changed {
@@ -46,7 +49,7 @@ pub(crate) struct Order {
 pub(crate) fn revisions(context: &Context) -> Result<Arc<Revisions>, Problem> {
     context.supplies.revisions.clone().ok_or_else(|| {
         Problem::with(
-            Kind::NotSupported,
+            Kind::NoDocument,
             "the settings come from the command line: start with `--config FILE` to have a document",
         )
     })
@@ -69,6 +72,11 @@ pub(crate) async fn carry_out(
     order: Order,
 ) -> Result<Response, Problem> {
     let expected = expected(headers)?;
+    let is_long = |reason: &String| reason.chars().count() > REASON_MAX;
+    if order.reason.as_ref().is_some_and(is_long) {
+        let message = format!("a reason has at most {REASON_MAX} characters");
+        return Err(Problem::with(Kind::Invalid, message));
+    }
     let context_lines = if principal.role == Role::Admin { CONTEXT_LINES } else { 0 };
     let now = context.now_ms();
     if order.dry_run {

@@ -1,12 +1,13 @@
 //! Bodies, queries and paths into types. What does not fit is a problem that says where.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use tokio::time::timeout;
 
 use crate::context::Context;
@@ -69,6 +70,21 @@ async fn read<T: DeserializeOwned>(
         let kind = if error.is_data() { Kind::Invalid } else { Kind::Malformed };
         Problem::with(kind, format!("the body: {error}"))
     })
+}
+
+/// A whole number in a range, however it is written: `60.0` is one in JSON.
+pub(crate) fn whole<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    range: RangeInclusive<u64>,
+    name: &str,
+) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
+    let (first, last) = (*range.start(), *range.end());
+    if number.fract() != 0.0 || !(first as f64..=last as f64).contains(&number) {
+        let message = format!("{name} must be a whole number from {first} to {last}");
+        return Err(serde::de::Error::custom(message));
+    }
+    Ok(Some(number as u64))
 }
 
 /// `application/json`, with parameters or without.

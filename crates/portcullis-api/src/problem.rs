@@ -43,6 +43,7 @@ kinds! {
     MethodNotAllowed 405 "method-not-allowed" "The object does not have this method";
     BodyTimeout 408 "body-timeout" "The body did not come in time";
     Conflict 409 "conflict" "The request conflicts with what is there";
+    NoDocument 409 "no-document" "There is no document to look at or change";
     PreconditionFailed 412 "precondition-failed" "The object was changed since it was read";
     BodyTooLarge 413 "body-too-large" "The body is too large";
     MediaType 415 "media-type" "The body is not JSON";

@@ -79,6 +79,7 @@ pub(crate) struct ClientQuery {
     /// A route of the site with lists of its own.
     route: Option<String>,
     /// Why, for the list of revisions.
+    #[param(max_length = 1000)]
     reason: Option<String>,
     /// Only show what would change. Default: false.
     #[serde(default)]

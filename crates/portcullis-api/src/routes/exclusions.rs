@@ -9,13 +9,13 @@ use http::HeaderMap;
 use portcullis_revisions::{
     Change, Edit, Exclusion, Listed, RevisionError, RuleExclusion, Scope, SemanticExclusion, exclusions,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::access::Principal;
 use crate::changes::{self, Changed, Order, carry_out, tagged};
 use crate::context::Context;
-use crate::extract::{Body, Parameter, Params};
+use crate::extract::{Body, Parameter, Params, whole};
 use crate::problem::{Kind, Problem};
 
 /// An exclusion of the document.
@@ -85,7 +85,8 @@ pub(crate) struct ExclusionOrder {
     /// A prefix of the path, or with `*` the whole path.
     path: Option<String>,
     /// A rule.
-    #[schema(minimum = 1)]
+    #[serde(default, deserialize_with = "rule_id")]
+    #[schema(minimum = 1, maximum = 4_294_967_295_u32)]
     rule_id: Option<u32>,
     /// The variable in which the rule does not look any more: `ARGS:comment`. Without it the rule is removed.
     target: Option<String>,
@@ -95,6 +96,11 @@ pub(crate) struct ExclusionOrder {
     /// Only show what would change. Default: false.
     #[serde(default)]
     dry_run: bool,
+}
+
+fn rule_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    // It fits: the range ends there.
+    whole(deserializer, 1..=u32::MAX.into(), "rule_id").map(|id| id.map(|id| id as u32))
 }
 
 /// Adds an exclusion to the document and has it serve.
@@ -149,6 +155,7 @@ pub(crate) async fn add(
 #[into_params(parameter_in = Query)]
 pub(crate) struct RemoveQuery {
     /// Why, for the list of revisions.
+    #[param(max_length = 1000)]
     reason: Option<String>,
     /// Only show what would change. Default: false.
     #[serde(default)]

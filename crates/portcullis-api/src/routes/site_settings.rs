@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::access::Principal;
 use crate::changes::{Changed, Order, carry_out};
 use crate::context::Context;
-use crate::extract::{Body, Parameter};
+use crate::extract::{Body, Parameter, whole};
 use crate::problem::Problem;
 
 /// Settings of a site or a route of it; members that are absent stay, null goes back to the default.
@@ -32,7 +32,7 @@ pub(crate) struct SettingsOrder {
     #[serde(default, deserialize_with = "given")]
     level: Option<Option<String>>,
     /// The paranoia level of the CRS; of sites only.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "given_paranoia")]
     #[schema(minimum = 1, maximum = 4)]
     paranoia: Option<Option<u8>>,
     /// Why, for the list of revisions.
@@ -48,6 +48,11 @@ fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
+}
+
+fn given_paranoia<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<u8>>, D::Error> {
+    // It fits: the range ends before.
+    whole(deserializer, 1..=4, "paranoia").map(|level| Some(level.map(|level| level as u8)))
 }
 
 /// Changes what is inspected at a site, and how, in the document.

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::access::Principal;
 use crate::context::{Context, time};
-use crate::extract::{Body, Parameter, Params};
+use crate::extract::{Body, Parameter, Params, whole};
 use crate::problem::Problem;
 use crate::routes::page::{PageQuery, next};
 
@@ -114,14 +114,8 @@ pub(crate) struct TokenOrder {
     expires_in_seconds: Option<u64>,
 }
 
-/// A whole number, however it is written: `60.0` is one in JSON.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let Some(number) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
-    if number.fract() != 0.0 || !(1.0..=EXPIRES_S_MAX as f64).contains(&number) {
-        let message = format!("expires_in_seconds must be a whole number from 1 to {EXPIRES_S_MAX}");
-        return Err(serde::de::Error::custom(message));
-    }
-    Ok(Some(number as u64))
+    whole(deserializer, 1..=EXPIRES_S_MAX, "expires_in_seconds")
 }
 
 /// A new token.
