@@ -142,11 +142,23 @@ fn pair(text: &[u8], equals: usize, redactor: &Redactor, pairs: Pairs) -> Option
         return redactor.is_secret_cookie(&name).then(|| start..until(text, start, b";"));
     }
     if redactor.is_secret_arg(&name) {
-        // A decoded value may hold blanks; only the end of a request line is taken for an end.
-        let value = &text[..until(text, start, b"&")];
-        return Some(start..until(value, start, b" HTTP/"));
+        return Some(start..form_value_end(text, start));
     }
     None
+}
+
+/// The next `&`, or the end of a request line: a decoded value may hold blanks, so that no other one is taken
+/// for its end. Looks no further than that.
+fn form_value_end(text: &[u8], start: usize) -> usize {
+    let mut at = start;
+    while let Some(n) = memchr::memchr2(b'&', b' ', &text[at..]) {
+        at += n;
+        if text[at] == b'&' || text[at..].starts_with(b" HTTP/") {
+            return at;
+        }
+        at += 1;
+    }
+    text.len()
 }
 
 /// `"name": "value"`, `"name": 17`.
