@@ -5,7 +5,7 @@ use portcullis_event::{Event, Redactor, RedactorNames, RuleMatch};
 
 use crate::inspection::Inspection;
 
-/// What the rules hid.
+/// Names and values that the rules hid.
 pub(crate) struct Hidden<'a> {
     /// By these names.
     pub(crate) names: RedactorNames,
@@ -32,7 +32,7 @@ impl Inspection {
         }
     }
 
-    /// What the rules hid; none if they hid nothing.
+    /// Names and values that the rules hid; none if they hid nothing.
     pub(crate) fn hidden(&self) -> Option<Hidden<'_>> {
         let state = self.transaction.audit();
         if state.hidden.is_empty() && !state.hide_all {

@@ -69,7 +69,7 @@ impl Buffers {
     }
 }
 
-/// What an event tells of the findings.
+/// The findings as an event tells them.
 pub(crate) struct Told {
     /// Those in values whose score passed a threshold, and the first few of the others.
     pub(crate) findings: Vec<Finding>,

@@ -7,7 +7,7 @@ use similar::TextDiff;
 /// The longest time that the search for the shortest difference takes; then a longer one does.
 const SEARCH_TIME_MAX: Duration = Duration::from_millis(200);
 
-/// What changed, in the unified format, with so many lines around each change; empty if nothing did.
+/// The difference, in the unified format, with so many lines around each change; empty if nothing did.
 pub fn diff(before: &str, after: &str, context_lines: usize) -> String {
     let mut config = TextDiff::configure();
     config.timeout(SEARCH_TIME_MAX);

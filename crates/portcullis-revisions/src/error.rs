@@ -2,7 +2,7 @@ use std::io;
 
 use portcullis_config::ConfigError;
 
-/// Why a revision is not made, or not found.
+/// The reason why a revision is not made, or not found.
 #[derive(Debug)]
 pub enum RevisionError {
     /// There is no such revision.

@@ -30,13 +30,13 @@ pub struct Listed {
     pub location: Option<String>,
     /// The path; of the semantic detector only.
     pub path: Option<String>,
-    /// Why it is there.
+    /// The reason for it.
     pub reason: Option<String>,
     /// The directive, if it is one of rules.
     pub directive: Option<String>,
 }
 
-/// What makes an exclusion the one that it is.
+/// The parts that tell an exclusion from others.
 pub(crate) enum Identity<'a> {
     /// Class, location and path.
     Semantic([Option<&'a str>; 3]),

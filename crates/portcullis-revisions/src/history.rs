@@ -21,7 +21,7 @@ const REASON_MAX: usize = 1000;
 const BUSY: Duration = Duration::from_secs(5);
 const VERSION: i64 = 1;
 
-/// How a text came to be the document.
+/// The way in which a text became the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Somebody wrote the file.
@@ -56,13 +56,13 @@ impl Origin {
 pub struct RevisionHead {
     /// Its number; later ones have higher numbers.
     pub number: i64,
-    /// When, in milliseconds since 1970; of one from outside, when it was found.
+    /// Its time, in milliseconds since 1970; of one from outside, when it was found.
     pub time: u64,
-    /// Who; none for one from outside.
+    /// Its author; none for one from outside.
     pub author: Option<String>,
-    /// Why.
+    /// The reason for it.
     pub reason: String,
-    /// How it came to be.
+    /// The way in which it became the document.
     pub origin: Origin,
     /// The entity tag of its text.
     pub etag: String,

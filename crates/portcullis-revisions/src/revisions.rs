@@ -21,7 +21,7 @@ pub trait Live: Send + Sync {
     fn load(&self, text: &str, write: Box<dyn FnOnce() -> Result<(), String> + Send>) -> LiveResult;
 }
 
-/// Who changes something, and why.
+/// The author of a change, and the reason for it.
 #[derive(Clone, Debug)]
 pub struct Author {
     /// Name of the user or token.
@@ -41,7 +41,7 @@ pub struct Current {
     pub is_live: bool,
 }
 
-/// What a change would do.
+/// The texts before a change and after it.
 #[derive(Clone, Debug)]
 pub struct Proposal {
     /// The text as it is.
@@ -50,14 +50,14 @@ pub struct Proposal {
     pub after: Text,
 }
 
-/// What a change did.
+/// A change that was made.
 #[derive(Clone, Debug)]
 pub struct Applied {
     /// The texts before and after.
     pub proposal: Proposal,
     /// The revision that the document is now.
     pub revision: RevisionHead,
-    /// What serves now, in words; none if the change changed nothing.
+    /// The settings that serve now, in words; none if the change changed nothing.
     pub message: Option<String>,
 }
 
@@ -135,7 +135,7 @@ impl Revisions {
         self.history.get(number)
     }
 
-    /// What a change would do to the document that has this entity tag. Nothing changes.
+    /// The effect that a change would have on the document that has this entity tag. Nothing changes.
     pub fn propose(&self, change: &Change, etag: &str, now: u64) -> Result<Proposal, RevisionError> {
         let _none = lock(&self.change);
         self.plan(change, etag, now)

@@ -74,7 +74,7 @@ pub struct SemanticExclusion {
     pub location: Option<String>,
     /// A prefix of the path, or with `*` the whole path.
     pub path: Option<String>,
-    /// Why it is there.
+    /// The reason for it.
     pub reason: Option<String>,
 }
 
@@ -85,11 +85,11 @@ pub struct RuleExclusion {
     pub rule_id: u32,
     /// The variable in which it does not look any more: `ARGS:comment`; none: the rule is removed.
     pub target: Option<String>,
-    /// Why it is there.
+    /// The reason for it.
     pub reason: Option<String>,
 }
 
-/// What is inspected, and how. `None` leaves a setting as it is; `Some(None)` goes back to its default.
+/// The settings of inspection. `None` leaves a setting as it is; `Some(None)` goes back to its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SiteSettings {
     /// `semantic`, `crs`, `both`, `off`.

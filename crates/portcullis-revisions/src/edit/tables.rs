@@ -28,7 +28,7 @@ pub(super) fn scope<'a>(root: &'a mut Table, scope: &Scope) -> Result<Place<'a>,
     })
 }
 
-/// What a route is called here: its name, or its path.
+/// The name of a route here: its own, or its path.
 pub(super) fn route_name(table: &dyn TableLike) -> Option<&str> {
     ["name", "path", "path_exact", "path_pattern"].iter().find_map(|key| text(table, key))
 }
