@@ -51,10 +51,11 @@ fn host(mistakes: &mut Mistakes<'_>, text: &Spanned<String>) -> Option<String> {
 }
 
 fn exclusion(mistakes: &mut Mistakes<'_>, raw: &Spanned<raw::Exclude>) -> Exclusion {
-    if raw.class.is_none() && raw.location.is_none() && raw.path.is_none() {
+    if raw.class.is_none() && raw.kind.is_none() && raw.location.is_none() && raw.path.is_none() {
         let message = "this exclusion matches everything".to_string();
         let hint =
-            "say what it is for: `class`, `location` or `path`; `mode` switches the detector off".to_string();
+            "say what it is for: `class`, `kind`, `location` or `path`; `mode` switches the detector off"
+                .to_string();
         mistakes.wrong_with_hint(raw.span.clone(), message, hint);
     }
     let class = raw.class.as_ref().and_then(|name| {
@@ -69,8 +70,51 @@ fn exclusion(mistakes: &mut Mistakes<'_>, raw: &Spanned<raw::Exclude>) -> Exclus
     if let Some(path) = raw.path.as_ref().filter(|path| !path.starts_with('/') && !path.starts_with('*')) {
         mistakes.wrong(path.span.clone(), "a path must begin with `/`".to_string());
     }
-    let path = raw.path.as_ref().map(|path| path.value.clone());
-    Exclusion { class, place, name, path, reason: raw.reason.clone() }
+    let kind = raw.kind.as_ref().map(|kind| kind_of(mistakes, kind, class));
+    let path = raw.path.as_ref().map(|path| {
+        if !has_whole_braces(path) {
+            let message = "braces stand for one segment of a path: `/posts/{id}`".to_string();
+            mistakes.wrong(path.span.clone(), message);
+        }
+        path.value.clone()
+    });
+    Exclusion { class, kind, place, name, path, reason: raw.reason.clone() }
+}
+
+/// A kind is named `class.what`, and is one of the class that the exclusion names.
+fn kind_of(mistakes: &mut Mistakes<'_>, kind: &Spanned<String>, class: Option<Class>) -> String {
+    let of = kind.split_once('.').and_then(|(class, _)| Class::from_name(class));
+    match (of, class) {
+        (None, _) => {
+            let message = format!("`{}` is no kind of finding", kind.value);
+            let hint = "events show kinds as `findings.kind`: `sqli.union`".to_string();
+            mistakes.wrong_with_hint(kind.span.clone(), message, hint);
+        }
+        (Some(of), Some(class)) if of != class => {
+            let message = format!(
+                "the kind `{}` is of the class `{}`, not of `{}`",
+                kind.value,
+                of.name(),
+                class.name()
+            );
+            mistakes.wrong(kind.span.clone(), message);
+        }
+        (Some(_), _) => {}
+    }
+    kind.value.clone()
+}
+
+/// Every brace that opens closes in its segment.
+fn has_whole_braces(path: &str) -> bool {
+    path.split('/').all(|segment| {
+        let mut open = false;
+        let ordered = segment.chars().all(|sign| match sign {
+            '{' => !std::mem::replace(&mut open, true),
+            '}' => std::mem::replace(&mut open, false),
+            _ => true,
+        });
+        ordered && !open
+    })
 }
 
 /// `PLACE`, `PLACE:NAME` or `*:NAME`.

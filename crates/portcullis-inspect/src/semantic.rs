@@ -321,6 +321,7 @@ impl SemanticRun {
         let detectors = &self.semantic.detectors;
         let telling = analysis
             .findings_of(detectors, &score)
+            .filter(|finding| !finding.excluded)
             .max_by(|a, b| detectors.points(a).total_cmp(&detectors.points(b)));
         let why = telling.map_or(String::new(), |finding| format!(": {}", finding.kind.reason));
         Some(format!("{} in {value}{why}", score.class.title()))
@@ -463,8 +464,12 @@ impl SemanticRun {
     }
 
     fn outcome(&self, score: &Score) -> FindingOutcome {
-        if self.over(score) < 0.0 {
-            return FindingOutcome::Below;
+        let over = self.over(score);
+        if over < 0.0 {
+            return match over + score.excluded < 0.0 {
+                true => FindingOutcome::Below,
+                false => FindingOutcome::Excluded,
+            };
         }
         match self.action(score) {
             ClassAction::Off => FindingOutcome::Excluded,
@@ -497,12 +502,12 @@ impl SemanticRun {
         let mut findings = self.buffers.analysis.findings_of(&self.semantic.detectors, score);
         let is_own =
             |host: &[u8]| host.eq_ignore_ascii_case(&self.host) || self.semantic.policy.is_own_host(host);
-        findings.any(|found| !is_own(&found.evidence))
+        findings.any(|found| !found.excluded && !is_own(&found.evidence))
     }
 
     fn is_severe(&self, score: &Score) -> bool {
         let mut findings = self.buffers.analysis.findings_of(&self.semantic.detectors, score);
-        findings.any(|found| !found.mentioned && found.kind.severity == Severity::Critical)
+        findings.any(|found| !found.mentioned && !found.excluded && found.kind.severity == Severity::Critical)
     }
 
     fn place(&self, score: &Score) -> Place {
@@ -525,6 +530,10 @@ impl Judge for Actions {
             Some(ClassAction::Log) => 2,
             Some(ClassAction::Off) => 3,
         }
+    }
+
+    fn excludes(&self, class: Class, kind: &str, place: Place, name: &[u8]) -> bool {
+        self.policy.excludes(class, kind, place, name, &self.elsewhere)
     }
 }
 

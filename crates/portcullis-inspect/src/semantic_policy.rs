@@ -18,12 +18,25 @@ pub enum ClassAction {
 pub struct Exclusion {
     /// The class.
     pub class: Option<Class>,
+    /// The kind of finding: others in the same value count.
+    pub kind: Option<String>,
     /// The place of the value.
     pub place: Option<Place>,
     /// The name of the value; `*` stands for any text. Names of headers are compared without regard to case.
     pub name: Option<String>,
-    /// A prefix of the path, or with `*` the whole path.
+    /// A prefix of the path; with `*`, which stands for any text, or `{id}`, which stands for one segment,
+    /// the whole path.
     pub path: Option<String>,
+}
+
+impl Exclusion {
+    /// It is for this value, if it is for the path.
+    fn fits(&self, class: Class, place: Place, name: &[u8]) -> bool {
+        let is_header = matches!(place, Place::Header | Place::ResponseHeader);
+        self.class.is_none_or(|wanted| wanted == class)
+            && self.place.is_none_or(|wanted| wanted == place)
+            && self.name.as_deref().is_none_or(|pattern| glob(pattern.as_bytes(), name, is_header))
+    }
 }
 
 /// A policy for classes, locations and paths. Where it says nothing, findings block; those of [`Class::Leak`]
@@ -49,8 +62,8 @@ impl SemanticPolicy {
             return Vec::new();
         }
         let is_plain = is_plain(path);
-        let fits = |pattern: &str| match pattern.contains('*') {
-            true => is_plain && glob(pattern.as_bytes(), path, false),
+        let fits = |pattern: &str| match pattern.contains(['*', '{']) {
+            true => is_plain && template(pattern.as_bytes(), path),
             false => is_plain && path.starts_with(pattern.as_bytes()),
         };
         self.exclusions
@@ -67,17 +80,28 @@ impl SemanticPolicy {
         name: &[u8],
         elsewhere: &[bool],
     ) -> Option<ClassAction> {
-        let is_header = matches!(place, Place::Header | Place::ResponseHeader);
-        let applies = |(at, exclusion): (usize, &Exclusion)| {
-            exclusion.class.is_none_or(|wanted| wanted == class)
-                && exclusion.place.is_none_or(|wanted| wanted == place)
-                && exclusion.name.as_deref().is_none_or(|pattern| glob(pattern.as_bytes(), name, is_header))
-                && !elsewhere.get(at).copied().unwrap_or(false)
-        };
-        if self.exclusions.iter().enumerate().any(applies) {
-            return Some(ClassAction::Off);
+        match self.here(elsewhere).any(|each| each.kind.is_none() && each.fits(class, place, name)) {
+            true => Some(ClassAction::Off),
+            false => self.said(class),
         }
-        self.said(class)
+    }
+
+    /// True if findings of this kind do not count in this value, although others of their class may.
+    pub(crate) fn excludes(
+        &self,
+        class: Class,
+        kind: &str,
+        place: Place,
+        name: &[u8],
+        elsewhere: &[bool],
+    ) -> bool {
+        self.here(elsewhere).any(|each| each.kind.as_deref() == Some(kind) && each.fits(class, place, name))
+    }
+
+    /// The exclusions whose path is that of the request.
+    fn here<'p>(&'p self, elsewhere: &'p [bool]) -> impl Iterator<Item = &'p Exclusion> {
+        let is_here = |(at, _): &(usize, &Exclusion)| !elsewhere.get(*at).copied().unwrap_or(false);
+        self.exclusions.iter().enumerate().filter(is_here).map(|(_, each)| each)
     }
 
     /// True if `host` is one to which pages may lead.
@@ -107,6 +131,38 @@ fn is_plain(path: &[u8]) -> bool {
     let has = |word: &[u8]| path.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     let odd: [&[u8]; 9] = [b"/./", b"/../", b"//", b"\\", b";", b"%2e", b"%2f", b"%5c", b"%25"];
     !odd.into_iter().any(has) && !path.ends_with(b"/..") && !path.ends_with(b"/.")
+}
+
+/// True if a pattern of paths is for all of `path`: `*` stands for any text, `{name}` for one segment or part
+/// of a segment, which is not empty.
+fn template(pattern: &[u8], path: &[u8]) -> bool {
+    // The places in `path` up to which the pattern fits so far.
+    let mut places = vec![false; path.len() + 1];
+    places[0] = true;
+    let mut rest = pattern;
+    while let Some(sign) = rest.first() {
+        let close = rest.iter().position(|&b| b == b'}').filter(|_| *sign == b'{');
+        let mut next = vec![false; path.len() + 1];
+        match (*sign, close) {
+            (b'*', _) => {
+                let first = places.iter().position(|fits| *fits).unwrap_or(next.len());
+                next[first..].fill(true);
+            }
+            (b'{', Some(_)) => {
+                for at in 0..path.len() {
+                    next[at + 1] = path[at] != b'/' && (places[at] || next[at]);
+                }
+            }
+            (letter, _) => {
+                for at in 0..path.len() {
+                    next[at + 1] = places[at] && path[at] == letter;
+                }
+            }
+        }
+        places = next;
+        rest = &rest[close.map_or(1, |close| close + 1)..];
+    }
+    places[path.len()]
 }
 
 /// True if `pattern`, in which `*` stands for any text, is for all of `text`.
@@ -163,6 +219,49 @@ mod tests {
     }
 
     #[test]
+    fn templates_of_paths() {
+        for (pattern, path, fits) in [
+            ("/posts/{id}", "/posts/7", true),
+            ("/posts/{id}", "/posts/7/edit", false),
+            ("/posts/{id}", "/posts/", false),
+            ("/posts/{id}/edit", "/posts/7/edit", true),
+            ("/{a}/{b}", "/x/y", true),
+            ("/{a}/{b}", "/x", false),
+            ("/f-{id}.html", "/f-12.html", true),
+            ("/f-{id}.html", "/f-.html", false),
+            ("/{a}/*", "/x/y/z", true),
+            ("/{a}/*", "//y", false),
+            ("/*/{id}", "/a/b/c", true),
+            ("/{open", "/{open", true),
+            ("/{open", "/x", false),
+            ("/a*a", "/aa", true),
+            ("/a*a", "/a", false),
+        ] {
+            assert_eq!(template(pattern.as_bytes(), path.as_bytes()), fits, "{pattern} {path}");
+        }
+    }
+
+    /// What is excluded by its kind is so in the value and on the path that are named, and nothing else is.
+    #[test]
+    fn exclusions_of_kinds() {
+        let kind = |path: Option<&str>| Exclusion {
+            kind: Some("sqli.union".to_owned()),
+            name: Some("q".to_owned()),
+            path: path.map(str::to_owned),
+            ..Exclusion::default()
+        };
+        let policy = SemanticPolicy { exclusions: vec![kind(Some("/a/"))], ..Default::default() };
+        let excludes = |kind, name: &[u8], path: &[u8]| {
+            policy.excludes(Class::Sqli, kind, Place::Query, name, &policy.elsewhere(path))
+        };
+        assert!(excludes("sqli.union", b"q", b"/a/b"));
+        assert!(!excludes("sqli.tautology", b"q", b"/a/b"));
+        assert!(!excludes("sqli.union", b"p", b"/a/b"));
+        assert!(!excludes("sqli.union", b"q", b"/b"));
+        assert_eq!(policy.action(Class::Sqli, Place::Query, b"q", &policy.elsewhere(b"/a/b")), None);
+    }
+
+    #[test]
     fn hosts_of_a_site() {
         let hosts = vec!["shop.example.com".to_owned(), "*.example.org".to_owned()];
         let policy = SemanticPolicy { hosts, ..Default::default() };
@@ -185,18 +284,22 @@ mod tests {
     fn an_exclusion_stays_on_its_path() {
         let exclusion = |path: &str| Exclusion { path: Some(path.to_owned()), ..Exclusion::default() };
         let policy = SemanticPolicy {
-            exclusions: vec![exclusion("/wiki/"), exclusion("/a/*/edit")],
+            exclusions: vec![exclusion("/wiki/"), exclusion("/a/*/edit"), exclusion("/p/{id}")],
             ..Default::default()
         };
         for (path, elsewhere) in [
-            ("/wiki/Page", [false, true]),
-            ("/a/b/edit", [true, false]),
-            ("/admin", [true, true]),
-            ("/wiki/../admin", [true, true]),
-            ("/wiki/%2e%2E/admin", [true, true]),
-            ("/wiki/..;/admin", [true, true]),
-            ("/wiki\\..\\admin", [true, true]),
-            ("/wiki/..", [true, true]),
+            ("/wiki/Page", [false, true, true]),
+            ("/a/b/edit", [true, false, true]),
+            ("/a/b/c/edit", [true, false, true]),
+            ("/p/7", [true, true, false]),
+            ("/p/", [true, true, true]),
+            ("/p/7/8", [true, true, true]),
+            ("/admin", [true, true, true]),
+            ("/wiki/../admin", [true, true, true]),
+            ("/wiki/%2e%2E/admin", [true, true, true]),
+            ("/wiki/..;/admin", [true, true, true]),
+            ("/wiki\\..\\admin", [true, true, true]),
+            ("/wiki/..", [true, true, true]),
         ] {
             assert_eq!(policy.elsewhere(path.as_bytes()), elsewhere, "{path}");
             let off = elsewhere.contains(&false);

@@ -26,6 +26,8 @@ pub struct Listed {
     pub scope: Scope,
     /// The class of attacks; of the semantic detector only.
     pub class: Option<String>,
+    /// The kind of finding; of the semantic detector only.
+    pub kind: Option<String>,
     /// Place and name of the value; of the semantic detector only.
     pub location: Option<String>,
     /// The path; of the semantic detector only.
@@ -38,8 +40,8 @@ pub struct Listed {
 
 /// The parts that tell an exclusion from others.
 pub(crate) enum Identity<'a> {
-    /// Class, location and path.
-    Semantic([Option<&'a str>; 3]),
+    /// Class, location, path and kind.
+    Semantic([Option<&'a str>; 4]),
     /// The line.
     Rule(&'a str),
 }
@@ -55,7 +57,13 @@ impl Identity<'_> {
         add(scope.site.as_deref());
         add(scope.route.as_deref());
         match self {
-            Identity::Semantic(parts) => parts.iter().for_each(|part| add(*part)),
+            Identity::Semantic([class, location, path, kind]) => {
+                [class, location, path].into_iter().for_each(|part| add(*part));
+                // Those without a kind keep the ids that they had before there were kinds.
+                if kind.is_some() {
+                    add(*kind);
+                }
+            }
             Identity::Rule(line) => add(Some(line.trim())),
         }
         HEXLOWER.encode(&digest.finalize()[..ID_BYTES])
@@ -96,11 +104,11 @@ fn string(value: &Value, key: &str) -> Option<String> {
 
 fn collect(place: &Value, scope: &Scope, found: &mut Vec<Listed>) {
     for each in place.get("semantic").map_or(&[][..], |semantic| list(semantic, "exclude")) {
-        let [class, location, path, reason] =
-            ["class", "location", "path", "reason"].map(|key| string(each, key));
-        let identity = Identity::Semantic([class.as_deref(), location.as_deref(), path.as_deref()]);
-        let id = identity.id(scope);
-        found.push(Listed { id, scope: scope.clone(), class, location, path, reason, directive: None });
+        let [class, location, path, kind, reason] =
+            ["class", "location", "path", "kind", "reason"].map(|key| string(each, key));
+        let parts = [&class, &location, &path, &kind].map(Option::as_deref);
+        let id = Identity::Semantic(parts).id(scope);
+        found.push(Listed { id, scope: scope.clone(), class, kind, location, path, reason, directive: None });
     }
     let directives = place.get("rules").and_then(|rules| string(rules, "directives")).unwrap_or_default();
     let mut comment = None;
@@ -110,6 +118,7 @@ fn collect(place: &Value, scope: &Scope, found: &mut Vec<Listed>) {
                 id: Identity::Rule(line).id(scope),
                 scope: scope.clone(),
                 class: None,
+                kind: None,
                 location: None,
                 path: None,
                 reason: comment.take(),

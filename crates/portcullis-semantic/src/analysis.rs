@@ -224,6 +224,7 @@ impl Analysis {
                 let again = result.findings.iter().cloned();
                 self.findings
                     .extend(again.map(|found| Finding { value: found.value + values as u32, ..found }));
+                self.exclude_from(findings);
                 return;
             }
             Sight::Known(_) | Sight::New => true,
@@ -236,7 +237,10 @@ impl Analysis {
         let found = self.findings[findings..].iter().cloned();
         let result = FieldResult {
             work: self.work.done().0 - done,
-            findings: found.map(|found| Finding { value: found.value - values as u32, ..found }).collect(),
+            // What is excluded is so for one path.
+            findings: found
+                .map(|found| Finding { value: found.value - values as u32, excluded: false, ..found })
+                .collect(),
             values: self.values[values..].into(),
         };
         known.enter(field, result);
@@ -293,8 +297,19 @@ impl Analysis {
             let name = &location.name[..location.name.len().min(NAME_BYTES_MAX)];
             let contexts = score::contexts(location.place);
             self.values.push(Value { place: location.place, name: name.into(), contexts });
+            self.exclude_from(before);
         }
         self.document = Document::default();
+    }
+
+    /// Marks the findings from this number on that the [`Judge`] excludes.
+    fn exclude_from(&mut self, from: usize) {
+        let Analysis { findings, values, judge: Some(judge), .. } = self else { return };
+        for found in &mut findings[from..] {
+            if let Some(value) = values.get(found.value as usize) {
+                found.excluded = judge.excludes(found.class, found.kind.id, value.place, &value.name);
+            }
+        }
     }
 
     /// How many values have findings up to here, see [`Analysis::excuse_from`].
@@ -360,6 +375,7 @@ impl Analysis {
         if self.findings.len() > before {
             let contexts = score::contexts(location.place);
             self.values.push(Value { place: location.place, name: location.name.into(), contexts });
+            self.exclude_from(before);
         }
     }
 
@@ -449,7 +465,7 @@ impl Analysis {
         let model = &detectors.models[score.detector];
         let mut terms = vec![("bias".to_owned(), model.bias())];
         let mut left = crate::score::MENTIONS_MAX;
-        for finding in self.findings_of(detectors, score) {
+        for finding in self.findings_of(detectors, score).filter(|finding| !finding.excluded) {
             let points = detectors.points(finding);
             if finding.mentioned {
                 terms.push((format!("{}~", finding.kind.id), points.min(left)));
@@ -522,11 +538,16 @@ impl Analysis {
     }
 }
 
-/// Sets values apart for which something else is done: a flood of values that do not count must not push
-/// those out that do.
+/// Sets values apart for which something else is done, and findings that do not count: a flood of them must
+/// not push those out that do.
 pub trait Judge: std::fmt::Debug + Send + Sync {
     /// The group of a value of this name for findings of `class`; of each group the worst are kept.
     fn group(&self, class: Class, place: Place, name: &[u8]) -> u8;
+
+    /// Findings of this kind in such a value count for nothing.
+    fn excludes(&self, _class: Class, _kind: &str, _place: Place, _name: &[u8]) -> bool {
+        false
+    }
 }
 
 /// Places of contents that may be no text.

@@ -203,6 +203,7 @@ impl Found<'_> {
             kind: about,
             feature,
             mentioned,
+            excluded: false,
             value: self.value,
             layers: self.layers,
             span,

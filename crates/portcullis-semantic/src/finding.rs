@@ -59,6 +59,8 @@ pub struct Finding {
     pub(crate) feature: u16,
     /// It is quoted or named in a field that is for text, and weighs less.
     pub mentioned: bool,
+    /// It is excluded in this value, and counts for nothing.
+    pub excluded: bool,
     /// Number of the value in the message, see [`Analysis::values`](crate::Analysis::values).
     pub value: u32,
     /// How the bytes that `span` counts in came from the value.

@@ -171,6 +171,8 @@ pub struct Score {
     pub value: u32,
     /// Logarithm of the odds that it is an attack.
     pub points: f32,
+    /// Points of findings that are excluded: they are not in `points`.
+    pub excluded: f32,
     /// `points` less the threshold of `balanced`: at or above zero blocks.
     pub over_balanced: f32,
     /// `points` less the threshold of `strict`.
@@ -205,23 +207,28 @@ pub(crate) fn score(
     let of_this = |finding: &&Finding| {
         finding.value == number && (base as usize..end).contains(&usize::from(finding.feature))
     };
-    let (mut points, mut mentions) = (0.0, 0.0);
+    // What is live and what is only mentioned, of the findings that count and of all.
+    let (mut counted, mut all) = ([0.0, 0.0], [0.0, 0.0]);
     let mut any = false;
     for finding in findings.iter().filter(of_this) {
         let weight = model.weight(usize::from(finding.feature - base), finding.mentioned);
-        *(if finding.mentioned { &mut mentions } else { &mut points }) += weight;
+        all[usize::from(finding.mentioned)] += weight;
+        if !finding.excluded {
+            counted[usize::from(finding.mentioned)] += weight;
+        }
         any = true;
     }
-    points += mentions.min(MENTIONS_MAX);
     if !any {
         return None;
     }
-    points += model.start(value);
+    let sum = |[live, mentioned]: [f32; 2]| live + f32::min(mentioned, MENTIONS_MAX);
+    let points = sum(counted) + model.start(value);
     Some(Score {
         class: model.class,
         detector,
         value: number,
         points,
+        excluded: sum(all) - sum(counted),
         over_balanced: points - model.balanced,
         over_strict: points - model.strict,
     })

@@ -105,7 +105,7 @@ fn semantic(event: &Value) -> String {
 /// The path of the request, where an exclusion may be bound to it.
 fn path(event: &Value) -> Option<&str> {
     let path = text(event, "/request/target").split(['?', '#']).next().unwrap_or_default();
-    let doubtful = ["..", "//", ";", "\\", "*", "%"].iter().any(|part| path.contains(part));
+    let doubtful = ["..", "//", ";", "\\", "*", "%", "{"].iter().any(|part| path.contains(part));
     (path.starts_with('/') && !doubtful).then_some(path)
 }
 

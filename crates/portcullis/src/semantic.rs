@@ -2,10 +2,33 @@
 
 use std::sync::Arc;
 
-use portcullis_config::{Mode, Policy};
+use portcullis_config::{Config, Mode, Policy};
 use portcullis_event::DetectionMode;
 use portcullis_inspect::{ClassAction, Exclusion, Inspector, Semantic, SemanticPolicy, Weights};
 use portcullis_semantic::Detectors;
+
+/// Kinds of findings that exclusions name and no detector has: the kind, and what is wrong.
+pub fn check(config: &Config) -> Vec<(String, String)> {
+    let mut wrong = Vec::new();
+    let named = config.policies.iter().flat_map(|policy| &policy.semantic.exclude);
+    let mut named: Vec<&str> = named.filter_map(|exclusion| exclusion.kind.as_deref()).collect();
+    named.sort_unstable();
+    named.dedup();
+    if named.is_empty() {
+        return wrong;
+    }
+    let detectors = Detectors::new();
+    let known: Vec<&str> = detectors.kinds().map(|(_, _, kind)| kind.id).collect();
+    for kind in named.into_iter().filter(|kind| !known.contains(kind)) {
+        let class = kind.split('.').next().unwrap_or_default();
+        let others = known.iter().filter(|known| known.split('.').next() == Some(class));
+        let others: Vec<&str> = others.copied().collect();
+        let message =
+            format!("there is no kind of finding `{kind}`; those of its class are {}", others.join(", "));
+        wrong.push((kind.to_owned(), message));
+    }
+    wrong
+}
 
 /// The detectors of the process, built for the first policy that asks for them.
 #[derive(Debug, Default)]
@@ -51,8 +74,8 @@ fn class_policy(policy: &Policy) -> SemanticPolicy {
         portcullis_config::ClassAction::Off => ClassAction::Off,
     };
     let exclusion = |raw: &portcullis_config::Exclusion| {
-        let portcullis_config::Exclusion { class, place, name, path, reason: _ } = raw.clone();
-        Exclusion { class, place, name, path }
+        let portcullis_config::Exclusion { class, kind, place, name, path, reason: _ } = raw.clone();
+        Exclusion { class, kind, place, name, path }
     };
     SemanticPolicy {
         classes: policy.semantic.classes.iter().map(|(class, given)| (*class, action(*given))).collect(),

@@ -29,6 +29,8 @@ pub(crate) struct ExclusionItem {
     route: Option<String>,
     /// The class of attacks, of an exclusion from the semantic detector.
     class: Option<String>,
+    /// The kind of finding, of an exclusion from the semantic detector.
+    kind: Option<String>,
     /// Place and name of the value, of an exclusion from the semantic detector.
     location: Option<String>,
     /// The path of requests, of an exclusion from the semantic detector.
@@ -41,8 +43,9 @@ pub(crate) struct ExclusionItem {
 
 impl From<Listed> for ExclusionItem {
     fn from(listed: Listed) -> ExclusionItem {
-        let Listed { id, scope, class, location, path, reason, directive } = listed;
-        ExclusionItem { id, site: scope.site, route: scope.route, class, location, path, directive, reason }
+        let Listed { id, scope: Scope { site, route }, class, kind, location, path, reason, directive } =
+            listed;
+        ExclusionItem { id, site, route, class, kind, location, path, directive, reason }
     }
 }
 
@@ -69,8 +72,8 @@ pub(crate) async fn list(State(context): State<Arc<Context>>) -> Result<Response
     Ok(tagged(text.etag(), axum::Json(ExclusionList { items })))
 }
 
-/// An exclusion to add: from the semantic detector by `class`, `location` and `path`, or from a rule by
-/// `rule_id` and `target`.
+/// An exclusion to add: from the semantic detector by `class`, `kind`, `location` and `path`, or from a rule
+/// by `rule_id` and `target`.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExclusionOrder {
@@ -80,9 +83,12 @@ pub(crate) struct ExclusionOrder {
     route: Option<String>,
     /// The class of attacks: `sqli`, `xss`, ...
     class: Option<String>,
+    /// The kind of finding as events show it: `sqli.union`. Others in the same value count.
+    kind: Option<String>,
     /// Place and name of the value as events show them: `form:comment`.
     location: Option<String>,
-    /// A prefix of the path, or with `*` the whole path.
+    /// A prefix of the path; with `*`, which stands for any text, or `{id}`, which stands for one segment,
+    /// the whole path.
     path: Option<String>,
     /// A rule.
     #[serde(default, deserialize_with = "rule_id")]
@@ -123,10 +129,11 @@ pub(crate) async fn add(
     headers: HeaderMap,
     Body(order): Body<ExclusionOrder>,
 ) -> Result<Response, Problem> {
-    let ExclusionOrder { site, route, class, location, path, rule_id, target, reason, dry_run } = order;
-    let is_semantic = class.is_some() || location.is_some() || path.is_some();
-    let parts = [class.as_deref(), location.as_deref(), path.as_deref(), target.as_deref()];
-    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    let ExclusionOrder { site, route, class, kind, location, path, rule_id, target, .. } = order;
+    let (reason, dry_run) = (order.reason, order.dry_run);
+    let is_semantic = [&class, &kind, &location, &path].into_iter().any(Option::is_some);
+    let parts = [&class, &kind, &location, &path, &target];
+    let parts: Vec<&str> = parts.into_iter().filter_map(Option::as_deref).collect();
     let what = match rule_id {
         Some(rule) => format!("rule {rule} {}", parts.join(" ")),
         None => parts.join(" "),
@@ -135,13 +142,13 @@ pub(crate) async fn add(
     let exclusion = match (rule_id, is_semantic) {
         (Some(rule_id), false) => Exclusion::Rule(RuleExclusion { rule_id, target, reason: reason.clone() }),
         (None, true) if target.is_none() => {
-            Exclusion::Semantic(SemanticExclusion { class, location, path, reason: reason.clone() })
+            Exclusion::Semantic(SemanticExclusion { class, kind, location, path, reason: reason.clone() })
         }
         _ => {
             return Err(Problem::with(
                 Kind::Invalid,
-                "the body: either `rule_id`, with or without `target`; or `class`, `location` and `path`, or some of \
-                 them",
+                "the body: either `rule_id`, with or without `target`; or `class`, `kind`, `location` and `path`, or \
+                 some of them",
             ));
         }
     };

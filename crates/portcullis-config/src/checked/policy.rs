@@ -110,11 +110,14 @@ pub enum ClassAction {
 pub struct Exclusion {
     /// The class.
     pub class: Option<Class>,
+    /// The kind of finding. It is of the class, if there is one; whether there is such a kind, the detectors
+    /// know.
+    pub kind: Option<String>,
     /// The place of the value.
     pub place: Option<Place>,
     /// The name of the value; `*` stands for any text.
     pub name: Option<String>,
-    /// A prefix of the path, or with `*` the whole path.
+    /// A prefix of the path; with `*` or `{}` the whole path.
     pub path: Option<String>,
     /// Why it is there.
     pub reason: Option<String>,

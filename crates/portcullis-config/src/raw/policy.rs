@@ -72,10 +72,14 @@ pub(crate) enum ClassAction {
 pub(crate) struct Exclude {
     /// The class; default: every class.
     pub class: Option<Spanned<String>>,
+    /// The kind of finding as events show it, for example `sqli.union`: other findings in the same value
+    /// count. Default: every kind.
+    pub kind: Option<Spanned<String>>,
     /// Place and name of the value as events show them, for example `form:comment`, `header:X-*`,
     /// `json:*.html`, `*:q`, or a place alone. Default: every value.
     pub location: Option<Spanned<String>>,
-    /// Path of the request: a prefix, or the whole path if there is a `*` in it. Default: every path.
+    /// Path of the request: a prefix; or the whole path if there is a `*` in it, which stands for any text,
+    /// or something in braces, which stands for one segment: `/posts/{id}`. Default: every path.
     pub path: Option<Spanned<String>>,
     /// The reason for the exclusion, which the admin API shows. Default: none.
     pub reason: Option<String>,

@@ -30,6 +30,7 @@ fn add_semantic(root: &mut Table, at: &Scope, exclusion: &SemanticExclusion) -> 
     let mut entry = Table::new();
     let members = [
         ("class", &exclusion.class),
+        ("kind", &exclusion.kind),
         ("location", &exclusion.location),
         ("path", &exclusion.path),
         ("reason", &exclusion.reason),
@@ -111,7 +112,7 @@ fn remove_from(place: &mut dyn TableLike, at: &Scope, id: &str) -> bool {
     let semantic = place.get_mut("semantic").and_then(Item::as_table_like_mut);
     if let Some(list) = semantic.and_then(|semantic| semantic.get_mut("exclude")) {
         let is_meant = |table: &dyn TableLike| {
-            Identity::Semantic(["class", "location", "path"].map(|key| text(table, key))).id(at) == id
+            Identity::Semantic(["class", "location", "path", "kind"].map(|key| text(table, key))).id(at) == id
         };
         let index = tables(list).position(|place| is_meant(place.table));
         match (index, list) {

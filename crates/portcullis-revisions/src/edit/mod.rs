@@ -70,9 +70,11 @@ pub enum Exclusion {
 pub struct SemanticExclusion {
     /// The class of attacks.
     pub class: Option<String>,
+    /// The kind of finding: `sqli.union`.
+    pub kind: Option<String>,
     /// Place and name of the value: `form:comment`.
     pub location: Option<String>,
-    /// A prefix of the path, or with `*` the whole path.
+    /// A prefix of the path; with `*` or `{id}` the whole path.
     pub path: Option<String>,
     /// The reason for it.
     pub reason: Option<String>,

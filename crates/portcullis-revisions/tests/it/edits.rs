@@ -36,7 +36,34 @@ fn changed(edit: Edit) -> String {
 fn semantic(class: &str, location: &str, path: &str) -> Exclusion {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let (class, location, path) = (text(class), text(location), text(path));
-    Exclusion::Semantic(SemanticExclusion { class, location, path, reason: Some("a \"quote\"".to_owned()) })
+    let reason = Some("a \"quote\"".to_owned());
+    Exclusion::Semantic(SemanticExclusion { class, kind: None, location, path, reason })
+}
+
+/// Exclusions of a kind are told from those of the whole class, and from those of other kinds.
+#[test]
+fn kinds_of_findings_are_excluded_alone() {
+    let of_kind = |kind: Option<&str>| {
+        Exclusion::Semantic(SemanticExclusion {
+            class: Some("sqli".to_owned()),
+            kind: kind.map(str::to_owned),
+            location: Some("query:q".to_owned()),
+            ..SemanticExclusion::default()
+        })
+    };
+    let mut text = DOCUMENT.to_owned();
+    let listed =
+        |text: &str| exclusions(&portcullis_revisions::Text::new(text), Format::Toml, "x.toml").unwrap();
+    let before = listed(&text).len();
+    for kind in [None, Some("sqli.union"), Some("sqli.tautology")] {
+        text = edited(&text, Edit::AddExclusion(scope("shop", ""), of_kind(kind))).unwrap();
+    }
+    let all = listed(&text);
+    assert_eq!(all.len(), before + 3);
+    let union = all.iter().find(|each| each.kind.as_deref() == Some("sqli.union")).unwrap();
+    let left = listed(&edited(&text, Edit::RemoveExclusion(union.id.clone())).unwrap());
+    let expected: Vec<_> = all.iter().filter(|each| each.id != union.id).cloned().collect();
+    assert_eq!(left, expected);
 }
 
 #[test]
@@ -187,10 +214,10 @@ fn documents_in_yaml_are_changed_as_a_whole() {
 proptest! {
     /// Whatever a client is called, an exclusion says this and nothing else, and goes without a trace.
     #[test]
-    fn texts_of_clients_stay_texts(name in "\\PC{0,12}|.{0,12}", path in ".{0,12}", reason in ".{0,12}", site in 0..2_usize) {
+    fn texts_of_clients_stay_texts(name in "\\PC{0,12}|.{0,12}", path in "[^{}\n]{0,12}", reason in ".{0,12}", site in 0..2_usize) {
         let site = ["shop", "blog"][site];
         let exclusion = SemanticExclusion {
-            class: Some("xss".to_owned()), location: Some(format!("form:{name}")), path: Some(format!("/{path}")),
+            class: Some("xss".to_owned()), kind: None, location: Some(format!("form:{name}")), path: Some(format!("/{path}")),
             reason: Some(reason.clone()),
         };
         let listed = |text: &str| {

@@ -30,9 +30,9 @@ impl Analysis {
             let value = &self.values[score.value as usize];
             let group =
                 self.judge.as_ref().map_or(0, |judge| judge.group(score.class, value.place, &value.name));
-            let is_severe = self
-                .findings_of(detectors, score)
-                .any(|found| !found.mentioned && found.kind.severity <= Severity::Critical);
+            let is_severe = self.findings_of(detectors, score).any(|found| {
+                !found.mentioned && !found.excluded && found.kind.severity <= Severity::Critical
+            });
             (score.detector, value.place.is_response(), group, is_severe)
         };
         let mut scores: Vec<_> = self.scores(detectors).map(|score| (group(&score), score)).collect();

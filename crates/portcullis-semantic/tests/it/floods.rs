@@ -105,6 +105,51 @@ impl Judge for Excluded {
     }
 }
 
+#[derive(Debug)]
+struct WithoutUnion;
+
+impl Judge for WithoutUnion {
+    fn group(&self, _: Class, _: Place, _: &[u8]) -> u8 {
+        0
+    }
+
+    fn excludes(&self, _: Class, kind: &str, _: Place, name: &[u8]) -> bool {
+        kind.starts_with("sqli.") && kind != "sqli.tautology" && name == b"free"
+    }
+}
+
+/// Findings of kinds that are excluded in a field count for nothing there, however many they are; those of
+/// other kinds do, there and elsewhere.
+#[test]
+fn floods_of_excluded_kinds() {
+    let excluded = "1' union select load_file('/etc/passwd'), sleep(5) from information_schema.tables-- -";
+    let look = |values: &[(&str, &str)]| {
+        let mut analysis = Analysis::new();
+        analysis.judge_by(Arc::new(WithoutUnion));
+        for (name, text) in values {
+            let location = Location::new(Place::Form, name.as_bytes());
+            analysis.value(&DETECTORS, location, text.as_bytes());
+        }
+        let scores: Vec<_> = analysis.scores(&DETECTORS).filter(|score| score.class == Class::Sqli).collect();
+        scores.iter().any(|score| score.blocks(Level::Balanced))
+    };
+    assert!(!look(&[("free", excluded)]));
+    assert!(look(&[("other", excluded)]));
+    assert!(look(&[("free", "1' or 1=1-- -")]));
+    let mut flood = vec![("free", excluded); 400];
+    flood.insert(0, ("free", "1' or 1=1-- -"));
+    assert!(look(&flood));
+    flood.remove(0);
+    assert!(!look(&flood));
+    flood.push(("free", "1' or 1=1-- -"));
+    assert!(look(&flood));
+    let mut analysis = Analysis::new();
+    analysis.judge_by(Arc::new(WithoutUnion));
+    analysis.value(&DETECTORS, Location::new(Place::Form, b"free"), excluded.as_bytes());
+    let score = analysis.scores(&DETECTORS).find(|score| score.class == Class::Sqli).unwrap();
+    assert!(score.points < score.points + score.excluded && score.excluded > 4.0, "{score:?}");
+}
+
 /// Values that the site excludes, in which much more is found, push out none that counts.
 #[test]
 fn floods_of_excluded_values() {

@@ -16,7 +16,7 @@ use crate::cli::Failure;
 use crate::run::audit::Audit;
 use crate::run::console::ConsoleSettings;
 use crate::run::plan_cache;
-use crate::semantic::SharedDetectors;
+use crate::semantic::{self, SharedDetectors};
 
 /// Arguments of `portcullis run`.
 #[derive(Clone, Debug, clap::Args)]
@@ -215,6 +215,9 @@ impl Policies {
 
     /// An inspector for each policy, in order. Warnings go to standard error.
     pub fn load(&mut self, config: &Config) -> Result<Vec<Arc<Inspector>>, Failure> {
+        if let Some((_, message)) = semantic::check(config).into_iter().next() {
+            return Err(Failure::failed(format_args!("semantic.exclude: {message}")));
+        }
         let cache = config.plan_cache.as_deref().map(|path| plan_cache::open(path, &self.patterns));
         let plans = self.plans(config);
         let used = self.patterns.used();
