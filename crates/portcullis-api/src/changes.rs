@@ -85,6 +85,9 @@ pub(crate) async fn carry_out(
             revisions.propose(&order.change, &etag, now)
         });
         let proposal = proposal.await?;
+        if proposal.before != proposal.after {
+            check(context, proposal.after.as_str().to_owned()).await?;
+        }
         let shown = diff(proposal.before.as_str(), proposal.after.as_str(), context_lines);
         let etag = proposal.after.etag().to_owned();
         return Ok(axum::Json(Changed { revision: None, etag, diff: shown, message: None }).into_response());
@@ -110,6 +113,23 @@ pub(crate) async fn carry_out(
         Ok(answer(&result?, context_lines))
     });
     work.await.map_err(|_| Problem::of(Kind::Internal))?
+}
+
+/// Refuses a text by which the program would not serve: its rules may have mistakes that the document does
+/// not show.
+async fn check(context: &Context, text: String) -> Result<(), Problem> {
+    let revisions = revisions(context)?;
+    let (format, file) = (revisions.document().format(), revisions.document().name());
+    let checked = context.trial(move |trials| trials.check(text, format, file)).await?;
+    if !checked.mistakes.is_empty() {
+        let lines: Vec<String> = checked.mistakes.iter().map(ToString::to_string).collect();
+        return Err(Problem::with(Kind::Document, lines.join("\n\n")).about(&checked.mistakes));
+    }
+    let errors: Vec<String> = checked.rules.into_iter().flat_map(|set| set.errors).collect();
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::with(Kind::ReloadFailed, errors.join("\n\n"))),
+    }
 }
 
 fn answer(applied: &Applied, context_lines: usize) -> Response {

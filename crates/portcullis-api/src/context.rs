@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 use crate::problem::{Kind, Problem, of_identity};
 use crate::routes::login::Failures;
 use crate::settings::{Limits, Supplies};
+use crate::supplies::Trials;
 
 /// Reasons of failed logins, as they are counted.
 pub(crate) const LOGIN_FAILURES: [&str; 4] = ["wrong", "throttled", "busy", "setup"];
@@ -21,6 +22,7 @@ pub(crate) struct Context {
     pub(crate) limits: Limits,
     pub(crate) requests: Arc<Semaphore>,
     pub(crate) queries: Arc<Semaphore>,
+    trials: Arc<Semaphore>,
     /// Looks of streams for new events: one at a time, beside the queries.
     pub(crate) looks: Arc<Semaphore>,
     pub(crate) streams: Arc<Semaphore>,
@@ -46,6 +48,7 @@ impl Context {
         Context {
             requests: semaphore(limits.requests_max),
             queries: semaphore(limits.queries_max),
+            trials: semaphore(1),
             looks: semaphore(1),
             streams: semaphore(limits.streams_max),
             streams_of: Mutex::default(),
@@ -68,6 +71,23 @@ impl Context {
     /// The time in seconds since 1970.
     pub(crate) fn now(&self) -> u64 {
         self.now_ms() / 1000
+    }
+
+    /// Has the engine try something, on a thread that may block: one at a time, since it may take a core for
+    /// a while.
+    pub(crate) async fn trial<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Trials) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let permit = Arc::clone(&self.trials).acquire_owned().await;
+        let permit = permit.map_err(|_| Problem::of(Kind::Draining))?;
+        let trials = Arc::clone(&self.supplies.trials);
+        let work = move || {
+            // Held until the work ends, even if whoever asked has gone.
+            let _permit = permit;
+            work(&*trials)
+        };
+        blocking(work).await
     }
 
     pub(crate) fn say(&self, text: &str) {

@@ -38,5 +38,8 @@ pub use problem::{PROBLEM_JSON, Problem};
 pub use server::{Api, listener};
 pub use settings::{Limits, Supplies};
 pub use setup::{SETUP_CODE_S, SetupCode};
-pub use supplies::{Banned, Bans, Health, Reload, ReloadResult};
+pub use supplies::{
+    Banned, Bans, CheckedDocument, CheckedRules, Explained, Health, Reload, ReloadResult, Trial, TrialError,
+    Trials,
+};
 pub use tls::{CertificateFiles, TlsError, acceptor, self_signed};

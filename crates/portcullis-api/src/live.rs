@@ -1,7 +1,7 @@
 //! The running data plane as the API shows it: plain data that the program fills in. Nothing here holds a
 //! secret: no value of a header condition, no URL with credentials, no key file.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The settings that serve now, and the state of their parts. Each method looks at one generation; a reload
@@ -19,6 +19,9 @@ pub trait LiveState: Send + Sync {
     fn certificates(&self) -> Snapshot<Certificate>;
     /// The inspection agents.
     fn agents(&self) -> Snapshot<Agent>;
+    /// The rules of a route, with their texts if `text`; none: there is no such route, or it is not
+    /// inspected.
+    fn rules(&self, site: &str, route: &str, text: Option<u32>) -> Option<Snapshot<Rule>>;
 }
 
 /// Parts of one generation.
@@ -374,4 +377,47 @@ impl Keyed for Agent {
     fn key(&self) -> String {
         self.name.clone()
     }
+}
+
+/// The state of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RuleState {
+    /// It runs as it was written.
+    Active,
+    /// It runs, changed by a `SecRuleUpdate` directive.
+    Overridden,
+    /// It is loaded, but no request can reach or match it with these settings.
+    Dead,
+    /// A `SecRuleRemove` directive took it out.
+    Excluded,
+}
+
+/// A rule of a policy.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Rule {
+    /// Its id.
+    pub rule_id: u32,
+    /// The phase, 1 to 5.
+    pub phase: u8,
+    /// Its state.
+    pub state: RuleState,
+    /// Its severity, if it has one.
+    pub severity: Option<&'static str>,
+    /// The message; macros are not expanded.
+    pub message: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// The paranoia level of the CRS that its tags name.
+    pub paranoia: Option<u8>,
+    /// The file that it stands in.
+    pub file: String,
+    /// The line where it begins.
+    pub line: u32,
+    /// The reason of its state, and what `ctl` of other rules can do to it.
+    pub notes: Vec<String>,
+    /// Requests that it matched since the start of the program, at all routes.
+    pub matches: u64,
+    /// The text in its file, if it was asked for and the file still holds it.
+    pub text: Option<String>,
 }

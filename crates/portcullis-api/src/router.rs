@@ -24,8 +24,8 @@ use crate::counted::RequestCounts;
 use crate::guard::{guard, no_method, no_route};
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
-    audit, bans, clients, config, events, exclusions, facets, live, login, reload, revisions, setup,
-    site_settings, statistics, status, stream, tokens, totp, users,
+    audit, bans, check, clients, config, events, exclusions, explain, facets, live, login, reload, revisions,
+    rules, setup, site_settings, statistics, status, stream, tokens, totp, users,
 };
 
 /// Prefix of the paths of all routes.
@@ -73,6 +73,9 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(live::lists))
             .add(viewer, routes!(live::certificates))
             .add(viewer, routes!(live::agents))
+            .add(viewer, routes!(rules::list))
+            .add(viewer, routes!(rules::one))
+            .add(analyst, routes!(explain::explain))
             .add(viewer, routes!(exclusions::list))
             .add(analyst, routes!(exclusions::add))
             .add(analyst, routes!(exclusions::remove))
@@ -81,6 +84,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(live::site))
             .add(admin, routes!(site_settings::change))
             .add(admin, routes!(config::show, config::replace))
+            .add(admin, routes!(check::check))
             .add(analyst, routes!(revisions::list))
             .add(admin, routes!(revisions::one))
             .add(admin, routes!(revisions::restore))

@@ -9,7 +9,7 @@ use portcullis_revisions::Revisions;
 
 use crate::live::LiveState;
 use crate::setup::SetupCode;
-use crate::supplies::{Bans, Health, Reload};
+use crate::supplies::{Bans, Health, Reload, Trials};
 
 /// Parts that the running program supplies.
 pub struct Supplies {
@@ -23,6 +23,8 @@ pub struct Supplies {
     pub reload: Option<Arc<dyn Reload>>,
     /// The settings that serve now.
     pub live: Arc<dyn LiveState>,
+    /// The policies that serve, for messages that are not served.
+    pub trials: Arc<dyn Trials>,
     /// The document and its revisions; none: the settings come from elsewhere.
     pub revisions: Option<Arc<Revisions>>,
     /// For `/health`; it has to answer at once.

@@ -4,6 +4,8 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
 
+use portcullis_config::{Format, Mistake};
+
 /// A banned client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Banned {
@@ -41,4 +43,94 @@ pub enum Health {
     Ready,
     /// It is ending.
     Draining,
+}
+
+/// A message that is inspected and not served.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The site; none: the one that serves the request's host.
+    pub site: Option<String>,
+    /// The route of the site; none: the one that takes the request.
+    pub route: Option<String>,
+    /// The request as it would be sent.
+    pub request: Vec<u8>,
+    /// Remarks on how it was read.
+    pub notes: Vec<String>,
+    /// The response, if it is inspected, too.
+    pub response: Option<Vec<u8>>,
+    /// The client's address.
+    pub client: IpAddr,
+    /// Also matches of rules that only keep the books of their set.
+    pub all: bool,
+    /// The rule of which every test is told.
+    pub rule: Option<u32>,
+}
+
+/// The result of a trial.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The site.
+    pub site: String,
+    /// The route.
+    pub route: String,
+    /// The number of the settings.
+    pub generation: u64,
+    /// The explanation, as JSON.
+    pub explanation: String,
+}
+
+/// The reason why there is no explanation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrialError {
+    /// There is no such site, or none that serves the host.
+    NoSite,
+    /// The site has no such route, or none that takes the request.
+    NoRoute,
+    /// The path as written and as servers resolve it lead to different routes: the proxy refuses it.
+    Ambiguous,
+    /// The route's requests are not inspected.
+    NotInspected {
+        /// The site.
+        site: String,
+        /// The route.
+        route: String,
+    },
+    /// The rules of the route have no rule of this id.
+    NoRule(u32),
+    /// The response is not one of HTTP/1.
+    Response(String),
+    /// The explanation cannot be written.
+    Failed(String),
+}
+
+/// All that a start would find wrong with a document.
+#[derive(Clone, Debug, Default)]
+pub struct CheckedDocument {
+    /// Mistakes, in the order of the text.
+    pub mistakes: Vec<Mistake>,
+    /// What is hardly meant.
+    pub warnings: Vec<Mistake>,
+    /// The rules of each policy, in the order of the document.
+    pub rules: Vec<CheckedRules>,
+}
+
+/// The rules of a policy.
+#[derive(Clone, Debug, Default)]
+pub struct CheckedRules {
+    /// Rules that would be loaded; 0 if they have a mistake.
+    pub rules: usize,
+    /// Mistakes, each a text of several lines with its place.
+    pub errors: Vec<String>,
+    /// What is hardly meant, likewise.
+    pub warnings: Vec<String>,
+}
+
+/// Messages and documents tried, without serving by them. It may take as long as inspecting rule by rule or
+/// loading all rules does.
+pub trait Trials: Send + Sync {
+    /// Explains what would happen to a message.
+    fn explain(&self, trial: Trial) -> Result<Explained, TrialError>;
+
+    /// Checks a text for the document that is in this file, with the rules that it names.
+    fn check(&self, text: String, format: Format, file: String) -> CheckedDocument;
 }

@@ -53,7 +53,8 @@ impl Survey {
         Survey::of_text(text, format, name)
     }
 
-    pub(crate) fn of_text(text: String, format: Format, name: String) -> Result<Survey, ConfigError> {
+    /// Reads a document that is at hand; files that it names are relative to the folder of `name`.
+    pub fn of_text(text: String, format: Format, name: String) -> Result<Survey, ConfigError> {
         let tree = syntax::parse(&text, format).map_err(|error| error.in_text(&text, &name))?;
         let base = Path::new(&name).parent().unwrap_or(Path::new("")).to_path_buf();
         let mut paths = Vec::new();

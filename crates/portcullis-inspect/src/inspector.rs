@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use portcullis_engine::{Collections, Plan, RuleEngine};
 use portcullis_event::{DetectionMode, EngineMode, Redactor, RuleInfo};
-use portcullis_types::RuleId;
+use portcullis_types::{Level, RuleId};
 
 use crate::audit::{AuditNames, AuditSink};
 use crate::exchange::Connection;
@@ -119,6 +119,22 @@ impl Inspector {
         self
     }
 
+    /// The same policy for messages that are not served: with these collections in place of those of traffic,
+    /// this redactor, and no audit records.
+    pub fn aside(&self, redactor: Arc<Redactor>, collections: Arc<dyn Collections>) -> Inspector {
+        Inspector {
+            plan: Arc::clone(&self.plan),
+            rules: self.rules.clone(),
+            mode: self.mode,
+            semantic: self.semantic.clone(),
+            redactor,
+            collections,
+            audit: None,
+            weighing: self.weighing.clone(),
+            decoded_ratio_max: self.decoded_ratio_max,
+        }
+    }
+
     /// Begins an exchange. `scratch` may come from an earlier [`Report`](crate::Report) of the same thread.
     pub fn begin(
         self: &Arc<Self>,
@@ -137,6 +153,11 @@ impl Inspector {
     /// The detection mode.
     pub fn mode(&self) -> DetectionMode {
         self.mode
+    }
+
+    /// The level of the semantic detector; none if it does not run.
+    pub fn level(&self) -> Option<Level> {
+        self.semantic.as_ref().map(|semantic| semantic.level)
     }
 
     /// The engine mode: whether verdicts are enforced, unless a rule says otherwise for a transaction.

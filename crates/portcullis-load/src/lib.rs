@@ -10,6 +10,7 @@
 
 mod plan_cache;
 mod remote;
+mod rule_text;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ use portcullis_seclang::{Diagnostic, Level, Root, Sources, ast::Document, parse}
 pub use plan_cache::{PlanCache, PlanCacheError};
 pub use portcullis_compile::{Patterns, Used};
 pub use remote::RuleFiles;
+pub use rule_text::rule_text;
 
 /// Rules that are ready to run.
 #[derive(Debug)]

@@ -24,6 +24,12 @@ impl RuleCounters {
         RuleCounters(Arc::new(Cells { rules, other: counter(OTHER) }))
     }
 
+    /// Matches of rule `id`; 0 for one that the plan does not have.
+    pub fn count(&self, id: u32) -> u64 {
+        let cells = &*self.0;
+        cells.rules.binary_search_by_key(&id, |rule| rule.0).map_or(0, |at| cells.rules[at].1.value())
+    }
+
     /// Counts a match of rule `id`.
     pub fn inc(&self, id: u32) {
         let cells = &*self.0;

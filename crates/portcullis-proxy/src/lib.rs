@@ -136,5 +136,5 @@ pub use portcullis_tls::{CertificateStatus, IssuedCertificate, StartError, Watch
 pub use server::Proxy;
 pub use services::{OnRequest, Services, redactor};
 pub use status::{
-    AgentStatus, EndpointFailure, EndpointStatus, LimitStatus, Serving, Status, UpstreamStatus,
+    AgentStatus, EndpointFailure, EndpointStatus, LimitStatus, RouteChoice, Serving, Status, UpstreamStatus,
 };

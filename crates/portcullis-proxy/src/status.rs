@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use portcullis_balance::BreakerState;
 use portcullis_config::{Config, Upstream};
+use portcullis_http::message::RequestHead;
 use portcullis_inspect::Inspector;
 use portcullis_tls::CertificateStatus;
 
 use crate::access::Limit;
 use crate::generation::Generation;
+use crate::site::Routed;
 use crate::state::Shared;
 use crate::upstream::{Group, Slot};
 
@@ -35,6 +37,17 @@ impl Status {
 /// The settings that serve, and the state of their parts.
 pub struct Serving {
     generation: Arc<Generation>,
+}
+
+/// The route that takes a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteChoice {
+    /// The one with this index.
+    Route(usize),
+    /// None.
+    Nowhere,
+    /// Its path as written and as servers resolve it lead to different ones: it is refused.
+    Ambiguous,
 }
 
 /// A group of endpoints.
@@ -120,6 +133,20 @@ impl Serving {
     /// The inspectors of the policies, by index.
     pub fn inspectors(&self) -> &[Arc<Inspector>] {
         &self.generation.inspectors
+    }
+
+    /// The site that serves this `Host` at any of the listeners, by index.
+    pub fn site_of(&self, host: &[u8]) -> Option<usize> {
+        self.generation.listeners.iter().find_map(|listener| listener.hosts.find(host))
+    }
+
+    /// The route of a site that takes a request, by index.
+    pub fn route_of(&self, site: usize, head: &RequestHead) -> RouteChoice {
+        match self.generation.sites.get(site).map(|site| site.route(head)) {
+            Some(Routed::To(route)) => RouteChoice::Route(route),
+            Some(Routed::Ambiguous) => RouteChoice::Ambiguous,
+            Some(Routed::Nowhere) | None => RouteChoice::Nowhere,
+        }
     }
 
     /// The groups of endpoints.

@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use portcullis_config::{Config, Format, Mistake, Mode, Policy, Survey};
-use portcullis_load::{LoadError, Loaded, check_folders, check_limits, check_servers, load, load_roots};
+use portcullis_config::{Format, Mode, Policy, Survey};
+use portcullis_load::{LoadError, Loaded, load, load_roots};
 use portcullis_seclang::Root;
 
+use crate::checked::{self, Checked};
 use crate::cli::{FAILED, usage_error};
 use crate::policy_args::PolicyArgs;
-use crate::run::{audit, sinks, traces};
-use crate::{rule_files, writable};
+use crate::rule_files;
 
 /// Arguments of `portcullis check`.
 #[derive(Debug, clap::Args)]
@@ -104,8 +104,7 @@ fn check(documents: &[&PathBuf], roots: &[Root]) -> io::Result<Count> {
     Ok(total)
 }
 
-/// A configuration document, the files that it names, and the rules of its policies: all that a start would
-/// find wrong, and what it would take and is hardly meant.
+/// A configuration document, the files that it names, and the rules of its policies.
 fn document(out: &mut impl Write, path: &Path, total: &mut Count) -> io::Result<()> {
     let name = path.display();
     let survey = match Survey::of_file(path) {
@@ -116,55 +115,19 @@ fn document(out: &mut impl Write, path: &Path, total: &mut Count) -> io::Result<
             return writeln!(out, "{error}\n\n{name}: {}", of("error", errors));
         }
     };
-    let mut mistakes = survey.mistakes.clone();
-    let mut warnings: Vec<Mistake> = Vec::new();
-    let mut policies: &[Policy] = &[];
-    if let Some(config) = &survey.config {
-        let files = portcullis_proxy::check_files(config).into_iter();
-        let files =
-            files.chain(traces::check(config)).chain(sinks::check(config)).chain(writable::check(config));
-        mistakes.extend(files.map(|mistake| survey.mistake(&mistake)));
-        let certificates = portcullis_proxy::check_certificates(config, now());
-        warnings.extend(certificates.iter().map(|warning| survey.mistake(&format!("warning: {warning}"))));
-        let admin = config.admin.map(|admin| admin.to_string()).unwrap_or_default();
-        let at = |warning: String| survey.mistake_at(&admin, &format!("warning: {warning}"));
-        warnings.extend(config.warnings().into_iter().map(at));
-        policies = &config.policies;
-    }
-    mistakes.sort_by_key(|mistake| mistake.place);
+    let Checked { mistakes, warnings, sites, sets } = checked::document(&survey);
     for shown in mistakes.iter().chain(&warnings) {
         writeln!(out, "{shown}")?;
     }
     total.errors += mistakes.len();
     total.warnings += warnings.len();
-    let sites = of("site", survey.config.as_ref().map_or(0, |config| config.sites.len()));
-    let sets = of("set", policies.len());
+    let (sites, count) = (of("site", sites), of("set", sets.len()));
     let (errors, warnings) = (of("error", mistakes.len()), of("warning", warnings.len()));
-    writeln!(out, "{name}: {sites}, {sets} of rules, {errors}, {warnings}")?;
-    for (i, policy) in policies.iter().enumerate() {
-        let Some(config) = &survey.config else { break };
-        rule_set(out, &format!("{name}, rules {}: ", i + 1), checked(i, policy, config), total)?;
+    writeln!(out, "{name}: {sites}, {count} of rules, {errors}, {warnings}")?;
+    for (i, set) in sets.into_iter().enumerate() {
+        rule_set(out, &format!("{name}, rules {}: ", i + 1), set, total)?;
     }
     Ok(())
-}
-
-/// Seconds since 1970.
-fn now() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
-}
-
-fn checked(index: usize, policy: &Policy, config: &Config) -> Result<Loaded, LoadError> {
-    let loaded = load(policy)?;
-    check_servers(&loaded, &config.upstreams)?;
-    check_limits(&loaded, config, index)?;
-    check_folders(&loaded)?;
-    let wrong = writable::check_audit(&audit::config(&loaded.plan.settings));
-    if wrong.is_empty() {
-        return Ok(loaded);
-    }
-    let report = wrong.iter().map(|line| format!("error: {line}")).collect::<Vec<_>>().join("\n");
-    Err(LoadError::Rules { errors: wrong.len(), report })
 }
 
 /// Rule texts that load together.

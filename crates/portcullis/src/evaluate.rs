@@ -8,12 +8,11 @@ use std::time::Instant;
 
 use portcullis_config::{Class, Policy};
 use portcullis_evaluate::{Content, Engine, Outcome, RuleHit};
-use portcullis_event::{Action, FindingOutcome, Redactor, RedactorNames};
+use portcullis_event::{Action, FindingOutcome, Redactor};
 use portcullis_inspect::{Inspector, PolicyNames, ScoredValue, Scratch, Step, fingerprint};
 use portcullis_store::Store;
 
 use crate::cli::{Failure, print};
-use crate::in_process::{self, Run};
 use crate::policy_args::PolicyArgs;
 use crate::semantic::SharedDetectors;
 
@@ -42,9 +41,7 @@ fn evaluate(args: &Args) -> Result<String, Failure> {
     let policy = args.policy.policy()?;
     let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
     let rules = plan.rules.iter().map(|rule| (rule.id.0, fingerprint(&plan, rule))).collect();
-    // The user has the requests and may see their content.
-    let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
-    let inspector = Inspector::new(plan, Arc::new(redactor), Arc::new(Store::default()));
+    let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Store::default()));
     let inspector = Arc::new(SharedDetectors::default().attach(inspector, &policy));
     let names = PolicyNames { site: "evaluate".into(), route: "/".into(), generation: 0 };
     let mut engine = Inspected { rules, inspector, names, policy, scratch: Some(Box::default()) };
@@ -78,15 +75,15 @@ impl Engine for Inspected {
         let bytes = content.to_wire();
         let response = content.response_to_wire();
         let scratch = self.scratch.take().unwrap_or_default();
-        let connection = in_process::connection(CLIENT, EPOCH_MILLIS, 0);
+        let connection = portcullis_replay::connection(CLIENT, EPOCH_MILLIS, 0);
         let started = Instant::now();
-        let (head, refusal) = in_process::parse(&bytes);
+        let (head, refusal) = portcullis_replay::parse(&bytes);
         let inspection = self.inspector.begin(&self.names, connection, scratch);
-        let mut run = Run::new(inspection, &[]);
+        let mut run = portcullis_replay::Run::new(inspection, &[]);
         let step = run.phases(&head, refusal, bytes.get(head.received_len()..).unwrap_or_default());
         let mut is_unreadable_response = false;
         if let Some(response) = response.as_deref().filter(|_| step == Step::Continue) {
-            match in_process::parse_response(response) {
+            match portcullis_replay::parse_response(response) {
                 Ok(answer) => {
                     let body = response.get(answer.received_len()..).unwrap_or_default();
                     run.response_phases(head.method(), &answer, body);

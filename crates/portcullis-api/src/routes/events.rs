@@ -1,6 +1,7 @@
 //! `GET /events`, `GET /events/{request_id}`, `GET /events/{request_id}/request`.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -112,6 +113,32 @@ pub(crate) async fn request(
         (HeaderName::from_static("x-omitted-bytes"), HeaderValue::from(kept.omitted)),
     ];
     Ok((fields, kept.bytes).into_response())
+}
+
+/// A request that is kept with its event, and where it came.
+pub(crate) struct Kept {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) omitted_bytes: u64,
+    pub(crate) site: Option<String>,
+    pub(crate) route: Option<String>,
+    pub(crate) client: Option<IpAddr>,
+}
+
+/// The request that is kept with the event of this id.
+pub(crate) async fn kept(context: &Context, id: String) -> Result<Kept, Problem> {
+    let none = || Problem::with(Kind::NotFound, "no request is kept with this event");
+    let found = find(context, id).await?;
+    let kept = found.request.ok_or_else(none)?;
+    let event: serde_json::Value =
+        serde_json::from_str(&found.json).map_err(|_| Problem::of(Kind::Internal))?;
+    let text = |path: &str| event.pointer(path).and_then(serde_json::Value::as_str).map(str::to_owned);
+    Ok(Kept {
+        bytes: kept.bytes,
+        omitted_bytes: kept.omitted,
+        site: text("/site"),
+        route: text("/route"),
+        client: text("/client/addr").and_then(|address| address.parse().ok()),
+    })
 }
 
 /// Parses a filter; without a text every event passes.

@@ -128,7 +128,7 @@ pub(crate) async fn agents(
 
 /// Looks at the running program on a thread that may block, as few at a time as queries of events: large
 /// settings take a while to copy.
-async fn look<T: Send + 'static>(
+pub(crate) async fn look<T: Send + 'static>(
     context: &Context,
     read: impl FnOnce(&dyn LiveState) -> T + Send + 'static,
 ) -> Result<T, Problem> {

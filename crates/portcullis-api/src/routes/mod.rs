@@ -2,16 +2,19 @@
 
 pub(crate) mod audit;
 pub(crate) mod bans;
+pub(crate) mod check;
 pub(crate) mod clients;
 pub(crate) mod config;
 pub(crate) mod events;
 pub(crate) mod exclusions;
+pub(crate) mod explain;
 pub(crate) mod facets;
 pub(crate) mod live;
 pub(crate) mod login;
 pub(crate) mod page;
 pub(crate) mod reload;
 pub(crate) mod revisions;
+pub(crate) mod rules;
 pub(crate) mod setup;
 pub(crate) mod site_settings;
 pub(crate) mod statistics;

@@ -1,7 +1,8 @@
 //! The settings that serve, as a program with three of everything tells them.
 
 use portcullis_api::live::{
-    AccessList, Agent, Certificate, Clients, Decisions, LiveState, RateLimit, Site, Snapshot, Upstream,
+    AccessList, Agent, Certificate, Clients, Decisions, Inspection, LiveState, PathKind, RateLimit, Route,
+    Rule, RuleState, Site, Snapshot, Target, Upstream,
 };
 use portcullis_identity::Role;
 
@@ -20,7 +21,8 @@ impl LiveState for Three {
             name: name.to_owned(),
             hosts: vec![format!("{name}.example")],
             listeners: vec!["main".to_owned()],
-            routes: Vec::new(),
+            // One that is not inspected, and one that is.
+            routes: vec![route("/static", None), route("/", Some(inspection()))],
             limits: Vec::new(),
         })
     }
@@ -96,6 +98,56 @@ impl LiveState for Three {
             failure: "closed",
         })
     }
+
+    fn rules(&self, site: &str, route: &str, text: Option<u32>) -> Option<Snapshot<Rule>> {
+        let rule = |rule_id: u32, state, paranoia, matches, message: &str| Rule {
+            rule_id,
+            phase: 2,
+            state,
+            severity: Some("CRITICAL"),
+            message: message.to_owned(),
+            tags: vec!["attack-sqli".to_owned()],
+            paranoia,
+            file: "/etc/rules/sqli.conf".to_owned(),
+            line: 1,
+            notes: Vec::new(),
+            matches,
+            text: (text == Some(rule_id)).then(|| "SecRule".to_owned()),
+        };
+        let items = vec![
+            rule(942_100, RuleState::Active, Some(1), 3, "SQL Injection"),
+            rule(900_990, RuleState::Active, None, 0, ""),
+            rule(942_120, RuleState::Dead, Some(2), 0, "SQL operator"),
+        ];
+        (site == "shop" && route == "/").then_some(Snapshot { generation: 7, items })
+    }
+}
+
+fn route(name: &str, inspection: Option<Inspection>) -> Route {
+    Route {
+        name: name.to_owned(),
+        path_kind: PathKind::Prefix,
+        path: name.to_owned(),
+        methods: Vec::new(),
+        headers: Vec::new(),
+        target: Target::Respond { status: 204 },
+        inspection,
+        agents: Vec::new(),
+        limits: Vec::new(),
+    }
+}
+
+fn inspection() -> Inspection {
+    Inspection {
+        mode: "crs",
+        engine: "blocking",
+        paranoia: None,
+        level: None,
+        rules: 3,
+        response_body: None,
+        classes: Vec::new(),
+        exclusions: 0,
+    }
 }
 
 #[test]
@@ -159,4 +211,45 @@ fn pages_that_cannot_be_followed() {
     // Any text is a place in a list.
     let beyond = server.get("/sites?cursor=%F0%9F%98%80", &viewer).json();
     assert_eq!(beyond["items"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn rules_are_found_by_what_is_known_of_them() {
+    let server = Server::start();
+    let viewer = server.token(Role::Viewer);
+    let ids = |query: &str| -> Vec<u64> {
+        let page = server.get(&format!("/rules{query}"), &viewer).json();
+        assert_eq!(
+            page["total"].as_u64().unwrap() as usize,
+            page["items"].as_array().unwrap().len(),
+            "{page}"
+        );
+        page["items"].as_array().unwrap().iter().map(|rule| rule["rule_id"].as_u64().unwrap()).collect()
+    };
+    // The first route that is inspected, whatever stands before it.
+    assert_eq!(ids(""), [900_990, 942_100, 942_120]);
+    assert_eq!(ids("?site=shop&route=/"), [900_990, 942_100, 942_120]);
+    assert_eq!(ids("?state=dead"), [942_120]);
+    assert_eq!(ids("?paranoia=1"), [900_990, 942_100]);
+    assert_eq!(ids("?matched=true"), [942_100]);
+    assert_eq!(ids("?search=INJECTION"), [942_100]);
+    assert_eq!(ids("?search=9421"), [942_100, 942_120]);
+    assert_eq!(ids("?search=sqli.conf"), [900_990, 942_100, 942_120]);
+    assert_eq!(ids("?search=attack-xss"), [0; 0]);
+    let first = server.get("/rules?limit=2", &viewer).json();
+    assert_eq!((&first["total"], &first["next"]), (&3.into(), &"0000942100".into()), "{first}");
+    let second = server.get("/rules?limit=2&cursor=0000942100", &viewer).json();
+    assert_eq!(
+        (&second["items"][0]["rule_id"], &second["next"]),
+        (&942_120.into(), &serde_json::Value::Null)
+    );
+    let one = server.get("/rules/942100", &viewer).json();
+    assert_eq!((&one["rule_id"], &one["text"]), (&942_100.into(), &"SecRule".into()), "{one}");
+    assert_eq!(first["items"][0]["text"], serde_json::Value::Null);
+    for path in ["/rules/1", "/rules?site=nowhere", "/rules?site=shop&route=/static", "/rules/x"] {
+        assert_eq!(server.get(path, &viewer).status, 404, "{path}");
+    }
+    for path in ["/rules?state=asleep", "/rules?paranoia=5", "/rules?what=1"] {
+        assert_eq!(server.get(path, &viewer).status, 400, "{path}");
+    }
 }

@@ -5,6 +5,7 @@ mod access;
 mod changes;
 mod client;
 mod events;
+mod explain;
 mod fuzz;
 mod hostile;
 mod identities;

@@ -141,6 +141,7 @@ impl Server {
             bans: Some(Arc::new(ThreeBans::default())),
             reload: Some(Arc::new(OneReload::default())),
             live: Arc::new(crate::live::Three),
+            trials: Arc::new(crate::explain::Echo),
             revisions: Some(Arc::new(revisions(folder.path(), read_only))),
             health: Arc::new(|| Health::Ready),
             registry: Arc::clone(&registry),

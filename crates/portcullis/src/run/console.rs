@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 
 use super::live;
 use super::sockets::Inherited;
+use super::trials::Bench;
 use crate::cli::Failure;
 use crate::{data_folder, identities};
 
@@ -151,7 +152,8 @@ impl Console {
             events: Some(self.events),
             bans: Some(Arc::new(Desk(bans))),
             reload: Some(Arc::new(Asker(reloads))),
-            live: Arc::new(live::Desk(status)),
+            trials: Arc::new(Bench(status.clone())),
+            live: Arc::new(live::Desk { status, registry: Arc::clone(&registry) }),
             revisions: revisions.clone(),
             health: Arc::new(move || match draining.load(Ordering::Relaxed) {
                 true => Health::Draining,

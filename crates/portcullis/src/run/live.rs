@@ -1,24 +1,34 @@
 //! The settings that serve and the state of their parts, as the admin API shows them.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use portcullis_api::live::{
     AccessList, Agent, Certificate, ClassPolicy, Clients, Decisions, Endpoint, EndpointState, Inspection,
-    LastError, ListFile, LiveState, NETWORKS_SHOWN_MAX, PathKind, RateLimit, Route, Site, Snapshot, Target,
-    Upstream,
+    LastError, ListFile, LiveState, NETWORKS_SHOWN_MAX, PathKind, RateLimit, Route, Rule, RuleState, Site,
+    Snapshot, Target, Upstream,
 };
 use portcullis_config::{
     AgentAddress, ClassAction, Config, HostPattern, KeyPart, Mode, OpenOrClosed, PathMatch, RefuseAction,
     RouteTarget,
 };
+use portcullis_engine::Plan;
+use portcullis_metrics::{Registry, RuleCounters};
 use portcullis_proxy::{BreakerState, EndpointStatus, Serving, Status};
+use portcullis_types::RuleId;
+
+use crate::rule_list::{Entry, State, entries};
 
 /// The state of the proxy.
-pub struct Desk(pub Status);
+pub struct Desk {
+    pub status: Status,
+    /// Where the matches of rules are counted.
+    pub registry: Arc<Registry>,
+}
 
 impl Desk {
     fn snapshot<T>(&self, read: impl FnOnce(&Serving) -> Vec<T>) -> Snapshot<T> {
-        let serving = self.0.serving();
+        let serving = self.status.serving();
         Snapshot { generation: serving.number(), items: read(&serving) }
     }
 }
@@ -47,6 +57,43 @@ impl LiveState for Desk {
     fn agents(&self) -> Snapshot<Agent> {
         self.snapshot(agents)
     }
+
+    fn rules(&self, site: &str, route: &str, text: Option<u32>) -> Option<Snapshot<Rule>> {
+        let serving = self.status.serving();
+        let site = serving.config().sites.iter().find(|each| each.name == site)?;
+        let policy = site.routes.iter().find(|each| each.name == route)?.policy?;
+        let items = rules(serving.inspectors()[policy].plan(), &self.registry, text);
+        Some(Snapshot { generation: serving.number(), items })
+    }
+}
+
+/// The rules of a plan; that with the id `text` with its text.
+fn rules(plan: &Plan, registry: &Registry, text: Option<u32>) -> Vec<Rule> {
+    let entries = entries(plan);
+    let counters =
+        RuleCounters::new(registry, plan.rules.iter().filter(|rule| rule.log).map(|rule| rule.id.0));
+    let rule = |entry: Entry| Rule {
+        rule_id: entry.rule_id,
+        phase: entry.phase,
+        state: match entry.state {
+            State::Active => RuleState::Active,
+            State::Overridden => RuleState::Overridden,
+            State::Dead => RuleState::Dead,
+            State::Excluded => RuleState::Excluded,
+        },
+        severity: entry.severity,
+        message: entry.message,
+        paranoia: entry.tags.iter().find_map(|tag| tag.strip_prefix("paranoia-level/")?.parse().ok()),
+        tags: entry.tags,
+        matches: counters.count(entry.rule_id),
+        text: (text == Some(entry.rule_id))
+            .then(|| portcullis_load::rule_text(Path::new(&entry.file), entry.line, RuleId(entry.rule_id)))
+            .flatten(),
+        file: entry.file,
+        line: entry.line,
+        notes: entry.notes,
+    };
+    entries.into_iter().map(rule).collect()
 }
 
 fn site(serving: &Serving, index: usize) -> Site {

@@ -25,6 +25,7 @@ mod signals;
 pub mod sinks;
 mod sockets;
 pub mod traces;
+mod trials;
 mod upgrade;
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! A request and its response through an inspection, without a server: for `explain` and `evaluate`.
+//! A request and its response through an inspection, without a server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 

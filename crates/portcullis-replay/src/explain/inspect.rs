@@ -4,9 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_config::Policy;
-use portcullis_engine::{Plan, RuleIndex};
-use portcullis_event::{Action, EngineMode, Redactor, RedactorNames, Scores, Verdict, limits, text};
+use portcullis_engine::RuleIndex;
+use portcullis_event::{Action, EngineMode, Redactor, Scores, Verdict, limits, text};
 use portcullis_http::h1::{RequestHead, ResponseHead};
 use portcullis_http::message::Refusal;
 use portcullis_inspect::{
@@ -14,41 +13,32 @@ use portcullis_inspect::{
 };
 use portcullis_store::Store;
 
-use portcullis_proxy::LocalTime;
-
 use super::{Explanation, Match, Points, Refused, not_run, semantic};
-use crate::in_process::{self, Run};
-use crate::message_file::MessageFile;
-use crate::semantic::SharedDetectors;
+use crate::message::Message;
+use crate::run::{Run, connection, parse};
 
 /// The exchange to explain.
 pub struct Exchange<'a> {
     /// The request.
-    pub request: MessageFile,
+    pub request: Message,
     /// The response, if there is one.
-    pub response: Option<(ResponseHead, MessageFile)>,
+    pub response: Option<(ResponseHead, Message)>,
     /// The address of the client.
     pub client: SocketAddr,
     /// Answers to lookups.
     pub dns: &'a [(String, Ipv4Addr)],
+    /// The time, in milliseconds since 1970.
+    pub epoch_millis: u64,
+    /// Seconds by which local time is ahead of UTC then.
+    pub utc_offset_seconds: i32,
 }
 
 /// Runs the request phases, those of the response if there is one, and the logging phase: once as a server
-/// would, and once with every rule in full, which is what is told.
-pub fn explain(
-    policy: &Policy,
-    plan: Arc<Plan>,
-    exchange: Exchange<'_>,
-    watched: Option<RuleIndex>,
-) -> Explanation {
-    let mut detectors = SharedDetectors::default();
+/// would, and once with every rule in full, which is what is told. Traffic is not touched: collections start
+/// empty, and there are no audit records.
+pub fn explain(policy: &Inspector, exchange: Exchange<'_>, watched: Option<RuleIndex>) -> Explanation {
     // Each with collections of its own: what one run counts is nothing to the other.
-    let mut new_inspector = || {
-        // The user has the request and may see its content.
-        let redactor = Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] });
-        let inspector = Inspector::new(Arc::clone(&plan), Arc::new(redactor), Arc::new(Store::default()));
-        Arc::new(detectors.attach(inspector, policy))
-    };
+    let new_inspector = || Arc::new(policy.aside(Arc::new(Redactor::none()), Arc::new(Store::default())));
     let mut served = begin(&new_inspector(), &exchange);
     show(&mut served, &exchange);
     let step = served.inspection.logging(Duration::ZERO);
@@ -58,7 +48,7 @@ pub fn explain(
     run.notes.extend(exchange.request.notes.iter().cloned());
     run.inspection.keep_trace(watched);
     let ends = show(&mut run, &exchange);
-    let mut explanation = finish(run, &inspector, policy, ends, watched);
+    let mut explanation = finish(run, &inspector, ends, watched);
     let served = rules_with_a_say(&inspector, &served.inspection);
     let told: Vec<u32> =
         explanation.matches.iter().filter(|found| found.logged).map(|found| found.rule_id).collect();
@@ -79,16 +69,14 @@ fn rules_with_a_say(inspector: &Inspector, inspection: &Inspection) -> Vec<u32> 
 
 fn begin<'a>(inspector: &Arc<Inspector>, exchange: &Exchange<'a>) -> Run<'a> {
     let names = PolicyNames { site: "explain".into(), route: "/".into(), generation: 0 };
-    let now = portcullis_event::Timestamp::from(std::time::SystemTime::now()).epoch_millis();
-    let offset = LocalTime::of_process().utc_offset_seconds((now / 1000) as i64);
-    let connection = in_process::connection(exchange.client, now, offset);
+    let connection = connection(exchange.client, exchange.epoch_millis, exchange.utc_offset_seconds);
     Run::new(inspector.begin(&names, connection, Box::default()), exchange.dns)
 }
 
 /// Shows the messages to the inspection, all phases but the last.
 fn show<'e>(run: &mut Run<'_>, exchange: &'e Exchange<'_>) -> Ends<'e> {
     let bytes = &exchange.request.bytes;
-    let (head, refusal) = in_process::parse(bytes);
+    let (head, refusal) = parse(bytes);
     let body = bytes.get(head.received_len()..).unwrap_or_default();
     let step = run.phases(&head, refusal, body);
     let rejection = rejection(run, &step);
@@ -133,7 +121,6 @@ struct Ends<'a> {
 fn finish(
     mut run: Run<'_>,
     inspector: &Inspector,
-    policy: &Policy,
     Ends { head, refusal, rejection, response }: Ends<'_>,
     watched: Option<RuleIndex>,
 ) -> Explanation {
@@ -155,7 +142,8 @@ fn finish(
     let not_run = not_run::groups(plan, transaction);
     let left_out = not_run::left_out(plan, transaction);
     let values = run.inspection.semantic_values();
-    let semantic = values.map(|values| semantic::Semantic::new(policy.level, values));
+    let semantic =
+        inspector.level().zip(values).map(|(level, values)| semantic::Semantic::new(level, values));
     let watched = watched.map(|rule| not_run::watched(plan, transaction, rule));
     if let Some(weighed) = run.inspection.withheld() {
         let Weighed { gate, score, threshold, withheld } = weighed;

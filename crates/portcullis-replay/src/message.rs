@@ -1,17 +1,18 @@
-//! A message in a file, as a person saves or types one.
+//! A message as a person saves or types one.
 
-/// The bytes of a request or response, and what was done to make one of the file.
+/// The bytes of a request or response, and what was done to make one of the text.
 #[derive(Debug, PartialEq, Eq)]
-pub struct MessageFile {
+pub struct Message {
     /// As they would come over the wire.
     pub bytes: Vec<u8>,
     /// Notes on changes and suspicious parts, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Reads a file: a head with LF line ends gets CRLF, a missing empty line is added, and a body without
-/// framing gets a `Content-Length`, as its sender would give it. A file that is well-formed is left as it is.
-pub fn read(file: &[u8]) -> MessageFile {
+/// Reads a text: a head with LF line ends gets CRLF, a missing empty line is added, and a body without
+/// framing gets a `Content-Length`, as its sender would give it. A text that is well-formed is left as it
+/// is.
+pub fn read_message(file: &[u8]) -> Message {
     let mut notes = Vec::new();
     let (head, body) = split(file);
     let mut bytes = Vec::with_capacity(file.len() + 64);
@@ -43,7 +44,7 @@ pub fn read(file: &[u8]) -> MessageFile {
     }
     bytes.extend_from_slice(b"\r\n");
     bytes.extend_from_slice(body);
-    MessageFile { bytes, notes }
+    Message { bytes, notes }
 }
 
 /// The head with its last line end, and what comes after the empty line, if there is one.
@@ -65,11 +66,11 @@ fn has_field(head: &[u8], name_and_colon: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::read_message;
 
     #[track_caller]
     fn check(file: &str, bytes: &str, notes: usize) {
-        let request = read(file.as_bytes());
+        let request = read_message(file.as_bytes());
         assert_eq!(String::from_utf8_lossy(&request.bytes), bytes);
         assert_eq!(request.notes.len(), notes, "{:?}", request.notes);
     }

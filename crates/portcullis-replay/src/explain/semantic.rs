@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use portcullis_config::Level;
 use portcullis_event::{Finding, FindingOutcome, SemanticScore};
 use portcullis_inspect::ScoredValue;
+use portcullis_types::Level;
 use serde::Serialize;
 
 use super::print::{one_line, shorten};

@@ -1,0 +1,19 @@
+//! Messages through an inspection without a server: an explanation of one, and verdicts on many.
+//!
+//! ```text
+//! text of a person --read_message / read_curl--> Message --explain--> Explanation
+//!                                                        --Run-----> verdict
+//! ```
+//!
+//! Nothing here touches traffic: collections start empty, no audit record is made, and neither DNS nor a virus
+//! scanner is asked.
+
+mod curl;
+mod explain;
+mod message;
+mod run;
+
+pub use curl::{CurlError, read_curl};
+pub use explain::{Exchange, Explanation, explain};
+pub use message::{Message, read_message};
+pub use run::{Run, connection, parse, parse_response};

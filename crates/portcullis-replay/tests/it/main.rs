@@ -1,0 +1,3 @@
+//! Tests of `portcullis-replay`.
+
+mod curl;

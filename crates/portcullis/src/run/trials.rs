@@ -1,0 +1,96 @@
+//! Messages and documents of the admin API, tried without serving by them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use portcullis_api::{CheckedDocument, CheckedRules, Explained, Trial, TrialError, Trials};
+use portcullis_config::{Format, Survey};
+use portcullis_event::Timestamp;
+use portcullis_http::message::RequestHead;
+use portcullis_inspect::Inspector;
+use portcullis_load::{LoadError, Loaded};
+use portcullis_proxy::{LocalTime, RouteChoice, Serving, Status};
+use portcullis_replay::{Exchange, Message, parse, parse_response};
+
+use crate::checked::{self, Checked};
+use crate::explain;
+
+/// The policies of the proxy.
+pub struct Bench(pub Status);
+
+impl Trials for Bench {
+    fn explain(&self, trial: Trial) -> Result<Explained, TrialError> {
+        let serving = self.0.serving();
+        let (head, _) = parse(&trial.request);
+        let (site, route, inspector) = place(&serving, &trial, &head)?;
+        let rule = |id| explain::rule(inspector.plan(), id).ok_or(TrialError::NoRule(id));
+        let watched = trial.rule.map(rule).transpose()?;
+        let response = trial.response.map(|bytes| {
+            let head = parse_response(&bytes).map_err(TrialError::Response)?;
+            Ok((head, Message { bytes, notes: Vec::new() }))
+        });
+        let epoch_millis = Timestamp::from(SystemTime::now()).epoch_millis();
+        let exchange = Exchange {
+            request: Message { bytes: trial.request, notes: trial.notes },
+            response: response.transpose()?,
+            client: SocketAddr::new(trial.client, 50_000),
+            dns: &[],
+            epoch_millis,
+            utc_offset_seconds: LocalTime::of_process().utc_offset_seconds((epoch_millis / 1000) as i64),
+        };
+        let mut explanation = portcullis_replay::explain(&inspector, exchange, watched);
+        if !trial.all {
+            explanation = explanation.without_bookkeeping();
+        }
+        let explanation =
+            serde_json::to_string(&explanation).map_err(|error| TrialError::Failed(error.to_string()))?;
+        Ok(Explained { site, route, generation: serving.number(), explanation })
+    }
+
+    fn check(&self, text: String, format: Format, file: String) -> CheckedDocument {
+        let survey = match Survey::of_text(text, format, file) {
+            Ok(survey) => survey,
+            Err(error) => {
+                return CheckedDocument { mistakes: error.mistakes().to_vec(), ..CheckedDocument::default() };
+            }
+        };
+        let Checked { mistakes, warnings, sites: _, sets } = checked::document(&survey);
+        let rules = |set: Result<Loaded, LoadError>| match set {
+            Ok(loaded) => {
+                CheckedRules { rules: loaded.plan.rules.len(), errors: Vec::new(), warnings: loaded.warnings }
+            }
+            Err(error) => CheckedRules { errors: vec![error.to_string()], ..CheckedRules::default() },
+        };
+        CheckedDocument { mistakes, warnings, rules: sets.into_iter().map(rules).collect() }
+    }
+}
+
+/// The names of site and route that a request belongs to, and what inspects it.
+fn place(
+    serving: &Serving,
+    trial: &Trial,
+    head: &RequestHead,
+) -> Result<(String, String, Arc<Inspector>), TrialError> {
+    let config = serving.config();
+    let site = match &trial.site {
+        Some(name) => config.sites.iter().position(|site| site.name == *name),
+        None => serving.site_of(head.header("host").next().unwrap_or_default()),
+    };
+    let index = site.ok_or(TrialError::NoSite)?;
+    let site = config.sites.get(index).ok_or(TrialError::NoSite)?;
+    let route = match &trial.route {
+        Some(name) => site.routes.iter().position(|route| route.name == *name),
+        None => match serving.route_of(index, head) {
+            RouteChoice::Route(route) => Some(route),
+            RouteChoice::Nowhere => None,
+            RouteChoice::Ambiguous => return Err(TrialError::Ambiguous),
+        },
+    };
+    let route = route.and_then(|route| site.routes.get(route)).ok_or(TrialError::NoRoute)?;
+    let (site, route_name) = (site.name.clone(), route.name.clone());
+    match route.policy.and_then(|policy| serving.inspectors().get(policy)) {
+        Some(inspector) => Ok((site, route_name, Arc::clone(inspector))),
+        None => Err(TrialError::NotInspected { site, route: route_name }),
+    }
+}
