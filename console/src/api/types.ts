@@ -1,0 +1,124 @@
+// Types of the admin API's OpenAPI document (`/api/v1/openapi.json`), as far as the console uses them.
+
+export type Role = 'viewer' | 'analyst' | 'admin';
+export interface Session { name: string; role: Role; csrf_token: string; expires: string }
+export interface Page<T> { items: T[]; next: string | null }
+export interface Live<T> extends Page<T> { generation: number }
+
+export interface Diagnostic { file: string; line: number | null; column: number | null; message: string; hint: string | null }
+export interface ProblemBody {
+  type: string; title: string; status: number; detail?: string; column?: number; diagnostics?: Diagnostic[];
+}
+
+export interface Finding {
+  class: string; kind: string; place: string; name?: string; decoded?: string[]; span?: [number, number];
+  evidence?: string; mentioned?: boolean; points: number; reason: string; reference?: string;
+}
+export interface RuleMatch {
+  rule_id: number; phase: number; severity?: string; message?: string; data?: string; target?: string; value?: string;
+  span?: [number, number]; points?: number; tags?: string[]; file?: string; line?: number; operator?: string;
+}
+export interface Score { class: string; place: string; name?: string; points: number; threshold: number; outcome: string }
+export interface WafEvent {
+  request_id: string; time: string; site: string; route: string; mode: string; engine: string; policy_generation: number;
+  client: { addr: string; port?: number; country?: string; asn?: number };
+  server?: { host?: string; tls?: boolean };
+  request: { method: string; target: string; protocol?: string; body_bytes?: number; headers?: Record<string, string> };
+  response?: { status?: number; body_bytes?: number };
+  duration_us?: number;
+  verdict: {
+    action: string; status?: number; rule_id?: number; class?: string; phase?: number; reason?: string;
+    control?: { by: string; name: string };
+  };
+  findings?: Finding[]; findings_below?: number; findings_omitted?: number;
+  matches?: RuleMatch[]; matches_omitted?: number;
+  scores?: { semantic?: Score[]; inbound_blocking?: number; inbound_detection?: number; by_class?: Record<string, number> };
+  refusal?: string; upstream?: string; upstream_error?: string;
+  coverage?: { bytes_inspected?: number; bytes_not_inspected?: Record<string, number> };
+}
+export interface EventItem { cursor: string; count: number; has_request: boolean; event: WafEvent }
+export interface EventPage extends Page<EventItem> { complete: boolean; skipped: string[] }
+export interface Facet { values: { value: string; count: number }[]; others: number; without: number }
+export interface FacetPage { total: number; complete: boolean; fields: Record<string, Facet> }
+
+export interface Label { label: string; count: number; error: number }
+export interface SiteStatistics {
+  start: number; site: string; requests: number; events: number; request_bytes: number; response_bytes: number;
+  bytes_inspected: number; bytes_not_inspected: number;
+  duration_us: { p50: number | null; p95: number | null; p99: number | null };
+  by: Record<string, Label[]>;
+}
+export interface Statistics { from: number; to: number; items: SiteStatistics[]; skipped: string[] }
+
+export interface Inspection {
+  mode: string; engine: string; paranoia: number | null; level: string | null; rules: number; exclusions: number;
+  response_body: boolean | null; classes: { class: string; action: string }[];
+}
+export interface SiteRoute {
+  name: string; path_kind: string; path: string; methods: string[]; headers: string[];
+  target: { kind: string; upstream?: string; status?: number };
+  inspection: Inspection | null; agents: string[]; limits: string[];
+}
+export interface Site { name: string; hosts: string[]; listeners: string[]; routes: SiteRoute[]; limits: string[] }
+export interface Endpoint {
+  address: string; state: string; in_flight: number; weight: number; last_error: { message: string; seconds_ago: number } | null;
+}
+export interface Upstream { name: string; tls: boolean; checked: boolean; healthy: number; queued: number; endpoints: Endpoint[] }
+export interface RateLimit {
+  site: string; route: string | null; name: string; key: string[]; rate: number; per_seconds: number; burst: number;
+  action: string; limited: number; methods: string[];
+}
+export interface Clients {
+  networks: string[]; networks_total: number; files: { path: string; ranges: number }[]; countries: string[];
+  continents: string[]; asns: number[];
+}
+export interface AccessList {
+  site: string; route: string; bypass: Clients; allow: Clients; deny: Clients; deny_others: boolean; action: string;
+  site_decisions: { bypassed: number; allowed: number; denied: number; logged: number };
+}
+export interface Certificate {
+  listener: string; source: string; file: string; issued: boolean; names: string[]; issuer: string | null;
+  not_before: number | null; not_after: number | null;
+}
+export interface Agent { name: string; address: string; breaker: string; in_flight: number; waiting: number; failure: string }
+export interface Ban { ban: string; client: string; until: string; count: number }
+export interface Exclusion {
+  id: string; site: string | null; route: string | null; class: string | null; kind: string | null;
+  location: string | null; path: string | null; directive: string | null; reason: string | null;
+}
+export interface Changed { revision: number | null; etag: string; diff: string; message: string | null }
+export interface Rule {
+  rule_id: number; phase: number; state: 'active' | 'overridden' | 'dead' | 'excluded'; severity: string | null;
+  message: string; tags: string[]; paranoia: number | null; file: string; line: number; notes: string[]; matches: number;
+  text: string | null;
+}
+export interface RulePage extends Page<Rule> { generation: number; site: string; route: string; total: number }
+export interface Revision {
+  number: number; time: string; author: string | null; reason: string; origin: string; bytes: number; etag: string;
+}
+export interface RevisionText extends Revision { text: string; diff: string }
+export interface User { name: string; role: Role; created: string; disabled: boolean; totp: boolean; etag: string }
+export interface Token {
+  id: number; name: string; role: Role; created: string; expires: string | null; last_used: string | null; revoked: string | null;
+}
+export interface AuditEntry {
+  number: number; time: string; actor: string; address: string | null; action: string; object: string; detail: string;
+}
+export interface Explained {
+  generation: number; site: string; route: string;
+  explanation: {
+    request: string; response?: string; mode: string; engine: string; notes: string[];
+    refusal?: { name: string; status: number; explanation: string };
+    matches: {
+      rule_id: number; phase: number; severity?: string; message: string; target: string; value: string;
+      span?: [number, number]; transformations: string[]; operator: string; points: { score: string; added: number }[];
+      disruptive: boolean; file: string; line: number; data?: string;
+    }[];
+    matches_not_shown: number;
+    semantic?: { level: string; values: (Score & { terms: { name: string; weight: number }[]; findings: Finding[] })[] };
+    not_run: { why: string; rules: number[] }[];
+    scores: Record<string, unknown>;
+    verdict: { action: string; status?: number; rule_id?: number; class?: string; phase?: number; reason?: string };
+    body_bytes_inspected: number; body_bytes_not_inspected: number;
+  };
+}

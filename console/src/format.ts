@@ -1,0 +1,78 @@
+// Numbers, times and texts for people, in their language.
+
+import { language } from './i18n/index.ts';
+
+export function number(value: number): string {
+  return new Intl.NumberFormat(language()).format(value);
+}
+
+export function compact(value: number): string {
+  return new Intl.NumberFormat(language(), { notation: 'compact', maximumFractionDigits: 1 }).format(value);
+}
+
+export function percent(part: number, whole: number): string {
+  const share = whole > 0 ? part / whole : 0;
+  const digits = share > 0 && share < 0.01 ? 2 : 1;
+  return new Intl.NumberFormat(language(), { style: 'percent', maximumFractionDigits: digits }).format(share);
+}
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+export function bytes(value: number): string {
+  let unit = 0;
+  let left = value;
+  while (left >= 1024 && unit < UNITS.length - 1) {
+    left /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 || left >= 100 ? Math.round(left) : left.toFixed(1)} ${UNITS[unit]}`;
+}
+
+export function micros(value: number | null): string {
+  if (value === null) return '–';
+  if (value < 1000) return `${value} µs`;
+  if (value < 1_000_000) return `${(value / 1000).toFixed(value < 10_000 ? 1 : 0)} ms`;
+  return `${(value / 1_000_000).toFixed(1)} s`;
+}
+
+export function time(text: string): string {
+  const date = new Date(text);
+  const options: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false };
+  if (date.toDateString() !== new Date().toDateString()) Object.assign(options, { month: 'short', day: 'numeric' });
+  return new Intl.DateTimeFormat(language(), options).format(date);
+}
+
+export function dateTime(value: string | number): string {
+  const date = typeof value === 'number' ? new Date(value * 1000) : new Date(value);
+  return new Intl.DateTimeFormat(language(), { dateStyle: 'medium', timeStyle: 'medium' }).format(date);
+}
+
+export function ago(text: string, now: number = Date.now()): string {
+  const seconds = Math.round((new Date(text).getTime() - now) / 1000);
+  const format = new Intl.RelativeTimeFormat(language(), { numeric: 'auto' });
+  for (const [unit, length] of [['day', 86_400], ['hour', 3_600], ['minute', 60]] as const) {
+    if (Math.abs(seconds) >= length) return format.format(Math.trunc(seconds / length), unit);
+  }
+  return format.format(seconds, 'second');
+}
+
+/** A target for reading: percent-encoding undone where it makes text. */
+export function readable(target: string): string {
+  try {
+    return decodeURIComponent(target.replaceAll('+', ' '));
+  } catch {
+    return target;
+  }
+}
+
+/** A text of the filter language: quoted where it has to be. */
+export function quoted(value: string): string {
+  return /^[A-Za-z0-9_.:/-]+$/.test(value) ? value : `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+}
+
+/** Two filters, both of which have to pass. */
+export function both(first: string, second: string): string {
+  const wrap = (text: string) => (/\bor\b/i.test(text) ? `(${text})` : text);
+  if (!first.trim()) return second;
+  return second.trim() ? `${wrap(first)} and ${wrap(second)}` : first;
+}

@@ -1,0 +1,11 @@
+import { render } from 'preact';
+import { App } from './app.tsx';
+import { language } from './i18n/index.ts';
+import { restoreTheme } from './theme.ts';
+import './style/base.css';
+import './style/app.css';
+
+document.documentElement.lang = language();
+restoreTheme();
+const root = document.getElementById('app');
+if (root) render(<App />, root);

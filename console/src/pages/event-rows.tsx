@@ -1,0 +1,63 @@
+// Events as rows, in the list of events and elsewhere.
+
+import type { ComponentChildren } from 'preact';
+import type { EventItem, WafEvent } from '../api/types.ts';
+import { readable, time } from '../format.ts';
+import { t } from '../i18n/index.ts';
+import { go, href } from '../route.ts';
+import { Empty, Verdict } from '../ui/kit.tsx';
+import { Rows } from '../ui/rows.tsx';
+
+/** Why, in a sentence, whatever decided. */
+export function why(event: WafEvent): string {
+  const { verdict } = event;
+  if (verdict.reason) return verdict.reason;
+  if (verdict.control) return `${verdict.control.by}: ${verdict.control.name}`;
+  return event.refusal ?? event.upstream_error ?? '';
+}
+
+export function EventRows({ items, onEnd, empty, short }: {
+  items: EventItem[]; onEnd?: () => void; empty?: ComponentChildren; short?: boolean;
+}) {
+  const open = (item: EventItem) => go(['event', item.event.request_id]);
+  if (short) {
+    if (items.length === 0) return <Empty>{t('events.emptyAll')}</Empty>;
+    return (
+      <div class="scroll" tabIndex={0} role="region" aria-label={t('overview.recent')}>
+        <table>
+          <tbody>
+            {items.map((item) => (
+              <tr key={item.cursor}>
+                <td class="dim">{time(item.event.time)}</td>
+                <td><Verdict action={item.event.verdict.action} /></td>
+                <td class="wrap"><a href={href(['event', item.event.request_id])}>{item.event.request.method} {readable(item.event.request.target)}</a></td>
+                <td class="dim wrap">{why(item.event)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    );
+  }
+  return (
+    <div class="events-table">
+      <Rows label={t('events.title')} items={items} keyOf={(item) => item.cursor} rowHeight={48} open={open} onEnd={onEnd} empty={empty}
+        columns={[
+          { title: t('app.time'), class: 'wide-only dim', cell: ({ event }) => <span title={event.time}>{time(event.time)}</span> },
+          { title: t('events.verdict'), cell: ({ event }) => <Verdict action={event.verdict.action} /> },
+          {
+            title: t('events.request'), class: 'two-lines',
+            cell: ({ event, count }) => (
+              <>
+                <a class="wrap" href={href(['event', event.request_id])} title={readable(event.request.target)}>{event.request.method} {readable(event.request.target)}</a>
+                <small>{event.server?.host ?? ''} · {event.site}{count > 1 ? ` · ${t('events.count', { count })}` : ''}</small>
+              </>
+            ),
+          },
+          { title: t('events.why'), class: 'wide-only', cell: ({ event }) => <span title={why(event)}>{why(event)}</span> },
+          { title: t('events.client'), class: 'wide-only', cell: ({ event }) => <>{event.client.addr}{event.client.country ? ` ${event.client.country}` : ''}</> },
+          { title: t('events.status'), class: 'wide-only', cell: ({ event }) => event.response?.status ?? event.verdict.status ?? '–' },
+        ]} />
+    </div>
+  );
+}

@@ -1,0 +1,268 @@
+// The events: filter, facets, live, saved views, export.
+
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ask, Problem, url } from '../api/http.ts';
+import type { EventItem, EventPage, FacetPage } from '../api/types.ts';
+import { attacks } from '../attacks.ts';
+import { both, number, quoted, readable, time } from '../format.ts';
+import { t, type Key } from '../i18n/index.ts';
+import { useLoad } from '../load.ts';
+import { go, href, parse, refine, type Place } from '../route.ts';
+import { Icon } from '../ui/icon.tsx';
+import { Button, Card, Dialog, Empty, Failure, Input, PageHead, Select, Skeleton, Tabs, Verdict } from '../ui/kit.tsx';
+import { EventRows } from './event-rows.tsx';
+
+type Kind = 'detections' | 'access' | 'all';
+/** Lists, limits, bans and overload decide about clients, not about what they sent. */
+const KINDS: Record<Kind, string> = { detections: 'control = ""', access: 'not control = ""', all: '' };
+const FIELDS = ['verdict', 'class', 'rule', 'site', 'client', 'path', 'method', 'status', 'country', 'control'];
+const PAGE = 200;
+const KEPT_MAX = 100_000;
+
+export function EventsPage({ place }: { place: Place }) {
+  const filter = place.query.get('filter') ?? '';
+  const kind = (place.query.get('kind') ?? 'detections') as Kind;
+  const view = place.query.get('view') ?? 'list';
+  const [live, setLive] = useState(true);
+  const list = useEvents(both(filter, KINDS[kind] ?? ''), live);
+  return (
+    <>
+      <PageHead title={t('events.title')}>
+        <Tabs<Kind> label={t('events.kind')} value={kind} onChange={(next) => refine({ kind: next })} options={[
+          ['detections', t('events.detections')], ['access', t('events.access')], ['all', t('events.everything')],
+        ]} />
+        <Tabs label={t('events.view')} value={view} onChange={(next) => refine({ view: next })} options={[['list', t('events.list')], ['attacks', t('events.grouped')]]} />
+        <Button icon={live ? 'eye' : 'try'} aria-pressed={live} onClick={() => setLive(!live)}>{t(live ? 'events.live' : 'events.paused')}</Button>
+        <Export filter={both(filter, KINDS[kind] ?? '')} />
+      </PageHead>
+      <FilterBar filter={filter} error={list.error} />
+      {list.note && <p class="notice warn" role="status">{list.note}</p>}
+      <div class="with-facets">
+        <Facets filter={filter} whole={both(filter, KINDS[kind] ?? '')} />
+        <div>
+          {list.error !== null && !(list.error instanceof Problem && list.error.kind === 'filter') && <Failure error={list.error} retry={list.again} />}
+          {list.items === null ? list.error === null && <Card><Skeleton lines={10} /></Card>
+            : view === 'attacks' ? <Attacks items={list.items} />
+              : <EventRows items={list.items} onEnd={list.more} empty={<Card><Empty>{t(filter ? 'events.empty' : 'events.emptyAll')}</Empty></Card>} />}
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** Events that pass a filter: pages of older ones on demand, new ones as they come. */
+function useEvents(filter: string, live: boolean) {
+  const [items, setItems] = useState<EventItem[] | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [note, setNote] = useState('');
+  const [turn, setTurn] = useState(0);
+  const older = useRef<string | null>(null);
+  const busy = useRef(false);
+  const take = (page: EventPage) => {
+    older.current = page.next;
+    setNote([page.complete ? '' : t('app.incomplete'), page.skipped.length ? t('app.skipped', { parts: page.skipped.join(', ') }) : ''].join(' ').trim());
+  };
+  useEffect(() => {
+    const control = new AbortController();
+    setItems(null);
+    setError(null);
+    busy.current = true;
+    ask<EventPage>('/events', { query: { filter, limit: PAGE }, signal: control.signal }).then((page) => {
+      take(page);
+      setItems(page.items);
+    }, (problem: unknown) => !control.signal.aborted && setError(problem)).finally(() => { busy.current = false; });
+    return () => control.abort();
+  }, [filter, turn]);
+  useEffect(() => {
+    if (!live || error !== null) return undefined;
+    const source = new EventSource(url('/events/stream', { filter }));
+    source.addEventListener('event', (message) => {
+      const item = JSON.parse((message as MessageEvent<string>).data) as EventItem;
+      setItems((old) => (old === null || old.some((each) => each.cursor === item.cursor) ? old : [item, ...old].slice(0, KEPT_MAX)));
+    });
+    return () => source.close();
+  }, [filter, live, error]);
+  const more = useCallback(() => {
+    if (busy.current || older.current === null) return;
+    busy.current = true;
+    ask<EventPage>('/events', { query: { filter, limit: PAGE, before: older.current } }).then((page) => {
+      take(page);
+      setItems((old) => [...(old ?? []), ...page.items].slice(0, KEPT_MAX));
+    }, setError).finally(() => { busy.current = false; });
+  }, [filter]);
+  return { items, error, note, more, again: () => setTurn(turn + 1) };
+}
+
+function FilterBar({ filter, error }: { filter: string; error: unknown }) {
+  const [text, setText] = useState(filter);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => setText(filter), [filter]);
+  const mistake = error instanceof Problem && error.kind === 'filter' ? error.body : null;
+  useEffect(() => {
+    const at = mistake?.column;
+    if (at) field.current?.setSelectionRange(at - 1, text.length);
+  }, [mistake]);
+  return (
+    <div class="filter-bar">
+      <div class="line">
+        <form role="search" onSubmit={(event) => { event.preventDefault(); refine({ filter: text }); }}>
+          <input ref={field} data-filter aria-label={t('events.filter')} aria-invalid={mistake !== null} aria-describedby="filter-mistake"
+            placeholder={t('events.filterHint')} value={text} spellcheck={false} autocapitalize="none" autocomplete="off"
+            onInput={(event) => setText(event.currentTarget.value)}
+            onKeyDown={(event) => { if (event.key === 'Escape') event.currentTarget.blur(); }} />
+          <Button type="submit" icon="filter">{t('events.filter')}</Button>
+        </form>
+        <Views filter={filter} />
+      </div>
+      <p class="error" id="filter-mistake" role="alert" hidden={!mistake}>
+        {mistake && t('events.mistake', { column: mistake.column ?? 1, message: mistake.detail ?? mistake.title })}
+      </p>
+    </div>
+  );
+}
+
+const VIEWS = 'portcullis.views';
+type View = { name: string; hash: string };
+
+function views(): View[] {
+  try {
+    const stored: unknown = JSON.parse(localStorage.getItem(VIEWS) ?? '[]');
+    return Array.isArray(stored) ? stored.filter((each): each is View => typeof each?.name === 'string' && typeof each?.hash === 'string') : [];
+  } catch {
+    return [];
+  }
+}
+
+function Views({ filter }: { filter: string }) {
+  const [saved, setSaved] = useState(views);
+  const [naming, setNaming] = useState(false);
+  const [name, setName] = useState('');
+  const store = (next: View[]) => {
+    localStorage.setItem(VIEWS, JSON.stringify(next));
+    setSaved(next);
+  };
+  return (
+    <div class="inline">
+      {saved.length > 0 && (
+        <Select hidden label={t('events.saved')} value="" onChange={(hash) => {
+          const to = parse(hash);
+          go(to.path, Object.fromEntries(to.query));
+        }} options={[['', t('events.saved')], ...saved.map((each): [string, string] => [each.hash, each.name])]} />
+      )}
+      <Button icon="star" onClick={() => { setName(filter); setNaming(true); }}>{t('events.save')}</Button>
+      {naming && (
+        <Dialog title={t('events.save')} onClose={() => setNaming(false)}>
+          <form onSubmit={(event) => {
+            event.preventDefault();
+            store([...saved.filter((each) => each.name !== name), { name, hash: location.hash }]);
+            setNaming(false);
+          }}>
+            <Input label={t('events.saveName')} value={name} onInput={setName} required autofocus />
+            {saved.map((each) => (
+              <p class="inline"><span class="wrap">{each.name}</span>
+                <Button tone="ghost" icon="close" aria-label={`${t('app.remove')} ${each.name}`} onClick={() => store(saved.filter((other) => other !== each))} /></p>
+            ))}
+            <footer><Button tone="primary" type="submit">{t('app.save')}</Button></footer>
+          </form>
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+function Facets({ filter, whole }: { filter: string; whole: string }) {
+  const facets = useLoad((signal) => ask<FacetPage>('/events/facets', { query: { filter: whole, fields: FIELDS.join(','), top: 6 }, signal }), whole, 10_000);
+  const add = (term: string) => refine({ filter: both(filter, term) });
+  return (
+    <aside class="facets" aria-label={t('events.facets')}>
+      {facets.value && <p class="dim">{t('events.total', { count: number(facets.value.total) })}</p>}
+      {!facets.value && facets.error === null && <Skeleton lines={12} />}
+      {FIELDS.map((field) => {
+        const facet = facets.value?.fields[field];
+        if (!facet || facet.values.length === 0) return null;
+        return (
+          <section class="facet" key={field}>
+            <h3>{field}</h3>
+            <ul>
+              {facet.values.map(({ value, count }) => (
+                <li key={value}>
+                  <button type="button" class="pick" title={t('events.only', { value })} onClick={() => add(`${field} = ${quoted(value)}`)}>{value}</button>
+                  <span class="dim">{number(count)}</span>
+                  <button type="button" class="not" aria-label={t('events.exclude', { value })} title={t('events.exclude', { value })}
+                    onClick={() => add(`not ${field} = ${quoted(value)}`)}><Icon name="minus" /></button>
+                </li>
+              ))}
+            </ul>
+          </section>
+        );
+      })}
+    </aside>
+  );
+}
+
+function Attacks({ items }: { items: EventItem[] }) {
+  const groups = useMemo(() => attacks(items), [items]);
+  if (groups.length === 0) return <Card><Empty>{t('events.empty')}</Empty></Card>;
+  return (
+    <div class="stack">
+      {groups.slice(0, 200).map((attack) => {
+        const term = attack.kind.startsWith('rule ') ? `rule = ${attack.kind.slice(5)}` : attack.items[0]?.event.verdict.class ? `class = ${attack.kind}` : '';
+        const [latest] = attack.items;
+        return (
+          <Card key={`${attack.network} ${attack.kind} ${attack.last}`}
+            title={`${attack.kind} · ${attack.network}`} aside={<Verdict action={attack.worst} />}>
+            <p>{t('events.attack', { count: number(attack.count), span: `${time(attack.first)} – ${time(attack.last)}` })} · {t('events.targets', { count: attack.targets.size })}</p>
+            {latest && <p class="dim wrap">{latest.event.request.method} {readable(latest.event.request.target)}</p>}
+            <a href={href(['events'], { filter: both(`client in ${attack.network}`, term) })}>{t('sites.look')}</a>
+          </Card>
+        );
+      })}
+    </div>
+  );
+}
+
+/** What the filter lets through, up to ten thousand events, as a file. */
+function Export({ filter }: { filter: string }) {
+  const [busy, setBusy] = useState(false);
+  const save = async (format: 'jsonl' | 'csv') => {
+    setBusy(true);
+    try {
+      const all: EventItem[] = [];
+      let before: string | null = null;
+      do {
+        const page: EventPage = await ask<EventPage>('/events', { query: { filter, limit: 1000, before } });
+        all.push(...page.items);
+        before = page.next;
+      } while (before !== null && all.length < 10_000);
+      const text = format === 'jsonl' ? all.map((item) => JSON.stringify(item.event)).join('\n') : csv(all);
+      const link = document.createElement('a');
+      link.href = URL.createObjectURL(new Blob([`${text}\n`], { type: format === 'csv' ? 'text/csv' : 'application/x-ndjson' }));
+      link.download = `events.${format}`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Select hidden label={t('events.export')} value="" onChange={(format) => { if (format && !busy) void save(format as 'jsonl' | 'csv'); }}
+      options={[['', t('events.export')], ['jsonl', 'JSON lines'], ['csv', 'CSV']]} />
+  );
+}
+
+const COLUMNS: [Key | 'id', (item: EventItem) => unknown][] = [
+  ['app.time', ({ event }) => event.time], ['id', ({ event }) => event.request_id], ['app.site', ({ event }) => event.site],
+  ['events.verdict', ({ event }) => event.verdict.action], ['events.status', ({ event }) => event.response?.status],
+  ['events.client', ({ event }) => event.client.addr], ['events.request', ({ event }) => `${event.request.method} ${event.request.target}`],
+  ['events.why', ({ event }) => event.verdict.reason],
+];
+
+/** A text of a client must not become a formula in a spreadsheet. */
+export function csv(items: EventItem[]): string {
+  const cell = (value: unknown) => {
+    const text = String(value ?? '');
+    return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  };
+  const head = COLUMNS.map(([key]) => cell(key === 'id' ? 'id' : t(key)));
+  return [head, ...items.map((item) => COLUMNS.map(([, read]) => cell(read(item))))].map((row) => row.join(',')).join('\r\n');
+}

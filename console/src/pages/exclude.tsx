@@ -1,0 +1,73 @@
+// From an event that was no attack to an exclusion, the narrowest choice first.
+
+import { useState } from 'preact/hooks';
+import type { WafEvent } from '../api/types.ts';
+import { t } from '../i18n/index.ts';
+import { isDoubtful, template } from '../path.ts';
+import { Button, Dialog, Input } from '../ui/kit.tsx';
+import { ChangeDialog, type Change } from './change.tsx';
+
+export interface Choice { label: string; orders: Record<string, unknown>[]; hasPath: boolean }
+
+/** What could be excluded so that the event would not have been. */
+export function choices(event: WafEvent): { path: string | null; choices: Choice[] } {
+  const raw = (event.request.target.split(/[?#]/)[0] ?? '').replace(/^https?:\/\/[^/]*/, '');
+  const path = isDoubtful(raw) ? null : template(raw);
+  const found: Choice[] = [];
+  const over = (event.scores?.semantic ?? []).filter((score) => ['blocked', 'detected'].includes(score.outcome));
+  const fields = [...new Map(over.map((score) => [`${score.class} ${location(score)}`, score])).values()];
+  if (fields.length > 0) {
+    const kinds = fields.flatMap((score) => [...new Set((event.findings ?? [])
+      .filter((finding) => finding.class === score.class && location(finding) === location(score)).map((finding) => finding.kind))]
+      .map((kind) => ({ kind, location: location(score) })));
+    const classes = [...new Set(fields.map((score) => score.class))].join(', ');
+    if (kinds.length > 0 && path) found.push({ label: t('exclude.kinds'), orders: kinds, hasPath: true });
+    const whole = fields.map((score) => ({ class: score.class, location: location(score) }));
+    if (path) found.push({ label: t('exclude.class', { class: classes }), orders: whole, hasPath: true });
+    found.push({ label: t('exclude.field', { class: classes }), orders: whole, hasPath: false });
+  }
+  const seen = new Set<string>();
+  for (const match of event.matches ?? []) {
+    const counts = (match.points ?? 0) > 0 || match.rule_id === event.verdict.rule_id;
+    const target = match.target ?? '';
+    const key = `${match.rule_id} ${target}`;
+    if (!counts || !target || target.startsWith('TX') || seen.has(key)) continue;
+    seen.add(key);
+    found.push({ label: t('exclude.rule', { rule: match.rule_id, target }), orders: [{ rule_id: match.rule_id, target }], hasPath: false });
+  }
+  return { path, choices: found };
+}
+
+function location(value: { place: string; name?: string }): string {
+  return value.name ? `${value.place}:${value.name}` : value.place;
+}
+
+export function ExcludeDialog({ event, onClose }: { event: WafEvent; onClose: () => void }) {
+  const { path: suggested, choices: all } = choices(event);
+  const [chosen, setChosen] = useState(0);
+  const [path, setPath] = useState(suggested ?? '');
+  const [done, setDone] = useState(false);
+  const choice = all[chosen];
+  if (!choice || done) {
+    return (
+      <Dialog title={t('exclude.title')} onClose={onClose}>
+        {done ? <p class="notice good">{t('exclude.done')}</p> : <p>{t('exclude.nothing', { reason: event.verdict.reason ?? event.refusal ?? '' })}</p>}
+        <footer><Button tone="primary" onClick={onClose}>{t('app.close')}</Button></footer>
+      </Dialog>
+    );
+  }
+  const changes = choice.orders.map((order): Change => (
+    { method: 'POST', path: '/exclusions', body: { site: event.site, ...order, ...(choice.hasPath && path ? { path } : {}) } }));
+  return (
+    <ChangeDialog title={t('exclude.title')} changes={changes} onClose={onClose} onDone={() => setDone(true)}>
+      <p class="dim">{t('exclude.intro')}</p>
+      {all.map((each, at) => (
+        <label class="choice" key={each.label}>
+          <input type="radio" name="choice" checked={at === chosen} onChange={() => setChosen(at)} />
+          <span class="wrap">{each.label}<br /><small class="dim">{each.orders.map((one) => Object.values(one).join(' ')).join(', ')}</small></span>
+        </label>
+      ))}
+      {choice.hasPath && <Input label={t('exclude.path')} hint={t('exclude.pathHint')} value={path} onInput={setPath} />}
+    </ChangeDialog>
+  );
+}

@@ -1,0 +1,149 @@
+// Sites: how each is protected, how far its roll-out is, and the servers behind.
+
+import { useState } from 'preact/hooks';
+import { ask } from '../api/http.ts';
+import type { Agent, Certificate, Inspection, Live, Site, SiteStatistics, Statistics, Upstream } from '../api/types.ts';
+import { can } from '../app.tsx';
+import { ago, number, percent, quoted } from '../format.ts';
+import { t } from '../i18n/index.ts';
+import { useLoad } from '../load.ts';
+import { windowOf } from '../range.ts';
+import { href } from '../route.ts';
+import { BLOCKED, countOf } from '../statistics.ts';
+import { Badge, Button, Card, Empty, Failure, PageHead, Select, Skeleton } from '../ui/kit.tsx';
+import { ChangeDialog, type Change } from './change.tsx';
+
+/** Share of requests that would be blocked up to which a site is ready to enforce. */
+const READY_SHARE = 0.02;
+
+export function SitesPage() {
+  const sites = useLoad((signal) => ask<Live<Site>>('/sites', { query: { limit: 1000 }, signal }), 'sites', 15_000);
+  const upstreams = useLoad((signal) => ask<Live<Upstream>>('/upstreams', { query: { limit: 1000 }, signal }), 'upstreams', 5_000);
+  const certificates = useLoad((signal) => ask<Live<Certificate>>('/certificates', { signal }), 'certificates');
+  const agents = useLoad((signal) => ask<Live<Agent>>('/agents', { signal }), 'agents', 5_000);
+  const week = useLoad((signal) => {
+    const { from, to } = windowOf('7d');
+    return ask<Statistics>('/statistics', { query: { from, to, top: 8 }, signal });
+  }, 'week');
+  const [changing, setChanging] = useState<Site | null>(null);
+  if (sites.error !== null && !sites.value) return <><PageHead title={t('sites.title')} /><Failure error={sites.error} retry={sites.again} /></>;
+  return (
+    <>
+      <PageHead title={t('sites.title')}>{sites.value && <span class="dim">{t('sites.generation', { number: sites.value.generation })}</span>}</PageHead>
+      <div class="stack">
+        {!sites.value && <Card><Skeleton /></Card>}
+        {(sites.value?.items ?? []).map((site) => (
+          <SiteCard key={site.name} site={site} week={week.value?.items.find((each) => each.site === site.name)} change={() => setChanging(site)} />
+        ))}
+        <div class="grid">
+          {(upstreams.value?.items ?? []).map((group) => <UpstreamCard key={group.name} group={group} />)}
+          <Card title={t('sites.certificates')}>
+            {certificates.value?.items.length === 0 && <Empty>{t('sites.noCertificates')}</Empty>}
+            {(certificates.value?.items ?? []).map((each) => (
+              <p key={each.listener + each.file} class="wrap">
+                <b>{each.names.join(', ') || each.file}</b><br />
+                <span class="dim">{each.listener} · {each.issuer ?? each.source}{each.not_after ? ` · ${t('sites.expires', { when: ago(new Date(each.not_after * 1000).toISOString()) })}` : ''}</span>
+              </p>
+            ))}
+          </Card>
+          {(agents.value?.items ?? []).length > 0 && (
+            <Card title={t('sites.agents')}>
+              {agents.value?.items.map((each) => <p key={each.name}><b>{each.name}</b> <Badge tone={each.breaker === 'closed' ? 'good' : 'bad'}>{each.breaker}</Badge> <span class="dim">{each.address}</span></p>)}
+            </Card>
+          )}
+        </div>
+      </div>
+      {changing && <SettingsDialog site={changing} onClose={() => setChanging(null)} onDone={() => { setChanging(null); sites.again(); }} />}
+    </>
+  );
+}
+
+function SiteCard({ site, week, change }: { site: Site; week: SiteStatistics | undefined; change: () => void }) {
+  return (
+    <Card title={site.name} aside={can('admin') && <Button onClick={change} aria-label={`${t('sites.change')} ${site.name}`}>{t('sites.change')}</Button>}>
+      <p class="dim wrap">{t('sites.hosts')}: {site.hosts.join(', ')} · {site.listeners.join(', ')}</p>
+      <Rollout site={site} week={week} />
+      <div class="scroll" tabIndex={0} role="region" aria-label={site.name}>
+        <table>
+          <thead><tr>{[t('app.route'), t('sites.target'), t('sites.mode'), t('sites.engine'), t('sites.level'), t('sites.paranoia'), t('nav.rules'), t('sites.exclusions')].map((name) => <th scope="col">{name}</th>)}</tr></thead>
+          <tbody>{site.routes.map((route) => (
+            <tr key={route.name}>
+              <td>{route.name}</td>
+              <td>{route.target.upstream ?? `${route.target.kind} ${route.target.status ?? ''}`}</td>
+              {route.inspection ? <InspectionCells site={site.name} route={route.name} of={route.inspection} /> : <td colSpan={6}><Badge tone="warn">{t('sites.notInspected')}</Badge></td>}
+            </tr>
+          ))}</tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}
+
+function InspectionCells({ site, route, of }: { site: string; route: string; of: Inspection }) {
+  return (
+    <>
+      <td>{of.mode}</td>
+      <td><Badge tone={of.engine === 'blocking' ? 'good' : 'warn'}>{of.engine}</Badge></td>
+      <td>{of.level ?? '–'}</td>
+      <td>{of.paranoia ?? '–'}</td>
+      <td><a href={href(['rules'], { site, route })}>{number(of.rules)}</a></td>
+      <td>{number(of.exclusions)}</td>
+    </>
+  );
+}
+
+/** Observe, look at what would be blocked, enforce: where the site stands, from its own traffic. */
+function Rollout({ site, week }: { site: Site; week: SiteStatistics | undefined }) {
+  const inspected = site.routes.filter((route) => route.inspection);
+  if (inspected.length === 0) return null;
+  const observes = inspected.some((route) => route.inspection?.engine !== 'blocking');
+  const requests = week?.requests ?? 0;
+  if (requests === 0) return <p class="notice">{t('sites.noTraffic')}</p>;
+  const detected = week ? countOf(week, 'verdict', ['detect']) : 0;
+  const blocked = week ? countOf(week, 'verdict', BLOCKED) : 0;
+  const look = (verdict: string) => <a href={href(['events'], { filter: `site = ${quoted(site.name)} and ${verdict} and time >= -7d` })}>{t('sites.look')}</a>;
+  if (!observes) return <p class="notice good">{t('sites.enforced', { blocked: number(blocked), requests: number(requests) })} {look('verdict = deny')}</p>;
+  const ready = detected / requests <= READY_SHARE;
+  return (
+    <p class={`notice ${ready ? 'good' : 'warn'}`}>
+      {t('sites.readiness', { requests: number(requests), detected: number(detected), share: percent(detected, requests) })}{' '}
+      {t(ready ? 'sites.ready' : 'sites.notReady')} {look('verdict = detect')}
+    </p>
+  );
+}
+
+function UpstreamCard({ group }: { group: Upstream }) {
+  return (
+    <Card title={`${t('sites.upstreams')}: ${group.name}`}>
+      {group.endpoints.map((endpoint) => (
+        <p key={endpoint.address}>
+          <span class="mono">{endpoint.address}</span>{' '}
+          <Badge tone={endpoint.state === 'healthy' ? 'good' : endpoint.state === 'probing' ? 'warn' : 'bad'}>{endpoint.state}</Badge><br />
+          <span class="dim">{t('sites.inFlight', { count: endpoint.in_flight })}{endpoint.last_error ? ` · ${endpoint.last_error.message}` : ''}</span>
+        </p>
+      ))}
+    </Card>
+  );
+}
+
+function SettingsDialog({ site, onClose, onDone }: { site: Site; onClose: () => void; onDone: () => void }) {
+  const now = site.routes.find((route) => route.inspection)?.inspection;
+  const [mode, setMode] = useState('');
+  const [engine, setEngine] = useState('');
+  const [level, setLevel] = useState('');
+  const [paranoia, setParanoia] = useState('');
+  const body: Record<string, unknown> = {
+    ...(mode ? { mode } : {}), ...(engine ? { engine } : {}), ...(level ? { level } : {}), ...(paranoia ? { paranoia: Number(paranoia) } : {}),
+  };
+  const same = (value: string | number | null | undefined): [string, string] => ['', `– ${value ?? t('sites.asDefault')}`];
+  const changes: Change[] = Object.keys(body).length > 0 ? [{ method: 'PATCH', path: `/sites/${encodeURIComponent(site.name)}`, body }] : [];
+  return (
+    <ChangeDialog title={t('sites.changeTitle', { site: site.name })} changes={changes} onClose={onClose} onDone={onDone}>
+      <Select label={t('sites.mode')} value={mode} onChange={setMode} options={[same(now?.mode), ['semantic', 'semantic'], ['crs', 'crs'], ['both', 'both'], ['off', 'off']]} />
+      <Select label={t('sites.engine')} value={engine} onChange={setEngine}
+        options={[same(now?.engine), ['detection_only', `detection_only (${t('sites.observe')})`], ['blocking', `blocking (${t('sites.enforce')})`]]} />
+      <Select label={t('sites.level')} value={level} onChange={setLevel} options={[same(now?.level), ['balanced', 'balanced'], ['strict', 'strict']]} />
+      <Select label={t('sites.paranoia')} value={paranoia} onChange={setParanoia} options={[same(now?.paranoia), ['1', '1'], ['2', '2'], ['3', '3'], ['4', '4']]} />
+    </ChangeDialog>
+  );
+}

@@ -1,0 +1,52 @@
+// Sums over the statistics of sites.
+
+import type { Label, SiteStatistics } from './api/types.ts';
+
+export function total(items: SiteStatistics[], read: (item: SiteStatistics) => number): number {
+  return items.reduce((sum, item) => sum + read(item), 0);
+}
+
+/** The most frequent labels of all sites together. */
+export function labels(items: SiteStatistics[], property: string, most: number): Label[] {
+  const sums = new Map<string, Label>();
+  for (const item of items) {
+    for (const label of item.by[property] ?? []) {
+      const sum = sums.get(label.label) ?? { label: label.label, count: 0, error: 0 };
+      sum.count += label.count;
+      sum.error += label.error;
+      sums.set(label.label, sum);
+    }
+  }
+  return [...sums.values()].sort((a, b) => b.count - a.count).slice(0, most);
+}
+
+export function countOf(item: SiteStatistics, property: string, names: string[]): number {
+  return (item.by[property] ?? []).filter((label) => names.includes(label.label)).reduce((sum, label) => sum + label.count, 0);
+}
+
+/** The highest of a quantile over the sites: a bound for all of them. */
+export function quantile(items: SiteStatistics[], which: 'p50' | 'p95' | 'p99'): number | null {
+  const known = items.map((item) => item.duration_us[which]).filter((value) => value !== null);
+  return known.length > 0 ? Math.max(...known) : null;
+}
+
+export const BLOCKED = ['deny', 'drop', 'refuse', 'redirect', 'proxy'];
+
+export interface Timeline { times: number[]; passed: number[]; detected: number[]; blocked: number[] }
+
+/** Counts by step, sites together, steps without requests as zero. */
+export function timeline(items: SiteStatistics[], from: number, to: number, step: number): Timeline {
+  const slots = Math.max(1, Math.round((to - from) / step));
+  const zeros = () => new Array<number>(slots).fill(0);
+  const line: Timeline = { times: zeros().map((_, at) => from + at * step), passed: zeros(), detected: zeros(), blocked: zeros() };
+  for (const item of items) {
+    const at = Math.floor((item.start - from) / step);
+    if (at < 0 || at >= slots) continue;
+    const blocked = countOf(item, 'verdict', BLOCKED);
+    const detected = countOf(item, 'verdict', ['detect']);
+    line.blocked[at]! += blocked;
+    line.detected[at]! += detected;
+    line.passed[at]! += Math.max(0, item.requests - blocked - detected);
+  }
+  return line;
+}
