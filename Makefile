@@ -12,7 +12,7 @@ SEED ?= 1
 
 .PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
-        differential package-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
+        differential package-test console console-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -43,6 +43,8 @@ help:
 	@echo 'make tls-scan          what sslyze and testssl.sh say of our TLS; fails if there are findings'
 	@echo 'make fuzz              each fuzz target for MINUTES=10'
 	@echo 'make api-fuzz          schemathesis against the admin API; fails if there is a finding (EXAMPLES=30 SEED=1)'
+	@echo 'make console           build the web console that the program embeds; needs Node.js 18 or later'
+	@echo 'make console-test      the console in Chromium against the real program (SHOTS=FOLDER keeps the screenshots)'
 	@echo 'make package-test      the Debian package in a clean root: installed, served, upgraded, purged (PORT=18380)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -51,6 +53,12 @@ run:
 
 crs:
 	@scripts/fetch-crs.sh
+
+console:
+	cd console && npm ci --no-audit --no-fund && npm run build
+
+console-test: console
+	scripts/console-test.sh
 
 profiled: crs
 	scripts/profiled-build.sh $(BINS)
@@ -62,6 +70,7 @@ test: export PORTCULLIS_LEFT_OUT = $(CURDIR)/.portcullis/left-out.txt
 test: crs
 	@rm -f $(PORTCULLIS_LEFT_OUT)
 	@scripts/test-tools.sh
+	$(MAKE) console
 	scripts/check-docs.py
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
@@ -69,6 +78,7 @@ test: crs
 	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) test --workspace --locked
 	$(CARGO) test --workspace --locked --features portcullis/http3 --test http3
+	scripts/console-test.sh
 	promtool check rules deploy/prometheus/alerts.yml
 	promtool test rules deploy/prometheus/alerts_test.yml
 	$(MAKE) crs-suite

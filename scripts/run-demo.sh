@@ -26,6 +26,11 @@ trap 'echo; exit 0' INT TERM
 
 command -v cargo >/dev/null || { echo "make run needs Rust: install it from https://rustup.rs" >&2; exit 1; }
 scripts/fetch-crs.sh
+if command -v npm >/dev/null; then
+  (cd console && npm ci --no-audit --no-fund --silent && npm run --silent build)
+else
+  echo "without npm the program is built without its web console (Node.js 18 or later brings it)"
+fi
 cargo build --release --locked -p portcullis -p portcullis-testkit --bin portcullis --bin demo-upstream
 
 # wait_for ADDRESS PID NAME: until it answers; gives up if the process ends, as it does when the port is taken
@@ -42,8 +47,6 @@ wait_for() {
   exit 1
 }
 
-# A new token for each run; it expires after a day.
-token=$(target/release/portcullis token create --data "$data" --role viewer --name "demo $(date +%s%N)" --expires 1d)
 target/release/demo-upstream "$upstream" &
 pids+=($!)
 wait_for "$upstream" "${pids[0]}" demo-upstream
@@ -51,6 +54,8 @@ target/release/portcullis run --listen "$listen" --upstream "http://$upstream" -
   --events "$events" --admin "$admin" --data "$data" --console "$console" &
 pids+=($!)
 wait_for "$listen" "${pids[1]}" portcullis
+# A new token for each run; it expires after a day. After the start, which shows a one-time link as long as nobody may log in.
+token=$(target/release/portcullis token create --data "$data" --role viewer --name "demo $(date +%s%N)" --expires 1d)
 
 # show URL: the command, and what it really prints
 show() {
@@ -72,5 +77,6 @@ echo
 echo "\$ curl -s -H 'Authorization: Bearer $token' 'http://$console/api/v1/events?limit=1'"
 echo "\$ target/release/portcullis events --data $data 'verdict = deny and time >= -1h'"
 echo
+echo "Console: http://$console/  (the first start prints a one-time link above; or: target/release/portcullis user add NAME --role admin --data $data)"
 echo "API: http://$console/api/v1/openapi.json    Metrics: http://$admin/metrics    Events: $events    Ctrl-C stops."
 wait "${pids[1]}"

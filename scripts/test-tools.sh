@@ -23,6 +23,11 @@ need rsyslog-openssl compgen -G '/usr/lib/*/rsyslog/lmnsd_ossl.so'
 need clickhouse-server test -x /usr/sbin/clickhouse-server
 # promtool checks the alert rules; the server that comes with it is not started.
 need prometheus command -v promtool
+# The console: built by npm, tried in a browser.
+need nodejs command -v node
+need npm command -v npm
+need chromium test -x "${CHROMIUM:-/usr/bin/chromium}"
+need curl command -v curl
 # The example agent.
 need python3 command -v python3
 ((${#packages[@]})) || exit 0

@@ -96,7 +96,7 @@ export interface RulePage extends Page<Rule> { generation: number; site: string;
 export interface Revision {
   number: number; time: string; author: string | null; reason: string; origin: string; bytes: number; etag: string;
 }
-export interface RevisionText extends Revision { text: string; diff: string }
+export interface RevisionText extends Revision { text: string; diff: string | null }
 export interface User { name: string; role: Role; created: string; disabled: boolean; totp: boolean; etag: string }
 export interface Token {
   id: number; name: string; role: Role; created: string; expires: string | null; last_used: string | null; revoked: string | null;

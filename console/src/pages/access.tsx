@@ -31,7 +31,7 @@ export function AccessPage() {
           {!bans.value && bans.error === null && <Skeleton lines={2} />}
           {bans.value?.items.length === 0 && <Empty>{t('access.noBans')}</Empty>}
           {(bans.value?.items.length ?? 0) > 0 && (
-            <div class="scroll" tabIndex={0} role="region" aria-label={t('access.bans')}><table>
+            <div class="scroll" tabIndex={0} role="group"><table>
               <thead><tr><th scope="col">{t('event.client')}</th><th scope="col">{t('exclusions.where')}</th><th scope="col">{t('access.until')}</th><th scope="col">{t('access.times')}</th><th scope="col"><span class="visually-hidden">{t('app.actions')}</span></th></tr></thead>
               <tbody>{bans.value?.items.map((ban) => (
                 <tr key={`${ban.ban} ${ban.client}`}><td class="mono">{ban.client}</td><td>{ban.ban}</td><td>{ago(ban.until)}</td><td>{number(ban.count)}</td>
@@ -47,7 +47,7 @@ export function AccessPage() {
           {limits.error !== null && <Failure error={limits.error} retry={limits.again} />}
           {limits.value?.items.length === 0 && <Empty>{t('access.noLimits')}</Empty>}
           {(limits.value?.items.length ?? 0) > 0 && (
-            <div class="scroll" tabIndex={0} role="region" aria-label={t('access.limits')}><table>
+            <div class="scroll" tabIndex={0} role="group"><table>
               <thead><tr><th scope="col">{t('app.site')}</th><th scope="col">{t('app.name')}</th><th scope="col">{t('access.key')}</th><th scope="col">{t('access.rate')}</th><th scope="col" class="right">{t('access.limited')}</th></tr></thead>
               <tbody>{limits.value?.items.map((limit) => (
                 <tr key={`${limit.site} ${limit.name}`}><td>{limit.site} {limit.route}</td><td>{limit.name}</td><td>{limit.key.join(' + ')}{limit.methods.length > 0 ? ` (${limit.methods.join(', ')})` : ''}</td>

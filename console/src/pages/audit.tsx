@@ -19,7 +19,7 @@ export function AuditPage() {
         {!list.value && list.error === null && <Skeleton lines={8} />}
         {list.value?.items.length === 0 && <Empty>{t('app.none')}</Empty>}
         {(list.value?.items.length ?? 0) > 0 && (
-          <div class="scroll" tabIndex={0} role="region" aria-label={t('audit.title')}><table>
+          <div class="scroll" tabIndex={0} role="group"><table>
             <thead><tr>{[t('app.time'), t('audit.actor'), t('audit.action'), t('audit.object'), t('audit.detail'), t('audit.address')].map((name) => <th scope="col">{name}</th>)}</tr></thead>
             <tbody>{list.value?.items.map((entry) => (
               <tr key={entry.number}><td>{dateTime(entry.time)}</td><td>{entry.actor}</td><td><code>{entry.action}</code></td><td class="wrap">{entry.object}</td><td class="wrap">{entry.detail}</td><td class="mono">{entry.address ?? '–'}</td></tr>

@@ -23,7 +23,7 @@ export function EventRows({ items, onEnd, empty, short }: {
   if (short) {
     if (items.length === 0) return <Empty>{t('events.emptyAll')}</Empty>;
     return (
-      <div class="scroll" tabIndex={0} role="region" aria-label={t('overview.recent')}>
+      <div class="scroll" tabIndex={0} role="group">
         <table>
           <tbody>
             {items.map((item) => (

@@ -182,7 +182,7 @@ function Facets({ filter, whole }: { filter: string; whole: string }) {
         if (!facet || facet.values.length === 0) return null;
         return (
           <section class="facet" key={field}>
-            <h3>{field}</h3>
+            <h2>{field}</h2>
             <ul>
               {facet.values.map(({ value, count }) => (
                 <li key={value}>

@@ -26,7 +26,7 @@ export function ExclusionsPage() {
           {!list.value && <Skeleton />}
           {list.value?.items.length === 0 && <Empty>{t('exclusions.empty')}</Empty>}
           {(list.value?.items.length ?? 0) > 0 && (
-            <div class="scroll" tabIndex={0} role="region" aria-label={t('exclusions.title')}>
+            <div class="scroll" tabIndex={0} role="group">
               <table>
                 <thead><tr><th scope="col">{t('app.site')}</th><th scope="col">{t('exclusions.what')}</th><th scope="col">{t('exclusions.where')}</th><th scope="col">{t('app.reason')}</th><th scope="col"><span class="visually-hidden">{t('app.actions')}</span></th></tr></thead>
                 <tbody>{list.value?.items.map((each) => (

@@ -28,7 +28,7 @@ export function PeoplePage() {
           {users.error !== null && <Failure error={users.error} retry={users.again} />}
           {!users.value && users.error === null && <Skeleton />}
           {users.value && (
-            <div class="scroll" tabIndex={0} role="region" aria-label={t('people.users')}><table>
+            <div class="scroll" tabIndex={0} role="group"><table>
               <thead><tr><th scope="col">{t('app.name')}</th><th scope="col">{t('app.role')}</th><th scope="col">{t('people.totp')}</th><th scope="col">{t('app.created')}</th><th scope="col"><span class="visually-hidden">{t('app.actions')}</span></th></tr></thead>
               <tbody>{users.value.items.map((user) => (
                 <tr key={user.name}>
@@ -47,7 +47,7 @@ export function PeoplePage() {
           {tokens.error !== null && <Failure error={tokens.error} retry={tokens.again} />}
           {tokens.value?.items.length === 0 && <Empty>{t('app.none')}</Empty>}
           {(tokens.value?.items.length ?? 0) > 0 && (
-            <div class="scroll" tabIndex={0} role="region" aria-label={t('people.tokens')}><table>
+            <div class="scroll" tabIndex={0} role="group"><table>
               <thead><tr><th scope="col">{t('app.name')}</th><th scope="col">{t('app.role')}</th><th scope="col">{t('people.expires')}</th><th scope="col">{t('people.lastUsed')}</th><th scope="col"><span class="visually-hidden">{t('app.actions')}</span></th></tr></thead>
               <tbody>{tokens.value?.items.map((token) => (
                 <tr key={token.id}>

@@ -31,8 +31,8 @@ export function RevisionsPage({ place }: { place: Place }) {
         {!list.value && list.error === null && <Skeleton />}
         {list.value?.items.length === 0 && <Empty>{t('revisions.noDocument')}</Empty>}
         {(list.value?.items.length ?? 0) > 0 && (
-          <div class="scroll" tabIndex={0} role="region" aria-label={t('revisions.title')}><table>
-            <thead><tr><th scope="col">{t('revisions.number')}</th><th scope="col">{t('app.time')}</th><th scope="col">{t('revisions.author')}</th><th scope="col">{t('app.reason')}</th><th scope="col" class="right"></th></tr></thead>
+          <div class="scroll" tabIndex={0} role="group"><table>
+            <thead><tr><th scope="col">{t('revisions.number')}</th><th scope="col">{t('app.time')}</th><th scope="col">{t('revisions.author')}</th><th scope="col">{t('app.reason')}</th><th scope="col"><span class="visually-hidden">{t('rules.state')}</span></th></tr></thead>
             <tbody>{list.value?.items.map((revision) => (
               <tr key={revision.number}>
                 <td>{can('admin') ? <button type="button" class="button ghost" onClick={() => refine({ number: revision.number })}>{revision.number}</button> : revision.number}</td>
@@ -66,7 +66,7 @@ function RevisionDialog({ number, present, onClose, onDone }: { number: number; 
         <>
           <p class="dim">{dateTime(revision.value.time)} · {revision.value.author ?? t('revisions.outside')} · {revision.value.reason}</p>
           <h3>{t('revisions.diff')}</h3>
-          <DiffView text={revision.value.diff} />
+          <DiffView text={revision.value.diff ?? ''} />
           <details><summary>{t('revisions.document')}</summary><pre class="request" tabIndex={0}>{revision.value.text}</pre></details>
           <footer>{!present && <Button tone="primary" onClick={() => setRestoring(true)}>{t('revisions.restore')}</Button>}</footer>
         </>

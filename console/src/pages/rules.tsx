@@ -56,7 +56,7 @@ export function RulesPage({ place }: { place: Place }) {
             <p class="dim" role="status">{t('rules.total', { count: number(rules.value.total) })}</p>
             {rules.value.items.length === 0 && <Empty>{t('rules.none')}</Empty>}
             {rules.value.items.length > 0 && (
-              <div class="scroll" tabIndex={0} role="region" aria-label={t('rules.title')}>
+              <div class="scroll" tabIndex={0} role="group">
                 <table>
                   <thead><tr><th scope="col">Id</th><th scope="col">{t('rules.message')}</th><th scope="col">{t('rules.severity')}</th><th scope="col">PL</th><th scope="col">{t('rules.state')}</th><th scope="col" class="right">{t('rules.matches')}</th></tr></thead>
                   <tbody>{rules.value.items.map((rule) => (

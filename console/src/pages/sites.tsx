@@ -63,7 +63,7 @@ function SiteCard({ site, week, change }: { site: Site; week: SiteStatistics | u
     <Card title={site.name} aside={can('admin') && <Button onClick={change} aria-label={`${t('sites.change')} ${site.name}`}>{t('sites.change')}</Button>}>
       <p class="dim wrap">{t('sites.hosts')}: {site.hosts.join(', ')} · {site.listeners.join(', ')}</p>
       <Rollout site={site} week={week} />
-      <div class="scroll" tabIndex={0} role="region" aria-label={site.name}>
+      <div class="scroll" tabIndex={0} role="group">
         <table>
           <thead><tr>{[t('app.route'), t('sites.target'), t('sites.mode'), t('sites.engine'), t('sites.level'), t('sites.paranoia'), t('nav.rules'), t('sites.exclusions')].map((name) => <th scope="col">{name}</th>)}</tr></thead>
           <tbody>{site.routes.map((route) => (

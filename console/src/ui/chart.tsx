@@ -22,6 +22,9 @@ export function Stack({ label, times, series, height = 220 }: {
   useEffect(() => {
     const own = frame.current;
     if (!own || times.length === 0) return undefined;
+    // The last step has a width, too.
+    const step = times.length > 1 ? times[1]! - times[0]! : 60;
+    const ends = (values: number[]) => [...values, values.at(-1) ?? 0];
     // Each area reaches down to zero, drawn from the tallest on.
     const sums = series.map((_, at) => times.map((_, i) => series.slice(0, at + 1).reduce((sum, each) => sum + (each.values[i] ?? 0), 0)));
     const order = series.map((_, at) => at).reverse();
@@ -43,7 +46,7 @@ export function Stack({ label, times, series, height = 220 }: {
         stroke: colourOf(series[at]!.colour), fill: colourOf(`${series[at]!.colour}-fill`), width: 1.5, points: { show: false },
         paths: uPlot.paths.stepped!({ align: 1 }),
       }))],
-    }, [times, ...order.map((at) => sums[at]!)], own);
+    }, [[...times, times.at(-1)! + step], ...order.map((at) => ends(sums[at]!))], own);
     const watch = new ResizeObserver(() => chart.setSize({ width: own.clientWidth, height }));
     watch.observe(own);
     return () => {

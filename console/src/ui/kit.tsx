@@ -92,7 +92,7 @@ export function Card({ title, aside, children, id }: {
   title?: string; aside?: ComponentChildren; children: ComponentChildren; id?: string;
 }) {
   return (
-    <section class="card" id={id} aria-label={title}>
+    <section class="card" id={id}>
       {(title || aside) && <header>{title && <h2>{title}</h2>}{aside}</header>}
       {children}
     </section>

@@ -18,7 +18,8 @@ use crate::counted::RequestCounts;
 use crate::problem::{Kind, Problem};
 use crate::settings::Peer;
 
-/// Headers of every response. Nothing here is a page, and nothing is for caches.
+/// Headers of every response that does not say otherwise: nothing but the console is a page, and nothing but
+/// its files is for caches.
 const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (
@@ -42,7 +43,9 @@ pub(crate) async fn guard(
         Err(problem) => problem.into_response(),
     };
     counts.add(route.as_ref().map(MatchedPath::as_str), response.status());
-    response.headers_mut().extend(HEADERS);
+    for (name, value) in HEADERS {
+        response.headers_mut().entry(name).or_insert(value);
+    }
     response
 }
 

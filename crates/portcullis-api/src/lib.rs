@@ -24,6 +24,7 @@ mod counted;
 mod extract;
 mod guard;
 pub mod live;
+mod pages;
 mod patient;
 mod problem;
 mod router;

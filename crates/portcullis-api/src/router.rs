@@ -21,7 +21,8 @@ use utoipa_axum::routes;
 use crate::access::{Access, COOKIE_NAME, gate};
 use crate::context::Context;
 use crate::counted::RequestCounts;
-use crate::guard::{guard, no_method, no_route};
+use crate::guard::{guard, no_method};
+use crate::pages::page;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
     audit, bans, check, clients, config, events, exclusions, explain, facets, live, login, reload, revisions,
@@ -110,7 +111,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
     let show = move || async move { ([(CONTENT_TYPE, "application/json")], shown).into_response() };
     let router = router
         .route(DOCUMENT, axum::routing::get(show))
-        .fallback(no_route)
+        .fallback(page)
         .method_not_allowed_fallback(no_method)
         .layer(from_fn_with_state((Arc::clone(&context), counts), guard))
         .with_state(context);

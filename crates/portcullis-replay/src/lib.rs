@@ -5,8 +5,8 @@
 //!                                                        --Run-----> verdict
 //! ```
 //!
-//! Nothing here touches traffic: collections start empty, no audit record is made, and neither DNS nor a virus
-//! scanner is asked.
+//! Nothing here touches traffic: collections start empty, no audit record is made, and neither DNS nor a
+//! virus scanner is asked.
 
 mod curl;
 mod explain;

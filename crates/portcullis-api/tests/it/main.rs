@@ -12,4 +12,5 @@ mod identities;
 mod live;
 mod login;
 mod openapi;
+mod pages;
 mod server;

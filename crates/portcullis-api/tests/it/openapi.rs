@@ -71,7 +71,6 @@ fn every_other_path_is_no_route() {
     let server = Server::start();
     let token = server.token(Role::Admin);
     for target in [
-        "/",
         "/api",
         "/api/",
         "/api/v1",

@@ -203,6 +203,11 @@ impl Server {
         Ask { address: self.address, method, target, headers: Vec::new(), body: None }
     }
 
+    /// A request to a path that is not below the prefix.
+    pub fn page<'a>(&self, method: &'a str, target: &str) -> Ask<'a> {
+        Ask { address: self.address, method, target: target.to_owned(), headers: Vec::new(), body: None }
+    }
+
     pub fn get(&self, target: &str, token: &str) -> Answer {
         self.ask("GET", target).bearer(token).send()
     }

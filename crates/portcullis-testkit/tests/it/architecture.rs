@@ -20,6 +20,7 @@ const THAT_COMPUTE: &[&str] = &[
     "prost",
     "regex-automata",
     "regex-syntax",
+    "rust-embed",
     "ruzstd",
     "serde",
     "serde_json",

@@ -102,7 +102,7 @@ impl Console {
         };
         let tls = files.as_ref().map(portcullis_api::acceptor).transpose().map_err(Failure::failed)?;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        eprintln!("portcullis: console on {scheme}://{address}/api/v1");
+        eprintln!("portcullis: console on {scheme}://{address}/, API on /api/v1");
         let setup = match identities.is_empty().map_err(Failure::failed)? {
             true => {
                 let (setup, code) = SetupCode::new(identities::now()).map_err(Failure::failed)?;
@@ -200,10 +200,16 @@ fn first_steps(scheme: &str, address: SocketAddr, code: &str) -> String {
         IpAddr::V4(ip) => ip.to_string(),
         IpAddr::V6(ip) => format!("[{ip}]"),
     };
-    let url = format!("{scheme}://{host}:{}/api/v1/setup", address.port());
+    let base = format!("{scheme}://{host}:{}", address.port());
+    // Behind the `#`: no server and no log sees the code.
+    let (page, url) = (format!("{base}/#/?setup={code}"), format!("{base}/api/v1/setup"));
     let insecure = if scheme == "https" { "--insecure " } else { "" };
     format!(
         "portcullis: nobody can log in yet. Within an hour this creates the first administrator, once:
+
+    {page}
+
+in a browser, or
 
     curl {insecure}-H 'Content-Type: application/json' -d '{{\"code\":\"{code}\",\"name\":\"admin\",\"password\":\"...\"}}' {url}
 

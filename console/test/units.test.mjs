@@ -1,0 +1,69 @@
+// Units that need no browser, of the TypeScript sources as esbuild makes them JavaScript.
+import assert from 'node:assert/strict';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { build } from 'esbuild';
+
+const folder = mkdtempSync(join(tmpdir(), 'console-'));
+async function load(name) {
+  const outfile = join(folder, `${name}.mjs`);
+  await build({ entryPoints: [`src/${name}.ts`], outfile, bundle: true, format: 'esm', logLevel: 'error' });
+  return import(outfile);
+}
+
+test('evidence is found however it is written', async () => {
+  const { highlight, curl } = await load('highlight');
+  const marked = (text, evidence) => highlight(text, [evidence]).filter((piece) => piece.marked).map((piece) => piece.text);
+  assert.deepEqual(marked("GET /?q=' or 1=1-- HTTP/1.1", 'or 1=1'), ['or 1=1']);
+  assert.deepEqual(marked('GET /?q=%27%20or%201%3d1 HTTP/1.1', "' or 1=1"), ['%27%20or%201%3d1']);
+  assert.deepEqual(marked('q=%27+or+1%3D1', "' or 1=1"), ['%27+or+1%3D1']);
+  assert.deepEqual(marked('nothing here', 'or 1=1'), []);
+  for (const text of ['', 'a', '%', 'İİİ or 1=1']) assert.equal(highlight(text, ['or 1=1', '']).map((piece) => piece.text).join(''), text);
+  assert.equal(curl("POST /a HTTP/1.1\r\nHost: h\r\nX: it's\r\nContent-Length: 1\r\n\r\nx", 'http'),
+    "curl --path-as-is -X POST 'http://h/a' \\\n  -H 'X: it'\\''s' \\\n  --data-raw 'x'");
+});
+
+test('paths with ids become templates, doubtful ones none', async () => {
+  const { template, isDoubtful } = await load('path');
+  assert.equal(template('/posts/7/edit'), '/posts/{id}/edit');
+  assert.equal(template('/u/3f2a9c1e-0b1d-4a57-9c1e-8a7b6c5d4e3f'), '/u/{id}');
+  assert.equal(template('/search'), '/search');
+  for (const path of ['/a/../b', '//a', '/a;b', '/a%2fb', '/a*', '/{a}', 'a']) assert.ok(isDoubtful(path), path);
+  assert.ok(!isDoubtful('/posts/7'));
+});
+
+test('filters are put together so that both hold', async () => {
+  const { both, quoted } = await load('format');
+  assert.equal(both('', 'a = 1'), 'a = 1');
+  assert.equal(both('a = 1 or b = 2', 'c = 3'), '(a = 1 or b = 2) and c = 3');
+  assert.equal(quoted('a "b" \\'), '"a \\"b\\" \\\\"');
+  assert.equal(quoted('192.0.2.1'), '192.0.2.1');
+});
+
+test('events become attacks with exact counts', async () => {
+  const { attacks, network } = await load('attacks');
+  assert.equal(network('192.0.2.77'), '192.0.2.0/24');
+  assert.equal(network('2001:db8::7'), '2001:db8:0:0::/64');
+  const event = (addr, minutes, count) => ({ count, cursor: `${minutes}`, event: {
+    time: new Date(3_600_000 - minutes * 60_000).toISOString(), client: { addr }, request: { target: '/a?x' },
+    verdict: { action: 'deny', class: 'sqli' } } });
+  const found = attacks([event('192.0.2.1', 0, 1), event('192.0.2.9', 5, 7), event('198.51.100.1', 6, 1), event('192.0.2.1', 30, 1)]);
+  assert.deepEqual(found.map((each) => [each.network, each.count]), [['192.0.2.0/24', 8], ['198.51.100.0/24', 1], ['192.0.2.0/24', 1]]);
+});
+
+test('statistics of sites add up', async () => {
+  const { timeline, labels } = await load('statistics');
+  const item = (start, requests, verdict) => ({ start, requests, by: { verdict } });
+  const line = timeline([item(0, 5, [{ label: 'deny', count: 2, error: 0 }]), item(60, 1, []), item(0, 1, [{ label: 'detect', count: 1, error: 0 }]), item(600, 9, [])], 0, 120, 60);
+  assert.deepEqual([line.passed, line.detected, line.blocked], [[3, 1], [1, 0], [2, 0]]);
+  assert.deepEqual(labels([item(0, 1, [{ label: 'a', count: 1, error: 0 }]), item(0, 1, [{ label: 'a', count: 2, error: 1 }])], 'verdict', 5), [{ label: 'a', count: 3, error: 1 }]);
+});
+
+test('both languages have the same places for values', async () => {
+  const { en } = await load('i18n/en');
+  const { zh } = await load('i18n/zh');
+  const places = (text) => (text.match(/\{\w+\}/g) ?? []).sort().join();
+  for (const key of Object.keys(en)) assert.equal(places(zh[key]), places(en[key]), key);
+});

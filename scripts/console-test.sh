@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# The console in Chromium against the real program: the way of a false alarm, then every page in three shapes with axe-core.
+# Builds what it needs; stops what it started. SHOTS=FOLDER keeps the screenshots.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+folder=$(mktemp -d)
+shots=${SHOTS:-$folder/shots}
+pids=()
+stop() {
+  trap - EXIT INT TERM
+  for pid in "${pids[@]}"; do
+    kill -TERM "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+  rm -rf "$folder"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+(cd console && npm test)
+cargo build --locked -p portcullis -p portcullis-testkit --bins
+# Four ports that are free now.
+mapfile -t ports < <(python3 -c 'import socket
+all = [socket.socket() for _ in range(4)]
+for one in all: one.bind(("127.0.0.1", 0))
+for one in all: print(one.getsockname()[1])')
+site=127.0.0.1:${ports[0]} upstream=127.0.0.1:${ports[1]} admin=127.0.0.1:${ports[2]} console=127.0.0.1:${ports[3]}
+cat >"$folder/portcullis.toml" <<EOF
+workers = 1
+admin = { listen = "$admin" }
+data = { folder = "data" }
+
+[[listeners]]
+address = "$site"
+
+[[sites]]
+name = "shop"
+hosts = ["*"]
+upstream = "app"
+mode = "semantic"
+rate_limits = [{ name = "logins", rate = 5, per = "1m", methods = ["POST"] }]
+
+[sites.access.deny]
+networks = ["198.51.100.0/24"]
+
+[upstreams.app]
+endpoints = ["http://$upstream"]
+EOF
+python3 - "${ports[1]}" >"$folder/upstream.log" 2>&1 <<'EOF' &
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+class Answer(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"found")
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
+EOF
+pids+=($!)
+password=$(head -c 12 /dev/urandom | base64)
+printf '%s\n' "$password" | target/debug/portcullis user add admin --role admin --data "$folder/data"
+target/debug/portcullis run --config "$folder/portcullis.toml" --console "$console" >"$folder/run.log" 2>&1 &
+pids+=($!)
+for _ in $(seq 200); do
+  curl -sf -o /dev/null "http://$console/api/v1/health" && break
+  sleep 0.05
+done
+if ! (cd console && node test/flow.mjs "http://$console" "http://$site" admin "$password" &&
+  node test/pages.mjs "http://$console" admin "$password" "$shots"); then
+  echo "the program said:" >&2
+  cat "$folder/run.log" >&2
+  exit 1
+fi
