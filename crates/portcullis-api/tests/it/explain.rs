@@ -111,7 +111,7 @@ fn mistakes_and_roles() {
     }
     let viewer = server.token(Role::Viewer);
     assert_eq!(ask(&server, &viewer, &json!({ "request": "x" })).0, 403);
-    assert_eq!(server.ask("POST", "/explain").json(&json!({ "request": "x" })).send().status, 401);
+    assert_eq!(server.ask("POST", "/explain").json(json!({ "request": "x" })).send().status, 401);
 }
 
 #[test]
