@@ -1,5 +1,5 @@
-//! The files of the console, embedded when it was built before the program (`make console`). A program that was
-//! built without it has a page that says so.
+//! The files of the console, embedded when it was built before the program (`make console`). A program that
+//! was built without it has a page that says so.
 
 use std::borrow::Cow;
 
