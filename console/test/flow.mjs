@@ -37,6 +37,7 @@ assert.match(await page.textContent('.reason'), /SQL injection in query:q/);
 
 // The narrowest exclusion: previewed, applied.
 await page.click('button:has-text("Not an attack")');
+await page.waitForSelector('dialog .notice:has-text("of 1 clients")');
 await page.waitForSelector('dialog .diff .in');
 assert.match(await page.textContent('dialog .diff'), /kind = "sqli\./);
 assert.equal(await page.inputValue('dialog input[aria-describedby], dialog .field input >> nth=0'), '/posts/{id}');

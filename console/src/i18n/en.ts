@@ -201,6 +201,7 @@ export const en = {
   'exclude.nothing': 'There is nothing to exclude here: {reason}',
   'exclude.path': 'Path',
   'exclude.pathHint': 'A prefix; with * or {id} in it the whole path.',
+  'exclude.alike': 'In 7 days there were {events} events like it on this path, of {clients} clients. False alarms come from many clients, attacks from few.',
   'exclude.done': 'The exclusion serves.',
 
   'deny.title': 'Deny this client',

@@ -193,6 +193,7 @@ export const zh: Record<Key, string> = {
   'exclude.nothing': '这里没有可以排除的内容：{reason}',
   'exclude.path': '路径',
   'exclude.pathHint': '前缀；包含 * 或 {id} 时为完整路径。',
+  'exclude.alike': '7 天内此路径上有 {events} 个类似事件，来自 {clients} 个客户端。误报通常来自许多客户端，攻击来自少数。',
   'exclude.done': '排除项已生效。',
   'deny.title': '拒绝此客户端',
   'deny.intro': '将 {client} 加入 {site} 的拒绝名单。从现在起将拒绝它的请求。',

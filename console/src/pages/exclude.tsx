@@ -1,8 +1,11 @@
 // From an event that was no attack to an exclusion, the narrowest choice first.
 
 import { useState } from 'preact/hooks';
-import type { WafEvent } from '../api/types.ts';
+import { ask } from '../api/http.ts';
+import type { FacetPage, WafEvent } from '../api/types.ts';
+import { number, quoted } from '../format.ts';
 import { t } from '../i18n/index.ts';
+import { useLoad } from '../load.ts';
 import { isDoubtful, template } from '../path.ts';
 import { Button, Dialog, Input } from '../ui/kit.tsx';
 import { ChangeDialog, type Change } from './change.tsx';
@@ -42,6 +45,19 @@ function location(value: { place: string; name?: string }): string {
   return value.name ? `${value.place}:${value.name}` : value.place;
 }
 
+/** How many events there were like this one: a false alarm comes from many clients, an attack from few. */
+function Alike({ event }: { event: WafEvent }) {
+  const path = event.request.target.split(/[?#]/)[0] ?? '/';
+  const { class: name, rule_id: rule } = event.verdict;
+  const kind = name ? `class = ${name}` : rule ? `rule = ${rule}` : '';
+  const filter = [`site = ${quoted(event.site)}`, `path = ${quoted(path)}`, 'time >= -7d', kind].filter(Boolean).join(' and ');
+  const alike = useLoad((signal) => ask<FacetPage>('/events/facets', { query: { filter, fields: 'client', top: 100 }, signal }), filter);
+  const clients = alike.value?.fields['client'];
+  // Of what it counts as others, it does not say how many clients they are.
+  if (!alike.value || !clients) return null;
+  return <p class="notice">{t('exclude.alike', { events: number(alike.value.total), clients: `${clients.others > 0 ? '> ' : ''}${number(clients.values.length)}` })}</p>;
+}
+
 export function ExcludeDialog({ event, onClose }: { event: WafEvent; onClose: () => void }) {
   const { path: suggested, choices: all } = choices(event);
   const [chosen, setChosen] = useState(0);
@@ -61,6 +77,7 @@ export function ExcludeDialog({ event, onClose }: { event: WafEvent; onClose: ()
   return (
     <ChangeDialog title={t('exclude.title')} changes={changes} onClose={onClose} onDone={() => setDone(true)}>
       <p class="dim">{t('exclude.intro')}</p>
+      <Alike event={event} />
       {all.map((each, at) => (
         <label class="choice" key={each.label}>
           <input type="radio" name="choice" checked={at === chosen} onChange={() => setChosen(at)} />
