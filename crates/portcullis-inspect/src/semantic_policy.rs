@@ -135,34 +135,56 @@ fn is_plain(path: &[u8]) -> bool {
 
 /// True if a pattern of paths is for all of `path`: `*` stands for any text, `{name}` for one segment or part
 /// of a segment, which is not empty.
+///
+/// Takes no memory, and at most the product of both lengths in steps. It is enough to try again at the last
+/// braces, since what they leave within the segment those before could not leave better, and then at the last
+/// star.
 fn template(pattern: &[u8], path: &[u8]) -> bool {
-    // The places in `path` up to which the pattern fits so far.
-    let mut places = vec![false; path.len() + 1];
-    places[0] = true;
-    let mut rest = pattern;
-    while let Some(sign) = rest.first() {
-        let close = rest.iter().position(|&b| b == b'}').filter(|_| *sign == b'{');
-        let mut next = vec![false; path.len() + 1];
-        match (*sign, close) {
-            (b'*', _) => {
-                let first = places.iter().position(|fits| *fits).unwrap_or(next.len());
-                next[first..].fill(true);
+    let (mut at, mut rest) = (0, pattern);
+    // Where the pattern goes on behind the last star or braces, and up to where they reach.
+    let (mut star, mut braces): (Option<(&[u8], usize)>, Option<(&[u8], usize)>) = (None, None);
+    loop {
+        let close = if rest.first() == Some(&b'{') { rest.iter().position(|&b| b == b'}') } else { None };
+        match (rest.first(), close) {
+            (Some(b'*'), _) => {
+                rest = &rest[1..];
+                (star, braces) = (Some((rest, at)), None);
+                continue;
             }
-            (b'{', Some(_)) => {
-                for at in 0..path.len() {
-                    next[at + 1] = path[at] != b'/' && (places[at] || next[at]);
+            (Some(_), Some(close)) => {
+                if path.get(at).is_some_and(|&letter| letter != b'/') {
+                    rest = &rest[close + 1..];
+                    at += 1;
+                    braces = Some((rest, at));
+                    continue;
                 }
             }
-            (letter, _) => {
-                for at in 0..path.len() {
-                    next[at + 1] = places[at] && path[at] == letter;
+            (Some(letter), None) => {
+                if path.get(at) == Some(letter) {
+                    (at, rest) = (at + 1, &rest[1..]);
+                    continue;
+                }
+            }
+            (None, _) => {
+                if at == path.len() {
+                    return true;
                 }
             }
         }
-        places = next;
-        rest = &rest[close.map_or(1, |close| close + 1)..];
+        // The braces take one letter more of their segment, or the star one more of the path.
+        match (&mut braces, &mut star) {
+            (Some((behind, reach)), _) if path.get(*reach).is_some_and(|&letter| letter != b'/') => {
+                *reach += 1;
+                (at, rest) = (*reach, *behind);
+            }
+            (_, Some((behind, reach))) if *reach < path.len() => {
+                *reach += 1;
+                (at, rest) = (*reach, *behind);
+                braces = None;
+            }
+            _ => return false,
+        }
     }
-    places[path.len()]
 }
 
 /// True if `pattern`, in which `*` stands for any text, is for all of `text`.
@@ -238,6 +260,46 @@ mod tests {
             ("/a*a", "/a", false),
         ] {
             assert_eq!(template(pattern.as_bytes(), path.as_bytes()), fits, "{pattern} {path}");
+        }
+    }
+
+    /// The same by all places up to which the pattern fits, letter by letter.
+    fn plainly(pattern: &[u8], path: &[u8]) -> bool {
+        // The places in `path` up to which the pattern fits so far.
+        let mut places = vec![false; path.len() + 1];
+        places[0] = true;
+        let mut rest = pattern;
+        while let Some(sign) = rest.first() {
+            let close = rest.iter().position(|&b| b == b'}').filter(|_| *sign == b'{');
+            let mut next = vec![false; path.len() + 1];
+            match (*sign, close) {
+                (b'*', _) => {
+                    let first = places.iter().position(|fits| *fits).unwrap_or(next.len());
+                    next[first..].fill(true);
+                }
+                (b'{', Some(_)) => {
+                    for at in 0..path.len() {
+                        next[at + 1] = path[at] != b'/' && (places[at] || next[at]);
+                    }
+                }
+                (letter, _) => {
+                    for at in 0..path.len() {
+                        next[at + 1] = places[at] && path[at] == letter;
+                    }
+                }
+            }
+            places = next;
+            rest = &rest[close.map_or(1, |close| close + 1)..];
+        }
+        places[path.len()]
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(20_000))]
+        #[test]
+        fn templates_fit_as_they_plainly_do(pattern in "(/|a|b|\\*|\\{x\\}|\\{){0,9}", path in "[/ab{]{0,10}") {
+            let (pattern, path) = (pattern.as_bytes(), path.as_bytes());
+            proptest::prop_assert_eq!(template(pattern, path), plainly(pattern, path));
         }
     }
 
