@@ -108,7 +108,7 @@ pub enum TrialError {
 pub struct CheckedDocument {
     /// Mistakes, in the order of the text.
     pub mistakes: Vec<Mistake>,
-    /// What is hardly meant.
+    /// Settings that are hardly meant.
     pub warnings: Vec<Mistake>,
     /// The rules of each policy, in the order of the document.
     pub rules: Vec<CheckedRules>,
@@ -121,7 +121,7 @@ pub struct CheckedRules {
     pub rules: usize,
     /// Mistakes, each a text of several lines with its place.
     pub errors: Vec<String>,
-    /// What is hardly meant, likewise.
+    /// Directives that are hardly meant, likewise.
     pub warnings: Vec<String>,
 }
 

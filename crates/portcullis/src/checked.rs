@@ -12,7 +12,7 @@ use crate::{semantic, writable};
 pub struct Checked {
     /// Mistakes, in the order of the text.
     pub mistakes: Vec<Mistake>,
-    /// What is hardly meant.
+    /// Settings that are hardly meant.
     pub warnings: Vec<Mistake>,
     /// The number of sites.
     pub sites: usize,

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use portcullis_revisions::DOCUMENT_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::changes;
 use crate::context::Context;
 use crate::extract::DocumentBody;
-use crate::problem::{Diagnostic, Problem};
+use crate::problem::{Diagnostic, Kind, Problem};
 use crate::supplies::CheckedDocument;
 
 /// A text to check.
@@ -29,7 +30,7 @@ pub(crate) struct CheckAnswer {
     valid: bool,
     /// The mistakes of the document and of the files that it names.
     mistakes: Vec<Diagnostic>,
-    /// What the program would take and is hardly meant.
+    /// Settings that the program would take and that are hardly meant.
     warnings: Vec<Diagnostic>,
     /// The rules of each policy, in the order of the document.
     rules: Vec<RuleReport>,
@@ -42,7 +43,7 @@ pub(crate) struct RuleReport {
     rules: usize,
     /// Mistakes, each a text of several lines with its place.
     errors: Vec<String>,
-    /// What is hardly meant, likewise.
+    /// Directives that are hardly meant, likewise.
     warnings: Vec<String>,
 }
 
@@ -52,11 +53,17 @@ pub(crate) struct RuleReport {
     request_body = CheckOrder,
     responses((status = 200, body = CheckAnswer, description = "What is wrong with it, if anything is."),
         (status = 409, body = Problem, content_type = "application/problem+json",
-            description = "The settings come from the command line.")))]
+            description = "The settings come from the command line."),
+        (status = 413, body = Problem, content_type = "application/problem+json",
+            description = "The text is too long.")))]
 pub(crate) async fn check(
     State(context): State<Arc<Context>>,
     DocumentBody(order): DocumentBody<CheckOrder>,
 ) -> Result<Json<CheckAnswer>, Problem> {
+    if order.text.len() > DOCUMENT_BYTES_MAX {
+        let detail = format!("a document has at most {DOCUMENT_BYTES_MAX} bytes");
+        return Err(Problem::with(Kind::BodyTooLarge, detail));
+    }
     let revisions = changes::revisions(&context)?;
     let (format, file) = (revisions.document().format(), revisions.document().name());
     let checked = context.trial(move |trials| trials.check(order.text, format, file)).await?;

@@ -20,6 +20,9 @@ use crate::supplies::{Explained, Trial, TrialError};
 /// The client of a message that names none: an address for documentation (RFC 5737).
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
+/// The longest message, in bytes, however it is given.
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
 /// A message to explain: one of `request`, `request_base64`, `curl` and `request_id`.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -81,6 +84,8 @@ pub(crate) struct ExplainAnswer {
             description = "There is no such site, route, rule or event."),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "The route's requests are not inspected."),
+        (status = 413, body = Problem, content_type = "application/problem+json",
+            description = "The message is too long."),
         (status = 422, body = Problem, content_type = "application/problem+json",
             description = "The message cannot be read.")))]
 pub(crate) async fn explain(
@@ -88,6 +93,11 @@ pub(crate) async fn explain(
     DocumentBody(order): DocumentBody<ExplainOrder>,
 ) -> Result<Json<ExplainAnswer>, Problem> {
     let ExplainOrder { request, request_base64, curl, request_id, response, .. } = order;
+    let texts = [&request, &request_base64, &curl, &response];
+    if texts.into_iter().flatten().any(|text| text.len() > MESSAGE_BYTES_MAX) {
+        let detail = format!("a message has at most {MESSAGE_BYTES_MAX} bytes");
+        return Err(Problem::with(Kind::BodyTooLarge, detail));
+    }
     let (mut site, mut route, mut client) = (order.site, order.route, order.client);
     let message = match (request, request_base64, curl, request_id) {
         (Some(text), None, None, None) => read_message(text.as_bytes()),

@@ -14,6 +14,9 @@ use crate::problem::{Kind, Problem};
 use crate::routes::live::look;
 use crate::routes::page::{limit, next};
 
+/// Characters of a text to search for.
+const SEARCH_MAX: usize = 200;
+
 /// The rules that are asked for.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -77,10 +80,15 @@ pub(crate) async fn list(
     if query.paranoia.is_some_and(|level| !(1..=4).contains(&level)) {
         return Err(Problem::with(Kind::Malformed, "the query: paranoia must be 1 to 4"));
     }
+    let search = query.search.unwrap_or_default();
+    if search.chars().count() > SEARCH_MAX {
+        let detail = format!("the query: search has at most {SEARCH_MAX} characters");
+        return Err(Problem::with(Kind::Malformed, detail));
+    }
     let (site, route) = place(&context, query.site, query.route).await?;
     let found = rules(&context, &site, &route, None).await?;
     let Snapshot { generation, mut items } = found;
-    let search = query.search.unwrap_or_default().to_lowercase();
+    let search = search.to_lowercase();
     items.retain(|rule| {
         query.state.is_none_or(|state| rule.state == state)
             && query.paranoia.is_none_or(|level| rule.paranoia.is_none_or(|own| own <= level))

@@ -99,6 +99,8 @@ fn mistakes_and_roles() {
         (json!({ "request": "x", "rule": -1 }), 422),
         (json!({ "request": "x", "rule": 4_294_967_296_u64 }), 422),
         (json!({ "request": "x", "what": 1 }), 422),
+        (json!({ "request": "x".repeat((1 << 20) + 1) }), 413),
+        (json!({ "request": "x", "response": "x".repeat((1 << 20) + 1) }), 413),
         (json!({ "request_id": "none" }), 404),
         (json!({ "request": "x", "rule": 7 }), 404),
         (json!({ "request": "x", "site": "nowhere" }), 404),
@@ -136,6 +138,7 @@ fn a_text_is_checked_with_its_rules() {
     let tried = server.ask("PUT", "/config").bearer(&admin).header("If-Match", "*").json(&body).send();
     assert_eq!((tried.status, &tried.json()["detail"]), (422, &"a rule".into()), "{}", tried.text());
     assert_eq!(check(json!({}), &admin).status, 422);
+    assert_eq!(check(json!({ "text": "x".repeat((1 << 20) + 1) }), &admin).status, 413);
     // Whoever may name files learns of their contents.
     assert_eq!(check(json!({ "text": "" }), &server.token(Role::Analyst)).status, 403);
 }

@@ -249,7 +249,8 @@ fn rules_are_found_by_what_is_known_of_them() {
     for path in ["/rules/1", "/rules?site=nowhere", "/rules?site=shop&route=/static", "/rules/x"] {
         assert_eq!(server.get(path, &viewer).status, 404, "{path}");
     }
-    for path in ["/rules?state=asleep", "/rules?paranoia=5", "/rules?what=1"] {
+    let long = format!("/rules?search={}", "x".repeat(201));
+    for path in ["/rules?state=asleep", "/rules?paranoia=5", "/rules?what=1", &long] {
         assert_eq!(server.get(path, &viewer).status, 400, "{path}");
     }
 }
