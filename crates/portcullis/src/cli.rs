@@ -50,7 +50,7 @@ pub enum Command {
     Bans(bans::Args),
     /// Show the event of a blocked request, or the last events, of a running instance
     Events(events::Args),
-    /// Print the narrowest exclusion (TOML) that lets a wrongly blocked request pass
+    /// Print a narrow exclusion (TOML) that lets a wrongly blocked request pass
     Exclude(exclude::Args),
     /// Create, list and revoke tokens of the admin API
     Token(token::Args),

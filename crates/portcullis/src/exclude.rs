@@ -1,4 +1,4 @@
-//! `portcullis exclude REQUEST_ID`: the narrowest exclusion that lets a request pass which was blocked
+//! `portcullis exclude REQUEST_ID`: a narrow exclusion that lets a request pass which was blocked
 //! wrongly, as TOML for the document.
 
 use std::collections::BTreeSet;
