@@ -60,7 +60,7 @@ console:
 console-test: console
 	scripts/console-test.sh
 
-profiled: crs
+profiled: crs console
 	scripts/profiled-build.sh $(BINS)
 
 # The same cases in each run; another number, or an empty one for chance, makes others.
@@ -194,7 +194,7 @@ clean-run:
 	rm -rf .portcullis
 
 # As root, on Debian with debootstrap.
-package-test: crs
+package-test: crs console
 	$(CARGO) build --locked -p portcullis -p portcullis-testkit --bin portcullis --bin demo-upstream
 	scripts/package-test.sh
 

@@ -26,10 +26,10 @@ trap 'echo; exit 0' INT TERM
 
 command -v cargo >/dev/null || { echo "make run needs Rust: install it from https://rustup.rs" >&2; exit 1; }
 scripts/fetch-crs.sh
-if command -v npm >/dev/null; then
-  (cd console && npm ci --no-audit --no-fund --silent && npm run --silent build)
-else
+if ! command -v npm >/dev/null; then
   echo "without npm the program is built without its web console (Node.js 18 or later brings it)"
+elif ! (cd console && npm ci --no-audit --no-fund --silent && npm run --silent build); then
+  echo "the web console could not be built, for the reason above; the program is built without it" >&2
 fi
 cargo build --release --locked -p portcullis -p portcullis-testkit --bin portcullis --bin demo-upstream
 
