@@ -1,4 +1,4 @@
-// Where the evidence stands in the request as it was sent: decoding is undone by looking for each way to write it.
+// Evidence marked in the request as it was sent: decoding is undone by looking for each way to write a text.
 
 export interface Piece { text: string; marked: boolean }
 

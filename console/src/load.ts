@@ -19,7 +19,7 @@ export function useLoad<T>(ask: (signal: AbortSignal) => Promise<T>, key: string
       (value) => !control.signal.aborted && setState({ key, value, error: null, busy: false }),
       (error: unknown) => {
         if (control.signal.aborted) return;
-        // What was there stays while the server is gone.
+        // The last value stays while the server is gone.
         const gone = error instanceof Problem && error.status === 0;
         setState((old) => ({ key, value: gone ? old.value : null, error, busy: false }));
       });

@@ -6,6 +6,7 @@ import './style/base.css';
 import './style/app.css';
 
 document.documentElement.lang = language();
-restoreTheme();
 const root = document.getElementById('app');
-if (root) render(<App />, root);
+const draw = () => root && render(<App />, root);
+restoreTheme(draw);
+draw();

@@ -1,4 +1,4 @@
-// Light, dark, or as the system says.
+// Light, dark, or as the system says. The style sheet knows two palettes; which of them is decided here.
 
 export type Theme = 'auto' | 'light' | 'dark';
 const STORED = 'portcullis.theme';
@@ -10,11 +10,20 @@ export function theme(): Theme {
 
 export function setTheme(next: Theme): void {
   localStorage.setItem(STORED, next);
-  restoreTheme();
+  show();
 }
 
-export function restoreTheme(): void {
+function show(): void {
+  const dark = matchMedia('(prefers-color-scheme: dark)').matches;
   const chosen = theme();
-  if (chosen === 'auto') delete document.documentElement.dataset['theme'];
-  else document.documentElement.dataset['theme'] = chosen;
+  document.documentElement.dataset['theme'] = chosen === 'auto' ? (dark ? 'dark' : 'light') : chosen;
+}
+
+/** Shows the stored theme and follows the system; `changed` is called when that changes. */
+export function restoreTheme(changed: () => void): void {
+  show();
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+    show();
+    changed();
+  });
 }

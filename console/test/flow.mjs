@@ -45,6 +45,7 @@ await page.fill('dialog .field:has-text("Reason") input', 'the search takes stat
 await page.waitForSelector('dialog footer .primary:not([disabled])');
 await page.click('dialog footer .primary');
 await page.waitForSelector('dialog .notice.good');
+await page.waitForSelector('dialog .now:has-text("Passed")');
 assert.equal(await status('/posts/7', union), 200);
 assert.equal(await status('/posts/8', union), 200);
 assert.equal(await status('/posts/7/edit', union), 403);

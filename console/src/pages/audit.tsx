@@ -1,4 +1,4 @@
-// Who changed what.
+// The audit trail: changes and logins.
 
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';

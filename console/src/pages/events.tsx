@@ -42,7 +42,7 @@ export function EventsPage({ place }: { place: Place }) {
         <div>
           {list.error !== null && !(list.error instanceof Problem && list.error.kind === 'filter') && <Failure error={list.error} retry={list.again} />}
           {list.items === null ? list.error === null && <Card><Skeleton lines={10} /></Card>
-            : view === 'attacks' ? <Attacks items={list.items} />
+            : view === 'attacks' ? <Attacks items={list.items} more={list.hasMore ? list.more : undefined} />
               : <EventRows items={list.items} onEnd={list.more} empty={<Card><Empty>{t(filter ? 'events.empty' : 'events.emptyAll')}</Empty></Card>} />}
         </div>
       </div>
@@ -76,9 +76,15 @@ function useEvents(filter: string, live: boolean) {
   useEffect(() => {
     if (!live || error !== null) return undefined;
     const source = new EventSource(url('/events/stream', { filter }));
+    // Events that came while there was no stream, if they fit one page; else the list begins anew.
+    source.addEventListener('open', () => {
+      ask<EventPage>('/events', { query: { filter, limit: PAGE } }).then((page) => {
+        setItems((old) => merged(old, page, (next) => { older.current = next; }));
+      }, () => undefined);
+    });
     source.addEventListener('event', (message) => {
       const item = JSON.parse((message as MessageEvent<string>).data) as EventItem;
-      setItems((old) => (old === null || old.some((each) => each.cursor === item.cursor) ? old : [item, ...old].slice(0, KEPT_MAX)));
+      setItems((old) => (old === null || old.slice(0, PAGE).some((each) => each.cursor === item.cursor) ? old : [item, ...old].slice(0, KEPT_MAX)));
     });
     return () => source.close();
   }, [filter, live, error]);
@@ -90,7 +96,20 @@ function useEvents(filter: string, live: boolean) {
       setItems((old) => [...(old ?? []), ...page.items].slice(0, KEPT_MAX));
     }, setError).finally(() => { busy.current = false; });
   }, [filter]);
-  return { items, error, note, more, again: () => setTurn(turn + 1) };
+  return { items, error, note, more, hasMore: older.current !== null, again: () => setTurn(turn + 1) };
+}
+
+/** The newest page put before what is there. Without an event in common there is a gap, and the page stands alone. */
+function merged(old: EventItem[] | null, page: EventPage, beginAt: (next: string | null) => void): EventItem[] | null {
+  if (old === null) return old;
+  const known = new Set(old.slice(0, 2 * PAGE).map((item) => item.cursor));
+  const fresh = page.items.filter((item) => !known.has(item.cursor));
+  if (fresh.length < page.items.length || old.length === 0 || page.next === null) {
+    if (old.length === 0) beginAt(page.next);
+    return [...fresh, ...old].slice(0, KEPT_MAX);
+  }
+  beginAt(page.next);
+  return page.items;
 }
 
 function FilterBar({ filter, error }: { filter: string; error: unknown }) {
@@ -200,11 +219,13 @@ function Facets({ filter, whole }: { filter: string; whole: string }) {
   );
 }
 
-function Attacks({ items }: { items: EventItem[] }) {
+/** Of the events that are loaded: their number is told, and older ones can be added. */
+function Attacks({ items, more }: { items: EventItem[]; more?: () => void }) {
   const groups = useMemo(() => attacks(items), [items]);
   if (groups.length === 0) return <Card><Empty>{t('events.empty')}</Empty></Card>;
   return (
     <div class="stack">
+      <p class="dim inline">{t('events.groupedOf', { count: number(items.length) })} {more && <Button onClick={more}>{t('app.more')}</Button>}</p>
       {groups.slice(0, 200).map((attack) => {
         const term = attack.kind.startsWith('rule ') ? `rule = ${attack.kind.slice(5)}` : attack.items[0]?.event.verdict.class ? `class = ${attack.kind}` : '';
         const [latest] = attack.items;

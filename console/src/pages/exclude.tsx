@@ -2,12 +2,12 @@
 
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
-import type { FacetPage, WafEvent } from '../api/types.ts';
+import type { Explained, FacetPage, WafEvent } from '../api/types.ts';
 import { number, quoted } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
 import { isDoubtful, template } from '../path.ts';
-import { Button, Dialog, Input } from '../ui/kit.tsx';
+import { Button, Dialog, Failure, Input, Skeleton, Verdict } from '../ui/kit.tsx';
 import { ChangeDialog, type Change } from './change.tsx';
 
 export interface Choice { label: string; orders: Record<string, unknown>[]; hasPath: boolean }
@@ -58,6 +58,19 @@ function Alike({ event }: { event: WafEvent }) {
   return <p class="notice">{t('exclude.alike', { events: number(alike.value.total), clients: `${clients.others > 0 ? '> ' : ''}${number(clients.values.length)}` })}</p>;
 }
 
+/** What would happen to the same request now: rules and detectors may both have objected to it. */
+function Now({ event }: { event: WafEvent }) {
+  const told = useLoad((signal) => ask<Explained>('/explain', { method: 'POST', body: { request_id: event.request_id }, signal }), event.request_id);
+  return (
+    <>
+      <p class="notice good">{t('exclude.done')}</p>
+      {told.busy && <Skeleton lines={1} />}
+      {told.error !== null && <Failure error={told.error} />}
+      {told.value && <p class="now">{t('exclude.now')} <Verdict action={told.value.explanation.verdict.action} /> {told.value.explanation.verdict.reason ?? ''}</p>}
+    </>
+  );
+}
+
 export function ExcludeDialog({ event, onClose }: { event: WafEvent; onClose: () => void }) {
   const { path: suggested, choices: all } = choices(event);
   const [chosen, setChosen] = useState(0);
@@ -67,8 +80,11 @@ export function ExcludeDialog({ event, onClose }: { event: WafEvent; onClose: ()
   if (!choice || done) {
     return (
       <Dialog title={t('exclude.title')} onClose={onClose}>
-        {done ? <p class="notice good">{t('exclude.done')}</p> : <p>{t('exclude.nothing', { reason: event.verdict.reason ?? event.refusal ?? '' })}</p>}
-        <footer><Button tone="primary" onClick={onClose}>{t('app.close')}</Button></footer>
+        {done ? <Now event={event} /> : <p>{t('exclude.nothing', { reason: event.verdict.reason ?? event.refusal ?? '' })}</p>}
+        <footer>
+          {choice && <Button onClick={() => setDone(false)}>{t('exclude.another')}</Button>}
+          <Button tone="primary" onClick={onClose}>{t('app.close')}</Button>
+        </footer>
       </Dialog>
     );
   }

@@ -1,4 +1,4 @@
-// What does not count, and why.
+// The exclusions of the document, with their reasons.
 
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';

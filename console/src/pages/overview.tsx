@@ -1,4 +1,4 @@
-// What happens: figures, requests over time, and who and what is most frequent.
+// Figures, requests over time, and the most frequent clients, classes, rules and paths.
 
 import type { ComponentChildren } from 'preact';
 import { ask } from '../api/http.ts';
@@ -74,7 +74,7 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
         <Figure title={t('overview.requests')} value={compact(requests)} note={number(requests)} />
         <Figure title={t('overview.blocked')} value={compact(blocked)} note={percent(blocked, requests)} tone={blocked > 0 ? 'bad' : ''} />
         <Figure title={t('overview.detected')} value={compact(detected)} note={percent(detected, requests)} tone={detected > 0 ? 'warn' : ''} />
-        <Figure title={t('overview.latency')} value={micros(quantile(items, 'p50'))} note={`p99 ${micros(quantile(items, 'p99'))}`} />
+        <Figure title={t('overview.latency')} value={micros(quantile(items, 'p50'))} note={`p99 ${micros(quantile(items, 'p99'))}${items.length > 1 ? ` · ${t('overview.highest')}` : ''}`} />
         <Figure title={t('overview.uninspected')} value={percent(unseen, inspected + unseen)}
           note={t('overview.uninspectedHint', { bytes: bytes(unseen), total: bytes(inspected + unseen) })} />
       </div>
