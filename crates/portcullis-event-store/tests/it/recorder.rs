@@ -92,7 +92,7 @@ fn a_store_that_cannot_be_written_to_costs_counted_events_and_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let Recording { registry, recorder, said } = record(folder.path(), 0, QueueLimits::default());
     let handle = recorder.handle();
-    handle.event(Arc::new(event(1)), None);
+    handle.event(Arc::new(event_of_today()), None);
     until(|| metric(&registry, "event_store_written_total") == 1.0);
     // Damage in what it is about to write to, as of a disk that fails.
     let segment = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -101,13 +101,13 @@ fn a_store_that_cannot_be_written_to_costs_counted_events_and_one_line() {
     recorder.shutdown(Duration::from_secs(30));
     fs::write(&segment, vec![7; 100_000]).unwrap();
     let Recording { registry, recorder, said: again } = record(folder.path(), 0, QueueLimits::default());
-    recorder.handle().event(Arc::new(event(2)), None);
+    recorder.handle().event(Arc::new(event_of_today()), None);
     until(|| metric(&registry, "event_store_written_total") == 1.0);
     assert_eq!(metric(&registry, "event_store_segments_dropped_total{reason=\"damaged\"}"), 1.0);
     assert!(again.lock().unwrap()[0].contains("was set aside"), "{again:?}");
     // The folder is gone: every commit fails, and that is told once.
     fs::remove_dir_all(folder.path()).unwrap();
-    recorder.handle().event(Arc::new(event(3)), None);
+    recorder.handle().event(Arc::new(event_of_today()), None);
     std::thread::sleep(Duration::from_millis(700));
     recorder.shutdown(Duration::from_secs(30));
     assert!(again.lock().unwrap().len() <= 2, "{again:?}");
