@@ -141,8 +141,9 @@ fn is_plain(path: &[u8]) -> bool {
 /// star.
 fn template(pattern: &[u8], path: &[u8]) -> bool {
     let (mut at, mut rest) = (0, pattern);
-    // Where the pattern goes on behind the last star or braces, and up to where they reach.
-    let (mut star, mut braces): (Option<(&[u8], usize)>, Option<(&[u8], usize)>) = (None, None);
+    // The pattern behind the last star or braces, and up to where they reach.
+    let mut star: Option<(&[u8], usize)> = None;
+    let mut braces: Option<(&[u8], usize)> = None;
     loop {
         let close = if rest.first() == Some(&b'{') { rest.iter().position(|&b| b == b'}') } else { None };
         match (rest.first(), close) {
