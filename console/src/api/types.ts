@@ -104,6 +104,15 @@ export interface Token {
 export interface AuditEntry {
   number: number; time: string; actor: string; address: string | null; action: string; object: string; detail: string;
 }
+export interface ProbeCount { stopped: number; lost: number }
+export interface Candidate {
+  reach: 'kinds' | 'rules' | 'class' | 'field';
+  exclusions: { class?: string; kind?: string; location?: string; path?: string; rule_id?: number; target?: string }[];
+  clears: boolean; still: string; recommended: boolean;
+  stored: { requests: number; stopped: number; let_through: number; clients: number; ids: string[] };
+  probed: { own: ProbeCount; others: ProbeCount; lost: { class: string; kind: string; change: string; text: string }[] };
+}
+export interface Advised { site: string; route: string; advice: { fields: string[]; probes: number; fields_without_probes: number; candidates: Candidate[] } }
 export interface Explained {
   generation: number; site: string; route: string;
   explanation: {

@@ -1,13 +1,13 @@
 // From an event that was no attack to an exclusion, the narrowest choice first.
 
 import { useState } from 'preact/hooks';
-import { ask } from '../api/http.ts';
-import type { Explained, FacetPage, WafEvent } from '../api/types.ts';
+import { ask, Problem } from '../api/http.ts';
+import type { Advised, Candidate, Explained, FacetPage, WafEvent } from '../api/types.ts';
 import { number, quoted } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
 import { isDoubtful, template } from '../path.ts';
-import { Button, Dialog, Failure, Input, Skeleton, Verdict } from '../ui/kit.tsx';
+import { Badge, Button, Dialog, Failure, Input, Skeleton, Verdict } from '../ui/kit.tsx';
 import { ChangeDialog, type Change } from './change.tsx';
 
 export interface Choice { label: string; orders: Record<string, unknown>[]; hasPath: boolean }
@@ -71,27 +71,103 @@ function Now({ event }: { event: WafEvent }) {
   );
 }
 
+/** What a candidate costs. */
+function Cost({ candidate }: { candidate: Candidate }) {
+  const { stored, probed, clears, still } = candidate;
+  return (
+    <>
+      {!clears && <p class="dim">{t('exclude.still', { reason: still })}</p>}
+      <ul class="cost dim">
+        <li>{t('exclude.stored', { through: number(stored.let_through), requests: number(stored.requests), clients: number(stored.clients) })}</li>
+        <li>{t('exclude.own', { lost: number(probed.own.lost), stopped: number(probed.own.stopped) })}</li>
+        <li class={probed.others.lost > 0 ? 'bad' : ''}>{t('exclude.others', { lost: number(probed.others.lost), stopped: number(probed.others.stopped) })}</li>
+      </ul>
+      {probed.lost.length > 0 && (
+        <details>
+          <summary>{t('exclude.lost')}</summary>
+          <ul>{probed.lost.map((lost, at) => <li key={at}><small>{lost.kind}</small> <code class="wrap">{lost.text}</code></li>)}</ul>
+        </details>
+      )}
+    </>
+  );
+}
+
+/** The exclusions that were tried on the request, and what each of them costs. */
+function Measured({ event, advised, onClose, onDone }: { event: WafEvent; advised: Advised; onClose: () => void; onDone: () => void }) {
+  const { candidates, probes, fields } = advised.advice;
+  const [chosen, setChosen] = useState(Math.max(0, candidates.findIndex((one) => one.recommended)));
+  const choice = candidates[chosen];
+  const changes = (choice?.exclusions ?? []).map((order): Change => ({ method: 'POST', path: '/exclusions', body: { site: event.site, ...order } }));
+  return (
+    <ChangeDialog title={t('exclude.title')} changes={changes} onClose={onClose} onDone={onDone}>
+      <p class="dim">{t('exclude.tried', { probes: number(probes), fields: fields.join(', ') || '-' })}</p>
+      <Alike event={event} />
+      {candidates.map((one, at) => (
+        <div class="choice" key={at}>
+          <input id={`choice-${at}`} type="radio" name="choice" checked={at === chosen} onChange={() => setChosen(at)} />
+          <div class="wrap">
+            <label for={`choice-${at}`}>
+              {one.recommended && <><Badge tone="good">{t('exclude.recommended')}</Badge> </>}
+              {one.exclusions.map((each) => each.rule_id
+                ? t('exclude.rule', { rule: each.rule_id, target: each.target ?? '' })
+                : `${each.kind ?? t('exclude.all', { class: each.class ?? '' })} · ${each.location ?? ''}${each.path ? ` · ${each.path}` : ''}`).map((line) => <div key={line}>{line}</div>)}
+            </label>
+            <Cost candidate={one} />
+          </div>
+        </div>
+      ))}
+      {probes === 0 && <p class="notice warn">{t('exclude.noProbes')}</p>}
+    </ChangeDialog>
+  );
+}
+
+/** Why there is nothing to choose from. */
+function Nothing({ reason, onClose }: { reason: string; onClose: () => void }) {
+  return (
+    <Dialog title={t('exclude.title')} onClose={onClose}>
+      <p>{t('exclude.nothing', { reason })}</p>
+      <footer><Button tone="primary" onClick={onClose}>{t('app.close')}</Button></footer>
+    </Dialog>
+  );
+}
+
 export function ExcludeDialog({ event, onClose }: { event: WafEvent; onClose: () => void }) {
-  const { path: suggested, choices: all } = choices(event);
-  const [chosen, setChosen] = useState(0);
-  const [path, setPath] = useState(suggested ?? '');
   const [done, setDone] = useState(false);
-  const choice = all[chosen];
-  if (!choice || done) {
+  const [turn, setTurn] = useState(0);
+  const advised = useLoad((signal) => ask<Advised>('/advise', { method: 'POST', body: { request_id: event.request_id }, signal }), `${event.request_id} ${turn}`);
+  if (done) {
     return (
       <Dialog title={t('exclude.title')} onClose={onClose}>
-        {done ? <Now event={event} /> : <p>{t('exclude.nothing', { reason: event.verdict.reason ?? event.refusal ?? '' })}</p>}
+        <Now event={event} />
         <footer>
-          {choice && <Button onClick={() => setDone(false)}>{t('exclude.another')}</Button>}
+          <Button onClick={() => { setDone(false); setTurn(turn + 1); }}>{t('exclude.another')}</Button>
           <Button tone="primary" onClick={onClose}>{t('app.close')}</Button>
         </footer>
       </Dialog>
     );
   }
+  if (advised.busy) {
+    return <Dialog title={t('exclude.title')} onClose={onClose} wide><p class="dim" role="status">{t('exclude.busy')}</p><Skeleton lines={6} /></Dialog>;
+  }
+  if (advised.value) return <Measured event={event} advised={advised.value} onClose={onClose} onDone={() => setDone(true)} />;
+  // Without a kept request nothing can be tried; what the event says can be excluded all the same.
+  if (advised.error instanceof Problem && advised.error.status === 404) return <Unmeasured event={event} onClose={onClose} onDone={() => setDone(true)} />;
+  const reason = advised.error instanceof Problem ? advised.error.message : String(advised.error);
+  return <Nothing reason={reason} onClose={onClose} />;
+}
+
+/** By what the event says alone. */
+function Unmeasured({ event, onClose, onDone }: { event: WafEvent; onClose: () => void; onDone: () => void }) {
+  const { path: suggested, choices: all } = choices(event);
+  const [chosen, setChosen] = useState(0);
+  const [path, setPath] = useState(suggested ?? '');
+  const choice = all[chosen];
+  if (!choice) return <Nothing reason={event.verdict.reason ?? event.refusal ?? ''} onClose={onClose} />;
   const changes = choice.orders.map((order): Change => (
     { method: 'POST', path: '/exclusions', body: { site: event.site, ...order, ...(choice.hasPath && path ? { path } : {}) } }));
   return (
-    <ChangeDialog title={t('exclude.title')} changes={changes} onClose={onClose} onDone={() => setDone(true)}>
+    <ChangeDialog title={t('exclude.title')} changes={changes} onClose={onClose} onDone={onDone}>
+      <p class="notice warn">{t('exclude.unmeasured')}</p>
       <p class="dim">{t('exclude.intro')}</p>
       <Alike event={event} />
       {all.map((each, at) => (

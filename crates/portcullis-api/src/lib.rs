@@ -40,7 +40,7 @@ pub use server::{Api, listener};
 pub use settings::{Limits, Supplies};
 pub use setup::{SETUP_CODE_S, SetupCode};
 pub use supplies::{
-    Banned, Bans, CheckedDocument, CheckedRules, Explained, Health, Reload, ReloadResult, Trial, TrialError,
-    Trials,
+    AdviceOrder, Banned, Bans, CheckedDocument, CheckedRules, Explained, Health, Reload, ReloadResult,
+    StoredRequest, Trial, TrialError, Trials,
 };
 pub use tls::{CertificateFiles, TlsError, acceptor, self_signed};

@@ -25,8 +25,8 @@ use crate::guard::{guard, no_method};
 use crate::pages::page;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
-    audit, bans, check, clients, config, events, exclusions, explain, facets, live, login, reload, revisions,
-    rules, setup, site_settings, statistics, status, stream, tokens, totp, users,
+    advise, audit, bans, check, clients, config, events, exclusions, explain, facets, live, login, reload,
+    revisions, rules, setup, site_settings, statistics, status, stream, tokens, totp, users,
 };
 
 /// Prefix of the paths of all routes.
@@ -77,6 +77,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(rules::list))
             .add(viewer, routes!(rules::one))
             .add(analyst, routes!(explain::explain))
+            .add(analyst, routes!(advise::advise))
             .add(viewer, routes!(exclusions::list))
             .add(analyst, routes!(exclusions::add))
             .add(analyst, routes!(exclusions::remove))

@@ -103,6 +103,36 @@ pub enum TrialError {
     Failed(String),
 }
 
+/// A request of the event store.
+#[derive(Clone, Debug)]
+pub struct StoredRequest {
+    /// Its id.
+    pub id: String,
+    /// The request as it would be sent.
+    pub request: Vec<u8>,
+    /// The client's address.
+    pub client: IpAddr,
+}
+
+/// A request that was stopped wrongly, and the document that an exclusion would be added to.
+#[derive(Clone, Debug)]
+pub struct AdviceOrder {
+    /// The text of the document.
+    pub text: String,
+    /// Its form.
+    pub format: Format,
+    /// Its file.
+    pub file: String,
+    /// The site.
+    pub site: String,
+    /// The route.
+    pub route: String,
+    /// The request.
+    pub request: StoredRequest,
+    /// Others of the same site, to see which of them an exclusion would let through.
+    pub others: Vec<StoredRequest>,
+}
+
 /// All that a start would find wrong with a document.
 #[derive(Clone, Debug, Default)]
 pub struct CheckedDocument {
@@ -130,6 +160,10 @@ pub struct CheckedRules {
 pub trait Trials: Send + Sync {
     /// Explains what would happen to a message.
     fn explain(&self, trial: Trial) -> Result<Explained, TrialError>;
+
+    /// Measures the exclusions that come into question: JSON, or the reason why there are none. Takes a few
+    /// seconds.
+    fn advise(&self, order: AdviceOrder) -> Result<String, String>;
 
     /// Checks a text for the document that is in this file, with the rules that it names.
     fn check(&self, text: String, format: Format, file: String) -> CheckedDocument;

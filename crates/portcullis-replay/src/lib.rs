@@ -3,17 +3,23 @@
 //! ```text
 //! text of a person --read_message / read_curl--> Message --explain--> Explanation
 //!                                                        --Run-----> verdict
+//! request --Field--> with another value --Trial--> event
 //! ```
 //!
 //! Nothing here touches traffic: collections start empty, no audit record is made, and neither DNS nor a
 //! virus scanner is asked.
 
 mod curl;
+mod encode;
 mod explain;
+mod field;
 mod message;
 mod run;
+mod trial;
 
 pub use curl::{CurlError, read_curl};
 pub use explain::{Exchange, Explanation, explain};
+pub use field::Field;
 pub use message::{Message, read_message};
 pub use run::{Run, connection, parse, parse_response};
+pub use trial::{Trial, Tried};

@@ -21,7 +21,9 @@ mod revisions;
 
 pub use diff::diff;
 pub use document::{DOCUMENT_BYTES_MAX, Document, Text};
-pub use edit::{Change, ClientList, Edit, Exclusion, RuleExclusion, Scope, SemanticExclusion, SiteSettings};
+pub use edit::{
+    Change, ClientList, Edit, Exclusion, RuleExclusion, Scope, SemanticExclusion, SiteSettings, edited,
+};
 pub use error::RevisionError;
 pub use exclusions::{Listed, exclusions};
 pub use history::{Origin, Revision, RevisionHead};

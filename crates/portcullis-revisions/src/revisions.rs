@@ -150,7 +150,7 @@ impl Revisions {
             Change::Text(text) => Text::new(text.as_str()),
             Change::Restore(number) => Text::new(self.history.get(*number)?.text),
             Change::Edit(edit) => {
-                Text::new(edit::apply(edit, current.text.as_str(), self.document.format())?)
+                Text::new(edit::edited(edit, current.text.as_str(), self.document.format())?)
             }
         };
         self.check(&after).map_err(RevisionError::Invalid)?;

@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "bench")]
 use crate::bench;
 use crate::identities::{token, user};
-use crate::{bans, check, crs, evaluate, events, exclude, explain, generate, init, rules, run};
+use crate::{advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, rules, run};
 
 /// The exit code of a command whose work found mistakes or failed.
 pub const FAILED: u8 = 1;
@@ -52,6 +52,8 @@ pub enum Command {
     Events(events::Args),
     /// Print a narrow exclusion (TOML) that lets a wrongly blocked request pass
     Exclude(exclude::Args),
+    /// Find false alarms in the event store, and measure the exclusions that would end them
+    Advise(advise::Args),
     /// Create, list and revoke tokens of the admin API
     Token(token::Args),
     /// Create, list and delete users of the admin API, and set passwords

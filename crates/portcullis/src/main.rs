@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 the work found mistakes or failed, 2 the command line cannot be followed.
 
+mod advise;
 mod bans;
 #[cfg(feature = "bench")]
 mod bench;
@@ -10,6 +11,7 @@ mod checked;
 mod cli;
 mod crs;
 mod data_folder;
+mod edited;
 mod evaluate;
 mod event_text;
 mod events;
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         cli::Command::Crs(args) => crs::run(&args),
         cli::Command::Bans(args) => bans::run(&args),
         cli::Command::Events(args) => events::run(&args),
+        cli::Command::Advise(args) => advise::run(&args),
         cli::Command::Exclude(args) => exclude::run(&args),
         cli::Command::Token(args) => identities::token::run(&args),
         cli::Command::User(args) => identities::user::run(&args),

@@ -1,5 +1,6 @@
 //! The routes, a file for each kind of object.
 
+pub(crate) mod advise;
 pub(crate) mod audit;
 pub(crate) mod bans;
 pub(crate) mod check;

@@ -6,6 +6,7 @@ use portcullis_api::Limits;
 use portcullis_event::{AccessRecord, Action, Coverage, Event, KeptRequest, Timestamp};
 use portcullis_event_store::{StoreSettings, Tallies, Writer};
 use portcullis_identity::{Actor, Role};
+use serde_json::json;
 
 use crate::client::connect;
 use crate::server::{NOW_MS, Server};
@@ -106,6 +107,29 @@ fn the_request_of_an_event() {
         .map(|item| item["has_request"].clone())
         .collect();
     assert_eq!(flags, [true, false]);
+}
+
+/// The program is shown the kept request, others of its site, and the document.
+#[test]
+fn advice_on_a_kept_request() {
+    let server = Server::start();
+    let [viewer, analyst] = [Role::Viewer, Role::Analyst].map(|role| server.token(role));
+    write(&mut writer(&server), 0..4);
+    let ask = |token: &str, id: &str| {
+        let answer = server.ask("POST", "/advise").bearer(token).json(json!({ "request_id": id })).send();
+        (answer.status, answer.json())
+    };
+    let (status, answer) = ask(&analyst, "r1");
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(answer["site"], answer["advice"]["site"]);
+    assert!(answer["advice"]["request"].as_str().unwrap().starts_with("GET /"), "{answer}");
+    assert!(answer["advice"]["others"].as_array().unwrap().contains(&json!("r1")), "{answer}");
+    assert_eq!((ask(&analyst, "r0").0, ask(&analyst, "r9").0), (404, 404));
+    assert_eq!((ask(&viewer, "r1").0, server.ask("POST", "/advise").send().status), (403, 401));
+    let text = server.text() + "# unadvised\n";
+    std::fs::write(server.folder.path().join("portcullis.toml"), text).unwrap();
+    let (status, answer) = ask(&analyst, "r1");
+    assert_eq!((status, &answer["detail"]), (409, &json!("there is nothing to exclude")));
 }
 
 #[test]

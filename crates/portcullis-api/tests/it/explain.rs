@@ -1,6 +1,6 @@
 //! `POST /explain`: which message is meant, and errors.
 
-use portcullis_api::{CheckedDocument, CheckedRules, Explained, Trial, TrialError, Trials};
+use portcullis_api::{AdviceOrder, CheckedDocument, CheckedRules, Explained, Trial, TrialError, Trials};
 use portcullis_config::{Format, Survey};
 use portcullis_identity::Role;
 use serde_json::{Value, json};
@@ -32,6 +32,16 @@ impl Trials for Echo {
             "rule": trial.rule,
         });
         Ok(Explained { site, route, generation: 7, explanation: explanation.to_string() })
+    }
+
+    fn advise(&self, order: AdviceOrder) -> Result<String, String> {
+        if order.text.contains("unadvised") {
+            return Err("there is nothing to exclude".to_owned());
+        }
+        let request = String::from_utf8_lossy(&order.request.request).into_owned();
+        let others: Vec<String> = order.others.into_iter().map(|other| other.id).collect();
+        Ok(json!({ "request": request, "site": order.site, "route": order.route, "others": others })
+            .to_string())
     }
 
     fn check(&self, text: String, format: Format, file: String) -> CheckedDocument {

@@ -129,8 +129,8 @@ impl ClientList {
     }
 }
 
-/// The text after an edit.
-pub(crate) fn apply(edit: &Edit, text: &str, format: Format) -> Result<String, RevisionError> {
+/// The text of a document after an edit, unchecked.
+pub fn edited(edit: &Edit, text: &str, format: Format) -> Result<String, RevisionError> {
     if format != Format::Toml {
         return Err(unfit(
             "single settings are changed in documents in TOML only; send the whole text of this one in YAML",

@@ -2,7 +2,7 @@
 //! remembers the last ones; with it, the event store.
 
 mod csv;
-mod stored;
+pub mod stored;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

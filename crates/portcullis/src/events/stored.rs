@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use portcullis_event_store::{PageRequest, Store, StoredEvent};
+use portcullis_event_store::{PageRequest, QueryError, Store, StoredEvent};
 use portcullis_query::{Filter, parse};
 use serde_json::Value;
 
@@ -113,7 +113,7 @@ pub fn backup(data: &Path, to: &Path) -> Result<String, Failure> {
     }
 }
 
-fn open(data: &Path) -> Result<Store, Failure> {
+pub fn open(data: &Path) -> Result<Store, Failure> {
     let folder = data_folder::events(data);
     match std::fs::read_dir(&folder) {
         Ok(_) => Ok(Store::new(&folder)),
@@ -125,7 +125,7 @@ fn open(data: &Path) -> Result<Store, Failure> {
     }
 }
 
-fn no_event(id: &str) -> Failure {
+pub fn no_event(id: &str) -> Failure {
     Failure::failed(format_args!(
         "no event with the id {id} is stored: a request that passed without a finding makes none, and old ones are deleted \
          (`events.keep`, `events.keep_bytes`)"
@@ -183,6 +183,19 @@ fn many(store: &Store, question: &Question<'_>, printer: &mut Printer<'_>) -> Re
 }
 
 fn newest(store: &Store, filter: &Filter, limit: usize, printer: &mut Printer<'_>) -> Result<(), Stop> {
+    let (mut events, mut skipped) = read_newest(store, filter, limit)?;
+    events.reverse();
+    printer.events(&events)?;
+    tell_skipped(&mut skipped);
+    Ok(())
+}
+
+/// The newest events that pass, newest first, and what could not be read.
+pub fn read_newest(
+    store: &Store,
+    filter: &Filter,
+    limit: usize,
+) -> Result<(Vec<StoredEvent>, Vec<String>), QueryError> {
     let (mut events, mut before) = (Vec::new(), None);
     let mut skipped = Vec::new();
     while events.len() < limit {
@@ -196,10 +209,7 @@ fn newest(store: &Store, filter: &Filter, limit: usize, printer: &mut Printer<'_
             break;
         }
     }
-    events.reverse();
-    printer.events(&events)?;
-    tell_skipped(&mut skipped);
-    Ok(())
+    Ok((events, skipped))
 }
 
 fn all(store: &Store, filter: &Filter, printer: &mut Printer<'_>) -> Result<(), Stop> {
@@ -236,7 +246,7 @@ fn follow(
     }
 }
 
-fn tell_skipped(skipped: &mut Vec<String>) {
+pub fn tell_skipped(skipped: &mut Vec<String>) {
     skipped.sort();
     skipped.dedup();
     for segment in skipped {
@@ -286,7 +296,7 @@ fn check(written: io::Result<()>) -> Result<(), Stop> {
 }
 
 /// Milliseconds since 1970.
-fn now() -> u64 {
+pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

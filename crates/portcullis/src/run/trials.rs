@@ -4,7 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use portcullis_api::{CheckedDocument, CheckedRules, Explained, Trial, TrialError, Trials};
+use portcullis_advise::{Case, advise};
+use portcullis_api::{
+    AdviceOrder, CheckedDocument, CheckedRules, Explained, StoredRequest, Trial, TrialError, Trials,
+};
 use portcullis_config::{Format, Survey};
 use portcullis_event::Timestamp;
 use portcullis_http::message::RequestHead;
@@ -14,6 +17,7 @@ use portcullis_proxy::{LocalTime, RouteChoice, Serving, Status};
 use portcullis_replay::{Exchange, Message, parse, parse_response};
 
 use crate::checked::{self, Checked};
+use crate::edited::Edited;
 use crate::explain;
 
 /// The policies of the proxy.
@@ -48,6 +52,16 @@ impl Trials for Bench {
         Ok(Explained { site, route, generation: serving.number(), explanation })
     }
 
+    fn advise(&self, order: AdviceOrder) -> Result<String, String> {
+        let AdviceOrder { text, format, file, site, route, request, others } = order;
+        let edited = Edited::new(text, format, file, &site, &route)?;
+        let epoch_millis = Timestamp::from(SystemTime::now()).epoch_millis();
+        let others: Vec<Case<'_>> = others.iter().map(|other| case(other, epoch_millis)).collect();
+        let inspector = edited.inspector()?;
+        let advice = advise(&inspector, &edited, &case(&request, epoch_millis), &others);
+        serde_json::to_string(&advice.map_err(|none| none.to_string())?).map_err(|error| error.to_string())
+    }
+
     fn check(&self, text: String, format: Format, file: String) -> CheckedDocument {
         let survey = match Survey::of_text(text, format, file) {
             Ok(survey) => survey,
@@ -64,6 +78,11 @@ impl Trials for Bench {
         };
         CheckedDocument { mistakes, warnings, rules: sets.into_iter().map(rules).collect() }
     }
+}
+
+fn case(stored: &StoredRequest, epoch_millis: u64) -> Case<'_> {
+    let StoredRequest { id, request, client } = stored;
+    Case { id, request, client: SocketAddr::new(*client, 50_000), epoch_millis }
 }
 
 /// The names of site and route that a request belongs to, and what inspects it.

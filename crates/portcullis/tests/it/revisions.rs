@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::{Process, Signal};
@@ -93,6 +94,59 @@ fn a_false_alarm_is_excluded_and_the_exclusion_taken_back() {
     let (_, listed) = managed.ask("GET", "/revisions", &Value::Null);
     let origins: Vec<_> = listed["items"].as_array().unwrap().iter().map(|each| &each["origin"]).collect();
     assert_eq!(origins, ["restore", "change", "outside"]);
+    managed.stop();
+}
+
+/// The advice of the API, carried out, does what was said of it: the alarm passes, attacks that were not to
+/// be lost are still stopped. The command says the same.
+#[test]
+fn an_exclusion_is_advised_and_does_what_was_said() {
+    let application = application(|_| says("found"));
+    let folder = tempfile::tempdir().unwrap();
+    let rule = "SecRule ARGS \"@contains union\" \"id:1,phase:2,deny,t:lowercase,msg:'union'\"";
+    let site = format!("mode = \"both\"\n{}", rules(rule));
+    let managed = Managed::start(folder.path(), application.address(), &site, "");
+    let ask = |path: &str, text: &str| {
+        let request = format!("GET {path}?text={text} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        exchange(managed.address, None, request.as_bytes(), PATIENCE).unwrap()
+    };
+    let honest = "1%20union%20select%20password%20from%20users";
+    let alarm = ask("/posts/17", honest);
+    let id = String::from_utf8(alarm.header("x-request-id").unwrap().to_vec()).unwrap();
+    assert_eq!((alarm.status, ask("/posts/18", honest).status), (403, 403));
+    let order = json!({"request_id": id});
+    let (mut status, mut answer) = managed.ask("POST", "/advise", &order);
+    let deadline = Instant::now() + PATIENCE;
+    // The store commits a moment later, both or one of them.
+    while status == 404 || answer["advice"]["candidates"][0]["stored"]["requests"] != 2 {
+        assert!(Instant::now() < deadline, "{status} {answer}");
+        std::thread::sleep(Duration::from_millis(100));
+        (status, answer) = managed.ask("POST", "/advise", &order);
+    }
+    let first = &answer["advice"]["candidates"][0];
+    assert_eq!((&first["clears"], &first["stored"]["let_through"]), (&json!(true), &json!(2)), "{answer}");
+    assert!(first["probed"]["others"]["stopped"].as_u64().unwrap() > 3000, "{answer}");
+    let terms = first["exclusions"].as_array().unwrap();
+    assert!(terms.iter().any(|term| term["kind"] == "sqli.union-select"), "{answer}");
+    assert!(terms.iter().any(|term| term["rule_id"] == 1), "{answer}");
+    let mut advise = Command::new(program());
+    advise.args(["advise", &id, "--json", "--data"]).arg(folder.path().join("data"));
+    let told = advise.arg("--config").arg(&managed.document).output().unwrap();
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    assert_eq!(told, answer["advice"]);
+    for term in terms {
+        let mut order = term.clone();
+        order["site"] = json!("site");
+        let (status, answer) = managed.ask("POST", "/exclusions", &order);
+        assert_eq!(status, 200, "{answer}");
+    }
+    assert_eq!((ask("/posts/17", honest).status, ask("/other", honest).status), (200, 403));
+    for attack in ["1%27%20or%201=1--%20", "%3Cscript%3Ealert(1)%3C/script%3E", "%3Bcat%20/etc/passwd"] {
+        assert_eq!(ask("/posts/17", attack).status, 403, "{attack}");
+    }
+    let (status, answer) = managed.ask("POST", "/advise", &order);
+    assert_eq!(status, 409, "{answer}");
+    assert!(answer["detail"].as_str().unwrap().contains("lets this request through"), "{answer}");
     managed.stop();
 }
 

@@ -1,0 +1,5 @@
+//! Candidates and their costs, with the real engine.
+
+mod advice;
+mod common;
+mod probes;
