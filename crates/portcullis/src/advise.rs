@@ -1,13 +1,12 @@
 //! `portcullis advise`: false alarms of the event store, and the exclusions that would end them with what
 //! each would cost.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use portcullis_advise::{Advice, Case, Cluster, Measured, NoAdvice, advise, clusters};
-use portcullis_config::Format;
 use portcullis_event_store::{Store, StoredEvent};
 use portcullis_query::parse;
 use portcullis_revisions::{Document, Exclusion};
@@ -28,9 +27,9 @@ pub struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// The configuration document that the exclusions are for
+    /// The configuration document that the exclusions are for; without it groups are only listed
     #[arg(long, value_name = "FILE")]
-    config: PathBuf,
+    config: Option<PathBuf>,
     /// Events that are looked at, as a filter
     #[arg(long, value_name = "FILTER", default_value = "time >= -7d")]
     events: String,
@@ -101,7 +100,8 @@ impl Bench<'_> {
         let (mut out, mut list) = (String::new(), Vec::new());
         let mut advised = 0;
         for cluster in &found {
-            let wanted = cluster.clients_with_nothing_else >= CLIENTS_MIN && advised < CLUSTERS_ADVISED;
+            let is_alarm = cluster.clients_with_nothing_else >= CLIENTS_MIN;
+            let wanted = is_alarm && advised < CLUSTERS_ADVISED && self.args.config.is_some();
             let event = match wanted && !cluster.newest.is_empty() {
                 true => self.store.event(&cluster.newest).map_err(Failure::failed)?,
                 false => None,
@@ -130,6 +130,17 @@ impl Bench<'_> {
         Ok(out)
     }
 
+    /// The document, at a route of a site.
+    fn document(&self, site: &str, route: &str) -> Result<Edited, Failure> {
+        let path = self.args.config.as_deref();
+        let path = path.ok_or_else(|| Failure::usage("exclusions are for a document: `--config FILE`"))?;
+        let named = |what: &dyn Display| Failure::usage(format_args!("{}: {what}", path.display()));
+        let document = Document::new(path).ok_or_else(|| named(&"no .toml, .yaml or .yml file"))?;
+        let text = document.read().map_err(|error| named(&error))?;
+        let (format, file) = (document.format(), document.name());
+        Edited::new(text.as_str().to_owned(), format, file, site, route).map_err(Failure::failed)
+    }
+
     /// Measures what there is for an event.
     fn advice(&self, event: &StoredEvent) -> Result<Result<Advice, NoAdvice>, Failure> {
         let value: Value = serde_json::from_str(&event.json).map_err(Failure::failed)?;
@@ -140,17 +151,7 @@ impl Bench<'_> {
             ))
         })?;
         let (site, route) = (text(&value, "/site"), text(&value, "/route"));
-        let Some(document) = Document::new(&self.args.config) else {
-            let file = self.args.config.display();
-            return Err(Failure::usage(format_args!("{file} is no .toml, .yaml or .yml file")));
-        };
-        let read = document.read();
-        let content = read.map_err(|error| {
-            Failure::usage(format_args!("cannot read {}: {error}", self.args.config.display()))
-        })?;
-        let format: Format = document.format();
-        let edited = Edited::new(content.as_str().to_owned(), format, document.name(), site, route);
-        let edited = edited.map_err(Failure::failed)?;
+        let edited = self.document(site, route)?;
         let cases: Vec<Stored> = self.events.iter().filter_map(|event| Stored::of(event, site)).collect();
         let others: Vec<Case<'_>> = cases.iter().map(Stored::case).collect();
         let case = Case {

@@ -9,7 +9,9 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "bench")]
 use crate::bench;
 use crate::identities::{token, user};
-use crate::{advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, rules, run};
+use crate::{
+    advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, replay, rules, run,
+};
 
 /// The exit code of a command whose work found mistakes or failed.
 pub const FAILED: u8 = 1;
@@ -52,6 +54,8 @@ pub enum Command {
     Events(events::Args),
     /// Print a narrow exclusion (TOML) that lets a wrongly blocked request pass
     Exclude(exclude::Args),
+    /// Show what another document would decide on requests that were stored or saved
+    Replay(replay::Args),
     /// Find false alarms in the event store, and measure the exclusions that would end them
     Advise(advise::Args),
     /// Create, list and revoke tokens of the admin API

@@ -21,6 +21,7 @@ mod generate;
 mod identities;
 mod init;
 mod policy_args;
+mod replay;
 mod rule_files;
 mod rule_list;
 mod rules;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         cli::Command::Bans(args) => bans::run(&args),
         cli::Command::Events(args) => events::run(&args),
         cli::Command::Advise(args) => advise::run(&args),
+        cli::Command::Replay(args) => replay::run(&args),
         cli::Command::Exclude(args) => exclude::run(&args),
         cli::Command::Token(args) => identities::token::run(&args),
         cli::Command::User(args) => identities::user::run(&args),

@@ -32,6 +32,7 @@ mod live;
 mod lookups;
 mod messages;
 mod operations;
+mod replay;
 mod revisions;
 mod rewriting;
 mod rule_sources;
