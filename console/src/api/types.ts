@@ -84,7 +84,7 @@ export interface Agent { name: string; address: string; breaker: string; in_flig
 export interface Ban { ban: string; client: string; until: string; count: number }
 export interface Exclusion {
   id: string; site: string | null; route: string | null; class: string | null; kind: string | null;
-  location: string | null; path: string | null; directive: string | null; reason: string | null;
+  location: string | null; path: string | null; directive: string | null; reason: string | null; until: string | null;
 }
 export interface Changed { revision: number | null; etag: string; diff: string; message: string | null }
 export interface Rule {

@@ -217,6 +217,10 @@ export const en = {
   'exclude.still': 'Does not let the request pass: {reason}',
   'exclude.noProbes': 'No attack could be put into this request, so none of these is recommended.',
   'exclude.unmeasured': 'No request is kept with this event: what an exclusion would cost cannot be measured.',
+  'exclude.until': 'Ends after',
+  'exclude.untilHint': 'A day (UTC) after which the findings count again; empty: never.',
+  'exclusions.until': 'until {until}',
+  'exclusions.over': 'over since {until}: can be removed',
   'exclude.done': 'The exclusion serves.',
 
   'deny.title': 'Deny this client',

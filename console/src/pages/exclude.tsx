@@ -96,8 +96,11 @@ function Cost({ candidate }: { candidate: Candidate }) {
 function Measured({ event, advised, onClose, onDone }: { event: WafEvent; advised: Advised; onClose: () => void; onDone: () => void }) {
   const { candidates, probes, fields } = advised.advice;
   const [chosen, setChosen] = useState(Math.max(0, candidates.findIndex((one) => one.recommended)));
+  const [until, setUntil] = useState('');
   const choice = candidates[chosen];
-  const changes = (choice?.exclusions ?? []).map((order): Change => ({ method: 'POST', path: '/exclusions', body: { site: event.site, ...order } }));
+  const end = /^\d{4}-\d{2}-\d{2}$/.test(until) ? { until } : {};
+  const changes = (choice?.exclusions ?? []).map((order): Change => (
+    { method: 'POST', path: '/exclusions', body: { site: event.site, ...order, ...(order.rule_id ? {} : end) } }));
   return (
     <ChangeDialog title={t('exclude.title')} changes={changes} onClose={onClose} onDone={onDone}>
       <p class="dim">{t('exclude.tried', { probes: number(probes), fields: fields.join(', ') || '-' })}</p>
@@ -117,6 +120,7 @@ function Measured({ event, advised, onClose, onDone }: { event: WafEvent; advise
         </div>
       ))}
       {probes === 0 && <p class="notice warn">{t('exclude.noProbes')}</p>}
+      {choice?.exclusions.some((each) => !each.rule_id) && <Input label={t('exclude.until')} hint={t('exclude.untilHint')} value={until} onInput={setUntil} type="date" />}
     </ChangeDialog>
   );
 }

@@ -13,6 +13,11 @@ function what(each: Exclusion): string {
   return each.directive ?? [each.class, each.kind].filter(Boolean).join(' ');
 }
 
+/** A day belongs to it until its end in UTC. */
+function isOver(until: string): boolean {
+  return Date.now() >= new Date(until).getTime() + (until.length === 10 ? 86_400_000 : 0);
+}
+
 export function ExclusionsPage() {
   const list = useLoad((signal) => ask<{ items: Exclusion[] }>('/exclusions', { signal }), 'exclusions');
   const [removing, setRemoving] = useState<Exclusion | null>(null);
@@ -34,7 +39,7 @@ export function ExclusionsPage() {
                     <td>{each.site}{each.route ? ` ${each.route}` : ''}</td>
                     <td class="wrap"><code>{what(each)}</code></td>
                     <td class="wrap"><code>{[each.location, each.path].filter(Boolean).join(' ') || (each.directive ? '' : t('exclusions.everywhere'))}</code></td>
-                    <td class="wrap">{each.reason ?? <span class="dim">–</span>}</td>
+                    <td class="wrap">{each.reason ?? <span class="dim">–</span>}{each.until && <div class="dim">{t(isOver(each.until) ? 'exclusions.over' : 'exclusions.until', { until: each.until })}</div>}</td>
                     <td class="right">{can('analyst') && <Button tone="ghost" onClick={() => setRemoving(each)} aria-label={`${t('app.remove')} ${what(each)}`}>{t('app.remove')}</Button>}</td>
                   </tr>
                 ))}</tbody>

@@ -218,6 +218,7 @@ impl Objections {
             kind: kind.map(str::to_owned),
             location: Some(spot.location()),
             path: self.path.clone().filter(|_| on_path),
+            until: None,
             reason: None,
         })
     }

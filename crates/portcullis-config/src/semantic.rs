@@ -78,7 +78,26 @@ fn exclusion(mistakes: &mut Mistakes<'_>, raw: &Spanned<raw::Exclude>) -> Exclus
         }
         path.value.clone()
     });
-    Exclusion { class, kind, place, name, path, reason: raw.reason.clone() }
+    let until = raw.until.as_ref().and_then(|text| {
+        let until = end(text);
+        if until.is_none() {
+            let message = format!("`{}` is neither a day nor a time", text.value);
+            let hint = "write 2026-12-31, or 2026-12-31T18:00:00Z".to_string();
+            mistakes.wrong_with_hint(text.span.clone(), message, hint);
+        }
+        until
+    });
+    Exclusion { class, kind, place, name, path, until, reason: raw.reason.clone() }
+}
+
+/// The end of a day in UTC, or a time; milliseconds since 1970.
+fn end(text: &str) -> Option<u64> {
+    let day = text.parse::<jiff::civil::Date>().ok().filter(|_| text.len() == "2026-12-31".len());
+    let time = match day {
+        Some(day) => day.tomorrow().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp(),
+        None => text.parse().ok()?,
+    };
+    u64::try_from(time.as_millisecond()).ok()
 }
 
 /// A kind is named `class.what`, and is one of the class that the exclusion names.

@@ -117,7 +117,7 @@ impl Inspection {
             protocol: head.version_bytes(),
         };
         if let Some(semantic) = &mut self.semantic {
-            semantic.request_head(head);
+            semantic.request_head(head, self.connection.epoch_millis);
         }
         let length = head.received_len() as u64;
         self.transaction.allow_work(length, length);

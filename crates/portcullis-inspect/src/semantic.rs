@@ -127,8 +127,8 @@ impl SemanticRun {
         buffers
     }
 
-    pub(crate) fn request_head(&mut self, head: &RequestHead) {
-        self.elsewhere = self.semantic.policy.elsewhere(head.path());
+    pub(crate) fn request_head(&mut self, head: &RequestHead, epoch_millis: u64) {
+        self.elsewhere = self.semantic.policy.elsewhere(head.path(), epoch_millis);
         let host = head.fields().find(|(name, _)| name.eq_ignore_ascii_case(b"host")).map(|(_, value)| value);
         let host = host.unwrap_or_default();
         let is_v6 = host.starts_with(b"[");

@@ -27,6 +27,8 @@ pub struct Exclusion {
     /// A prefix of the path; with `*`, which stands for any text, or `{id}`, which stands for one segment,
     /// the whole path.
     pub path: Option<String>,
+    /// From then on they count again; milliseconds since 1970.
+    pub until: Option<u64>,
 }
 
 impl Exclusion {
@@ -52,13 +54,14 @@ pub struct SemanticPolicy {
 }
 
 impl SemanticPolicy {
-    /// For each exclusion, whether it is for other paths than this one.
+    /// For each exclusion, whether it is for other paths than this one, or over at this time in milliseconds
+    /// since 1970.
     ///
     /// A path that a server may resolve to another one (dot segments, empty segments, parameters, coded
     /// separators) is none that a path pattern fits: no client shall carry an exclusion to a path that it is
     /// not for.
-    pub(crate) fn elsewhere(&self, path: &[u8]) -> Vec<bool> {
-        if self.exclusions.iter().all(|exclusion| exclusion.path.is_none()) {
+    pub(crate) fn elsewhere(&self, path: &[u8], epoch_millis: u64) -> Vec<bool> {
+        if self.exclusions.iter().all(|exclusion| exclusion.path.is_none() && exclusion.until.is_none()) {
             return Vec::new();
         }
         let is_plain = is_plain(path);
@@ -68,7 +71,10 @@ impl SemanticPolicy {
         };
         self.exclusions
             .iter()
-            .map(|each| each.path.as_deref().is_some_and(|pattern| !fits(pattern)))
+            .map(|each| {
+                each.path.as_deref().is_some_and(|pattern| !fits(pattern))
+                    || each.until.is_some_and(|until| until <= epoch_millis)
+            })
             .collect()
     }
 
@@ -315,13 +321,24 @@ mod tests {
         };
         let policy = SemanticPolicy { exclusions: vec![kind(Some("/a/"))], ..Default::default() };
         let excludes = |kind, name: &[u8], path: &[u8]| {
-            policy.excludes(Class::Sqli, kind, Place::Query, name, &policy.elsewhere(path))
+            policy.excludes(Class::Sqli, kind, Place::Query, name, &policy.elsewhere(path, 0))
         };
         assert!(excludes("sqli.union", b"q", b"/a/b"));
         assert!(!excludes("sqli.tautology", b"q", b"/a/b"));
         assert!(!excludes("sqli.union", b"p", b"/a/b"));
         assert!(!excludes("sqli.union", b"q", b"/b"));
-        assert_eq!(policy.action(Class::Sqli, Place::Query, b"q", &policy.elsewhere(b"/a/b")), None);
+        assert_eq!(policy.action(Class::Sqli, Place::Query, b"q", &policy.elsewhere(b"/a/b", 0)), None);
+    }
+
+    #[test]
+    fn an_exclusion_ends() {
+        let until = Some(1000);
+        let exclusions = vec![Exclusion { class: Some(Class::Sqli), until, ..Exclusion::default() }];
+        let policy = SemanticPolicy { exclusions, ..Default::default() };
+        for (now, expected) in [(999, Some(ClassAction::Off)), (1000, None), (1001, None)] {
+            let action = policy.action(Class::Sqli, Place::Query, b"q", &policy.elsewhere(b"/", now));
+            assert_eq!(action, expected, "{now}");
+        }
     }
 
     #[test]
@@ -364,7 +381,7 @@ mod tests {
             ("/wiki\\..\\admin", [true, true, true]),
             ("/wiki/..", [true, true, true]),
         ] {
-            assert_eq!(policy.elsewhere(path.as_bytes()), elsewhere, "{path}");
+            assert_eq!(policy.elsewhere(path.as_bytes(), 0), elsewhere, "{path}");
             let off = elsewhere.contains(&false);
             let action = policy.action(Class::Sqli, Place::Query, b"q", &elsewhere);
             assert_eq!(action, off.then_some(ClassAction::Off), "{path}");

@@ -32,6 +32,8 @@ pub struct Listed {
     pub location: Option<String>,
     /// The path; of the semantic detector only.
     pub path: Option<String>,
+    /// Its end; of the semantic detector only.
+    pub until: Option<String>,
     /// The reason for it.
     pub reason: Option<String>,
     /// The directive, if it is one of rules.
@@ -104,11 +106,12 @@ fn string(value: &Value, key: &str) -> Option<String> {
 
 fn collect(place: &Value, scope: &Scope, found: &mut Vec<Listed>) {
     for each in place.get("semantic").map_or(&[][..], |semantic| list(semantic, "exclude")) {
-        let [class, location, path, kind, reason] =
-            ["class", "location", "path", "kind", "reason"].map(|key| string(each, key));
+        let [class, location, path, kind, until, reason] =
+            ["class", "location", "path", "kind", "until", "reason"].map(|key| string(each, key));
         let parts = [&class, &location, &path, &kind].map(Option::as_deref);
         let id = Identity::Semantic(parts).id(scope);
-        found.push(Listed { id, scope: scope.clone(), class, kind, location, path, reason, directive: None });
+        let (scope, directive) = (scope.clone(), None);
+        found.push(Listed { id, scope, class, kind, location, path, until, reason, directive });
     }
     let directives = place.get("rules").and_then(|rules| string(rules, "directives")).unwrap_or_default();
     let mut comment = None;
@@ -118,6 +121,7 @@ fn collect(place: &Value, scope: &Scope, found: &mut Vec<Listed>) {
                 id: Identity::Rule(line).id(scope),
                 scope: scope.clone(),
                 class: None,
+                until: None,
                 kind: None,
                 location: None,
                 path: None,

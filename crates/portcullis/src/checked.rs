@@ -2,8 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use portcullis_config::{Config, Mistake, Policy, Survey};
+use portcullis_config::{Class, Config, Mistake, Policy, Survey};
+use portcullis_event::Timestamp;
 use portcullis_load::{LoadError, Loaded, check_folders, check_limits, check_servers, load};
+
+use portcullis_types::Place;
 
 use crate::run::{audit, sinks, traces};
 use crate::{semantic, writable};
@@ -34,6 +37,7 @@ pub fn document(survey: &Survey) -> Checked {
         mistakes.extend(kinds.map(|(kind, message)| survey.mistake_at(&kind, &message)));
         let certificates = portcullis_proxy::check_certificates(config, now());
         warnings.extend(certificates.iter().map(|warning| survey.mistake(&format!("warning: {warning}"))));
+        warnings.extend(over(config).iter().map(|warning| survey.mistake(&format!("warning: {warning}"))));
         let admin = config.admin.map(|admin| admin.to_string()).unwrap_or_default();
         let at = |warning: String| survey.mistake_at(&admin, &format!("warning: {warning}"));
         warnings.extend(config.warnings().into_iter().map(at));
@@ -43,6 +47,29 @@ pub fn document(survey: &Survey) -> Checked {
     }
     mistakes.sort_by_key(|mistake| mistake.place);
     Checked { mistakes, warnings, sites, sets }
+}
+
+/// Exclusions that have ended.
+fn over(config: &Config) -> Vec<String> {
+    let exclusions = config.policies.iter().flat_map(|policy| &policy.semantic.exclude);
+    let told = exclusions.filter_map(|exclusion| {
+        let until =
+            exclusion.until.filter(|until| i64::try_from(until / 1000).is_ok_and(|until| until <= now()))?;
+        let class = exclusion.class.map(Class::name);
+        let place = exclusion.place.map(Place::name);
+        let parts =
+            [class, exclusion.kind.as_deref(), place, exclusion.name.as_deref(), exclusion.path.as_deref()];
+        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        let until = Timestamp::from_epoch_millis(until).rfc3339();
+        Some(format!(
+            "the exclusion `{}` ended at {until}: its findings count again; remove it",
+            parts.join(" ")
+        ))
+    });
+    let mut told: Vec<String> = told.collect();
+    told.sort_unstable();
+    told.dedup();
+    told
 }
 
 /// Seconds since 1970.

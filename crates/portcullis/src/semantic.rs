@@ -74,8 +74,8 @@ fn class_policy(policy: &Policy) -> SemanticPolicy {
         portcullis_config::ClassAction::Off => ClassAction::Off,
     };
     let exclusion = |raw: &portcullis_config::Exclusion| {
-        let portcullis_config::Exclusion { class, kind, place, name, path, reason: _ } = raw.clone();
-        Exclusion { class, kind, place, name, path }
+        let portcullis_config::Exclusion { class, kind, place, name, path, until, reason: _ } = raw.clone();
+        Exclusion { class, kind, place, name, path, until }
     };
     SemanticPolicy {
         classes: policy.semantic.classes.iter().map(|(class, given)| (*class, action(*given))).collect(),

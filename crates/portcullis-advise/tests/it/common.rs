@@ -53,6 +53,7 @@ impl Policies for Bench {
                         place: Place::from_name(place),
                         name: Some(name.to_owned()).filter(|name| !name.is_empty()),
                         path: term.path.clone(),
+                        until: None,
                     });
                 }
                 Exclusion::Rule(term) => {

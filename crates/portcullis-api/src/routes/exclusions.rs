@@ -35,6 +35,8 @@ pub(crate) struct ExclusionItem {
     location: Option<String>,
     /// The path of requests, of an exclusion from the semantic detector.
     path: Option<String>,
+    /// Its end, of an exclusion from the semantic detector: a day that still belongs to it, or a time.
+    until: Option<String>,
     /// The directive, of an exclusion from rules.
     directive: Option<String>,
     /// Why it is there.
@@ -43,9 +45,9 @@ pub(crate) struct ExclusionItem {
 
 impl From<Listed> for ExclusionItem {
     fn from(listed: Listed) -> ExclusionItem {
-        let Listed { id, scope: Scope { site, route }, class, kind, location, path, reason, directive } =
-            listed;
-        ExclusionItem { id, site, route, class, kind, location, path, directive, reason }
+        let Listed { id, scope, class, kind, location, path, until, reason, directive } = listed;
+        let Scope { site, route } = scope;
+        ExclusionItem { id, site, route, class, kind, location, path, until, directive, reason }
     }
 }
 
@@ -90,6 +92,9 @@ pub(crate) struct ExclusionOrder {
     /// A prefix of the path; with `*`, which stands for any text, or `{id}`, which stands for one segment,
     /// the whole path.
     path: Option<String>,
+    /// The end of an exclusion from the semantic detector, in UTC: a day that still belongs to it
+    /// (`2026-12-31`), or a time (`2026-12-31T18:00:00Z`).
+    until: Option<String>,
     /// A rule.
     #[serde(default, deserialize_with = "rule_id")]
     #[schema(minimum = 1, maximum = 4_294_967_295_u32)]
@@ -129,9 +134,9 @@ pub(crate) async fn add(
     headers: HeaderMap,
     Body(order): Body<ExclusionOrder>,
 ) -> Result<Response, Problem> {
-    let ExclusionOrder { site, route, class, kind, location, path, rule_id, target, .. } = order;
+    let ExclusionOrder { site, route, class, kind, location, path, until, rule_id, target, .. } = order;
     let (reason, dry_run) = (order.reason, order.dry_run);
-    let is_semantic = [&class, &kind, &location, &path].into_iter().any(Option::is_some);
+    let is_semantic = [&class, &kind, &location, &path, &until].into_iter().any(Option::is_some);
     let parts = [&class, &kind, &location, &path, &target];
     let parts: Vec<&str> = parts.into_iter().filter_map(Option::as_deref).collect();
     let what = match rule_id {
@@ -142,7 +147,8 @@ pub(crate) async fn add(
     let exclusion = match (rule_id, is_semantic) {
         (Some(rule_id), false) => Exclusion::Rule(RuleExclusion { rule_id, target, reason: reason.clone() }),
         (None, true) if target.is_none() => {
-            Exclusion::Semantic(SemanticExclusion { class, kind, location, path, reason: reason.clone() })
+            let reason = reason.clone();
+            Exclusion::Semantic(SemanticExclusion { class, kind, location, path, until, reason })
         }
         _ => {
             return Err(Problem::with(

@@ -119,6 +119,8 @@ pub struct Exclusion {
     pub name: Option<String>,
     /// A prefix of the path; with `*` or `{}` the whole path.
     pub path: Option<String>,
+    /// From then on they count again; milliseconds since 1970.
+    pub until: Option<u64>,
     /// Why it is there.
     pub reason: Option<String>,
 }

@@ -81,6 +81,9 @@ pub(crate) struct Exclude {
     /// Path of the request: a prefix; or the whole path if there is a `*` in it, which stands for any text,
     /// or something in braces, which stands for one segment: `/posts/{id}`. Default: every path.
     pub path: Option<Spanned<String>>,
+    /// The end of the exclusion, in UTC: a day that still belongs to it (`2026-12-31`), or a time
+    /// (`2026-12-31T18:00:00Z`). Default: it has none.
+    pub until: Option<Spanned<String>>,
     /// The reason for the exclusion, which the admin API shows. Default: none.
     pub reason: Option<String>,
 }

@@ -33,6 +33,7 @@ fn add_semantic(root: &mut Table, at: &Scope, exclusion: &SemanticExclusion) -> 
         ("kind", &exclusion.kind),
         ("location", &exclusion.location),
         ("path", &exclusion.path),
+        ("until", &exclusion.until),
         ("reason", &exclusion.reason),
     ];
     for (key, value) in members {

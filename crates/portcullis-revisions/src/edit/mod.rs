@@ -76,6 +76,8 @@ pub struct SemanticExclusion {
     pub location: Option<String>,
     /// A prefix of the path; with `*` or `{id}` the whole path.
     pub path: Option<String>,
+    /// Its end: a day or a time.
+    pub until: Option<String>,
     /// The reason for it.
     pub reason: Option<String>,
 }

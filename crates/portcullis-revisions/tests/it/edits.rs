@@ -37,7 +37,7 @@ fn semantic(class: &str, location: &str, path: &str) -> Exclusion {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let (class, location, path) = (text(class), text(location), text(path));
     let reason = Some("a \"quote\"".to_owned());
-    Exclusion::Semantic(SemanticExclusion { class, kind: None, location, path, reason })
+    Exclusion::Semantic(SemanticExclusion { class, kind: None, location, path, until: None, reason })
 }
 
 /// Exclusions of a kind are told from those of the whole class, and from those of other kinds.
@@ -218,7 +218,7 @@ proptest! {
         let site = ["shop", "blog"][site];
         let exclusion = SemanticExclusion {
             class: Some("xss".to_owned()), kind: None, location: Some(format!("form:{name}")), path: Some(format!("/{path}")),
-            reason: Some(reason.clone()),
+            until: None, reason: Some(reason.clone()),
         };
         let listed = |text: &str| {
             let text = portcullis_revisions::Text::new(text);

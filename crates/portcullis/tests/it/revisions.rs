@@ -88,12 +88,25 @@ fn a_false_alarm_is_excluded_and_the_exclusion_taken_back() {
     managed.stop();
     let managed = Managed::start_again(folder.path(), address, path);
     assert_eq!((managed.attack("q"), managed.attack("other")), (200, 403));
+    // One that has ended does nothing, and one that cannot end is refused.
+    let order = |until: &str| {
+        let order = json!({"site": "site", "class": "sqli", "location": "query:other", "until": until});
+        managed.ask("POST", "/exclusions", &order)
+    };
+    let (status, answer) = order("soon");
+    assert_eq!(status, 422, "{answer}");
+    assert!(answer.to_string().contains("neither a day nor a time"), "{answer}");
+    assert_eq!((order("2026-01-31").0, managed.attack("other")), (200, 403));
+    let checked = Command::new(program()).arg("check").arg(&managed.document).output().unwrap();
+    let checked = String::from_utf8(checked.stdout).unwrap();
+    assert!(checked.contains("`sqli query other` ended at 2026-02-01T00:00:00.000Z"), "{checked}");
+    assert_eq!((order("2999-12-31").0, managed.attack("other")), (200, 200));
     let (status, answer) = managed.ask("POST", "/revisions/1/restore", &json!({"reason": "back"}));
     assert_eq!((status, managed.text()), (200, before), "{answer}");
     assert_eq!(managed.attack("q"), 403);
     let (_, listed) = managed.ask("GET", "/revisions", &Value::Null);
     let origins: Vec<_> = listed["items"].as_array().unwrap().iter().map(|each| &each["origin"]).collect();
-    assert_eq!(origins, ["restore", "change", "outside"]);
+    assert_eq!(origins, ["restore", "change", "change", "change", "outside"]);
     managed.stop();
 }
 
