@@ -33,6 +33,8 @@ impl Ready {
                 "portcullis: warning: SecUploadKeepFiles has no effect here: uploaded files are not kept"
             );
         }
+        // Before the server forks, so that its workers share what is built.
+        loaded.plan.prepare();
         let (plan, redactor) = (Arc::clone(&loaded.plan), Arc::new(Redactor::default()));
         let mut inspector = Inspector::new(plan, redactor, Arc::clone(collections) as _);
         if let Some(logs) = &logs {
