@@ -12,7 +12,7 @@ SEED ?= 1
 
 .PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
-        differential package-test console console-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
+        differential libmodsecurity libmodsecurity-crs package-test console console-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -45,6 +45,8 @@ help:
 	@echo 'make api-fuzz          schemathesis against the admin API; fails if there is a finding (EXAMPLES=30 SEED=1)'
 	@echo 'make console           build the web console that the program embeds; needs Node.js 18 or later'
 	@echo 'make console-test      the console in Chromium against the real program (SHOTS=FOLDER keeps the screenshots)'
+	@echo 'make libmodsecurity    target/release/libmodsecurity.so.3, a library in place of that of ModSecurity 3'
+	@echo 'make libmodsecurity-crs  the CRS suite through nginx with it (LIBRARY=FOLDER of another one, ARGS=--filter 942)'
 	@echo 'make package-test      the Debian package in a clean root: installed, served, upgraded, purged (PORT=18380)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -192,6 +194,15 @@ fuzz:
 
 clean-run:
 	rm -rf .portcullis
+
+libmodsecurity:
+	$(CARGO) build --release --locked -p portcullis-libmodsecurity
+	cp -f target/release/libmodsecurity.so target/release/libmodsecurity.so.3
+
+# Debian's nginx with its module, which scripts/test-tools.sh installs.
+libmodsecurity-crs: crs
+	$(CARGO) build --locked -p portcullis-libmodsecurity -p portcullis-testkit
+	CRS_TESTS=$(CRS_TESTS) LIBRARY=$(LIBRARY) scripts/libmodsecurity-crs.sh $(ARGS)
 
 # As root, on Debian with debootstrap.
 package-test: crs console

@@ -12,6 +12,10 @@ need() {
 }
 need build-essential command -v make
 need build-essential command -v cc
+# Connectors of ModSecurity 3 and what their library is tried with; nginx is not started here.
+need nginx test -x /usr/sbin/nginx
+need libnginx-mod-http-modsecurity test -e /usr/lib/nginx/modules/ngx_http_modsecurity_module.so
+need valgrind command -v valgrind
 need libmodsecurity-dev test -e /usr/include/modsecurity/modsecurity.h
 need apache2 test -x /usr/sbin/apache2
 need libapache2-mod-security2 test -e /usr/lib/apache2/modules/mod_security2.so

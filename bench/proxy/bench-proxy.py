@@ -6,6 +6,7 @@
                             has one worker and a core of its own, which generator and application leave alone
   bench-proxy.py --syscalls system calls per request of ours, and the calls that a contended lock would make (strace)
 
+`make libmodsecurity` makes a peer `nginx-ours` of the same nginx and module as nginx-modsecurity3 (--only nginx-ours,nginx-modsecurity3,nginx).
 Peers are found where distributions install them (nginx with its ModSecurity module, haproxy, envoy, apache2 with mod_security2);
 ENVOY=/path names another Envoy, and --peer 'NAME=COMMAND' adds anything that serves on {port}, forwards to 127.0.0.1:{app} and, if it
 inspects, includes the rules of the file {rules}. Everything listens on loopback, and is stopped by its process id at the end."""

@@ -127,6 +127,10 @@ class Peers:
             self.add(f"ours-{mode}", program, lambda port, mode=mode: self.ours(port, mode))
         self.add("nginx-modsecurity3", nginx and module.exists() and nginx, lambda port: self.nginx("nginx-modsecurity3", port,
             module=f"load_module {module};\n", waf=f"modsecurity on; modsecurity_rules_file {self.work}/modsecurity.conf;"))
+        # The same nginx, module and rules over our library.
+        library = pathlib.Path(os.environ.get("LIBMODSECURITY", pathlib.Path(program).parent / "libmodsecurity.so.3")).resolve()
+        there = nginx and module.exists() and library.exists() and nginx
+        self.add("nginx-ours", there, lambda port: ["env", f"LD_LIBRARY_PATH={library.parent}", *self.known["nginx-modsecurity3"](port)])
         self.add("apache-modsecurity2", apache and security2.exists() and apache,
                  lambda port: [apache, "-DFOREGROUND", "-f", self.file("apache.conf", APACHE, port)])
         for text in more:

@@ -42,6 +42,7 @@ mod lead;
 pub mod limits;
 mod mask;
 mod modsecurity;
+mod modsecurity3;
 mod names;
 mod ocsf;
 mod redact;
@@ -61,6 +62,7 @@ pub use modsecurity::{
     SEMANTIC_ID, modsecurity_finding, modsecurity_line, modsecurity_lines, modsecurity_message,
     semantic_match,
 };
+pub use modsecurity3::{LineEnd, modsecurity3_line, modsecurity3_remark};
 pub use names::{
     Action, AgentOutcome, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy,
     FindingOutcome, NotInspected, UpstreamError,

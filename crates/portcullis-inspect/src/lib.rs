@@ -23,6 +23,7 @@ mod hidden;
 mod inspection;
 mod inspector;
 mod kept;
+mod logged;
 mod request_summary;
 mod response;
 mod semantic;
@@ -33,6 +34,7 @@ pub use audit::AuditSink;
 pub use exchange::{Connection, Outcome, Rejection, Report, Step};
 pub use inspection::Inspection;
 pub use inspector::{DECODED_RATIO_MAX, Inspector, Memo, PolicyNames, Scratch};
+pub use logged::Logged;
 pub use portcullis_engine::{
     Answer, BodyLimitAction, BodyPlan, Charge, Interruption, KeptFile, Origin, Question, QuestionId,
     ResponseEdits, Scanner,

@@ -11,6 +11,7 @@
 mod plan_cache;
 mod remote;
 mod rule_text;
+mod scopes;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ pub use plan_cache::{PlanCache, PlanCacheError};
 pub use portcullis_compile::{Patterns, Used};
 pub use remote::RuleFiles;
 pub use rule_text::rule_text;
+pub use scopes::{Mistake, load_scopes};
 
 /// Rules that are ready to run.
 #[derive(Debug)]

@@ -24,8 +24,7 @@ pub(crate) struct Writer {
     shared: Arc<Shared>,
     buffer: Vec<u8>,
     reported: Option<Instant>,
-    /// For boundaries: a counter, mixed with the time the writer started.
-    boundary: u64,
+    boundaries: Boundaries,
     written: [Counter; 2],
     dropped: [EnumCounters; 2],
     removed: Counter,
@@ -38,12 +37,11 @@ const LOGS: [&str; 2] = ["audit", "debug"];
 
 impl Writer {
     pub(crate) fn new(shared: Arc<Shared>, registry: &Registry) -> Writer {
-        let seed = std::hash::BuildHasher::hash_one(&std::collections::hash_map::RandomState::new(), 0u8);
         Writer {
             shared,
             buffer: Vec::new(),
             reported: None,
-            boundary: seed,
+            boundaries: Boundaries::new(),
             written: LOGS.map(|log| registry.counter(&catalogue::AUDIT_WRITTEN, &[log])),
             dropped: LOGS
                 .map(|log| registry.enum_counters(&catalogue::AUDIT_DROPPED, &[log], DropReason::NAMES)),
@@ -97,7 +95,7 @@ impl Writer {
     fn record(&mut self, target: &Target, record: &Record) -> io::Result<()> {
         self.buffer.clear();
         self.buffer.shrink_to(1 << 20);
-        let boundary = self.next_boundary();
+        let boundary = self.boundaries.next();
         target.form.write(record, &boundary, &mut self.buffer);
         let Some(log) = &target.log else { return Ok(()) };
         let Some(store) = &target.store else {
@@ -114,16 +112,6 @@ impl Writer {
         target.log2.as_ref().map_or(Ok(()), |log| append(log, line.as_bytes()))
     }
 
-    /// Eight hexadecimal digits that a client cannot foresee.
-    fn next_boundary(&mut self) -> String {
-        // The finaliser of splitmix64: every step of the counter changes about half of the bits.
-        self.boundary = self.boundary.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.boundary;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        format!("{:08x}", (mixed ^ (mixed >> 31)) as u32)
-    }
-
     /// Tells on standard error that records are lost, at most once in [`REPORT_PAUSE`].
     fn report(&mut self, error: &io::Error) {
         if self.reported.is_some_and(|at| at.elapsed() < REPORT_PAUSE) {
@@ -134,6 +122,26 @@ impl Writer {
             io::stderr(),
             "portcullis: the audit log fails: {error}; lost records are counted, it is tried again"
         );
+    }
+}
+
+/// Boundaries of records, which a client cannot foresee: a counter, mixed with a number by chance.
+#[derive(Debug)]
+pub(crate) struct Boundaries(u64);
+
+impl Boundaries {
+    pub(crate) fn new() -> Boundaries {
+        Boundaries(std::hash::BuildHasher::hash_one(&std::collections::hash_map::RandomState::new(), 0u8))
+    }
+
+    /// Eight hexadecimal digits.
+    pub(crate) fn next(&mut self) -> String {
+        // The finaliser of splitmix64: every step of the counter changes about half of the bits.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        format!("{:08x}", (mixed ^ (mixed >> 31)) as u32)
     }
 }
 

@@ -1,6 +1,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// The size at which a file is rotated, and the number of files to keep.
@@ -57,6 +57,15 @@ impl LogFile {
     pub(crate) fn reopen(&mut self) -> io::Result<()> {
         (self.file, self.bytes) = open(&self.path, self.mode)?;
         Ok(())
+    }
+
+    /// Opens the path again if another file has that name by now, or none.
+    pub(crate) fn follow(&mut self) -> io::Result<()> {
+        let held = self.file.metadata()?;
+        match std::fs::metadata(&self.path) {
+            Ok(named) if (named.dev(), named.ino()) == (held.dev(), held.ino()) => Ok(()),
+            _ => self.reopen(),
+        }
     }
 
     /// Puts the file aside if `more` bytes would take it over its limit.

@@ -23,6 +23,9 @@
 //! Audit records and the debug log go the same way, through a queue and a thread of their own ([`AuditLog`]):
 //! they are larger, and their files are named by rules, so that they come and go with policies.
 //!
+//! Where the process is another server's, which forks and has no threads of ours, [`DirectAudit`] writes
+//! audit records and debug lines at the call.
+//!
 //! Sinks that are no files have threads of their own in other crates. They take the queue alone
 //! ([`queue()`]); an event is shared by all queues that hold it.
 //!
@@ -47,7 +50,9 @@
 
 mod access;
 mod audit;
+mod audit_config;
 mod audit_writer;
+mod direct;
 mod file;
 mod queue;
 mod sink;
@@ -57,6 +62,7 @@ mod writer;
 
 pub use access::{AccessLine, AccessLog};
 pub use audit::{AuditConfig, AuditLimits, AuditLog, AuditSender};
+pub use direct::DirectAudit;
 pub use file::Rotation;
 pub use queue::{EventSender, QueueLimits, Receiver, Sender, Weigh, queue};
 pub use sink::{Format, SinkConfig, StartError, Target};

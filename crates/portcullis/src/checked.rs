@@ -5,10 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use portcullis_config::{Class, Config, Mistake, Policy, Survey};
 use portcullis_event::Timestamp;
 use portcullis_load::{LoadError, Loaded, check_folders, check_limits, check_servers, load};
+use portcullis_log::AuditConfig;
 
 use portcullis_types::Place;
 
-use crate::run::{audit, sinks, traces};
+use crate::run::{sinks, traces};
 use crate::{semantic, writable};
 
 /// The mistakes of a document.
@@ -83,7 +84,7 @@ fn rules(index: usize, policy: &Policy, config: &Config) -> Result<Loaded, LoadE
     check_servers(&loaded, &config.upstreams)?;
     check_limits(&loaded, config, index)?;
     check_folders(&loaded)?;
-    let wrong = writable::check_audit(&audit::config(&loaded.plan.settings));
+    let wrong = writable::check_audit(&AuditConfig::of_rules(&loaded.plan.settings));
     if wrong.is_empty() {
         return Ok(loaded);
     }

@@ -64,10 +64,14 @@ fn dropped(metrics: &str) -> Vec<String> {
     lines.map(|line| format!("events were dropped: {line}")).collect()
 }
 
-/// The address in the first `[client ...]`, with or without a port.
+/// The address in the first `[client ...]`, with or without a port; in lines of nginx, which has none there,
+/// that in the last `, client: ...`, which nginx itself writes.
 fn client_of(line: &[u8]) -> Option<IpAddr> {
-    let text = after(line, b"[client ")?;
-    let text = &text[..text.iter().position(|&byte| byte == b']')?];
+    let (text, end) = match after(line, b"[client ") {
+        Some(text) => (text, b']'),
+        None => (after_last(line, b", client: ")?, b','),
+    };
+    let text = &text[..text.iter().position(|&byte| byte == end)?];
     let text = std::str::from_utf8(text).ok()?;
     text.parse().ok().or_else(|| text.rsplit_once(':')?.0.parse().ok())
 }
@@ -92,6 +96,10 @@ fn ids_of(line: &[u8]) -> Vec<u32> {
 
 fn after<'a>(line: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
     line.windows(mark.len()).position(|window| window == mark).map(|at| &line[at + mark.len()..])
+}
+
+fn after_last<'a>(line: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
+    line.windows(mark.len()).rposition(|window| window == mark).map(|at| &line[at + mark.len()..])
 }
 
 /// Event file against log: the same clients, the same rules.
@@ -145,6 +153,9 @@ mod tests {
         assert_eq!(ids_of(line), [5, 942100]);
         assert_eq!(client_of(b"[client ::1] x"), "::1".parse().ok());
         assert_eq!(client_of(b"[client x] y"), None);
+        let nginx =
+            b"1#1: *2 ModSecurity: Warning. , client: 9.9.9.9, x [ref \"\"], client: 127.1.0.9, server: a";
+        assert_eq!(client_of(nginx), "127.1.0.9".parse().ok());
     }
 
     #[test]

@@ -1,19 +1,13 @@
 //! From the `SecAudit...` and `SecDebug...` directives of a policy to files.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_audit::{Form, Record};
+use portcullis_audit::Record;
 use portcullis_config::AuditLogLimits;
-use portcullis_engine::{AuditLogFormat, AuditLogType, Settings};
 use portcullis_inspect::{AuditSink, Inspector};
 use portcullis_log::{AuditConfig, AuditLimits, AuditLog, AuditSender, QueueLimits, StartError};
 use portcullis_metrics::Registry;
-
-/// Permissions where the rules say nothing, as in ModSecurity.
-const DIR_MODE: u32 = 0o750;
-const FILE_MODE: u32 = 0o640;
 
 /// The audit log of the process.
 pub struct Audit {
@@ -37,7 +31,7 @@ impl Audit {
 
     /// `inspector` with the logs that its rules ask for, their files opened.
     pub fn attach(&self, inspector: Inspector) -> Result<Inspector, StartError> {
-        let config = config(&inspector.plan().settings);
+        let config = AuditConfig::of_rules(&inspector.plan().settings);
         if config.log.is_none() && config.debug_log.is_none() {
             return Ok(inspector);
         }
@@ -66,30 +60,5 @@ impl AuditSink for Sink {
 
     fn debug(&self, lines: String) {
         self.0.debug(lines);
-    }
-}
-
-/// The files that these settings of rules ask for, and their form.
-pub fn config(settings: &Settings) -> AuditConfig {
-    let (settings, modsecurity3) = (&settings.audit, settings.modsecurity3);
-    let path = |bytes: &Option<Vec<u8>>| {
-        bytes.as_deref().map(|bytes| PathBuf::from(String::from_utf8_lossy(bytes).into_owned()))
-    };
-    let log = path(&settings.log);
-    let concurrent = settings.log_type == AuditLogType::Concurrent;
-    // As in ModSecurity 2: without a folder, beside the index.
-    let beside = || log.as_deref().and_then(Path::parent).map(Path::to_owned);
-    AuditConfig {
-        form: match settings.format {
-            AuditLogFormat::Native => Form::Native,
-            AuditLogFormat::Json if modsecurity3 => Form::Json3,
-            AuditLogFormat::Json | AuditLogFormat::JsonLegacy => Form::Json,
-        },
-        storage: path(&settings.storage_dir).or_else(beside).filter(|_| concurrent),
-        log2: path(&settings.log2).filter(|_| concurrent),
-        log,
-        dir_mode: settings.dir_mode.unwrap_or(DIR_MODE),
-        file_mode: settings.file_mode.unwrap_or(FILE_MODE),
-        debug_log: path(&settings.debug_log),
     }
 }

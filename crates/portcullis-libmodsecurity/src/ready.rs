@@ -1,0 +1,74 @@
+//! Rules that are ready to inspect.
+
+use std::sync::Arc;
+
+use portcullis_engine::{KeepFiles, RuleEngine};
+use portcullis_event::Redactor;
+use portcullis_inspect::{Inspector, PolicyNames};
+use portcullis_load::{Loaded, check_folders};
+use portcullis_store::Store;
+
+use crate::audit::Logs;
+
+/// An inspector with the logs of its rules; shared by all rule sets of the same content.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) inspector: Arc<Inspector>,
+    pub(crate) names: PolicyNames,
+    logs: Option<Arc<Logs>>,
+}
+
+impl Ready {
+    /// Opens what the rules need. Warnings go to standard error, which servers show when they start.
+    pub(crate) fn new(loaded: &Loaded, collections: &Arc<Store>) -> Result<Ready, String> {
+        refuse_diversions(loaded)?;
+        check_folders(loaded).map_err(|error| format!("Rules error. {error}").replace('\n', " "))?;
+        let settings = &loaded.plan.settings;
+        let logs = Logs::open(settings).map_err(|error| format!("Rules error. {error}"))?.map(Arc::new);
+        for warning in &loaded.warnings {
+            eprintln!("{}", warning.trim_end());
+        }
+        if settings.keep_files != KeepFiles::Off {
+            eprintln!(
+                "portcullis: warning: SecUploadKeepFiles has no effect here: uploaded files are not kept"
+            );
+        }
+        // Before the server forks, so that its workers share what is built.
+        loaded.plan.prepare();
+        let (plan, redactor) = (Arc::clone(&loaded.plan), Arc::new(Redactor::default()));
+        let mut inspector = Inspector::new(plan, redactor, Arc::clone(collections) as _);
+        if let Some(logs) = &logs {
+            inspector = inspector.with_audit(Arc::clone(logs) as _);
+        }
+        let name: Arc<str> = Arc::from("libmodsecurity");
+        let names = PolicyNames { site: Arc::clone(&name), route: name, generation: 1 };
+        Ok(Ready { inspector: Arc::new(inspector), names, logs })
+    }
+
+    /// Opens log files anew that were moved away.
+    pub(crate) fn follow(&self) -> Result<(), String> {
+        let followed = self.logs.as_ref().map_or(Ok(()), |logs| logs.follow());
+        followed.map_err(|error| format!("Rules error. A log of the rules cannot be opened again: {error}"))
+    }
+
+    /// Number of rules.
+    pub(crate) fn rule_count(&self) -> usize {
+        self.inspector.plan().rules.len()
+    }
+
+    /// True if the rules interrupt, unless one of them says otherwise for a transaction.
+    pub(crate) fn is_blocking(&self) -> bool {
+        self.inspector.plan().settings.rule_engine == RuleEngine::On
+    }
+}
+
+/// A server with a connector cannot be told to send a request elsewhere.
+fn refuse_diversions(loaded: &Loaded) -> Result<(), String> {
+    let Some((rule, _)) = loaded.plan.diversions().next() else { return Ok(()) };
+    let file = loaded.plan.files.get(rule.metadata.place.file as usize).map_or("", |file| &**file);
+    let (line, id) = (rule.metadata.place.line, rule.id);
+    Err(format!(
+        "Rules error. File: {file}. Line: {line}. Column: 1. rule {id}: the proxy action cannot be carried out here. \
+         Hint: use deny, or a proxy of the server's own configuration"
+    ))
+}

@@ -1,0 +1,388 @@
+//! One request with its response, phase by phase, as a connector shows it.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use portcullis_event::{Action, LineEnd, modsecurity3_line, modsecurity3_remark};
+use portcullis_inspect::{Answer, Connection, Inspection, Outcome, Rejection, Step};
+use portcullis_types::Variable;
+
+use crate::body::Body;
+use crate::cache::Cache;
+use crate::clock::epoch_millis;
+use crate::head::{self, Fields, Request};
+use crate::intervention::{self, Intervention, OVER_LIMIT};
+use crate::ready::Ready;
+use crate::rule_set::RuleSet;
+use crate::{id, scratch};
+
+/// Bytes of a body in a file that are read at a time.
+const PIECE_BYTES: usize = 64 << 10;
+/// The answer where an error keeps us from inspecting, and rules block.
+const FAILED: u16 = 500;
+
+/// The phase that has run last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Begun,
+    RequestHead,
+    RequestBody,
+    ResponseHead,
+    ResponseBody,
+    Logged,
+}
+
+/// A transaction. Phases that a connector leaves out are run before the next one: rules see what there is,
+/// whatever way a server goes to its answer.
+#[derive(Debug)]
+pub struct Transaction {
+    rules: Arc<Ready>,
+    log: Log,
+    begun: (u64, Instant),
+    utc_offset_seconds: i32,
+    client: SocketAddr,
+    server: SocketAddr,
+    request: Request,
+    response_fields: Fields,
+    inspection: Option<Box<Inspection>>,
+    stage: Stage,
+    /// Matches whose lines were made.
+    told: usize,
+    lines: Vec<String>,
+    intervention: Option<Intervention>,
+    /// It was interrupted: no more than that is asked of the server.
+    is_decided: bool,
+    rejection: Option<Rejection>,
+    request_body: Body,
+    response_body: Body,
+    status: Option<u16>,
+    shown_body: Vec<u8>,
+}
+
+impl Transaction {
+    /// Begins a transaction under these rules; `id` is the server's, if it gives one.
+    pub fn new(rules: &RuleSet, given: Option<&[u8]>, cache: &Cache) -> Result<Transaction, String> {
+        let now = epoch_millis();
+        Ok(Transaction {
+            rules: rules.ready(cache)?,
+            log: Log { id: given.map_or_else(|| id::new(now), id::given), ..Log::default() },
+            begun: (now, Instant::now()),
+            utc_offset_seconds: cache.zone.utc_offset_seconds(now),
+            client: address("", 0),
+            server: address("", 0),
+            request: Request::default(),
+            response_fields: Fields::default(),
+            inspection: None,
+            stage: Stage::Begun,
+            told: 0,
+            lines: Vec::new(),
+            intervention: None,
+            is_decided: false,
+            rejection: None,
+            request_body: Body::default(),
+            response_body: Body::default(),
+            status: None,
+            shown_body: vec![0],
+        })
+    }
+
+    /// The connection. What is no IP address, such as a Unix socket, counts as 0.0.0.0.
+    pub fn connection(&mut self, client: (&str, u16), server: (&str, u16)) {
+        self.client = address(client.0, client.1);
+        self.server = address(server.0, server.1);
+        server.0.clone_into(&mut self.log.server);
+    }
+
+    /// The host that the server took the request for, for log lines.
+    pub fn set_hostname(&mut self, name: &str) {
+        name.clone_into(&mut self.log.hostname);
+    }
+
+    /// The request line; `version` is `1.1` or the like.
+    pub fn uri(&mut self, target: &[u8], method: &[u8], version: &[u8]) {
+        self.request.target = target.to_vec();
+        self.request.method = method.to_vec();
+        self.request.version = head::version(version);
+        self.log.path = self.request.path();
+    }
+
+    /// A header field of the request.
+    pub fn add_request_header(&mut self, name: &[u8], value: &[u8]) {
+        self.request.fields.add(name, value);
+    }
+
+    /// Phase 1.
+    pub fn request_headers(&mut self) {
+        if self.stage >= Stage::RequestHead {
+            return;
+        }
+        self.stage = Stage::RequestHead;
+        let connection = Connection {
+            client: self.client,
+            server: self.server,
+            request_id: self.log.id.clone(),
+            epoch_millis: self.begun.0,
+            utc_offset_seconds: self.utc_offset_seconds,
+            tls: false,
+            environment: Vec::new(),
+            keep_request_bytes: 0,
+        };
+        let rules = &self.rules;
+        let mut inspection = rules.inspector.begin(&rules.names, connection, scratch::take());
+        let step = inspection.request_head(&self.request.head(), None);
+        self.inspection = Some(inspection);
+        self.settle(step);
+        if self.request.fields.is_over() {
+            self.refuse(431, "The request has more header fields than can be inspected.");
+        }
+    }
+
+    /// A piece of the request body.
+    pub fn append_request_body(&mut self, piece: &[u8]) {
+        self.request_headers();
+        let Some(inspection) = self.inspection.as_mut().filter(|_| self.stage == Stage::RequestHead) else {
+            return;
+        };
+        let was_truncated = self.request_body.is_truncated;
+        let (shown, is_refused) = self.request_body.take(piece, inspection.request_body_plan());
+        inspection.request_body(&piece[..shown]);
+        let is_first_beyond = self.request_body.is_truncated && !was_truncated;
+        if is_refused {
+            self.refuse(OVER_LIMIT, "Request body limit is marked to reject the request");
+        } else if is_first_beyond {
+            let text = "Request body is longer than its limit: the rest is not inspected.";
+            self.lines.push(modsecurity3_remark(text, None, self.log.end()));
+        }
+    }
+
+    /// The request body, from a file that the server keeps it in. An error is told in the log, and refuses
+    /// the request, which is not inspected.
+    pub fn request_body_from_file(&mut self, path: &Path) -> bool {
+        let read = File::open(path).and_then(|mut file| {
+            let mut piece = vec![0; PIECE_BYTES];
+            loop {
+                match file.read(&mut piece)? {
+                    0 => return Ok(()),
+                    length => self.append_request_body(piece.get(..length).unwrap_or_default()),
+                }
+            }
+        });
+        if let Err(error) = &read {
+            self.request_headers();
+            self.refuse(
+                FAILED,
+                &format!("The request body cannot be read from {}: {error}.", path.display()),
+            );
+        }
+        read.is_ok()
+    }
+
+    /// Phase 2.
+    pub fn request_body(&mut self) {
+        self.request_headers();
+        if self.stage >= Stage::RequestBody {
+            return;
+        }
+        self.stage = Stage::RequestBody;
+        let Some(inspection) = self.inspection.as_mut().filter(|_| !self.is_decided) else { return };
+        let step = inspection.request_end(self.request_body.is_truncated);
+        self.settle(step);
+        if self.inspection.as_ref().is_some_and(|inspection| inspection.refuses_request_body()) {
+            self.refuse(OVER_LIMIT, "Request body without its files is larger than the limit");
+        }
+    }
+
+    /// Bytes of the request body that came.
+    pub fn request_body_length(&self) -> u64 {
+        self.request_body.seen
+    }
+
+    /// A header field of the response.
+    pub fn add_response_header(&mut self, name: &[u8], value: &[u8]) {
+        self.response_fields.add(name, value);
+    }
+
+    /// Phase 3.
+    pub fn response_headers(&mut self, status: u16, protocol: &[u8]) {
+        self.request_body();
+        if self.stage >= Stage::ResponseHead {
+            return;
+        }
+        self.stage = Stage::ResponseHead;
+        self.status = Some(status);
+        let Some(inspection) = self.inspection.as_mut().filter(|_| !self.is_decided) else { return };
+        let step = inspection.response_head(&head::response(status, protocol, &self.response_fields));
+        self.settle(step);
+        if self.response_fields.is_over() {
+            self.refuse(FAILED, "The response has more header fields than can be inspected.");
+        }
+    }
+
+    /// A piece of the response body.
+    pub fn append_response_body(&mut self, piece: &[u8]) {
+        let Some(inspection) = self.inspection.as_mut().filter(|_| self.stage == Stage::ResponseHead) else {
+            return;
+        };
+        let (shown, is_refused) = self.response_body.take(piece, inspection.response_body_plan());
+        inspection.response_body(&piece[..shown]);
+        if is_refused {
+            self.refuse(OVER_LIMIT, "Response body limit is marked to reject the request");
+        }
+    }
+
+    /// Phase 4.
+    pub fn response_body(&mut self) {
+        if self.stage != Stage::ResponseHead {
+            return;
+        }
+        self.stage = Stage::ResponseBody;
+        let Some(inspection) = self.inspection.as_mut().filter(|_| !self.is_decided) else { return };
+        let step = inspection.response_end(self.response_body.is_truncated);
+        self.settle(step);
+    }
+
+    /// The response body as far as it was inspected; it ends with a NUL that is not part of it.
+    pub fn shown_response_body(&mut self) -> &[u8] {
+        let body = self.inspection.as_ref().and_then(|inspection| {
+            inspection.transaction().scalar_text(Variable::ResponseBody).map(<[u8]>::to_vec)
+        });
+        if let Some(mut body) = body {
+            body.push(0);
+            self.shown_body = body;
+        }
+        &self.shown_body
+    }
+
+    /// The status that the server answers with.
+    pub fn set_status(&mut self, status: u16) {
+        self.status = Some(status);
+    }
+
+    /// Phase 5: the end of the transaction. The audit log has it afterwards.
+    pub fn logging(&mut self) {
+        if self.stage >= Stage::Logged {
+            return;
+        }
+        // A request that never got to its body has been seen as far as its head.
+        self.request_headers();
+        self.stage = Stage::Logged;
+        let duration = self.begun.1.elapsed();
+        let Some(inspection) = &mut self.inspection else { return };
+        let step = inspection.logging(duration);
+        self.settle(step);
+        let Some(inspection) = self.inspection.take() else { return };
+        let outcome = Outcome {
+            status: self.status,
+            request_body_bytes: self.request_body.seen,
+            response_body_bytes: self.response_body.seen,
+            duration,
+            rejection: self.rejection.take(),
+            no_event: true,
+            ..Outcome::default()
+        };
+        scratch::give(inspection.finish(&outcome).scratch);
+    }
+
+    /// What the server has to do now, if anything; asked once, it is not told again.
+    pub fn take_intervention(&mut self) -> Option<Intervention> {
+        self.intervention.take()
+    }
+
+    /// The lines for the server's log that were made since the last call.
+    pub fn take_lines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.lines)
+    }
+
+    /// An error of ours ended the inspection: the request is refused where rules block, and told in the log.
+    pub fn fail(&mut self) {
+        self.inspection = None;
+        self.refuse(FAILED, "The inspection failed by an error of its own.");
+    }
+
+    fn settle(&mut self, mut step: Step) {
+        let Some(inspection) = &mut self.inspection else { return };
+        while step == Step::Ask {
+            // Nobody here looks names up or scans files: such rules do not match.
+            let asked: Vec<_> = inspection.questions().map(|(question, _)| question).collect();
+            asked.into_iter().for_each(|question| inspection.answer(question, Answer::Unknown));
+            step = inspection.resume();
+        }
+        let mut logged = inspection.logged_since(self.told);
+        self.told = inspection.match_count();
+        let Step::Interrupt(interruption) = step else {
+            self.lines.extend(logged.iter().map(|each| modsecurity3_line(&each.found, None, self.log.end())));
+            return;
+        };
+        let (status, url) = intervention::answer(&interruption);
+        let by = logged.iter().rposition(|each| each.is_disruptive).map(|at| logged.remove(at));
+        self.lines.extend(logged.iter().map(|each| modsecurity3_line(&each.found, None, self.log.end())));
+        let line = match by {
+            Some(by) => modsecurity3_line(&by.found, Some(status), self.log.end()),
+            None => {
+                let text = "A rule without log, or the semantic detector, decided.";
+                modsecurity3_remark(text, Some((status, self.phase())), self.log.end())
+            }
+        };
+        self.intervene(status, url, line);
+    }
+
+    /// Refuses the request by a limit or an error, if rules block; told in the log either way.
+    fn refuse(&mut self, status: u16, text: &str) {
+        if self.is_decided {
+            return;
+        }
+        let is_blocking = match &self.inspection {
+            Some(inspection) => inspection.is_blocking(),
+            None => self.rules.is_blocking(),
+        };
+        if is_blocking {
+            let line = modsecurity3_remark(text, Some((status, self.phase())), self.log.end());
+            self.rejection = Some(Rejection { status, reason: text.to_owned(), action: Action::Deny });
+            self.intervene(status, None, line);
+        } else {
+            self.lines.push(modsecurity3_remark(text, None, self.log.end()));
+        }
+    }
+
+    fn intervene(&mut self, status: u16, url: Option<Vec<u8>>, line: String) {
+        self.is_decided = true;
+        self.status = Some(status);
+        let log = format!("[client {}] {line}", self.client.ip());
+        self.intervention = Some(Intervention { status, url, log });
+    }
+
+    fn phase(&self) -> u8 {
+        match self.stage {
+            Stage::Begun | Stage::RequestHead => 1,
+            Stage::RequestBody => 2,
+            Stage::ResponseHead => 3,
+            Stage::ResponseBody => 4,
+            Stage::Logged => 5,
+        }
+    }
+}
+
+/// What every log line of the transaction says.
+#[derive(Debug, Default)]
+struct Log {
+    id: String,
+    server: String,
+    hostname: String,
+    path: String,
+}
+
+impl Log {
+    fn end(&self) -> LineEnd<'_> {
+        let hostname = if self.hostname.is_empty() { &self.server } else { &self.hostname };
+        LineEnd { hostname, path: &self.path, unique_id: &self.id }
+    }
+}
+
+fn address(text: &str, port: u16) -> SocketAddr {
+    let ip = text.trim_start_matches('[').trim_end_matches(']').parse();
+    SocketAddr::new(ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), port)
+}

@@ -1,0 +1,200 @@
+//! The library in an unmodified nginx with its unmodified module, as Debian has them.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::library::{has, install, output};
+
+/// The module that Debian's package `libnginx-mod-http-modsecurity` brings.
+const MODULE: &str = "/usr/lib/nginx/modules/ngx_http_modsecurity_module.so";
+/// Longest time for nginx to do something.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const RULES: &str = "\
+SecRuleEngine On
+SecRequestBodyAccess On
+SecRule ARGS \"@contains evil\" \"id:1,phase:2,deny,status:403,log,auditlog,msg:'Evil'\"
+SecRule REQUEST_HEADERS:X-Warn \"@rx .\" \"id:2,phase:1,pass,log,auditlog,msg:'Warned'\"
+";
+
+struct Nginx {
+    process: Child,
+    folder: TempDir,
+    port: u16,
+}
+
+impl Nginx {
+    /// nginx in a folder of its own; None if it or its module is not there.
+    fn start(test: &str) -> Option<Nginx> {
+        if !has("nginx", test) || !has(MODULE, test) {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        install(folder.path());
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let at = |name: &str| folder.path().join(name);
+        let logs = format!(
+            "{RULES}SecAuditEngine RelevantOnly\nSecAuditLogParts ABHZ\nSecAuditLogType Serial\nSecAuditLog {}\n",
+            at("audit.log").display()
+        );
+        fs::write(at("rules.conf"), logs).unwrap();
+        fs::write(at("nginx.conf"), configuration(folder.path(), port)).unwrap();
+        let process = nginx(folder.path()).stderr(Stdio::null()).spawn().unwrap();
+        let nginx = Nginx { process, folder, port };
+        nginx.wait("it listens", |nginx| TcpStream::connect(("127.0.0.1", nginx.port)).is_ok());
+        Some(nginx)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.at("error.log")).unwrap_or_default()
+    }
+
+    #[track_caller]
+    fn wait(&self, what: &str, is_so: impl Fn(&Nginx) -> bool) {
+        let begin = Instant::now();
+        while !is_so(self) {
+            assert!(begin.elapsed() < PATIENCE, "{what}: not in time\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The status of the answer to a request.
+    fn status(&self, head: &str, body: &str) -> u16 {
+        let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        connection.set_read_timeout(Some(PATIENCE)).unwrap();
+        let length =
+            if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let request = format!("{head}\r\nHost: a.example\r\nConnection: close\r\n{length}\r\n{body}");
+        connection.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        connection.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        answer
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok())
+            .unwrap_or_else(|| panic!("{answer:?}"))
+    }
+
+    fn get(&self, target: &str) -> u16 {
+        self.status(&format!("GET {target} HTTP/1.1"), "")
+    }
+
+    fn signal(&self, signal: &str) {
+        output(Command::new("kill").args(["-s", signal, &self.process.id().to_string()]));
+    }
+
+    /// The workers.
+    fn workers(&self) -> Vec<u32> {
+        let id = self.process.id();
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+        children.split_whitespace().filter_map(|id| id.parse().ok()).collect()
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").args(["-s", "TERM", &self.process.id().to_string()]).status();
+        let _ = self.process.wait();
+    }
+}
+
+fn nginx(folder: &Path) -> Command {
+    let mut command = Command::new("nginx");
+    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default());
+    command
+        .env("PATH", path)
+        .env("LD_LIBRARY_PATH", folder)
+        .arg("-p")
+        .arg(folder)
+        .arg("-c")
+        .arg(folder.join("nginx.conf"));
+    command
+}
+
+fn configuration(folder: &Path, port: u16) -> String {
+    let root = folder.display();
+    // As root, nginx would give its workers a user that cannot write to the folder of the test.
+    let user = if fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
+        "user root;"
+    } else {
+        ""
+    };
+    format!(
+        "load_module {MODULE};\n{user}\ndaemon off; worker_processes 1; pid {root}/nginx.pid;\n\
+         error_log {root}/error.log info;\nevents {{ worker_connections 64; }}\n\
+         http {{\n access_log off; client_body_temp_path {root}/body; proxy_temp_path {root}/proxy;\n\
+         fastcgi_temp_path {root}/fastcgi; uwsgi_temp_path {root}/uwsgi; scgi_temp_path {root}/scgi;\n\
+         client_body_buffer_size 1k; modsecurity on; modsecurity_rules_file {root}/rules.conf;\n\
+         server {{ listen 127.0.0.1:{port}; root {root};\n\
+         location / {{ try_files /rules.conf =404; }}\n\
+         location /own {{ return 200 own; }}\n\
+         location /free {{ modsecurity_rules 'SecRuleRemoveById 1'; try_files /rules.conf =404; }}\n\
+         location /off {{ modsecurity off; try_files /rules.conf =404; }}\n\
+         location /go {{ modsecurity_rules 'SecAction \"id:9,phase:1,redirect:https://b.example/\"'; }}\n }}\n}}\n"
+    )
+}
+
+#[test]
+fn nginx_blocks_logs_and_reloads() {
+    let Some(nginx) = Nginx::start("nginx with our libmodsecurity") else { return };
+    assert_eq!((nginx.get("/?q=fine"), nginx.get("/?q=evil")), (200, 403));
+    assert_eq!(nginx.get("/own?q=evil"), 403, "nginx answers by itself");
+    assert_eq!((nginx.get("/free?q=evil"), nginx.get("/off?q=evil"), nginx.get("/go")), (200, 200, 302));
+    let form = "POST / HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded";
+    assert_eq!(nginx.status(form, "a=evil"), 403);
+    // Behind a buffer's length nginx keeps the body in a file.
+    assert_eq!(nginx.status(form, &format!("a={}&b=evil", "x".repeat(100_000))), 403);
+    assert_eq!(nginx.status("GET / HTTP/1.1\r\nX-Warn: yes", ""), 200);
+    nginx.wait("the lines are there", |nginx| nginx.log().contains("[msg \"Warned\"]"));
+    let log = nginx.log();
+    let denied = "[client 127.0.0.1] ModSecurity: Access denied with code 403 (phase 2). Matched \"Operator `Contains'";
+    assert!(log.contains(denied) && log.contains("[msg \"Evil\"]"), "{log}");
+    assert!(log.contains("ModSecurity: Warning. Matched \"Operator `Rx'"), "{log}");
+    let audit = fs::read_to_string(nginx.at("audit.log")).unwrap();
+    assert!(audit.contains("GET /?q=evil HTTP/1.1") && audit.matches("-A--\n").count() >= 4, "{audit}");
+
+    // Nothing is started in the master or in a worker.
+    let before = nginx.workers();
+    for process in before.iter().copied().chain([nginx.process.id()]) {
+        assert_eq!(fs::read_dir(format!("/proc/{process}/task")).unwrap().count(), 1, "threads of {process}");
+    }
+    // A log that was moved away is opened anew by a reload.
+    fs::rename(nginx.at("audit.log"), nginx.at("audit.log.1")).unwrap();
+    nginx.signal("HUP");
+    nginx.wait("new workers", |nginx| {
+        let now = nginx.workers();
+        !now.is_empty() && now.iter().all(|worker| !before.contains(worker))
+    });
+    assert_eq!((nginx.get("/?q=fine"), nginx.get("/?q=evil")), (200, 403));
+    nginx.wait("its record is in the new file", |nginx| {
+        fs::read_to_string(nginx.at("audit.log")).is_ok_and(|audit| audit.contains("GET /?q=evil"))
+    });
+}
+
+#[test]
+fn a_mistake_is_told_with_file_line_and_hint() {
+    let Some(nginx) = Nginx::start("nginx -t with our libmodsecurity") else { return };
+    fs::write(nginx.at("rules.conf"), "SecRuleEngine On\nSecRule ARGZ \"@rx a\" \"id:1\"\n").unwrap();
+    let said = self::nginx(nginx.folder.path()).arg("-t").output().unwrap();
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    let place = format!("Rules error. File: {}. Line: 2. Column: 9.", nginx.at("rules.conf").display());
+    assert!(
+        said.contains(&place) && said.contains("did you mean ARGS?") && said.contains("nginx.conf:"),
+        "{said}"
+    );
+    // A reload with it keeps the old rules.
+    nginx.signal("HUP");
+    nginx.wait("the mistake is in the log", |nginx| nginx.log().contains("Rules error."));
+    assert_eq!(nginx.get("/?q=evil"), 403);
+}

@@ -1,0 +1,143 @@
+//! Audit records and debug lines of a process that is not ours: written at the call, without a thread.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use md5::{Digest as _, Md5};
+use portcullis_audit::{Form, Record, file_name, index_line};
+
+use crate::StartError;
+use crate::audit::{AuditConfig, AuditLimits};
+use crate::audit_writer::Boundaries;
+use crate::file::LogFile;
+use crate::store::Store;
+
+/// The audit log and the debug log of a rule set.
+///
+/// The files are opened when it is made, by the user that the server starts as, and nothing is buffered: a
+/// process that forks may use it on both sides, and each record goes out with one call, appended. For that
+/// reason files are not rotated and nothing is taken back when a disk is full. The folder of concurrent
+/// records is opened with the first record.
+#[derive(Debug)]
+pub struct DirectAudit {
+    config: AuditConfig,
+    log: Option<Mutex<LogFile>>,
+    log2: Option<Mutex<LogFile>>,
+    debug_log: Option<Mutex<LogFile>>,
+    limits: AuditLimits,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    boundaries: Boundaries,
+    buffer: Vec<u8>,
+    store: Option<Store>,
+}
+
+impl DirectAudit {
+    /// Opens the files that `config` names. Fails if one cannot be opened, so that rules whose records would
+    /// be lost are not loaded.
+    pub fn open(config: AuditConfig, limits: AuditLimits) -> Result<DirectAudit, StartError> {
+        let open = |path: Option<&Path>| {
+            let opened = path.map(|path| {
+                LogFile::open_with_mode(path, None, config.file_mode)
+                    .map_err(|error| StartError::Open { path: path.to_owned(), error })
+            });
+            Ok(opened.transpose()?.map(Mutex::new))
+        };
+        Ok(DirectAudit {
+            log: open(config.log.as_deref())?,
+            log2: open(config.log2.as_deref())?,
+            debug_log: open(config.debug_log.as_deref())?,
+            config,
+            limits,
+            state: Mutex::new(State { boundaries: Boundaries::new(), buffer: Vec::new(), store: None }),
+        })
+    }
+
+    /// Opens files anew that were moved away since, as `logrotate` does.
+    pub fn follow(&self) -> io::Result<()> {
+        let files = [&self.log, &self.log2, &self.debug_log];
+        files.into_iter().flatten().try_for_each(|file| lock(file).follow())
+    }
+
+    /// Writes a record.
+    pub fn record(&self, record: &Record) -> io::Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let mut state = lock(&self.state);
+        let State { boundaries, buffer, store } = &mut *state;
+        buffer.clear();
+        buffer.shrink_to(1 << 20);
+        self.config.form.write(record, &boundaries.next(), buffer);
+        let Some(folder) = &self.config.storage else {
+            if self.config.form == Form::Native {
+                buffer.push(b'\n');
+            }
+            return lock(log).write_all(buffer);
+        };
+        let store = match store {
+            Some(store) => store,
+            None => {
+                store.insert(Store::open(folder, self.config.dir_mode, self.config.file_mode, &self.limits)?)
+            }
+        };
+        let name = file_name(record);
+        store.write(&name, buffer)?;
+        let line = index_line(record, &name, buffer.len(), &Md5::digest(&*buffer));
+        lock(log).write_all(line.as_bytes())?;
+        self.log2.as_ref().map_or(Ok(()), |log| lock(log).write_all(line.as_bytes()))
+    }
+
+    /// Writes lines to the debug log.
+    pub fn debug(&self, lines: &str) -> io::Result<()> {
+        self.debug_log.as_ref().map_or(Ok(()), |log| lock(log).write_all(lines.as_bytes()))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while writing leaves at worst an incomplete record.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(folder: &Path) -> AuditConfig {
+        AuditConfig {
+            form: Form::Native,
+            log: Some(folder.join("audit.log")),
+            log2: None,
+            storage: None,
+            dir_mode: 0o750,
+            file_mode: 0o640,
+            debug_log: Some(folder.join("debug.log")),
+        }
+    }
+
+    #[test]
+    fn files_that_were_moved_are_opened_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = DirectAudit::open(config(folder.path()), AuditLimits::default()).unwrap();
+        audit.debug("a\n").unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::rename(at("debug.log"), at("debug.log.1")).unwrap();
+        audit.debug("b\n").unwrap();
+        audit.follow().unwrap();
+        audit.debug("c\n").unwrap();
+        audit.follow().unwrap();
+        audit.debug("d\n").unwrap();
+        let read = |name: &str| std::fs::read_to_string(at(name)).unwrap();
+        assert_eq!((read("debug.log.1").as_str(), read("debug.log").as_str()), ("a\nb\n", "c\nd\n"));
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_an_error_with_the_path() {
+        let config = AuditConfig { log: Some("/nonexistent/a.log".into()), ..config(Path::new("/tmp")) };
+        let config = AuditConfig { debug_log: None, ..config };
+        let error = DirectAudit::open(config, AuditLimits::default()).unwrap_err().to_string();
+        assert!(error.contains("/nonexistent/a.log"), "{error}");
+    }
+}
