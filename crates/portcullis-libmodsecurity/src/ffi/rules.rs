@@ -52,13 +52,13 @@ pub unsafe extern "C" fn msc_rules_merge(
     unsafe { count(merged, error) }
 }
 
-/// Adds the rules of a server; see [`RuleSet::add_remote`] on the checksum. Returns their number, or -1 and an
-/// error.
+/// Adds the rules of a server; see [`RuleSet::add_remote`] on the checksum. Returns their number, or -1 and
+/// an error.
 ///
 /// # Safety
 ///
-/// `rules` is null or from `msc_create_rules_set`, and not used elsewhere meanwhile; the texts are null or end
-/// with a NUL; `error` is null or may be written to.
+/// `rules` is null or from `msc_create_rules_set`, and not used elsewhere meanwhile; the texts are null or
+/// end with a NUL; `error` is null or may be written to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn msc_rules_add_remote(
     rules: *mut RuleSet,

@@ -120,7 +120,8 @@ macro_rules! phases {
             ///
             /// # Safety
             ///
-            /// `transaction` is null, or from `msc_new_transaction`, not freed, and not used elsewhere meanwhile.
+            /// `transaction` is null, or from `msc_new_transaction`, not freed, and not used elsewhere
+            /// meanwhile.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(transaction: *mut Transaction) -> c_int {
                 let work = |core: &mut Core| {
@@ -424,8 +425,8 @@ pub unsafe extern "C" fn msc_update_status_code(transaction: *mut Transaction, s
     unsafe { on(transaction, work) }
 }
 
-/// Writes what the server has to do to `intervention` and returns 1; if there is nothing, returns 0 and leaves
-/// it as it is.
+/// Writes what the server has to do to `intervention` and returns 1; if there is nothing, returns 0 and
+/// leaves it as it is.
 ///
 /// # Safety
 ///
