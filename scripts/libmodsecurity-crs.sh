@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The CRS regression tests through nginx with libmodsecurity in its module: ours, or with LIBRARY=FOLDER another one
 # (LIBRARY=/usr/lib/x86_64-linux-gnu is Debian's). Judged by nginx's error log.
+# With RUNNER=go-ftw they are sent and judged by go-ftw, as scripts/go-ftw.sh does it; flags are those of go-ftw then.
 # With COMPAT=ModSecurity2 ours has the semantics of ModSecurity 2.
 #   scripts/libmodsecurity-crs.sh [--filter 942] [further flags of crs-suite]
 # Stops only what it started.
@@ -31,6 +32,11 @@ Include $work/setup.conf
 Include $root/.portcullis/crs/crs-setup.conf
 Include $root/.portcullis/crs/rules/*.conf
 RULES
+# The rule after the set-up writes go-ftw's marks to the log.
+[[ ${RUNNER:-} != go-ftw ]] || cat >> "$work/setup.conf" <<'RULES'
+SecRule REQUEST_HEADERS:X-CRS-Test "@rx ^.*$" \
+  "id:999999,pass,phase:1,log,msg:'X-CRS-Test %{MATCHED_VAR}',ctl:ruleRemoveById=1-999999"
+RULES
 cat > "$work/nginx.conf" <<NGINX
 load_module /usr/lib/nginx/modules/ngx_http_modsecurity_module.so;
 ${user:-}
@@ -49,6 +55,11 @@ pids+=($!)
 until_open "$port" || { cat "$work/nginx.txt" "$work/error.log" >&2; exit 1; }
 grep -q "$LIBRARY/libmodsecurity.so.3" "/proc/${pids[1]}/maps" || { echo "nginx has another library" >&2; exit 1; }
 
+if [[ ${RUNNER:-} == go-ftw ]]; then
+  (cd scripts/go-ftw && GOWORK=off GOFLAGS=-mod=readonly go build -o "$root/.portcullis/go-ftw" .)
+  .portcullis/go-ftw -tests .portcullis/crs-tests -log "$work/error.log" -address "127.0.0.1:$port" -count "$CRS_TESTS" "$@"
+  exit
+fi
 known=()
 if [[ $LIBRARY == "$work" ]]; then
   # Under ModSecurity 2's semantics, those of version 3 are no misses.

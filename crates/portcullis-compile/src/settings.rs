@@ -3,6 +3,7 @@
 use portcullis_engine::{BodyLimitAction, KeepFiles, RuleEngine, Settings, XmlArgs};
 use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{settings as seclang, settings::Setting};
+use portcullis_types::Level;
 
 /// Carries out `setting`. An `Err` is a warning: the setting is known but changes nothing here.
 pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), String> {
@@ -41,6 +42,13 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         }
         Setting::XmlExternalDtd(skip) => settings.xml_external_dtd = *skip,
         Setting::SecondReadings(on) => settings.second_readings = *on,
+        Setting::SemanticDetector(word) => {
+            settings.semantic_detector = match word {
+                seclang::SemanticDetector::Off => None,
+                seclang::SemanticDetector::Balanced => Some(Level::Balanced),
+                seclang::SemanticDetector::Strict => Some(Level::Strict),
+            };
+        }
         // ModSecurity takes 0 for its own default.
         Setting::PcreMatchLimit(limit) => {
             settings.pcre_match_limit = Some(clamp(*limit)).filter(|&limit| limit > 0);

@@ -83,6 +83,8 @@ pub struct Settings {
     pub modsecurity3: bool,
     /// `SecSecondReadings`.
     pub second_readings: bool,
+    /// `SecSemanticDetector`: the level of the detector, where it is the rules that switch it on.
+    pub semantic_detector: Option<portcullis_types::Level>,
     /// `SecXmlExternalDtd`: a document type without declarations of its own is skipped; off, it is refused.
     pub xml_external_dtd: bool,
     /// `SecWebAppId`.
@@ -132,6 +134,7 @@ impl Default for Settings {
             data_dir: None,
             modsecurity3: false,
             second_readings: false,
+            semantic_detector: None,
             xml_external_dtd: false,
             component_signatures: Vec::new(),
             audit: crate::AuditSettings::default(),

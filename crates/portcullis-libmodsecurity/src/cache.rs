@@ -4,11 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use portcullis_load::{Patterns, load_scopes};
 use portcullis_seclang::Root;
-use portcullis_store::Store;
 
 use crate::clock::Zone;
 use crate::mistakes::describe;
-use crate::ready::Ready;
+use crate::ready::{Ready, Shared};
 use crate::recorder::{Read, Recorder};
 
 /// Read before the rules of the outermost scope, so that they can say otherwise.
@@ -22,7 +21,7 @@ const DEFAULTS: &str = "SecCompatibility ModSecurity3\n";
 pub struct Cache {
     patterns: Patterns,
     known: Mutex<Vec<Known>>,
-    collections: Arc<Store>,
+    shared: Shared,
     pub(crate) zone: Zone,
 }
 
@@ -48,7 +47,7 @@ impl Cache {
         all.push(&defaults);
         let files = Recorder::default();
         let loaded = load_scopes(&all, &files, &self.patterns).map_err(|mistakes| describe(&mistakes))?;
-        let ready = Arc::new(Ready::new(&loaded, &self.collections)?);
+        let ready = Arc::new(Ready::new(&loaded, &self.shared)?);
         known.push(Known {
             scopes: scopes.to_vec(),
             reads: files.into_reads(),

@@ -1,14 +1,39 @@
 //! Rules that are ready to inspect.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use portcullis_engine::{KeepFiles, RuleEngine};
-use portcullis_event::Redactor;
-use portcullis_inspect::{Inspector, PolicyNames};
+use portcullis_engine::{KeepFiles, RuleEngine, Settings};
+use portcullis_event::{DetectionMode, Redactor};
+use portcullis_inspect::{Inspector, PolicyNames, Semantic};
 use portcullis_load::{Loaded, check_folders};
+use portcullis_semantic::Detectors;
 use portcullis_store::Store;
+use portcullis_types::Level;
 
 use crate::audit::Logs;
+
+/// What inspectors of a process have in common.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    collections: Arc<Store>,
+    /// Built for the first rules that ask for them.
+    detectors: OnceLock<Arc<Detectors>>,
+}
+
+impl Shared {
+    fn semantic(&self, level: Level, settings: &Settings) -> Semantic {
+        Semantic {
+            detectors: Arc::clone(self.detectors.get_or_init(|| Arc::new(Detectors::new()))),
+            level,
+            policy: Arc::default(),
+            response_bodies: settings.response_body_access,
+            // A connector does not hold bodies back.
+            response_wait: Duration::ZERO,
+            upload_limit: None,
+        }
+    }
+}
 
 /// An inspector with the logs of its rules; shared by all rule sets of the same content.
 #[derive(Debug)]
@@ -20,7 +45,7 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// Opens what the rules need. Warnings go to standard error, which servers show when they start.
-    pub(crate) fn new(loaded: &Loaded, collections: &Arc<Store>) -> Result<Ready, String> {
+    pub(crate) fn new(loaded: &Loaded, shared: &Shared) -> Result<Ready, String> {
         refuse_diversions(loaded)?;
         check_folders(loaded).map_err(|error| format!("Rules error. {error}").replace('\n', " "))?;
         let settings = &loaded.plan.settings;
@@ -36,7 +61,10 @@ impl Ready {
         // Before the server forks, so that its workers share what is built.
         loaded.plan.prepare();
         let (plan, redactor) = (Arc::clone(&loaded.plan), Arc::new(Redactor::default()));
-        let mut inspector = Inspector::new(plan, redactor, Arc::clone(collections) as _);
+        let mut inspector = Inspector::new(plan, redactor, Arc::clone(&shared.collections) as _);
+        if let Some(level) = settings.semantic_detector {
+            inspector = inspector.with_semantic(DetectionMode::Both, shared.semantic(level, settings));
+        }
         if let Some(logs) = &logs {
             inspector = inspector.with_audit(Arc::clone(logs) as _);
         }

@@ -8,6 +8,7 @@ use portcullis_inspect::{Memo, Scratch};
 const KEPT_MAX: usize = 8;
 
 thread_local! {
+    #[allow(clippy::vec_box, reason = "inspections take boxes and give them back")]
     static KEPT: RefCell<(Memo, Vec<Box<Scratch>>)> = RefCell::default();
 }
 

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use portcullis_event::{Action, LineEnd, modsecurity3_line, modsecurity3_remark};
+use portcullis_event::{
+    Action, FindingOutcome, LineEnd, RuleMatch, modsecurity3_line, modsecurity3_remark, semantic_match,
+};
 use portcullis_inspect::{Answer, Connection, Inspection, Outcome, Rejection, Step};
 use portcullis_types::Variable;
 
@@ -273,6 +275,8 @@ impl Transaction {
         let duration = self.begun.1.elapsed();
         let Some(inspection) = &mut self.inspection else { return };
         let step = inspection.logging(duration);
+        let found = detected(inspection, FindingOutcome::Detected);
+        self.lines.extend(found.map(|found| modsecurity3_line(&found, None, self.log.end())));
         self.settle(step);
         let Some(inspection) = self.inspection.take() else { return };
         let outcome = Outcome {
@@ -304,6 +308,7 @@ impl Transaction {
     }
 
     fn settle(&mut self, mut step: Step) {
+        let phase = self.phase();
         let Some(inspection) = &mut self.inspection else { return };
         while step == Step::Ask {
             // Nobody here looks names up or scans files: such rules do not match.
@@ -320,12 +325,10 @@ impl Transaction {
         let (status, url) = intervention::answer(&interruption);
         let by = logged.iter().rposition(|each| each.is_disruptive).map(|at| logged.remove(at));
         self.lines.extend(logged.iter().map(|each| modsecurity3_line(&each.found, None, self.log.end())));
+        let by = by.map(|by| by.found).or_else(|| detected(inspection, FindingOutcome::Blocked).next());
         let line = match by {
-            Some(by) => modsecurity3_line(&by.found, Some(status), self.log.end()),
-            None => {
-                let text = "A rule without log, or the semantic detector, decided.";
-                modsecurity3_remark(text, Some((status, self.phase())), self.log.end())
-            }
+            Some(found) => modsecurity3_line(&found, Some(status), self.log.end()),
+            None => modsecurity3_remark("A rule without log decided.", Some((status, phase)), self.log.end()),
         };
         self.intervene(status, url, line);
     }
@@ -364,6 +367,13 @@ impl Transaction {
             Stage::Logged => 5,
         }
     }
+}
+
+/// What the semantic detector found and did with it, as matches of a rule of ours: the worst first.
+fn detected(inspection: &Inspection, outcome: FindingOutcome) -> impl Iterator<Item = RuleMatch> + use<> {
+    let values = inspection.semantic_values().unwrap_or_default();
+    let values = values.into_iter().filter(move |value| value.score.outcome == outcome);
+    values.map(|value| semantic_match(&value.score, None, value.findings.iter()))
 }
 
 /// What every log line of the transaction says.

@@ -180,8 +180,8 @@ fn read(roots: &[Root], patterns: &Patterns) -> Result<Loaded, LoadError> {
     let rendered = |diagnostic: &Diagnostic| diagnostic.render(&parsed.sources);
     match compiled.plan {
         Some(plan) if errors == 0 => Ok(Loaded {
+            warnings: diagnostics.iter().map(rendered).chain(detector_warning(&plan)).collect(),
             plan: Arc::new(plan),
-            warnings: diagnostics.iter().map(rendered).collect(),
             document: parsed.document,
             sources: parsed.sources,
         }),
@@ -190,6 +190,12 @@ fn read(roots: &[Root], patterns: &Patterns) -> Result<Loaded, LoadError> {
             Err(LoadError::Rules { errors, report })
         }
     }
+}
+
+/// Rules cannot switch the semantic detector of a policy, which has a mode for it.
+fn detector_warning(plan: &Plan) -> Option<String> {
+    let text = "warning: SecSemanticDetector has no effect here\n  help: set the policy's mode, e.g. mode = \"both\"\n";
+    plan.settings.semantic_detector.map(|_| text.to_owned())
 }
 
 /// The set-up file of the CRS in `folder`: the operator's, or the example that comes with it.

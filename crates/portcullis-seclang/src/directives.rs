@@ -19,7 +19,7 @@ pub enum Handling {
 
 macro_rules! directives {
     ($($variant:ident $name:literal ($min:literal, $max:tt) $handling:expr, $meaning:literal;)*) => {
-        /// Every directive of the ModSecurity 2.9 and 3 references, what Coraza has beyond them, and two of
+        /// Every directive of the ModSecurity 2.9 and 3 references, what Coraza has beyond them, and
         /// ours.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -140,6 +140,7 @@ directives! {
     RuleUpdateTargetByTag "SecRuleUpdateTargetByTag" (2, 3) Rules, "Changes the targets of rules by tag.";
     RxPreFilter "SecRxPreFilter" (1, 1) refused("a pattern is always tried only where it can match", "remove it"), "Coraza: looks for required texts before patterns.";
     SecondReadings "SecSecondReadings" (1, 1) Setting, "Whether arguments are also shown as other applications read them; ours.";
+    SemanticDetector "SecSemanticDetector" (1, 1) Setting, "Whether the semantic detector runs beside the rules, where a server loads our libmodsecurity; ours.";
     SensorId "SecSensorId" (1, 1) Setting, "Names this machine in audit records.";
     ServerSignature "SecServerSignature" (1, 1) Setting, "What the Server header says.";
     StatusEngine "SecStatusEngine" (1, 1) Setting, "Reports the version to the project.";

@@ -101,6 +101,18 @@ words! {
 }
 
 words! {
+    /// How sure the semantic detector must be, where it runs.
+    SemanticDetector {
+        /// It does not run.
+        Off "Off",
+        /// As the level `balanced` of the configuration.
+        Balanced "Balanced" ["On"],
+        /// As the level `strict`.
+        Strict "Strict",
+    }
+}
+
+words! {
     /// The cookie syntax of a request.
     CookieFormat {
         /// Name and value pairs separated by semicolons, as browsers send them.
@@ -233,6 +245,8 @@ pub enum Setting {
     RuleInheritance(bool),
     /// `SecSecondReadings`: ours; whether arguments are also shown as other applications read them.
     SecondReadings(bool),
+    /// `SecSemanticDetector`: ours; for servers that load our libmodsecurity.
+    SemanticDetector(SemanticDetector),
     /// `SecSensorId`.
     SensorId(BString),
     /// `SecServerSignature`: what the `Server` header says; empty to remove it.

@@ -97,6 +97,10 @@ pub fn directive(name: DirectiveName) -> Standing {
         }
         Compatibility => Differs("ours: which ModSecurity's reading counts, see docs/compatibility.md"),
         SecondReadings => Differs("ours: rules also see arguments as other applications read them"),
+        SemanticDetector => Differs(
+            "ours: runs the semantic detector beside the rules in a server that loads our libmodsecurity; the proxy has a \
+             mode for it",
+        ),
         GeoLookupDb => Differs("the file is a MaxMind DB (.mmdb); the old .dat format is no longer made"),
         XmlExternalDtd => {
             Differs("ours: a document type without declarations of its own is skipped, not refused")

@@ -1,6 +1,8 @@
 //! The integration tests of the crate: one program, a module for each subject.
 
+mod attacks;
 mod c_program;
+mod fork;
 mod library;
 mod nginx;
 mod rule_sets;

@@ -261,3 +261,31 @@ fn secrets_are_in_no_line() {
     let found = asked(&mut transaction);
     assert!(!found.log.contains("hunter2x") && found.log.contains("ARGS:password"), "{}", found.log);
 }
+
+#[test]
+fn the_semantic_detector_is_switched_by_a_directive() {
+    let attack = "/?q=1%27%20UNION%20SELECT%20password%20FROM%20users--%20-";
+    let off = Fixture::new("SecRuleEngine On\n");
+    let mut transaction = off.begin(attack);
+    transaction.request_headers();
+    transaction.request_body();
+    assert_eq!(transaction.take_intervention(), None);
+    let on = Fixture::new("SecRuleEngine On\nSecSemanticDetector Balanced\n");
+    let mut transaction = on.begin(attack);
+    transaction.request_headers();
+    transaction.request_body();
+    let found = asked(&mut transaction);
+    assert_eq!(found.status, 403);
+    assert!(found.log.contains("[id \"9000200\"]") && found.log.contains("`sqli'"), "{}", found.log);
+    transaction.logging();
+    assert!(transaction.take_lines().is_empty(), "told once");
+    let detects = Fixture::new("SecRuleEngine DetectionOnly\nSecSemanticDetector Strict\n");
+    let mut transaction = detects.begin(attack);
+    transaction.logging();
+    assert_eq!(transaction.take_intervention(), None);
+    let lines = transaction.take_lines();
+    assert!(
+        lines[0].starts_with("ModSecurity: Warning.") && lines[0].contains("[id \"9000200\"]"),
+        "{lines:?}"
+    );
+}

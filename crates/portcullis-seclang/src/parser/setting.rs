@@ -6,8 +6,8 @@ use super::{Sink, values};
 use crate::directives::DirectiveName as Name;
 use crate::lexer::View;
 use crate::settings::{
-    AuditEngine, AuditLogFormat, AuditLogType, Compatibility, CookieFormat, LimitAction, RuleEngine, Setting,
-    UploadKeepFiles, XmlArgs,
+    AuditEngine, AuditLogFormat, AuditLogType, Compatibility, CookieFormat, LimitAction, RuleEngine,
+    SemanticDetector, Setting, UploadKeepFiles, XmlArgs,
 };
 
 /// Of what ModSecurity 2.9.7 does not check when it loads it.
@@ -80,6 +80,7 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::RuleEngine => Setting::RuleEngine(word!(RuleEngine)),
         Name::RuleInheritance => inheritance(first, what, sink)?,
         Name::SecondReadings => Setting::SecondReadings(values::switch(first, what, sink)?),
+        Name::SemanticDetector => Setting::SemanticDetector(word!(SemanticDetector)),
         Name::SensorId => Setting::SensorId(text(first, what, sink)?),
         Name::ServerSignature => Setting::ServerSignature(field_value(first, what, sink)?),
         Name::StatusEngine => Setting::StatusEngine(values::switch(first, what, sink)?),

@@ -58,6 +58,7 @@ pub(crate) fn print(setting: &Setting, out: &mut Vec<u8>) {
         Setting::RuleEngine(value) => one(Name::RuleEngine, value.word().as_bytes()),
         Setting::RuleInheritance(on) => one(Name::RuleInheritance, switch(*on)),
         Setting::SecondReadings(on) => one(Name::SecondReadings, switch(*on)),
+        Setting::SemanticDetector(value) => one(Name::SemanticDetector, value.word().as_bytes()),
         Setting::SensorId(text) => one(Name::SensorId, text),
         Setting::ServerSignature(text) => one(Name::ServerSignature, text),
         Setting::StatusEngine(on) => one(Name::StatusEngine, switch(*on)),

@@ -320,6 +320,7 @@ fn setting() -> impl Strategy<Value = Setting> {
         .chain(LimitAction::ALL.iter().map(|&v| Setting::ResponseBodyLimitAction(v)))
         .chain(RuleEngine::ALL.iter().map(|&v| Setting::RuleEngine(v)))
         .chain(UploadKeepFiles::ALL.iter().map(|&v| Setting::UploadKeepFiles(v)))
+        .chain(SemanticDetector::ALL.iter().map(|&v| Setting::SemanticDetector(v)))
         .chain(XmlArgs::ALL.iter().map(|&v| Setting::ParseXmlIntoArgs(v)))
         .chain([Setting::XmlExternalEntity(false), Setting::ResponseBodyMimeTypesClear])
         .chain([Setting::RuleInheritance(true)])

@@ -54,6 +54,7 @@ pub fn directive(name: DirectiveName) -> String {
         | RuleInheritance
         | StatusEngine
         | SecondReadings
+        | SemanticDetector
         | XmlExternalDtd
         | ParseXmlIntoArgs
         | UploadKeepFiles
