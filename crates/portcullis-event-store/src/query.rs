@@ -84,6 +84,10 @@ pub enum QueryError {
     Folder(io::Error),
     /// The cursor is none of this store's.
     Cursor(String),
+    /// The database of events cannot be asked, or refuses the question: the reason.
+    Unavailable(String),
+    /// The database of events has not answered in time: the reason.
+    Late(String),
 }
 
 impl fmt::Display for QueryError {
@@ -91,6 +95,8 @@ impl fmt::Display for QueryError {
         match self {
             QueryError::Folder(error) => write!(f, "the folder of events cannot be read: {error}"),
             QueryError::Cursor(text) => write!(f, "`{text}` is no cursor of a page of events"),
+            QueryError::Unavailable(why) => write!(f, "the database of events cannot be asked: {why}"),
+            QueryError::Late(why) => write!(f, "the database of events has not answered in time: {why}"),
         }
     }
 }

@@ -7,6 +7,7 @@ mod stored;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use portcullis_event_store::Store;
 use serde_json::Value;
 
 use crate::cli::{Failure, print};
@@ -91,9 +92,12 @@ pub fn run(args: &Args) -> ExitCode {
             (_, true) => Form::Csv,
             _ => Form::Text,
         };
-        let (query, limit, follow) = (args.query.as_deref().unwrap_or(""), args.limit, args.follow);
-        let printed = stored::print(&Question { data, query, form, limit, follow });
-        return printed.map_or_else(Failure::exit, |()| ExitCode::SUCCESS);
+        let print = |store: Store| {
+            let (query, limit) = (args.query.as_deref().unwrap_or(""), args.limit);
+            let follow = args.follow.then_some(&store);
+            stored::print(&Question { events: &store, query, form, limit, follow })
+        };
+        return stored::open(data).and_then(print).map_or_else(Failure::exit, |()| ExitCode::SUCCESS);
     }
     match answer(args) {
         Ok(text) => print(&text),

@@ -1,10 +1,10 @@
-//! Events of the store in a data folder: searched, exported, followed, copied. The instance need not run.
+//! Stored events: searched, exported, followed, copied. The instance need not run.
 
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use portcullis_event_store::{PageRequest, Store, StoredEvent};
+use portcullis_event_store::{EventSource, OldestRequest, PageRequest, Store, StoredEvent};
 use portcullis_query::{Filter, parse};
 use serde_json::Value;
 
@@ -32,26 +32,24 @@ pub enum Form {
     Csv,
 }
 
-/// What is asked of a store.
-#[derive(Debug)]
+/// What is asked of stored events.
 pub struct Question<'q> {
-    pub data: &'q Path,
+    pub events: &'q dyn EventSource,
     /// A filter, or the id of a request.
     pub query: &'q str,
     pub form: Form,
     /// The newest events at most; none: all of them, or a hundred for a person.
     pub limit: Option<usize>,
-    /// Waits for new events, until it is stopped.
-    pub follow: bool,
+    /// Waits for new events of this store, until it is stopped.
+    pub follow: Option<&'q Store>,
 }
 
 /// Prints the events that pass, oldest first.
 pub fn print(question: &Question<'_>) -> Result<(), Failure> {
-    let store = open(question.data)?;
     let mut printer = Printer { form: question.form, out: BufWriter::new(io::stdout().lock()) };
     let result = match id(question.query) {
-        Some(id) => one(&store, id, &mut printer),
-        None => many(&store, question, &mut printer),
+        Some(id) => one(question.events, id, &mut printer),
+        None => many(question, &mut printer),
     };
     result.or_else(|failure| match failure {
         Stop::ReaderGone => Ok(()),
@@ -113,7 +111,8 @@ pub fn backup(data: &Path, to: &Path) -> Result<String, Failure> {
     }
 }
 
-fn open(data: &Path) -> Result<Store, Failure> {
+/// The store of a data folder.
+pub fn open(data: &Path) -> Result<Store, Failure> {
     let folder = data_folder::events(data);
     match std::fs::read_dir(&folder) {
         Ok(_) => Ok(Store::new(&folder)),
@@ -151,8 +150,8 @@ impl<E: std::fmt::Display> From<E> for Stop {
     }
 }
 
-fn one(store: &Store, id: &str, printer: &mut Printer<'_>) -> Result<(), Stop> {
-    let event = store.event(id)?.ok_or_else(|| Stop::Failed(no_event(id)))?;
+fn one(events: &dyn EventSource, id: &str, printer: &mut Printer<'_>) -> Result<(), Stop> {
+    let event = events.event(id)?.ok_or_else(|| Stop::Failed(no_event(id)))?;
     match printer.form {
         Form::Text => {
             let value: Value = serde_json::from_str(&event.json)?;
@@ -163,56 +162,62 @@ fn one(store: &Store, id: &str, printer: &mut Printer<'_>) -> Result<(), Stop> {
     printer.flush()
 }
 
-fn many(store: &Store, question: &Question<'_>, printer: &mut Printer<'_>) -> Result<(), Stop> {
+fn many(question: &Question<'_>, printer: &mut Printer<'_>) -> Result<(), Stop> {
     let filter = parse(question.query, now()).map_err(|mistake| {
         Stop::Failed(Failure::usage(format_args!("filter `{}`: {mistake}", question.query.escape_debug())))
     })?;
     printer.head()?;
     let limit = question.limit.or((question.form == Form::Text).then_some(LISTED));
     // Before the newest are looked for: what comes meanwhile is followed, not lost.
-    let end = store.after(&filter, None, 0)?.place;
+    let end = question.follow.map(|store| store.after(&filter, None, 0)).transpose()?;
     match limit {
-        Some(limit) => newest(store, &filter, limit, printer)?,
-        None => all(store, &filter, printer)?,
+        Some(limit) => newest(question.events, &filter, limit, printer)?,
+        None => all(question.events, &filter, printer)?,
     }
     printer.flush()?;
-    if question.follow {
-        follow(store, &filter, end, printer)?;
+    if let (Some(store), Some(end)) = (question.follow, end) {
+        follow(store, &filter, end.place, printer)?;
     }
     Ok(())
 }
 
-fn newest(store: &Store, filter: &Filter, limit: usize, printer: &mut Printer<'_>) -> Result<(), Stop> {
-    let (mut events, mut before) = (Vec::new(), None);
+fn newest(
+    events: &dyn EventSource,
+    filter: &Filter,
+    limit: usize,
+    printer: &mut Printer<'_>,
+) -> Result<(), Stop> {
+    let (mut found, mut before) = (Vec::new(), None);
     let mut skipped = Vec::new();
-    while events.len() < limit {
-        let limit = (limit - events.len()).min(BATCH);
+    while found.len() < limit {
+        let limit = (limit - found.len()).min(BATCH);
         let page =
-            store.page(&PageRequest { filter, before: before.as_deref(), limit, patience: PATIENCE })?;
-        events.extend(page.events);
+            events.page(&PageRequest { filter, before: before.as_deref(), limit, patience: PATIENCE })?;
+        found.extend(page.events);
         skipped.extend(page.skipped);
         before = page.next;
         if before.is_none() {
             break;
         }
     }
-    events.reverse();
-    printer.events(&events)?;
+    found.reverse();
+    printer.events(&found)?;
     tell_skipped(&mut skipped);
     Ok(())
 }
 
-fn all(store: &Store, filter: &Filter, printer: &mut Printer<'_>) -> Result<(), Stop> {
-    let mut place = store.beginning();
+fn all(events: &dyn EventSource, filter: &Filter, printer: &mut Printer<'_>) -> Result<(), Stop> {
+    let mut place: Option<String> = None;
     let mut skipped = Vec::new();
     loop {
-        let found = store.after(filter, Some(&place), BATCH)?;
+        let request = OldestRequest { filter, from: place.as_deref(), limit: BATCH, patience: PATIENCE };
+        let found = events.oldest(&request)?;
         printer.events(&found.events)?;
         skipped.extend(found.skipped);
-        match found.place {
-            Some(next) if next != place && !found.at_end => place = next,
-            _ => break,
+        if found.at_end || found.place == place {
+            break;
         }
+        place = found.place;
     }
     tell_skipped(&mut skipped);
     Ok(())

@@ -150,6 +150,7 @@ impl Console {
         let supplies = Supplies {
             identities: Arc::new(self.identities),
             events: Some(self.events),
+            database: None,
             bans: Some(Arc::new(Desk(bans))),
             reload: Some(Arc::new(Asker(reloads))),
             trials: Arc::new(Bench(status.clone())),
