@@ -73,6 +73,8 @@ pub struct StoredEvent {
     pub count: u64,
     /// One JSON object.
     pub json: String,
+    /// The node that recorded it, where events of several nodes are together.
+    pub node: Option<String>,
     /// The request that was kept with it.
     pub request: Option<KeptRequest>,
 }
@@ -365,5 +367,5 @@ fn stored(
     let (json, request) = block::payload(&chunk, (event - first) as usize)?;
     let json = String::from_utf8(json).map_err(|_| crate::codec::Damaged)?;
     let cursor = Cursor { segment: file.number, event }.to_string();
-    Ok(StoredEvent { cursor, count, json, request: decode(&request)? })
+    Ok(StoredEvent { cursor, count, json, node: None, request: decode(&request)? })
 }

@@ -43,6 +43,8 @@ pub(crate) struct EventItem {
     count: u64,
     /// Its request is kept: `GET /events/{request_id}/request`.
     has_request: bool,
+    /// The node that recorded it; null: this one, or it is not known.
+    node: Option<String>,
     /// The event; its members are those of the event file.
     #[schema(value_type = Object)]
     event: Box<RawValue>,
@@ -160,7 +162,8 @@ pub(crate) fn filter(context: &Context, text: Option<&str>) -> Result<Filter, Pr
 
 pub(crate) fn item(stored: StoredEvent) -> Result<EventItem, Problem> {
     let event = RawValue::from_string(stored.json).map_err(|_| Problem::of(Kind::Internal))?;
-    Ok(EventItem { cursor: stored.cursor, count: stored.count, has_request: stored.request.is_some(), event })
+    let StoredEvent { cursor, count, node, request, .. } = stored;
+    Ok(EventItem { cursor, count, has_request: request.is_some(), node, event })
 }
 
 async fn find(context: &Context, id: String) -> Result<StoredEvent, Problem> {

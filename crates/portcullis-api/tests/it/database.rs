@@ -29,7 +29,7 @@ impl Far {
 
 fn far() -> StoredEvent {
     let json = r#"{"request_id":"far"}"#.to_owned();
-    StoredEvent { cursor: "17-666172".to_owned(), count: 3, json, request: None }
+    StoredEvent { cursor: "17-666172".to_owned(), count: 3, json, node: Some("n2".to_owned()), request: None }
 }
 
 impl EventSource for Far {
@@ -66,7 +66,9 @@ fn events_are_those_of_the_database() {
     let (server, ..) = server();
     let token = server.token(Role::Viewer);
     let page = server.get("/events?limit=1", &token).json();
-    assert_eq!((&page["items"][0]["count"], &page["next"]), (&3.into(), &"17-666172".into()));
+    let item = &page["items"][0];
+    assert_eq!((&item["count"], &item["node"]), (&3.into(), &"n2".into()));
+    assert_eq!(page["next"], "17-666172");
     assert_eq!(server.get("/events?before=17-666172", &token).status, 200);
     // A cursor of a store.
     assert_eq!(server.get("/events?before=17-5", &token).status, 400);
