@@ -11,6 +11,7 @@ mod cli;
 mod crs;
 mod data_folder;
 mod evaluate;
+mod event_database;
 mod event_text;
 mod events;
 mod exclude;

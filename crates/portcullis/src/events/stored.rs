@@ -9,6 +9,7 @@ use portcullis_query::{Filter, parse};
 use serde_json::Value;
 
 use super::csv;
+use super::source::{Stored, store};
 use crate::cli::Failure;
 use crate::{data_folder, event_text};
 
@@ -34,22 +35,29 @@ pub enum Form {
 
 /// What is asked of stored events.
 pub struct Question<'q> {
-    pub events: &'q dyn EventSource,
+    pub stored: &'q Stored,
     /// A filter, or the id of a request.
     pub query: &'q str,
     pub form: Form,
     /// The newest events at most; none: all of them, or a hundred for a person.
     pub limit: Option<usize>,
-    /// Waits for new events of this store, until it is stopped.
-    pub follow: Option<&'q Store>,
+    /// Waits for new events, until it is stopped.
+    pub follow: bool,
 }
 
 /// Prints the events that pass, oldest first.
 pub fn print(question: &Question<'_>) -> Result<(), Failure> {
+    let events = question.stored.events();
+    let followed = question.stored.folder().filter(|_| question.follow);
+    if question.follow && followed.is_none() {
+        return Err(Failure::usage(
+            "`--follow` shows what one node records: ask it with `--data DIR`; `events.read_from` has events of many nodes",
+        ));
+    }
     let mut printer = Printer { form: question.form, out: BufWriter::new(io::stdout().lock()) };
     let result = match id(question.query) {
-        Some(id) => one(question.events, id, &mut printer),
-        None => many(question, &mut printer),
+        Some(id) => one(events, id, &mut printer),
+        None => many(question, followed, &mut printer),
     };
     result.or_else(|failure| match failure {
         Stop::ReaderGone => Ok(()),
@@ -58,15 +66,15 @@ pub fn print(question: &Question<'_>) -> Result<(), Failure> {
 }
 
 /// The event of a request, as JSON.
-pub fn event(data: &Path, id: &str) -> Result<String, Failure> {
-    let found = open(data)?.event(id).map_err(Failure::failed)?;
+pub fn event(stored: &Stored, id: &str) -> Result<String, Failure> {
+    let found = stored.events().event(id).map_err(Failure::failed)?;
     found.map(|event| event.json).ok_or_else(|| no_event(id))
 }
 
 /// Prints the request that is kept with an event: byte for byte, unless a terminal would follow the control
 /// characters that a client put there.
 pub fn request(data: &Path, id: &str) -> Result<(), Failure> {
-    let found = open(data)?.event(id).map_err(Failure::failed)?.ok_or_else(|| no_event(id))?;
+    let found = store(data)?.event(id).map_err(Failure::failed)?.ok_or_else(|| no_event(id))?;
     let kept = found.request.ok_or_else(|| {
         Failure::failed(format_args!(
             "no request is kept with the event {id}: `events.keep_request` is 0, the event is of a client that was refused \
@@ -103,24 +111,11 @@ fn printable(bytes: &[u8]) -> String {
 
 /// Copies the store into a folder while an instance may write to it.
 pub fn backup(data: &Path, to: &Path) -> Result<String, Failure> {
-    let copied = open(data)?.backup(&data_folder::events(to)).map_err(Failure::failed)?;
+    let copied = store(data)?.backup(&data_folder::events(to)).map_err(Failure::failed)?;
     let text = format!("{} segments, {} bytes\n", copied.segments, copied.bytes);
     match copied.skipped.is_empty() {
         true => Ok(text),
         false => Err(Failure::failed(format_args!("{text}not copied: {}", copied.skipped.join("; ")))),
-    }
-}
-
-/// The store of a data folder.
-pub fn open(data: &Path) -> Result<Store, Failure> {
-    let folder = data_folder::events(data);
-    match std::fs::read_dir(&folder) {
-        Ok(_) => Ok(Store::new(&folder)),
-        Err(error) => Err(Failure::failed(format_args!(
-            "no event store at {}: {error}; `portcullis run --data {}` makes one",
-            folder.display(),
-            data.display()
-        ))),
     }
 }
 
@@ -162,20 +157,21 @@ fn one(events: &dyn EventSource, id: &str, printer: &mut Printer<'_>) -> Result<
     printer.flush()
 }
 
-fn many(question: &Question<'_>, printer: &mut Printer<'_>) -> Result<(), Stop> {
+fn many(question: &Question<'_>, followed: Option<&Store>, printer: &mut Printer<'_>) -> Result<(), Stop> {
+    let events = question.stored.events();
     let filter = parse(question.query, now()).map_err(|mistake| {
         Stop::Failed(Failure::usage(format_args!("filter `{}`: {mistake}", question.query.escape_debug())))
     })?;
     printer.head()?;
     let limit = question.limit.or((question.form == Form::Text).then_some(LISTED));
     // Before the newest are looked for: what comes meanwhile is followed, not lost.
-    let end = question.follow.map(|store| store.after(&filter, None, 0)).transpose()?;
+    let end = followed.map(|store| store.after(&filter, None, 0)).transpose()?;
     match limit {
-        Some(limit) => newest(question.events, &filter, limit, printer)?,
-        None => all(question.events, &filter, printer)?,
+        Some(limit) => newest(events, &filter, limit, printer)?,
+        None => all(events, &filter, printer)?,
     }
     printer.flush()?;
-    if let (Some(store), Some(end)) = (question.follow, end) {
+    if let (Some(store), Some(end)) = (followed, end) {
         follow(store, &filter, end.place, printer)?;
     }
     Ok(())
