@@ -21,7 +21,12 @@ pub(crate) struct Context {
     pub(crate) supplies: Supplies,
     pub(crate) limits: Limits,
     pub(crate) requests: Arc<Semaphore>,
+    /// Queries of the event store of this process.
     pub(crate) queries: Arc<Semaphore>,
+    /// Queries of the database of events.
+    pub(crate) database_queries: Arc<Semaphore>,
+    /// The time of the last complaint about that database.
+    pub(crate) database_complained_ms: Mutex<Option<u64>>,
     trials: Arc<Semaphore>,
     /// Looks of streams for new events: one at a time, beside the queries.
     pub(crate) looks: Arc<Semaphore>,
@@ -48,6 +53,8 @@ impl Context {
         Context {
             requests: semaphore(limits.requests_max),
             queries: semaphore(limits.queries_max),
+            database_queries: semaphore(limits.queries_max),
+            database_complained_ms: Mutex::default(),
             trials: semaphore(1),
             looks: semaphore(1),
             streams: semaphore(limits.streams_max),

@@ -27,6 +27,7 @@ pub mod live;
 mod pages;
 mod patient;
 mod problem;
+mod queries;
 mod router;
 mod routes;
 mod server;

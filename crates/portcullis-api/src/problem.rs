@@ -55,8 +55,10 @@ kinds! {
     TooManyLogins 429 "too-many-logins" "Too many logins have failed";
     Internal 500 "internal" "The request cannot be answered";
     NotSupported 501 "not-supported" "This program cannot do it";
+    EventsUnavailable 502 "events-unavailable" "The database of events cannot be asked";
     Busy 503 "busy" "Too many requests at a time";
     Draining 503 "draining" "The program is ending";
+    EventsLate 504 "events-late" "The database of events has not answered in time";
 }
 
 /// Problem details (RFC 9457).

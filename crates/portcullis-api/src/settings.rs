@@ -2,7 +2,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_event_store::Store;
+use portcullis_event_store::{EventSource, Store};
 use portcullis_identity::Identities;
 use portcullis_metrics::Registry;
 use portcullis_revisions::Revisions;
@@ -15,8 +15,10 @@ use crate::supplies::{Bans, Health, Reload, Trials};
 pub struct Supplies {
     /// Users, tokens, sessions and the audit trail.
     pub identities: Arc<Identities>,
-    /// The event store; none: there are no events.
+    /// The event store of this process; none: there are no events.
     pub events: Option<Store>,
+    /// The database of events that is listed, searched and counted in place of the store; none: the store.
+    pub database: Option<Arc<dyn EventSource>>,
     /// The banned clients; none: there are no bans.
     pub bans: Option<Arc<dyn Bans>>,
     /// Interface to reload; none: there is nothing to reload.
@@ -67,7 +69,8 @@ pub struct Limits {
     pub requests_max: usize,
     /// The time that a request may take; then 503. Default 30 s.
     pub request_time_max: Duration,
-    /// Queries of the event store at a time; further ones wait within their request's time. Default 2.
+    /// Queries of the event store at a time, and of the database of events; further ones wait within their
+    /// request's time. Default 2.
     pub queries_max: usize,
     /// The time that a query may look for events; then the page ends early and says so. Default 5 s.
     pub query_time_max: Duration,

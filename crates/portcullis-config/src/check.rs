@@ -10,6 +10,7 @@ use crate::agents::{self, Agent};
 use crate::checked::*;
 use crate::compression::{self, Compression};
 use crate::convert::timeouts;
+use crate::database;
 use crate::mistakes::{Found, Mistakes};
 use crate::raw;
 use crate::sinks::{self, EventForm};
@@ -117,7 +118,9 @@ impl<'a> Checker<'a> {
             }
         }
         let event_store = self.event_store(document.events.as_ref());
-        let (events, event_sinks) = self.events(document.events);
+        let mut raw_events = document.events;
+        let read_from = raw_events.as_mut().and_then(|events| events.read_from.take());
+        let (events, event_sinks) = self.events(raw_events);
         Config {
             workers: match document.workers {
                 Some(workers) if (1..=1024).contains(&*workers) => workers.value as usize,
@@ -148,6 +151,7 @@ impl<'a> Checker<'a> {
             data: document.data.map(|data| self.mistakes.path(&data.folder)),
             event_store,
             event_sinks: sinks::check::check(&mut self.mistakes, event_sinks),
+            event_database: database::check(&mut self.mistakes, read_from),
             events,
             access_log: self.access_log.take(),
             tracing: tracing::check(&mut self.mistakes, document.tracing),

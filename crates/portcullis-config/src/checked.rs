@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::access_log::AccessLog;
 use crate::acme::Acme;
 use crate::agents::Agent;
+use crate::database::EventDatabase;
 use crate::sinks::{EventForm, EventSink};
 use crate::tracing::Tracing;
 use crate::upstream::Upstream;
@@ -71,6 +72,8 @@ pub struct Config {
     pub events: Option<Events>,
     /// Receivers of events beside the file.
     pub event_sinks: Vec<EventSink>,
+    /// The database of events that is read in place of the event store.
+    pub event_database: Option<EventDatabase>,
     /// Bytes of the last events that are kept in memory.
     pub recent_events_bytes: u64,
     /// The access log of requests that no site serves.

@@ -156,6 +156,7 @@ impl Config {
                 form: EventForm::Json,
             }),
             event_sinks: Vec::new(),
+            event_database: None,
             access_log: None,
             tracing: None,
             error_log: flags.error_log,

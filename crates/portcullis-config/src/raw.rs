@@ -15,6 +15,7 @@ use crate::spanned::Spanned;
 use crate::tracing;
 use crate::units::{Size, Time};
 
+mod database;
 mod listener;
 mod logs;
 pub(crate) mod policy;
@@ -24,6 +25,7 @@ mod site;
 pub(crate) mod tls;
 pub(crate) mod upstream;
 
+pub(crate) use database::*;
 pub(crate) use listener::*;
 pub(crate) use logs::*;
 pub(crate) use policy::*;

@@ -11,6 +11,8 @@
 //! (docs/adr/0015-event-store.md has the measurements). So events are gathered into blocks: SQLite keeps
 //! blobs, one for each column of a block, with transactions, recovery and backup that are not ours to write.
 //!
+//! [`EventSource`] is what asks: a [`Store`], or another place of events.
+//!
 //! - A commit is one transaction. A crash of the process loses what came after the last commit, half a second
 //!   at most.
 //! - A segment that is damaged is set aside, told, and the others serve ([`Notice`]).
@@ -36,6 +38,7 @@ mod rollup;
 mod rows;
 mod segment;
 mod settings;
+mod source;
 mod writer;
 
 pub use backup::Copied;
@@ -45,4 +48,5 @@ pub use recorder::{Recorder, RecorderHandle, Say};
 pub use rollup::{Dimension, Entry, Latency, Rollup, Rollups, SiteRollup, Tallies, Tally, Top};
 pub use segment::SegmentError;
 pub use settings::StoreSettings;
+pub use source::{EventSource, OldestRequest};
 pub use writer::{Committed, Notice, OpenError, Writer};

@@ -73,6 +73,8 @@ pub struct StoredEvent {
     pub count: u64,
     /// One JSON object.
     pub json: String,
+    /// The node that recorded it, where events of several nodes are together.
+    pub node: Option<String>,
     /// The request that was kept with it.
     pub request: Option<KeptRequest>,
 }
@@ -84,6 +86,10 @@ pub enum QueryError {
     Folder(io::Error),
     /// The cursor is none of this store's.
     Cursor(String),
+    /// The database of events cannot be asked, or refuses the question: the reason.
+    Unavailable(String),
+    /// The database of events has not answered in time: the reason.
+    Late(String),
 }
 
 impl fmt::Display for QueryError {
@@ -91,6 +97,8 @@ impl fmt::Display for QueryError {
         match self {
             QueryError::Folder(error) => write!(f, "the folder of events cannot be read: {error}"),
             QueryError::Cursor(text) => write!(f, "`{text}` is no cursor of a page of events"),
+            QueryError::Unavailable(why) => write!(f, "the database of events cannot be asked: {why}"),
+            QueryError::Late(why) => write!(f, "the database of events has not answered in time: {why}"),
         }
     }
 }
@@ -359,5 +367,5 @@ fn stored(
     let (json, request) = block::payload(&chunk, (event - first) as usize)?;
     let json = String::from_utf8(json).map_err(|_| crate::codec::Damaged)?;
     let cursor = Cursor { segment: file.number, event }.to_string();
-    Ok(StoredEvent { cursor, count, json, request: decode(&request)? })
+    Ok(StoredEvent { cursor, count, json, node: None, request: decode(&request)? })
 }

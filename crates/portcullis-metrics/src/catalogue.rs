@@ -253,6 +253,8 @@ catalogue! {
         "Size of the event store on disk.";
     EVENT_STORE_SEGMENTS_DROPPED Counter "portcullis_event_store_segments_dropped_total" ["reason"]
         "Segments of the event store that were deleted (retention) or set aside (damaged).";
+    EVENT_DATABASE_QUERIES Counter "portcullis_event_database_queries_total" ["result"]
+        "Questions to the database of events that `events.read_from` names: answered, unavailable (down, or it refuses), late.";
     SINK_QUEUED Gauge "portcullis_sink_events_queued" ["sink"]
         "Events queued for a sink beside the event file.";
     SINK_SENT Counter "portcullis_sink_events_sent_total" ["sink"]

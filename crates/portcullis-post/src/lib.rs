@@ -9,7 +9,8 @@
 //!
 //! - Redirects are not followed: an answer cannot send us, with what we carry, to another host.
 //! - No proxy that the environment names is used: the receiver is the one that the configuration names.
-//! - An answer is read up to [`ANSWER_BYTES_MAX`]; connecting, sending and reading end after one time limit.
+//! - An answer is read up to [`ANSWER_BYTES_MAX`], or a limit of its own where it is what counts
+//!   ([`Receiver::ask`]); connecting, sending and reading end after one time limit.
 //! - No text of an error has the URL in it, which may be a secret (webhooks) or have one.
 //!
 //! ```
@@ -120,14 +121,7 @@ impl Receiver {
 
     /// The same with headers of this request alone.
     pub fn send_with(&self, body: &[u8], headers: &[(&str, String)]) -> Result<Answer, NotTaken> {
-        let mut request = self.agent.post(&self.settings.url);
-        for (name, value) in &self.settings.headers {
-            request = request.header(name, value);
-        }
-        for (name, value) in headers {
-            request = request.header(*name, value);
-        }
-        let mut response = request.send(body).map_err(|error| not_taken(&error))?;
+        let mut response = self.post(body, headers, self.settings.timeout)?;
         let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
         let retry_after = retry_after.and_then(|text| text.trim().parse().ok());
         let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
@@ -135,6 +129,43 @@ impl Receiver {
         let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
         Ok(Answer { status: response.status().as_u16(), body: body.unwrap_or_default(), retry_after })
     }
+
+    /// Sends one request whose answer is what counts: all of it within `timeout`, with a body of
+    /// `answer_bytes_max` at most.
+    pub fn ask(&self, body: &[u8], answer_bytes_max: u64, timeout: Duration) -> Result<Answer, NotTaken> {
+        let mut response = self.post(body, &[], timeout)?;
+        let body = response.body_mut().with_config().limit(answer_bytes_max).read_to_vec();
+        let body = body.map_err(|error| match error {
+            ureq::Error::BodyExceedsLimit(_) => {
+                NotTaken::ForGood(format!("its answer has more than {answer_bytes_max} bytes"))
+            }
+            error => not_taken(&error),
+        })?;
+        Ok(Answer { status: response.status().as_u16(), body, retry_after: None })
+    }
+
+    fn post(
+        &self,
+        body: &[u8],
+        headers: &[(&str, String)],
+        timeout: Duration,
+    ) -> Result<ureq::http::Response<ureq::Body>, NotTaken> {
+        let mut request = self.agent.post(&self.settings.url);
+        for (name, value) in &self.settings.headers {
+            request = request.header(name, value);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let request = request.config().timeout_global(Some(timeout)).build();
+        request.send(body).map_err(|error| not_taken(&error))
+    }
+}
+
+/// The header that logs a user in (RFC 7617). The name has no colon.
+pub fn basic_login(user: &str, password: &str) -> (String, String) {
+    let login = data_encoding::BASE64.encode(format!("{user}:{password}").as_bytes());
+    ("Authorization".to_owned(), format!("Basic {login}"))
 }
 
 impl Answer {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::cli::{Failure, print};
 use crate::edited::Edited;
 use crate::event_text::text;
-use crate::events::stored;
+use crate::events::{source, stored};
 
 /// Arguments of `portcullis advise`.
 #[derive(Debug, clap::Args)]
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 fn answer(args: &Args) -> Result<String, Failure> {
-    let store = stored::open(&args.data)?;
+    let store = source::store(&args.data)?;
     let filter = parse(&args.events, stored::now()).map_err(|mistake| {
         Failure::usage(format_args!("filter `{}`: {mistake}", args.events.escape_debug()))
     })?;

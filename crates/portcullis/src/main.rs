@@ -13,6 +13,7 @@ mod crs;
 mod data_folder;
 mod edited;
 mod evaluate;
+mod event_database;
 mod event_text;
 mod events;
 mod exclude;

@@ -15,6 +15,7 @@ use crate::changes;
 use crate::context::Context;
 use crate::extract::Body;
 use crate::problem::{Kind, Problem};
+use crate::queries::ask_store;
 use crate::routes::events;
 use crate::supplies::{AdviceOrder, StoredRequest};
 
@@ -83,7 +84,7 @@ pub(crate) async fn advise(
 async fn others(context: &Arc<Context>, site: String) -> Result<Vec<StoredRequest>, Problem> {
     let filter = events::filter(context, Some(OTHERS_OF))?;
     let patience = context.limits.query_time_max;
-    let page = events::ask(context, move |store| {
+    let page = ask_store(context, move |store| {
         store.page(&PageRequest { filter: &filter, before: None, limit: OTHERS_MAX, patience })
     });
     let page: Page = page.await?.unwrap_or_default();

@@ -1,6 +1,5 @@
 //! `GET /events`, `GET /events/{request_id}`, `GET /events/{request_id}/request`.
 
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -8,16 +7,16 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue};
-use portcullis_event_store::{Page, PageRequest, QueryError, Store, StoredEvent};
+use portcullis_event_store::{Page, PageRequest, StoredEvent};
 use portcullis_query::{Filter, parse};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokio::sync::Semaphore;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::context::{Context, blocking};
+use crate::context::Context;
 use crate::extract::{Parameter, Params};
 use crate::problem::{Kind, Problem};
+use crate::queries::{ask, ask_store};
 use crate::routes::page::limit;
 
 /// The page of events that is asked for.
@@ -31,7 +30,7 @@ pub(crate) struct EventsQuery {
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
     /// `next` of the page before; without it the newest events.
-    #[param(pattern = "^[0-9]{1,18}-[0-9]{1,18}$")]
+    #[param(pattern = "^[0-9]{1,18}-[0-9a-f]{1,1024}$")]
     before: Option<String>,
 }
 
@@ -44,6 +43,8 @@ pub(crate) struct EventItem {
     count: u64,
     /// Its request is kept: `GET /events/{request_id}/request`.
     has_request: bool,
+    /// The node that recorded it; null: this one, or it is not known.
+    node: Option<String>,
     /// The event; its members are those of the event file.
     #[schema(value_type = Object)]
     event: Box<RawValue>,
@@ -64,7 +65,11 @@ pub(crate) struct EventPage {
 
 /// Events that pass a filter, newest first.
 #[utoipa::path(get, path = "/events", tag = "events", operation_id = "list_events", params(EventsQuery),
-    responses((status = 200, body = EventPage, description = "A page of events.")))]
+    responses((status = 200, body = EventPage, description = "A page of events."),
+        (status = 502, body = Problem, content_type = "application/problem+json",
+            description = "The database of events cannot be asked."),
+        (status = 504, body = Problem, content_type = "application/problem+json",
+            description = "The database of events has not answered in time.")))]
 pub(crate) async fn list(
     State(context): State<Arc<Context>>,
     Params(query): Params<EventsQuery>,
@@ -72,8 +77,8 @@ pub(crate) async fn list(
     let filter = filter(&context, query.filter.as_deref())?;
     let limit = limit(query.limit)?;
     let (before, patience) = (query.before, context.limits.query_time_max);
-    let page = ask(&context, move |store| {
-        store.page(&PageRequest { filter: &filter, before: before.as_deref(), limit, patience })
+    let page = ask(&context, move |events| {
+        events.page(&PageRequest { filter: &filter, before: before.as_deref(), limit, patience })
     });
     let page = page.await?.unwrap_or(Page { complete: true, ..Page::default() });
     let items = page.events.into_iter().map(item).collect::<Result<_, _>>()?;
@@ -84,7 +89,11 @@ pub(crate) async fn list(
 #[utoipa::path(get, path = "/events/{request_id}", tag = "events", operation_id = "get_event",
     params(("request_id" = String, Path, description = "The id that the client was shown.")),
     responses((status = 200, body = EventItem, description = "The event."),
-        (status = 404, body = Problem, content_type = "application/problem+json", description = "There is none.")))]
+        (status = 404, body = Problem, content_type = "application/problem+json", description = "There is none."),
+        (status = 502, body = Problem, content_type = "application/problem+json",
+            description = "The database of events cannot be asked."),
+        (status = 504, body = Problem, content_type = "application/problem+json",
+            description = "The database of events has not answered in time.")))]
 pub(crate) async fn one(
     State(context): State<Arc<Context>>,
     Parameter(id): Parameter<String>,
@@ -100,7 +109,11 @@ pub(crate) async fn one(
     responses((status = 200, body = Vec<u8>, content_type = "message/http", description = "The request.",
             headers(("X-Omitted-Bytes" = u64))),
         (status = 404, body = Problem, content_type = "application/problem+json",
-            description = "There is no such event, or no request is kept with it.")))]
+            description = "There is no such event, or no request is kept with it."),
+        (status = 502, body = Problem, content_type = "application/problem+json",
+            description = "The database of events cannot be asked."),
+        (status = 504, body = Problem, content_type = "application/problem+json",
+            description = "The database of events has not answered in time.")))]
 pub(crate) async fn request(
     State(context): State<Arc<Context>>,
     Parameter(id): Parameter<String>,
@@ -149,45 +162,22 @@ pub(crate) fn filter(context: &Context, text: Option<&str>) -> Result<Filter, Pr
 
 pub(crate) fn item(stored: StoredEvent) -> Result<EventItem, Problem> {
     let event = RawValue::from_string(stored.json).map_err(|_| Problem::of(Kind::Internal))?;
-    Ok(EventItem { cursor: stored.cursor, count: stored.count, has_request: stored.request.is_some(), event })
+    let StoredEvent { cursor, count, node, request, .. } = stored;
+    Ok(EventItem { cursor, count, has_request: request.is_some(), node, event })
 }
 
 async fn find(context: &Context, id: String) -> Result<StoredEvent, Problem> {
     let none =
         || Problem::with(Kind::NotFound, "there is no event of this request, or it was dropped for its age");
-    ask(context, move |store| store.event(&id)).await?.flatten().ok_or_else(none)
-}
-
-/// Asks the store, on a thread that may block, when fewer than so many do. None if there is no store, or not
-/// yet.
-pub(crate) async fn ask<T: Send + 'static>(
-    context: &Context,
-    work: impl FnOnce(&Store) -> Result<T, QueryError> + Send + 'static,
-) -> Result<Option<T>, Problem> {
-    ask_with(context, &context.queries, work).await
-}
-
-/// The same with a permit of these.
-pub(crate) async fn ask_with<T: Send + 'static>(
-    context: &Context,
-    permits: &Arc<Semaphore>,
-    work: impl FnOnce(&Store) -> Result<T, QueryError> + Send + 'static,
-) -> Result<Option<T>, Problem> {
-    let Some(store) = context.supplies.events.clone() else { return Ok(None) };
-    let permit = Arc::clone(permits).acquire_owned().await;
-    let permit = permit.map_err(|_| Problem::of(Kind::Draining))?;
-    let result = blocking(move || {
-        // Held until the work ends, even if whoever asked has gone.
-        let _permit = permit;
-        work(&store)
-    });
-    match result.await? {
-        Ok(found) => Ok(Some(found)),
-        Err(QueryError::Cursor(_)) => Err(Problem::of(Kind::Cursor)),
-        Err(QueryError::Folder(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => {
-            context.say(&format!("admin API: {error}"));
-            Err(Problem::of(Kind::Internal))
-        }
+    let asked = id.clone();
+    let found = ask(context, move |events| events.event(&asked)).await?.flatten();
+    if context.supplies.database.is_none() || found.as_ref().is_some_and(|event| event.request.is_some()) {
+        return found.ok_or_else(none);
+    }
+    // A database has no requests, and gets events later than the store of this process.
+    let own = ask_store(context, move |store| store.event(&id)).await?.flatten();
+    match (found, own) {
+        (Some(found), own) => Ok(StoredEvent { request: own.and_then(|event| event.request), ..found }),
+        (None, own) => own.ok_or_else(none),
     }
 }

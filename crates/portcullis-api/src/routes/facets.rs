@@ -12,7 +12,8 @@ use utoipa::{IntoParams, ToSchema};
 use crate::context::Context;
 use crate::extract::Params;
 use crate::problem::{Kind, Problem};
-use crate::routes::events::{ask, filter};
+use crate::queries::ask;
+use crate::routes::events::filter;
 
 /// Values of each field, unless said otherwise.
 const TOP: u32 = 10;
@@ -70,7 +71,11 @@ pub(crate) struct FacetValue {
 /// Counts the values of fields among the events that pass a filter. An event with several values of a field
 /// counts for each of them.
 #[utoipa::path(get, path = "/events/facets", tag = "events", operation_id = "count_events", params(FacetsQuery),
-    responses((status = 200, body = FacetPage, description = "The counts.")))]
+    responses((status = 200, body = FacetPage, description = "The counts."),
+        (status = 502, body = Problem, content_type = "application/problem+json",
+            description = "The database of events cannot be asked."),
+        (status = 504, body = Problem, content_type = "application/problem+json",
+            description = "The database of events has not answered in time.")))]
 pub(crate) async fn facets(
     State(context): State<Arc<Context>>,
     Params(query): Params<FacetsQuery>,
@@ -82,8 +87,8 @@ pub(crate) async fn facets(
     };
     let fields = fields(query.fields.as_deref().unwrap_or(FIELDS))?;
     let patience = context.limits.query_time_max;
-    let found = ask(&context, move |store| {
-        store.facets(&FacetRequest { filter: &filter, fields: &fields, top, patience })
+    let found = ask(&context, move |events| {
+        events.facets(&FacetRequest { filter: &filter, fields: &fields, top, patience })
     });
     let found = found.await?.unwrap_or(Facets { complete: true, ..Facets::default() });
     let item = |facet: portcullis_event_store::Facet| {

@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::context::Context;
 use crate::extract::Params;
 use crate::problem::{Kind, Problem};
-use crate::routes::events::ask;
+use crate::queries::ask_store;
 
 const DAY: u64 = 86_400;
 /// The longest range that is answered by minutes.
@@ -137,7 +137,7 @@ pub(crate) async fn statistics(
         _ => {}
     }
     let site = query.site;
-    let found = ask(&context, move |store| match query.step {
+    let found = ask_store(&context, move |store| match query.step {
         None => store.overview(from..to, site.as_deref()),
         Some(Step::Minute) => store.minutes(from..to, site.as_deref()),
         Some(Step::Hour) => store.hours(from..to, site.as_deref()),

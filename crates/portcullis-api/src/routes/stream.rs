@@ -1,4 +1,4 @@
-//! `GET /events/stream`: events as they are recorded, as server-sent events.
+//! `GET /events/stream`: events as they are recorded by this process, as server-sent events.
 //!
 //! Every event has an id. A client that comes back with the last one in `Last-Event-ID` misses nothing and
 //! gets nothing twice: `after:` names the event itself, `from:` a place where no event that passes the filter
@@ -27,7 +27,8 @@ use crate::access::Principal;
 use crate::context::{Context, lock};
 use crate::extract::Params;
 use crate::problem::{Kind, Problem};
-use crate::routes::events::{ask_with, filter, item};
+use crate::queries::ask_store_with;
+use crate::routes::events::{filter, item};
 
 /// Events that are read from the store at a time.
 const BATCH: usize = 100;
@@ -47,7 +48,7 @@ pub(crate) struct StreamQuery {
     filter: Option<String>,
 }
 
-/// Events that pass a filter, as they are recorded, as server-sent events named `event`.
+/// Events of this node that pass a filter, as they are recorded, as server-sent events named `event`.
 #[utoipa::path(get, path = "/events/stream", tag = "events", operation_id = "stream_events",
     params(StreamQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was received.")),
@@ -111,7 +112,7 @@ impl Place {
         }
         let asked = last.as_ref().map(|last| last.cursor.clone());
         // Looks for nothing: a cursor that is none is found here, and without one the newest place.
-        let found = ask_with(context, &context.looks, move |store| {
+        let found = ask_store_with(context, &context.looks, move |store| {
             store.after(&Filter::everything(), asked.as_deref(), 1)
         })
         .await?;
@@ -126,7 +127,7 @@ impl Place {
     /// Events since the place, which moves behind them.
     async fn advance(&mut self, context: &Context, filter: &Filter) -> Result<Vec<StoredEvent>, Problem> {
         let (filter, cursor) = (filter.clone(), self.cursor.clone());
-        let found = ask_with(context, &context.looks, move |store| {
+        let found = ask_store_with(context, &context.looks, move |store| {
             // A store without an event had no newest place; then all that there are now are new.
             store.after(&filter, cursor.as_deref().or(Some("0-0")), BATCH)
         });

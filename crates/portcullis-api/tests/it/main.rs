@@ -4,6 +4,7 @@
 mod access;
 mod changes;
 mod client;
+mod database;
 mod events;
 mod explain;
 mod fuzz;

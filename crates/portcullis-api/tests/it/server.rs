@@ -3,14 +3,14 @@
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use portcullis_api::{
     Api, Banned, Bans, CertificateFiles, Health, Limits, Reload, ReloadResult, SetupCode, Supplies,
 };
-use portcullis_event_store::Store;
+use portcullis_event_store::{EventSource, Store};
 use portcullis_identity::{Actor, Identities, NewToken, NewUser, Role};
 use portcullis_metrics::Registry;
 use portcullis_revisions::{Document, Live, LiveResult, Revisions, Text};
@@ -108,6 +108,9 @@ fn revisions(folder: &std::path::Path, read_only: bool) -> Revisions {
     revisions
 }
 
+/// A database of events, and where lines for the operator go.
+type Database = (Arc<dyn EventSource>, Arc<Mutex<Vec<String>>>);
+
 impl Server {
     pub fn start() -> Server {
         // Guesses of strangers are slow in production; tests of that say so.
@@ -121,23 +124,35 @@ impl Server {
 
     /// Nobody changes the document.
     pub fn read_only() -> Server {
-        Server::build(Limits::default(), None, true)
+        Server::build(Limits::default(), None, true, None)
+    }
+
+    /// Events are asked of this, and lines for the operator go there.
+    pub fn with_database(database: Arc<dyn EventSource>, said: Arc<Mutex<Vec<String>>>) -> Server {
+        Server::build(Limits::default(), None, false, Some((database, said)))
     }
 
     pub fn with_tls(limits: Limits, tls: Option<CertificateFiles>) -> Server {
-        Server::build(limits, tls, false)
+        Server::build(limits, tls, false, None)
     }
 
-    fn build(limits: Limits, tls: Option<CertificateFiles>, read_only: bool) -> Server {
+    fn build(
+        limits: Limits,
+        tls: Option<CertificateFiles>,
+        read_only: bool,
+        database: Option<Database>,
+    ) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let identities = Arc::new(Identities::open(folder.path()).unwrap());
         let registry = Registry::new();
         let clock = Arc::new(AtomicU64::new(NOW_MS));
         let (setup, setup_code) = SetupCode::new(NOW_MS / 1000).unwrap();
         let time = Arc::clone(&clock);
+        let (database, said) = database.unzip();
         let supplies = Supplies {
             identities,
             events: Some(Store::new(&folder.path().join("events"))),
+            database,
             bans: Some(Arc::new(ThreeBans::default())),
             reload: Some(Arc::new(OneReload::default())),
             live: Arc::new(crate::live::Three),
@@ -148,7 +163,10 @@ impl Server {
             version: "1.2.3",
             hosts: vec!["waf.internal".to_owned()],
             setup: Some(setup),
-            say: Arc::new(|line| panic!("{line}")),
+            say: Arc::new(move |line| match &said {
+                Some(said) => said.lock().unwrap().push(line.to_owned()),
+                None => panic!("{line}"),
+            }),
             now: Arc::new(move || time.load(Ordering::Relaxed)),
         };
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

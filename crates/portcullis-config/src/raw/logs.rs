@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{EventForm, Sink};
+use super::{EventForm, ReadFrom, Sink};
 use crate::spanned::Spanned;
 use crate::units::{Size, Time};
 
@@ -20,6 +20,9 @@ pub(crate) struct Events {
     /// Other receivers. Default: none.
     #[serde(default)]
     pub sinks: Vec<Spanned<Sink>>,
+    /// The database of events that the console and `portcullis events --config` read. Default: none, the
+    /// event store of this node.
+    pub read_from: Option<ReadFrom>,
     /// Age at which stored events are deleted. Default: 30d.
     pub keep: Option<Spanned<Time>>,
     /// Size of the event store on disk; the oldest events make room. At least 64MiB. Default: 10GiB.

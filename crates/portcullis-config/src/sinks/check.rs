@@ -240,10 +240,7 @@ fn clickhouse(mistakes: &mut Mistakes<'_>, raw: &Sink) -> Option<ClickHouse> {
     let batch = batch(mistakes, raw);
     let login = match (&raw.user, &raw.password) {
         (Some(user), password) => {
-            if user.is_empty() || user.bytes().any(|byte| byte == b':' || byte.is_ascii_control()) {
-                mistakes
-                    .wrong(user.span.clone(), "the name of a user has no `:`, and is not empty".to_string());
-            }
+            self::user(mistakes, user);
             let password = password.as_ref().map(|password| password.value.clone()).unwrap_or_default();
             Some((user.value.clone(), Secret::new(password)))
         }
@@ -266,8 +263,15 @@ fn clickhouse(mistakes: &mut Mistakes<'_>, raw: &Sink) -> Option<ClickHouse> {
     })
 }
 
+/// The name of a user (RFC 7617).
+pub(crate) fn user(mistakes: &mut Mistakes<'_>, user: &Spanned<String>) {
+    if user.is_empty() || user.bytes().any(|byte| byte == b':' || byte.is_ascii_control()) {
+        mistakes.wrong(user.span.clone(), "the name of a user has no `:`, and is not empty".to_string());
+    }
+}
+
 /// The name of a database or table; it stands in SQL.
-fn identifier(
+pub(crate) fn identifier(
     mistakes: &mut Mistakes<'_>,
     raw: Option<&Spanned<String>>,
     key: &str,

@@ -1,5 +1,7 @@
 //! Addresses and URLs of sinks. No message shows a URL: it may be a secret, or have one.
 
+use std::ops::Range;
+
 use super::SyslogAddress;
 use crate::mistakes::Mistakes;
 use crate::raw::Sink;
@@ -7,7 +9,7 @@ use crate::spanned::Spanned;
 use crate::upstream::{Endpoint, host_and_port};
 
 /// A URL in its parts.
-pub(super) struct Url {
+pub(crate) struct Url {
     pub(super) is_tls: bool,
     pub(super) endpoint: Endpoint,
     /// Path and query; empty, or from the `/` on.
@@ -16,7 +18,7 @@ pub(super) struct Url {
 
 impl Url {
     /// `https://host:port`.
-    pub(super) fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         format!("{}://{}", if self.is_tls { "https" } else { "http" }, self.endpoint)
     }
 
@@ -46,20 +48,31 @@ impl Url {
 
 /// The URL of a sink; `with_path`: it may have a path.
 pub(super) fn url(mistakes: &mut Mistakes<'_>, raw: &Sink, with_path: bool) -> Option<Url> {
-    // The place is that of the kind: a mistake shows its line.
-    let span = raw.kind.span.clone();
-    let Some(text) = &raw.url else {
+    receiver(mistakes, &raw.kind.span, raw.url.as_ref(), raw.ca.as_ref(), with_path)
+}
+
+/// A URL with the authorities to trust. Mistakes are at `span`, which is not that of the URL: they show its
+/// line.
+pub(crate) fn receiver(
+    mistakes: &mut Mistakes<'_>,
+    span: &Range<usize>,
+    url: Option<&Spanned<String>>,
+    ca: Option<&Spanned<String>>,
+    with_path: bool,
+) -> Option<Url> {
+    let span = span.clone();
+    let Some(text) = url else {
         let hint = "add `url = \"https://host:port\"`".to_string();
-        mistakes.wrong_with_hint(span, "this sink has no `url`".to_string(), hint);
+        mistakes.wrong_with_hint(span, "there is no `url`".to_string(), hint);
         return None;
     };
     match Url::parse(text) {
         Ok(url) if !with_path && !matches!(&*url.path, "" | "/") => {
-            mistakes.wrong(span, "the `url` of this sink has more than a host and a port".to_string());
+            mistakes.wrong(span, "`url` has more than a host and a port".to_string());
             None
         }
         Ok(url) => {
-            if let Some(ca) = raw.ca.as_ref().filter(|_| !url.is_tls) {
+            if let Some(ca) = ca.filter(|_| !url.is_tls) {
                 without_tls(mistakes, ca, "write `https://` in `url` or drop `ca`");
             }
             Some(url)

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use portcullis_config::ClickHouse;
 use portcullis_event::Event;
-use portcullis_post::{Answer, NotTaken, Receiver, Settings};
+use portcullis_post::{Answer, NotTaken, Receiver, Settings, basic_login};
 
 use crate::metrics::REFUSED;
 use crate::otlp::fitting;
@@ -27,6 +27,8 @@ pub(crate) struct Output {
     create: Option<(Receiver, String)>,
     create_at: Instant,
     batches: Batches,
+    /// The name of this host.
+    node: String,
     complaint: Option<String>,
 }
 
@@ -35,8 +37,7 @@ impl Output {
         let ClickHouse { url, database, table, .. } = settings;
         let mut headers = vec![("Content-Type".to_owned(), "application/octet-stream".to_owned())];
         if let Some((user, password)) = &settings.login {
-            let login = format!("{user}:{}", password.expose());
-            headers.push(("Authorization".to_owned(), format!("Basic {}", base64(login.as_bytes()))));
+            headers.push(basic_login(user, password.expose()));
         }
         let key = format!("ca of the sink {name}");
         let to = |url: String| {
@@ -54,6 +55,7 @@ impl Output {
             insert: to(insert)?,
             create: create.transpose()?,
             create_at: Instant::now(),
+            node: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             batches: Batches { events_max: settings.batch.events_max, time: settings.batch.time },
             complaint: None,
         })
@@ -71,7 +73,7 @@ impl Output {
     fn insert(&mut self, events: &[Arc<Event>]) -> Result<(), NotTaken> {
         self.create()?;
         let mut body = Vec::with_capacity(4096 * events.len());
-        events.iter().for_each(|event| row::write(event, &mut body));
+        events.iter().for_each(|event| row::write(event, &self.node, &mut body));
         accepted(self.insert.send(&body)?)
     }
 }
@@ -124,33 +126,5 @@ fn accepted(answer: Answer) -> Result<(), NotTaken> {
         Err(NotTaken::ForNow { why, after }) => Err(NotTaken::ForNow { why: with_text(why), after }),
         Err(NotTaken::ForGood(why)) => Err(NotTaken::ForGood(with_text(why))),
         Err(perhaps) => Err(perhaps),
-    }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let bits =
-            chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for digit in 0..4 {
-            let shown = digit <= chunk.len();
-            out.push(if shown { char::from(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63]) } else { '=' });
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn base64_as_in_rfc_4648() {
-        for (text, expected) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
-        {
-            assert_eq!(base64(text.as_bytes()), expected);
-        }
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::form;
 
-/// Appends the row of an event and a newline.
-pub(super) fn write(event: &Event, out: &mut Vec<u8>) {
+/// Appends the row of an event of this node and a newline.
+pub(super) fn write(event: &Event, node: &str, out: &mut Vec<u8>) {
     let lead = event.lead();
     let word = |field: Field| field.word(event).into_owned();
     let number = |field: Field| field.number(event).unwrap_or(0);
@@ -32,6 +32,7 @@ pub(super) fn write(event: &Event, out: &mut Vec<u8>) {
         "time": event.time.epoch_millis() / 1000,
         "time_ms": event.time.epoch_millis(),
         "id": event.request_id,
+        "node": node,
         "site": word(Field::Site),
         "route": word(Field::Route),
         "verdict": word(Field::Verdict),

@@ -6,6 +6,7 @@
 /// - `time_ms` is exact, `time` is what partitions and people use; UTC, both.
 /// - `client_hex` is the address as IPv6 in 32 digits, so that a network is a range of texts.
 /// - Absent numbers are 0, absent texts empty.
+/// - `node` is the host that wrote the row. Tables of before do not have it; they take rows without it.
 /// - A batch that is sent twice, because its answer was lost, is the same rows again: this engine merges rows
 ///   of one time and id into one. Until then, or with `FINAL`, `uniqExact(id)` counts right.
 pub fn table_definition(database: &str, table: &str) -> String {
@@ -14,6 +15,7 @@ pub fn table_definition(database: &str, table: &str) -> String {
          \x20   time DateTime('UTC'),\n\
          \x20   time_ms UInt64,\n\
          \x20   id String,\n\
+         \x20   node String,\n\
          \x20   site String,\n\
          \x20   route String,\n\
          \x20   verdict String,\n\

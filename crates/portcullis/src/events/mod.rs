@@ -1,7 +1,8 @@
-//! `portcullis events`: what was decided on requests. Without `--data` a running instance is asked, which
-//! remembers the last ones; with it, the event store.
+//! `portcullis events`: what was decided on requests. A running instance is asked, which remembers the last
+//! ones; with `--data` or `--config`, stored events.
 
 mod csv;
+pub mod source;
 pub mod stored;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use serde_json::Value;
 use crate::cli::{Failure, print};
 use crate::run::event_socket::ask;
 use crate::{event_text, runtime_folder};
+use source::Stored;
 use stored::{Form, Question};
 
 /// Arguments of `portcullis events`.
@@ -20,7 +22,8 @@ use stored::{Form, Question};
 pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The id that the block page, `X-Request-Id` and logs show, or with --data a filter such as
+    /// The id that the block page, `X-Request-Id` and logs show, or with --data or --config a filter such
+    /// as
     /// `verdict = deny and client in 192.0.2.0/24 and time >= -1h`; without it the last events are listed
     #[arg(value_name = "REQUEST_ID|FILTER")]
     query: Option<String>,
@@ -28,13 +31,13 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// As comma-separated values
-    #[arg(long, requires = "data", conflicts_with = "json")]
+    #[arg(long, requires = "stored", conflicts_with = "json")]
     csv: bool,
     /// Wait for new events, and print them as they come
-    #[arg(long, requires = "data")]
+    #[arg(long, requires = "stored")]
     follow: bool,
     /// At most the newest N; by default all with --json or --csv, otherwise 100
-    #[arg(long, value_name = "N", requires = "data")]
+    #[arg(long, value_name = "N", requires = "stored")]
     limit: Option<usize>,
     #[command(flatten)]
     place: Place,
@@ -67,8 +70,12 @@ enum Command {
 #[derive(Debug, clap::Args)]
 pub struct Place {
     /// Search the events that are stored in this data folder, instead of asking a running instance
-    #[arg(long, value_name = "DIR", conflicts_with = "runtime_folder")]
+    #[arg(long, value_name = "DIR", group = "stored", conflicts_with = "runtime_folder")]
     data: Option<PathBuf>,
+    /// Search the events that this document names: those of the database `events.read_from`, otherwise those
+    /// of its data folder
+    #[arg(long, value_name = "FILE", group = "stored", conflicts_with = "runtime_folder")]
+    config: Option<PathBuf>,
     /// Folder with the sockets of running instances; by default those of this user and of the service
     #[arg(long, value_name = "DIR")]
     runtime_folder: Option<PathBuf>,
@@ -85,20 +92,26 @@ pub fn run(args: &Args) -> ExitCode {
         }
         None => {}
     }
-    if let Some(data) = &args.place.data {
-        let form = match (args.json, args.csv) {
-            (true, _) => Form::Json,
-            (_, true) => Form::Csv,
-            _ => Form::Text,
-        };
-        let (query, limit, follow) = (args.query.as_deref().unwrap_or(""), args.limit, args.follow);
-        let printed = stored::print(&Question { data, query, form, limit, follow });
-        return printed.map_or_else(Failure::exit, |()| ExitCode::SUCCESS);
+    match args.place.stored() {
+        Some(stored) => {
+            let printed = stored.and_then(|stored| print_stored(args, &stored));
+            printed.map_or_else(Failure::exit, |()| ExitCode::SUCCESS)
+        }
+        None => match answer(args) {
+            Ok(text) => print(&text),
+            Err(failure) => failure.exit(),
+        },
     }
-    match answer(args) {
-        Ok(text) => print(&text),
-        Err(failure) => failure.exit(),
-    }
+}
+
+fn print_stored(args: &Args, stored: &Stored) -> Result<(), Failure> {
+    let form = match (args.json, args.csv) {
+        (true, _) => Form::Json,
+        (_, true) => Form::Csv,
+        _ => Form::Text,
+    };
+    let (query, limit, follow) = (args.query.as_deref().unwrap_or(""), args.limit, args.follow);
+    stored::print(&Question { stored, query, form, limit, follow })
 }
 
 fn answer(args: &Args) -> Result<String, Failure> {
@@ -122,16 +135,25 @@ fn answer(args: &Args) -> Result<String, Failure> {
 }
 
 impl Place {
+    /// Stored events, if they are asked for.
+    fn stored(&self) -> Option<Result<Stored, Failure>> {
+        match (&self.data, &self.config) {
+            (Some(data), _) => Some(Stored::in_folder(data)),
+            (None, Some(config)) => Some(Stored::of_document(config)),
+            (None, None) => None,
+        }
+    }
+
     /// The event of a request, as JSON.
     pub fn event(&self, id: &str) -> Result<String, Failure> {
         if id.is_empty() || id.len() > 128 || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
             let id = id.escape_debug();
             return Err(Failure::usage(format_args!(
-                "`{id}` is not a request id; a filter needs `--data DIR`"
+                "`{id}` is not a request id; a filter needs `--data DIR` or `--config FILE`"
             )));
         }
-        if let Some(data) = &self.data {
-            return stored::event(data, id);
+        if let Some(stored) = self.stored() {
+            return stored::event(&stored?, id);
         }
         self.ask(id)?.pop().ok_or_else(|| {
             Failure::failed(format_args!(

@@ -1,14 +1,15 @@
-//! Events of the store in a data folder: searched, exported, followed, copied. The instance need not run.
+//! Stored events: searched, exported, followed, copied. The instance need not run.
 
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use portcullis_event_store::{PageRequest, QueryError, Store, StoredEvent};
+use portcullis_event_store::{EventSource, OldestRequest, PageRequest, QueryError, Store, StoredEvent};
 use portcullis_query::{Filter, parse};
 use serde_json::Value;
 
 use super::csv;
+use super::source::{Stored, store};
 use crate::cli::Failure;
 use crate::{data_folder, event_text};
 
@@ -32,10 +33,9 @@ pub enum Form {
     Csv,
 }
 
-/// What is asked of a store.
-#[derive(Debug)]
+/// What is asked of stored events.
 pub struct Question<'q> {
-    pub data: &'q Path,
+    pub stored: &'q Stored,
     /// A filter, or the id of a request.
     pub query: &'q str,
     pub form: Form,
@@ -47,11 +47,17 @@ pub struct Question<'q> {
 
 /// Prints the events that pass, oldest first.
 pub fn print(question: &Question<'_>) -> Result<(), Failure> {
-    let store = open(question.data)?;
+    let events = question.stored.events();
+    let followed = question.stored.folder().filter(|_| question.follow);
+    if question.follow && followed.is_none() {
+        return Err(Failure::usage(
+            "`--follow` shows what one node records: ask it with `--data DIR`; `events.read_from` has events of many nodes",
+        ));
+    }
     let mut printer = Printer { form: question.form, out: BufWriter::new(io::stdout().lock()) };
     let result = match id(question.query) {
-        Some(id) => one(&store, id, &mut printer),
-        None => many(&store, question, &mut printer),
+        Some(id) => one(events, id, &mut printer),
+        None => many(question, followed, &mut printer),
     };
     result.or_else(|failure| match failure {
         Stop::ReaderGone => Ok(()),
@@ -60,15 +66,15 @@ pub fn print(question: &Question<'_>) -> Result<(), Failure> {
 }
 
 /// The event of a request, as JSON.
-pub fn event(data: &Path, id: &str) -> Result<String, Failure> {
-    let found = open(data)?.event(id).map_err(Failure::failed)?;
+pub fn event(stored: &Stored, id: &str) -> Result<String, Failure> {
+    let found = stored.events().event(id).map_err(Failure::failed)?;
     found.map(|event| event.json).ok_or_else(|| no_event(id))
 }
 
 /// Prints the request that is kept with an event: byte for byte, unless a terminal would follow the control
 /// characters that a client put there.
 pub fn request(data: &Path, id: &str) -> Result<(), Failure> {
-    let found = open(data)?.event(id).map_err(Failure::failed)?.ok_or_else(|| no_event(id))?;
+    let found = store(data)?.event(id).map_err(Failure::failed)?.ok_or_else(|| no_event(id))?;
     let kept = found.request.ok_or_else(|| {
         Failure::failed(format_args!(
             "no request is kept with the event {id}: `events.keep_request` is 0, the event is of a client that was refused \
@@ -105,23 +111,11 @@ fn printable(bytes: &[u8]) -> String {
 
 /// Copies the store into a folder while an instance may write to it.
 pub fn backup(data: &Path, to: &Path) -> Result<String, Failure> {
-    let copied = open(data)?.backup(&data_folder::events(to)).map_err(Failure::failed)?;
+    let copied = store(data)?.backup(&data_folder::events(to)).map_err(Failure::failed)?;
     let text = format!("{} segments, {} bytes\n", copied.segments, copied.bytes);
     match copied.skipped.is_empty() {
         true => Ok(text),
         false => Err(Failure::failed(format_args!("{text}not copied: {}", copied.skipped.join("; ")))),
-    }
-}
-
-pub fn open(data: &Path) -> Result<Store, Failure> {
-    let folder = data_folder::events(data);
-    match std::fs::read_dir(&folder) {
-        Ok(_) => Ok(Store::new(&folder)),
-        Err(error) => Err(Failure::failed(format_args!(
-            "no event store at {}: {error}; `portcullis run --data {}` makes one",
-            folder.display(),
-            data.display()
-        ))),
     }
 }
 
@@ -151,8 +145,8 @@ impl<E: std::fmt::Display> From<E> for Stop {
     }
 }
 
-fn one(store: &Store, id: &str, printer: &mut Printer<'_>) -> Result<(), Stop> {
-    let event = store.event(id)?.ok_or_else(|| Stop::Failed(no_event(id)))?;
+fn one(events: &dyn EventSource, id: &str, printer: &mut Printer<'_>) -> Result<(), Stop> {
+    let event = events.event(id)?.ok_or_else(|| Stop::Failed(no_event(id)))?;
     match printer.form {
         Form::Text => {
             let value: Value = serde_json::from_str(&event.json)?;
@@ -163,66 +157,73 @@ fn one(store: &Store, id: &str, printer: &mut Printer<'_>) -> Result<(), Stop> {
     printer.flush()
 }
 
-fn many(store: &Store, question: &Question<'_>, printer: &mut Printer<'_>) -> Result<(), Stop> {
+fn many(question: &Question<'_>, followed: Option<&Store>, printer: &mut Printer<'_>) -> Result<(), Stop> {
+    let events = question.stored.events();
     let filter = parse(question.query, now()).map_err(|mistake| {
         Stop::Failed(Failure::usage(format_args!("filter `{}`: {mistake}", question.query.escape_debug())))
     })?;
     printer.head()?;
     let limit = question.limit.or((question.form == Form::Text).then_some(LISTED));
     // Before the newest are looked for: what comes meanwhile is followed, not lost.
-    let end = store.after(&filter, None, 0)?.place;
+    let end = followed.map(|store| store.after(&filter, None, 0)).transpose()?;
     match limit {
-        Some(limit) => newest(store, &filter, limit, printer)?,
-        None => all(store, &filter, printer)?,
+        Some(limit) => newest(events, &filter, limit, printer)?,
+        None => all(events, &filter, printer)?,
     }
     printer.flush()?;
-    if question.follow {
-        follow(store, &filter, end, printer)?;
+    if let (Some(store), Some(end)) = (followed, end) {
+        follow(store, &filter, end.place, printer)?;
     }
     Ok(())
 }
 
-fn newest(store: &Store, filter: &Filter, limit: usize, printer: &mut Printer<'_>) -> Result<(), Stop> {
-    let (mut events, mut skipped) = read_newest(store, filter, limit)?;
-    events.reverse();
-    printer.events(&events)?;
+fn newest(
+    events: &dyn EventSource,
+    filter: &Filter,
+    limit: usize,
+    printer: &mut Printer<'_>,
+) -> Result<(), Stop> {
+    let (mut found, mut skipped) = read_newest(events, filter, limit)?;
+    found.reverse();
+    printer.events(&found)?;
     tell_skipped(&mut skipped);
     Ok(())
 }
 
 /// The newest events that pass, newest first, and what could not be read.
 pub fn read_newest(
-    store: &Store,
+    events: &dyn EventSource,
     filter: &Filter,
     limit: usize,
 ) -> Result<(Vec<StoredEvent>, Vec<String>), QueryError> {
-    let (mut events, mut before) = (Vec::new(), None);
+    let (mut found, mut before) = (Vec::new(), None);
     let mut skipped = Vec::new();
-    while events.len() < limit {
-        let limit = (limit - events.len()).min(BATCH);
+    while found.len() < limit {
+        let limit = (limit - found.len()).min(BATCH);
         let page =
-            store.page(&PageRequest { filter, before: before.as_deref(), limit, patience: PATIENCE })?;
-        events.extend(page.events);
+            events.page(&PageRequest { filter, before: before.as_deref(), limit, patience: PATIENCE })?;
+        found.extend(page.events);
         skipped.extend(page.skipped);
         before = page.next;
         if before.is_none() {
             break;
         }
     }
-    Ok((events, skipped))
+    Ok((found, skipped))
 }
 
-fn all(store: &Store, filter: &Filter, printer: &mut Printer<'_>) -> Result<(), Stop> {
-    let mut place = store.beginning();
+fn all(events: &dyn EventSource, filter: &Filter, printer: &mut Printer<'_>) -> Result<(), Stop> {
+    let mut place: Option<String> = None;
     let mut skipped = Vec::new();
     loop {
-        let found = store.after(filter, Some(&place), BATCH)?;
+        let request = OldestRequest { filter, from: place.as_deref(), limit: BATCH, patience: PATIENCE };
+        let found = events.oldest(&request)?;
         printer.events(&found.events)?;
         skipped.extend(found.skipped);
-        match found.place {
-            Some(next) if next != place && !found.at_end => place = next,
-            _ => break,
+        if found.at_end || found.place == place {
+            break;
         }
+        place = found.place;
     }
     tell_skipped(&mut skipped);
     Ok(())

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::cli::Failure;
 use crate::event_text::text;
-use crate::events::stored;
+use crate::events::{source, stored};
 
 /// A file larger than this is refused.
 const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -53,7 +53,7 @@ impl Request {
 
 /// The newest requests that are kept with events which pass a filter, oldest first.
 pub fn of_store(data: &Path, filter: &str, limit: usize) -> Result<Vec<Request>, Failure> {
-    let store = stored::open(data)?;
+    let store = source::store(data)?;
     let filter = parse(filter, stored::now())
         .map_err(|mistake| Failure::usage(format_args!("filter `{}`: {mistake}", filter.escape_debug())))?;
     let (events, mut skipped) = stored::read_newest(&store, &filter, limit).map_err(Failure::failed)?;

@@ -14,7 +14,8 @@ use portcullis_admin::{Candidate, Reloads, ask_to_load, ask_to_reload};
 use portcullis_api::{
     Api, Banned, Bans, CertificateFiles, Health, Limits, Reload, ReloadResult, SetupCode, Supplies,
 };
-use portcullis_event_store::Store;
+use portcullis_config::EventDatabase;
+use portcullis_event_store::{EventSource, Store};
 use portcullis_identity::Identities;
 use portcullis_metrics::Registry;
 use portcullis_proxy::{BanList, Status};
@@ -25,7 +26,7 @@ use super::live;
 use super::sockets::Inherited;
 use super::trials::Bench;
 use crate::cli::Failure;
-use crate::{data_folder, identities};
+use crate::{data_folder, event_database, identities};
 
 /// Threads for what blocks: queries, passwords, the file of identities.
 const BLOCKING_THREADS: usize = 12;
@@ -35,6 +36,8 @@ const BLOCKING_THREADS: usize = 12;
 pub struct ConsoleSettings<'a> {
     pub address: SocketAddr,
     pub data: &'a Path,
+    /// The database of events that is read in place of the store in `data`.
+    pub database: Option<&'a EventDatabase>,
     pub certificate: Option<CertificateFiles>,
     /// Names under which it may be asked, beside addresses and `localhost`.
     pub hosts: Vec<String>,
@@ -51,6 +54,7 @@ pub struct Console {
     identities: Identities,
     setup: Option<SetupCode>,
     events: Store,
+    database: Option<EventDatabase>,
     hosts: Vec<String>,
     data: PathBuf,
     document: Option<Document>,
@@ -83,7 +87,7 @@ impl Console {
     /// Opens what it needs, and says where it will be. The first start prints a code to create an
     /// administrator with.
     pub fn open(settings: ConsoleSettings<'_>, inherited: &mut Inherited) -> Result<Console, Failure> {
-        let ConsoleSettings { address, data, certificate, hosts, document, read_only } = settings;
+        let ConsoleSettings { address, data, database, certificate, hosts, document, read_only } = settings;
         let identities = Identities::open(data).map_err(Failure::failed)?;
         let explain = |error| format!("console: {}", portcullis_proxy::cannot_listen(address, &error));
         let listener = inherited.listen(address).map_err(|error| Failure::failed(explain(error)))?;
@@ -117,6 +121,7 @@ impl Console {
             identities,
             setup,
             events: Store::new(&data_folder::events(data)),
+            database: database.cloned(),
             hosts,
             data: data.to_owned(),
             document,
@@ -147,9 +152,12 @@ impl Console {
         if let Some(revisions) = &revisions {
             note(revisions, self.text);
         }
+        let database =
+            self.database.map(|settings| event_database::open(&settings, &registry)).transpose()?;
         let supplies = Supplies {
             identities: Arc::new(self.identities),
             events: Some(self.events),
+            database: database.map(|database| Arc::new(database) as Arc<dyn EventSource>),
             bans: Some(Arc::new(Desk(bans))),
             reload: Some(Arc::new(Asker(reloads))),
             trials: Arc::new(Bench(status.clone())),

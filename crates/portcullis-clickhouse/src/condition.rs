@@ -1,0 +1,183 @@
+//! Filters as conditions of SQL. They hold for a row exactly if the filter holds for the event of the row.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv6Addr};
+
+use portcullis_query::{Comparison, Field, Filter, Network, Operator, Value};
+
+const FALSE: &str = "0";
+const TRUE: &str = "1";
+
+/// The condition that rows have to meet. Texts in it are literals of printable ASCII: quotes, backslashes and
+/// all other bytes are written as `\xHH`.
+pub fn condition(filter: &Filter) -> String {
+    match filter {
+        Filter::All(parts) => joined(parts.iter().map(condition), " AND ", TRUE),
+        Filter::Any(parts) => joined(parts.iter().map(condition), " OR ", FALSE),
+        Filter::Not(inner) => format!("NOT ({})", condition(inner)),
+        Filter::Is(comparison) => {
+            let holds = holds(comparison);
+            match comparison.operator {
+                // It holds where `=` does not: also where the event has no such value.
+                Operator::NotEqual => format!("NOT ({holds})"),
+                _ => holds,
+            }
+        }
+    }
+}
+
+/// Bytes as a literal.
+pub(crate) fn literal(text: impl AsRef<[u8]>) -> String {
+    let text = text.as_ref();
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for &byte in text {
+        match byte {
+            b' '..=b'~' if !matches!(byte, b'\'' | b'\\') => out.push(char::from(byte)),
+            _ => {
+                let _ = write!(out, "\\x{byte:02X}");
+            }
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// The column of a field that has one.
+pub(crate) fn column(field: Field) -> &'static str {
+    match field {
+        Field::Time => "time_ms",
+        Field::Text => "event",
+        field => field.name(),
+    }
+}
+
+fn joined(parts: impl Iterator<Item = String>, word: &str, none: &str) -> String {
+    let parts: Vec<String> = parts.collect();
+    match &*parts {
+        [] => none.to_owned(),
+        [one] => one.clone(),
+        _ => format!("({})", parts.join(word)),
+    }
+}
+
+fn holds(comparison: &Comparison) -> String {
+    let values = comparison.values.iter();
+    match comparison.field {
+        Field::Text => match &*comparison.values {
+            [Value::Text(text)] => is_in_json(text),
+            _ => FALSE.to_owned(),
+        },
+        Field::Rule => match numbers(comparison, "r") {
+            test if test == FALSE => test,
+            test => format!("arrayExists(r -> {test}, rule)"),
+        },
+        Field::Class => joined(
+            values.filter_map(|value| match value {
+                Value::Text(text) => Some(format!("has(class, {})", literal(text))),
+                _ => None,
+            }),
+            " OR ",
+            FALSE,
+        ),
+        // Absent numbers are 0 in the table; there is no status and no autonomous system 0.
+        Field::Status | Field::Asn => {
+            let column = column(comparison.field);
+            format!("({column} != 0 AND {})", numbers(comparison, column))
+        }
+        Field::Time | Field::Duration | Field::Count => numbers(comparison, column(comparison.field)),
+        Field::Client => joined(
+            values.map(|value| match value {
+                Value::Network(network) => in_network(*network),
+                value => words(comparison, std::slice::from_ref(value)),
+            }),
+            " OR ",
+            FALSE,
+        ),
+        _ => words(comparison, &comparison.values),
+    }
+}
+
+fn numbers(comparison: &Comparison, name: &str) -> String {
+    let sign = match comparison.operator {
+        Operator::Equal | Operator::NotEqual | Operator::In => "=",
+        Operator::Less => "<",
+        Operator::LessOrEqual => "<=",
+        Operator::Greater => ">",
+        Operator::GreaterOrEqual => ">=",
+        Operator::Prefix | Operator::Contains => return FALSE.to_owned(),
+    };
+    let each = comparison.values.iter().filter_map(|value| match value {
+        Value::Number(number) => Some(format!("{name} {sign} {number}")),
+        Value::Time(time) => Some(format!("{name} {sign} {}", time.epoch_millis())),
+        Value::Text(_) | Value::Network(_) => None,
+    });
+    joined(each, " OR ", FALSE)
+}
+
+/// Texts: bytes are compared, those of ASCII letters in one case where the filter language does so; `lower`
+/// knows ASCII only.
+fn words(comparison: &Comparison, values: &[Value]) -> String {
+    let column = column(comparison.field);
+    let (text, is_exact) = match comparison.is_exact() {
+        true => (column.to_owned(), true),
+        false => (format!("lower({column})"), false),
+    };
+    let wanted = values.iter().filter_map(|value| match value {
+        Value::Text(wanted) if is_exact => Some(wanted.clone()),
+        Value::Text(wanted) => Some(wanted.to_ascii_lowercase()),
+        _ => None,
+    });
+    let wanted: Vec<String> = wanted.collect();
+    match (comparison.operator, &*wanted) {
+        (_, []) => FALSE.to_owned(),
+        (Operator::Contains, _) => joined(wanted.iter().map(|wanted| contains(&text, wanted)), " OR ", FALSE),
+        (Operator::Prefix, _) => {
+            let begins = |wanted: &String| match wanted.len() {
+                0 => TRUE.to_owned(),
+                length => format!("substring({text}, 1, {length}) = {}", literal(wanted)),
+            };
+            joined(wanted.iter().map(begins), " OR ", FALSE)
+        }
+        (_, [one]) => format!("{text} = {}", literal(one)),
+        _ => {
+            let list: Vec<String> = wanted.iter().map(literal).collect();
+            format!("{text} IN ({})", list.join(", "))
+        }
+    }
+}
+
+fn contains(text: &str, wanted: &str) -> String {
+    match wanted {
+        "" => TRUE.to_owned(),
+        wanted => format!("position({text}, {}) > 0", literal(wanted)),
+    }
+}
+
+/// The text as it stands in the JSON of an event, in any ASCII case.
+fn is_in_json(text: &str) -> String {
+    let quoted = serde_json::to_string(&text.to_ascii_lowercase()).unwrap_or_default();
+    contains("lower(event)", quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default())
+}
+
+/// Addresses are stored as IPv6 in 32 digits, so that a network is a range of texts.
+fn in_network(network: Network) -> String {
+    let (first, bits) = match network.address() {
+        IpAddr::V4(address) => (address.to_ipv6_mapped(), u32::from(network.prefix()) + 96),
+        IpAddr::V6(address) => (address, u32::from(network.prefix())),
+    };
+    let last = first.to_bits() | u128::MAX.checked_shr(bits).unwrap_or(0);
+    let range = between(first, Ipv6Addr::from_bits(last));
+    match network.address() {
+        IpAddr::V4(_) => range,
+        // Addresses of IPv4 are in networks of IPv4 alone.
+        IpAddr::V6(_) => {
+            let mapped = Ipv6Addr::from_bits(0xffff << 32);
+            format!("({range} AND NOT {})", between(mapped, Ipv6Addr::from_bits(0xffff_ffff_ffff)))
+        }
+    }
+}
+
+fn between(first: Ipv6Addr, last: Ipv6Addr) -> String {
+    format!("(client_hex BETWEEN '{:032x}' AND '{:032x}')", first.to_bits(), last.to_bits())
+}

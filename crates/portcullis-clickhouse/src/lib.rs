@@ -1,0 +1,27 @@
+//! The queries on events, answered by ClickHouse: many nodes write to one table, any console reads it.
+//!
+//! ```text
+//!  filter ──> condition of SQL ──┐
+//!  cursor ──> (time_ms, id) ─────┼──> SELECT ... ──HTTP──> keys of events, then the events of these keys
+//!  limits ──> settings ──────────┘
+//! ```
+//!
+//! The table is the one that the sink `clickhouse` writes. Statements are those of ClickHouse 18.16 and of
+//! today.
+//!
+//! - No filter can end a literal: literals are printable ASCII without quotes and backslashes of their own
+//!   ([`condition`]). The database is told that the question is read-only, whatever its user may do.
+//! - Answers are bounded in time and bytes. A profile of the user that would cut them short silently is
+//!   overruled.
+//! - A database that is down, refuses or is late is an error
+//!   ([`QueryError`](portcullis_event_store::QueryError)) and is counted. Nothing is tried again here.
+
+mod answer;
+mod condition;
+mod cursor;
+mod facets;
+mod link;
+mod source;
+
+pub use condition::condition;
+pub use source::Database;
