@@ -1,8 +1,9 @@
 use crate::message::{Field, ResponseHead, Version};
 use portcullis_types::Span;
 
-/// Makes the head of an answer that another server has read and sends by itself, to be shown to rules. Nothing
-/// is refused: what the server takes is what rules have to see. How long the body is, it does not know.
+/// Makes the head of an answer that another server has read and sends by itself, to be shown to rules.
+/// Nothing is refused: what the server takes is what rules have to see. How long the body is, it does not
+/// know.
 pub fn shown_response<'f>(
     version: Version,
     status: u16,
