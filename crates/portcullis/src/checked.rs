@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use portcullis_config::{Config, Mistake, Policy, Survey};
 use portcullis_load::{LoadError, Loaded, check_folders, check_limits, check_servers, load};
 
-use crate::run::{audit, sinks, traces};
+use crate::run::{audit, oidc, sinks, traces};
 use crate::{semantic, writable};
 
 /// The mistakes of a document.
@@ -27,8 +27,8 @@ pub fn document(survey: &Survey) -> Checked {
     let (mut sites, mut sets) = (0, Vec::new());
     if let Some(config) = &survey.config {
         let files = portcullis_proxy::check_files(config).into_iter();
-        let files =
-            files.chain(traces::check(config)).chain(sinks::check(config)).chain(writable::check(config));
+        let files = files.chain(oidc::check(config)).chain(traces::check(config));
+        let files = files.chain(sinks::check(config)).chain(writable::check(config));
         mistakes.extend(files.map(|mistake| survey.mistake(&mistake)));
         let kinds = semantic::check(config).into_iter();
         mistakes.extend(kinds.map(|(kind, message)| survey.mistake_at(&kind, &message)));

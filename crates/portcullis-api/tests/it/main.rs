@@ -11,6 +11,7 @@ mod hostile;
 mod identities;
 mod live;
 mod login;
+mod oidc;
 mod openapi;
 mod pages;
 mod server;

@@ -121,14 +121,24 @@ impl Server {
 
     /// Nobody changes the document.
     pub fn read_only() -> Server {
-        Server::build(Limits::default(), None, true)
+        Server::build(Limits::default(), None, true, None)
     }
 
     pub fn with_tls(limits: Limits, tls: Option<CertificateFiles>) -> Server {
-        Server::build(limits, tls, false)
+        Server::build(limits, tls, false, None)
     }
 
-    fn build(limits: Limits, tls: Option<CertificateFiles>, read_only: bool) -> Server {
+    /// With logins at a provider.
+    pub fn with_oidc(limits: Limits, oidc: portcullis_api::OidcLogin) -> Server {
+        Server::build(limits, None, false, Some(oidc))
+    }
+
+    fn build(
+        limits: Limits,
+        tls: Option<CertificateFiles>,
+        read_only: bool,
+        oidc: Option<portcullis_api::OidcLogin>,
+    ) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let identities = Arc::new(Identities::open(folder.path()).unwrap());
         let registry = Registry::new();
@@ -147,6 +157,7 @@ impl Server {
             registry: Arc::clone(&registry),
             version: "1.2.3",
             hosts: vec!["waf.internal".to_owned()],
+            oidc,
             setup: Some(setup),
             say: Arc::new(|line| panic!("{line}")),
             now: Arc::new(move || time.load(Ordering::Relaxed)),

@@ -133,7 +133,8 @@ impl Args {
         let certificate = certificate.map(|(certificate, key)| CertificateFiles { certificate, key });
         let (hosts, read_only) = (config.admin_hosts.clone(), config.read_only);
         let document = self.config.as_deref().and_then(Document::new);
-        Ok(Some(ConsoleSettings { address, data, certificate, hosts, document, read_only }))
+        let oidc = config.oidc.as_ref();
+        Ok(Some(ConsoleSettings { address, data, certificate, hosts, oidc, document, read_only }))
     }
 
     /// The settings, read anew. With a document: by its text in the file, or by another one in its place.
