@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The console in Chromium against the real program: the way of a false alarm, then every page in three shapes with axe-core.
+# The console in Chromium against the real program: the way of a false alarm, a login at an OpenID Connect provider, then every page in
+# three shapes with axe-core.
 # Builds what it needs; stops what it started. SHOTS=FOLDER keeps the screenshots.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,15 +21,17 @@ trap 'exit 130' INT TERM
 
 (cd console && npm test)
 cargo build --locked -p portcullis -p portcullis-testkit --bins
-# Four ports that are free now.
+# Five ports that are free now.
 mapfile -t ports < <(python3 -c 'import socket
-all = [socket.socket() for _ in range(4)]
+all = [socket.socket() for _ in range(5)]
 for one in all: one.bind(("127.0.0.1", 0))
 for one in all: print(one.getsockname()[1])')
 site=127.0.0.1:${ports[0]} upstream=127.0.0.1:${ports[1]} admin=127.0.0.1:${ports[2]} console=127.0.0.1:${ports[3]}
+# The provider is another site than the console, by name: the browser comes back from elsewhere.
+provider=http://127.0.0.1:${ports[4]} by_name=http://localhost:${ports[3]}
 cat >"$folder/portcullis.toml" <<EOF
 workers = 1
-admin = { listen = "$admin" }
+admin = { listen = "$admin", oidc = { issuer = "$provider", client_id = "portcullis", client_secret_file = "secret", scopes = ["profile", "groups"], name = "Example", redirect = "$by_name", roles = { analyst = ["soc"] } } }
 data = { folder = "data" }
 
 [[listeners]]
@@ -59,6 +62,13 @@ class Answer(BaseHTTPRequestHandler):
 ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
 EOF
 pids+=($!)
+echo "a secret" >"$folder/secret"
+cat >"$folder/provider.json" <<EOF
+{ "port": ${ports[4]}, "redirect_uri": "$by_name/api/v1/login/oidc/callback", "secret": "a secret",
+  "auth_method": "client_secret_basic", "algorithm": "RS256", "accounts": { "anna": ["soc"], "mallory": [] } }
+EOF
+node "$(scripts/oidc-provider.sh)" "$folder/provider.json" >"$folder/provider.log" 2>&1 &
+pids+=($!)
 password=$(head -c 12 /dev/urandom | base64)
 printf '%s\n' "$password" | target/debug/portcullis user add admin --role admin --data "$folder/data"
 target/debug/portcullis run --config "$folder/portcullis.toml" --console "$console" >"$folder/run.log" 2>&1 &
@@ -68,6 +78,7 @@ for _ in $(seq 200); do
   sleep 0.05
 done
 if ! (cd console && node test/flow.mjs "http://$console" "http://$site" admin "$password" &&
+  node test/oidc.mjs "$by_name" anna analyst && node test/oidc.mjs "$by_name" mallory none &&
   node test/pages.mjs "http://$console" admin "$password" "$shots"); then
   echo "the program said:" >&2
   cat "$folder/run.log" >&2

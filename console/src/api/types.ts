@@ -2,6 +2,7 @@
 
 export type Role = 'viewer' | 'analyst' | 'admin';
 export interface Session { name: string; role: Role; csrf_token: string; expires: string }
+export interface LoginMethods { password: boolean; oidc: { name: string; url: string } | null }
 export interface Page<T> { items: T[]; next: string | null }
 export interface Live<T> extends Page<T> { generation: number }
 
@@ -97,7 +98,7 @@ export interface Revision {
   number: number; time: string; author: string | null; reason: string; origin: string; bytes: number; etag: string;
 }
 export interface RevisionText extends Revision { text: string; diff: string | null }
-export interface User { name: string; role: Role; created: string; disabled: boolean; totp: boolean; etag: string }
+export interface User { name: string; role: Role; created: string; disabled: boolean; totp: boolean; origin: 'local' | 'oidc'; etag: string }
 export interface Token {
   id: number; name: string; role: Role; created: string; expires: string | null; last_used: string | null; revoked: string | null;
 }

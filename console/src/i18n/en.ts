@@ -71,6 +71,7 @@ export const en = {
   'login.password': 'Password',
   'login.code': 'One-time code',
   'login.submit': 'Log in',
+  'login.provider': 'Log in with {name}',
   'login.ended': 'Your session has ended.',
   'login.first': 'First start? Create the administrator',
   'login.lost': 'Lost access? Run `portcullis user password NAME --data FOLDER` on the machine.',

@@ -70,6 +70,7 @@ export const zh: Record<Key, string> = {
   'login.password': '密码',
   'login.code': '一次性验证码',
   'login.submit': '登录',
+  'login.provider': '使用 {name} 登录',
   'login.ended': '会话已结束。',
   'login.first': '首次启动？创建管理员',
   'login.lost': '无法登录？请在服务器上运行 `portcullis user password NAME --data FOLDER`。',

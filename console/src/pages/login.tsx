@@ -1,10 +1,10 @@
-// Log in with a password and a one-time code, or create the administrator at the first start.
+// Log in with a password and a one-time code, or at a provider, or create the administrator at the first start.
 
 import { useState } from 'preact/hooks';
 import { ask, Problem } from '../api/http.ts';
-import type { Session } from '../api/types.ts';
+import type { LoginMethods, Session } from '../api/types.ts';
 import { t } from '../i18n/index.ts';
-import { useAction } from '../load.ts';
+import { useAction, useLoad } from '../load.ts';
 import { Mark } from '../ui/icon.tsx';
 import { Button, Input } from '../ui/kit.tsx';
 
@@ -22,6 +22,7 @@ function Password({ ended, onLogin, onSetup }: { ended: boolean; onLogin: (sessi
   const [code, setCode] = useState('');
   const [needsCode, setNeedsCode] = useState(false);
   const login = useAction();
+  const oidc = useLoad((signal) => ask<LoginMethods>('/login/methods', { signal }), 'methods').value?.oidc;
   const submit = (event: Event) => {
     event.preventDefault();
     void login.run(async () => {
@@ -43,6 +44,7 @@ function Password({ ended, onLogin, onSetup }: { ended: boolean; onLogin: (sessi
         {needsCode && <Input label={t('login.code')} value={code} onInput={setCode} inputMode="numeric" autocomplete="one-time-code" autofocus />}
         {login.error !== null && <p class="error" role="alert">{message(login.error)}</p>}
         <Button tone="primary" type="submit" disabled={login.busy}>{t('login.submit')}</Button>
+        {oidc && <a class="button provider" href={oidc.url}>{t('login.provider', { name: oidc.name })}</a>}
         <p class="foot">{t('login.lost')}</p>
         <p class="foot"><Button class="link" onClick={onSetup}>{t('login.first')}</Button></p>
       </form>

@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use http::header::{AUTHORIZATION, COOKIE, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method};
-use portcullis_identity::{Actor, Role, csrf_token, is_same};
+use portcullis_identity::{Actor, Role, SESSION_S, csrf_token, is_same};
 
 use crate::context::Context;
 use crate::problem::{Kind, Problem};
@@ -20,6 +20,8 @@ use crate::settings::Peer;
 /// The name of the session's cookie. Browsers refuse one of this prefix that is not secure, has a domain or
 /// is not for every path; so no neighbour of the site can set it.
 pub(crate) const COOKIE_NAME: &str = "__Host-portcullis";
+/// The cookie that binds a login at a provider to a browser.
+pub(crate) const LOGIN_COOKIE_NAME: &str = "__Host-portcullis-login";
 /// The header with the session's token.
 pub(crate) const CSRF_HEADER: &str = "x-csrf-token";
 
@@ -164,7 +166,7 @@ async fn authenticate(
 }
 
 /// Browsers say in this header which page has them ask (Fetch Metadata).
-fn check_fetch_site(headers: &HeaderMap) -> Result<(), Problem> {
+pub(crate) fn check_fetch_site(headers: &HeaderMap) -> Result<(), Problem> {
     match headers.get("sec-fetch-site").map(HeaderValue::as_bytes) {
         None | Some(b"same-origin" | b"none") => Ok(()),
         Some(_) => Err(Problem::of(Kind::OtherOrigin)),
@@ -184,12 +186,22 @@ fn invalid_token() -> Problem {
     problem
 }
 
-/// The session's secret. None if there are two: one of them may be somebody else's.
+/// `Set-Cookie` of a new session.
+pub(crate) fn new_session(secret: &str) -> String {
+    format!("{COOKIE_NAME}={secret}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age={SESSION_S}")
+}
+
+/// The session's secret.
 pub(crate) fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+    cookie(headers, COOKIE_NAME)
+}
+
+/// The value of a cookie. None if there are two: one of them may be somebody else's.
+pub(crate) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let pairs = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut values = pairs.flat_map(|value| value.split(';')).filter_map(|pair| {
-        let (name, value) = pair.split_once('=')?;
-        (name.trim() == COOKIE_NAME).then(|| value.trim())
+        let (own, value) = pair.split_once('=')?;
+        (own.trim() == name).then(|| value.trim())
     });
     let value = values.next()?;
     values.next().is_none().then_some(value)

@@ -8,8 +8,10 @@ use portcullis_identity::{Identities, IdentityError, Throttle};
 use portcullis_metrics::{EnumCounters, catalogue};
 use tokio::sync::Semaphore;
 
+use crate::oidc::PendingLogins;
 use crate::problem::{Kind, Problem, of_identity};
 use crate::routes::login::Failures;
+use crate::routes::oidc;
 use crate::settings::{Limits, Supplies};
 use crate::supplies::Trials;
 
@@ -43,6 +45,10 @@ pub(crate) struct Context {
     pub(crate) waiting: Arc<Semaphore>,
     pub(crate) login_failures: EnumCounters,
     pub(crate) failures: Mutex<Failures>,
+    /// Requests to the provider.
+    pub(crate) at_provider: Arc<Semaphore>,
+    pub(crate) pending_logins: Mutex<PendingLogins>,
+    pub(crate) oidc_logins: EnumCounters,
 }
 
 impl Context {
@@ -50,6 +56,7 @@ impl Context {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.max(1)));
         let login_failures =
             supplies.registry.enum_counters(&catalogue::API_LOGIN_FAILURES, &[], &LOGIN_FAILURES);
+        let oidc_logins = supplies.registry.enum_counters(&catalogue::API_OIDC_LOGINS, &[], &oidc::RESULTS);
         Context {
             requests: semaphore(limits.requests_max),
             queries: semaphore(limits.queries_max),
@@ -65,6 +72,9 @@ impl Context {
             waiting: semaphore(limits.logins_waiting_max),
             login_failures,
             failures: Mutex::default(),
+            at_provider: semaphore(limits.provider_logins_max),
+            pending_logins: Mutex::default(),
+            oidc_logins,
             supplies,
             limits,
         }

@@ -9,8 +9,8 @@
 //!
 //! - Routes and the OpenAPI document at `/api/v1/openapi.json` come from one registration, which also says
 //!   who may ask.
-//! - Nothing is reachable without a token or a session, but the document, `/health`, `/login` and `/setup`,
-//!   which creates the first administrator with a code that the first start printed.
+//! - Nothing is reachable without a token or a session, but the document, `/health`, `/login`, `/login/...`
+//!   for a provider, and `/setup`, which creates the first administrator with a code of the first start.
 //! - Everything that a client can make the server hold or do has a bound: [`Limits`].
 //! - What the running program knows comes through [`Supplies`]; this crate does not know the data plane.
 //!
@@ -24,6 +24,7 @@ mod counted;
 mod extract;
 mod guard;
 pub mod live;
+mod oidc;
 mod pages;
 mod patient;
 mod problem;
@@ -36,6 +37,7 @@ mod setup;
 mod supplies;
 mod tls;
 
+pub use oidc::OidcLogin;
 pub use problem::{PROBLEM_JSON, Problem};
 pub use server::{Api, listener};
 pub use settings::{Limits, Supplies};

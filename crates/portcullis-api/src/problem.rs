@@ -34,16 +34,19 @@ kinds! {
     Unauthenticated 401 "unauthenticated" "Authentication is needed";
     WrongLogin 401 "wrong-login" "Name, password or code are wrong";
     CodeNeeded 401 "code-needed" "A one-time code is needed";
+    OidcLogin 401 "oidc-login" "The login at the provider does not count";
     Forbidden 403 "forbidden" "The role does not suffice";
     OtherOrigin 403 "other-origin" "Requests of pages of other sites are refused";
     OtherName 403 "other-name" "The API is not asked for under this name";
     CsrfToken 403 "csrf-token" "The session's token is missing";
     SetupCode 403 "setup-code" "The set-up code is not valid";
+    NoRole 403 "no-role" "No group of the user has a role";
     NotFound 404 "not-found" "There is no such object";
     MethodNotAllowed 405 "method-not-allowed" "The object does not have this method";
     BodyTimeout 408 "body-timeout" "The body did not come in time";
     Conflict 409 "conflict" "The request conflicts with what is there";
     NoDocument 409 "no-document" "There is no document to look at or change";
+    NoProvider 409 "no-provider" "No provider for logins is configured";
     PreconditionFailed 412 "precondition-failed" "The object was changed since it was read";
     BodyTooLarge 413 "body-too-large" "The body is too large";
     MediaType 415 "media-type" "The body is not JSON";
@@ -56,6 +59,7 @@ kinds! {
     Internal 500 "internal" "The request cannot be answered";
     NotSupported 501 "not-supported" "This program cannot do it";
     EventsUnavailable 502 "events-unavailable" "The database of events cannot be asked";
+    Provider 502 "provider" "The provider cannot be asked";
     Busy 503 "busy" "Too many requests at a time";
     Draining 503 "draining" "The program is ending";
     EventsLate 504 "events-late" "The database of events has not answered in time";
@@ -118,7 +122,7 @@ impl Problem {
         let (status, r#type, title) = kind.parts();
         let mut headers = Vec::new();
         match kind {
-            Kind::Unauthenticated | Kind::WrongLogin | Kind::CodeNeeded => {
+            Kind::Unauthenticated | Kind::WrongLogin | Kind::CodeNeeded | Kind::OidcLogin => {
                 headers.push((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"portcullis\"")));
             }
             Kind::Busy => headers.push((RETRY_AFTER, HeaderValue::from_static("1"))),
@@ -175,7 +179,8 @@ impl IntoResponse for Problem {
 pub(crate) fn of_identity(error: IdentityError, say: &dyn Fn(&str)) -> Problem {
     let kind = match &error {
         IdentityError::NotFound(_) => Kind::NotFound,
-        IdentityError::Exists | IdentityError::LastAdmin => Kind::Conflict,
+        IdentityError::Exists | IdentityError::LastAdmin | IdentityError::Provided => Kind::Conflict,
+        IdentityError::Disabled => Kind::Forbidden,
         IdentityError::Invalid(_) | IdentityError::Password(_) | IdentityError::Code => Kind::Invalid,
         IdentityError::Changed => Kind::PreconditionFailed,
         IdentityError::File(..)

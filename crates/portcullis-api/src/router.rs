@@ -25,8 +25,8 @@ use crate::guard::{guard, no_method};
 use crate::pages::page;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
-    advise, audit, bans, check, clients, config, events, exclusions, explain, facets, live, login, reload,
-    revisions, rules, setup, site_settings, statistics, status, stream, tokens, totp, users,
+    advise, audit, bans, check, clients, config, events, exclusions, explain, facets, live, login, oidc,
+    reload, revisions, rules, setup, site_settings, statistics, status, stream, tokens, totp, users,
 };
 
 /// Prefix of the paths of all routes.
@@ -98,6 +98,9 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(admin, routes!(reload::reload))
             .add(Access::Public, routes!(setup::setup))
             .add(Access::Public, routes!(login::login))
+            .add(Access::Public, routes!(oidc::methods))
+            .add(Access::Public, routes!(oidc::begin))
+            .add(Access::Public, routes!(oidc::callback))
             .add(Access::Session, routes!(login::logout))
             .add(Access::Session, routes!(login::session))
             .add(Access::Session, routes!(login::password))

@@ -8,6 +8,7 @@ use portcullis_metrics::Registry;
 use portcullis_revisions::Revisions;
 
 use crate::live::LiveState;
+use crate::oidc::OidcLogin;
 use crate::setup::SetupCode;
 use crate::supplies::{Bans, Health, Reload, Trials};
 
@@ -38,6 +39,8 @@ pub struct Supplies {
     /// Names, in lower case and without ports, under which the API may be asked, beside addresses and
     /// `localhost`.
     pub hosts: Vec<String>,
+    /// Login at a provider; none: only with passwords.
+    pub oidc: Option<OidcLogin>,
     /// The code with which the first administrator is created; none: there is one, or a token.
     pub setup: Option<SetupCode>,
     /// A line for the operator.
@@ -84,6 +87,8 @@ pub struct Limits {
     pub stream_time_max: Duration,
     /// Logins that wait for the computation of a password; further ones get 503. Default 8.
     pub logins_waiting_max: usize,
+    /// Logins that ask the provider at a time; further ones get 503. Default 4.
+    pub provider_logins_max: usize,
     /// A login from where the user has not logged in before takes at least this time, and one is handled at a
     /// time: so guessing costs the proxy at most a share of one core. Default 200 ms.
     pub stranger_login_time: Duration,
@@ -111,6 +116,7 @@ impl Default for Limits {
             stream_every: Duration::from_secs(1),
             stream_time_max: Duration::from_secs(3600),
             logins_waiting_max: 8,
+            provider_logins_max: 4,
             stranger_login_time: Duration::from_millis(200),
             drain_time_max: Duration::from_secs(1),
         }

@@ -12,6 +12,7 @@ use crate::compression::{self, Compression};
 use crate::convert::timeouts;
 use crate::database;
 use crate::mistakes::{Found, Mistakes};
+use crate::oidc;
 use crate::raw;
 use crate::sinks::{self, EventForm};
 use crate::spanned::Spanned;
@@ -67,13 +68,14 @@ impl<'a> Checker<'a> {
         let admin_span = span(document.admin.as_ref().and_then(|admin| admin.listen.as_ref()));
         let console_span = span(document.admin.as_ref().and_then(|admin| admin.console.as_ref()));
         let read_only = document.admin.as_ref().is_some_and(|admin| admin.read_only);
-        let (admin, console, admin_hosts) = match document.admin {
-            Some(admin) => (
-                admin.listen.and_then(|text| self.address(&text)),
-                admin.console.and_then(|text| self.address(&text)),
-                self.admin_hosts(&admin.hosts),
-            ),
-            None => (None, None, Vec::new()),
+        let (admin, console, admin_hosts, oidc) = match document.admin {
+            Some(admin) => {
+                let hosts = self.admin_hosts(&admin.hosts);
+                let oidc = oidc::check(&mut self.mistakes, admin.oidc, &hosts);
+                let listen = admin.listen.and_then(|text| self.address(&text));
+                (listen, admin.console.and_then(|text| self.address(&text)), hosts, oidc)
+            }
+            None => (None, None, Vec::new(), None),
         };
         self.upstreams = upstream::check::check(&mut self.mistakes, document.upstreams);
         self.agents = agents::check(&mut self.mistakes, document.agents);
@@ -134,6 +136,7 @@ impl<'a> Checker<'a> {
             admin,
             console,
             admin_hosts,
+            oidc,
             read_only,
             reload_on_change: document.reload_on_change,
             listeners,

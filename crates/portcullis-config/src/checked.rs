@@ -8,6 +8,7 @@ use crate::access_log::AccessLog;
 use crate::acme::Acme;
 use crate::agents::Agent;
 use crate::database::EventDatabase;
+use crate::oidc::Oidc;
 use crate::sinks::{EventForm, EventSink};
 use crate::tracing::Tracing;
 use crate::upstream::Upstream;
@@ -37,6 +38,8 @@ pub struct Config {
     pub console: Option<SocketAddr>,
     /// Names under which both may be asked, in lower case, beside addresses and `localhost`.
     pub admin_hosts: Vec<String>,
+    /// Login to the admin API at a provider.
+    pub oidc: Option<Oidc>,
     /// Changes of the document through the admin API are refused.
     pub read_only: bool,
     /// Changed files are read without being asked to.

@@ -127,6 +127,7 @@ impl Config {
             admin,
             console: None,
             admin_hosts: Vec::new(),
+            oidc: None,
             read_only: false,
             reload_on_change: false,
             listeners: vec![listener],

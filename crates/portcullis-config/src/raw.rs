@@ -11,6 +11,7 @@ use crate::access_log;
 use crate::acme;
 use crate::agents;
 use crate::compression;
+use crate::oidc;
 use crate::spanned::Spanned;
 use crate::tracing;
 use crate::units::{Size, Time};
@@ -141,6 +142,8 @@ pub(crate) struct Admin {
     /// a name of its own stand for our address. Default: none.
     #[serde(default)]
     pub hosts: Vec<Spanned<String>>,
+    /// Login to the admin API at an OpenID Connect provider, beside passwords. Default: none.
+    pub oidc: Option<oidc::RawOidc>,
 }
 
 /// The source of the client's address.

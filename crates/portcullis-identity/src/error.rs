@@ -31,6 +31,10 @@ pub enum IdentityError {
     LastAdmin,
     /// The TOTP code does not fit.
     Code,
+    /// The user is disabled.
+    Disabled,
+    /// The role and the login of this user are the provider's.
+    Provided,
 }
 
 impl fmt::Display for IdentityError {
@@ -52,8 +56,15 @@ impl fmt::Display for IdentityError {
             IdentityError::Invalid(message) => f.write_str(message),
             IdentityError::Password(error) => error.fmt(f),
             IdentityError::Changed => f.write_str("it was changed since you read it"),
-            IdentityError::LastAdmin => f.write_str("this is the last administrator; create another first"),
+            IdentityError::LastAdmin => {
+                f.write_str("this is the last administrator with a password; create another first")
+            }
             IdentityError::Code => f.write_str("the code is not right"),
+            IdentityError::Disabled => f.write_str("this user is disabled"),
+            IdentityError::Provided => f.write_str(
+                "this user logs in at the provider of `admin.oidc`: the role follows from the groups there, \
+                 and there is no password here",
+            ),
         }
     }
 }

@@ -17,7 +17,8 @@ pub const FILE: &str = "identities.db";
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Statements that lead from each version to the next. What is listed is never changed, only added to.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE tokens (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         digest BLOB NOT NULL UNIQUE,
@@ -69,7 +70,14 @@ const MIGRATIONS: &[&str] = &["
         BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
     CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit
         BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
-"];
+",
+    "
+    -- Users of a provider: its name, and the user's name there. Their password is empty, which none matches.
+    ALTER TABLE users ADD COLUMN issuer TEXT;
+    ALTER TABLE users ADD COLUMN subject TEXT;
+    CREATE UNIQUE INDEX users_of_provider ON users (issuer, subject) WHERE issuer IS NOT NULL;
+",
+];
 
 /// The identities of one data folder.
 #[derive(Debug)]

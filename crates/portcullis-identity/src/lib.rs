@@ -3,7 +3,8 @@
 //! ```text
 //!  Authorization: Bearer pct_... ──> SHA-256 ──> tokens ────┐
 //!  cookie of a session ────────────> SHA-256 ──> sessions ──┼──> name and role (viewer < analyst < admin)
-//!  name, password, TOTP code ──> Throttle ──> argon2id ─────┘
+//!  name, password, TOTP code ──> Throttle ──> argon2id ─────┤
+//!  user of a provider, verified by the caller ──────────────┘
 //!  every change ──> audit trail, in the same transaction
 //! ```
 //!
@@ -31,7 +32,9 @@
 mod audit;
 mod error;
 mod file;
+mod origin;
 mod password;
+mod provided;
 mod role;
 mod secret;
 mod sessions;
@@ -43,7 +46,9 @@ mod users;
 pub use audit::{Actor, AuditEntry};
 pub use error::IdentityError;
 pub use file::{FILE, Identities};
+pub use origin::Origin;
 pub use password::{PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, PasswordError, check_password};
+pub use provided::Provided;
 pub use role::Role;
 pub use secret::{TOKEN_PREFIX, digest, is_same, random_secret};
 pub use sessions::{SESSION_IDLE_S, SESSION_S, Session, csrf_token};

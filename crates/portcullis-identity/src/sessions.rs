@@ -6,8 +6,9 @@ use rusqlite::{OptionalExtension, params};
 use crate::audit::{Actor, record};
 use crate::error::IdentityError;
 use crate::file::Identities;
+use crate::origin::Origin;
 use crate::secret::{digest, has_form, random_secret};
-use crate::users::{User, object, user};
+use crate::users::{COLUMNS, COLUMNS_COUNT, User, object, user};
 
 /// A session ends so many seconds after it began.
 pub const SESSION_S: u64 = 12 * 3600;
@@ -59,7 +60,8 @@ impl Identities {
             let sql = "DELETE FROM known_networks WHERE user = ?1 AND network NOT IN
                 (SELECT network FROM known_networks WHERE user = ?1 ORDER BY last_used DESC LIMIT ?2)";
             transaction.execute(sql, [who.id, NETWORKS_MAX])?;
-            record(transaction, by, "login", &object(&who.name), "", now)
+            let detail = if who.origin == Origin::Local { "" } else { who.origin.name() };
+            record(transaction, by, "login", &object(&who.name), detail, now)
         })?;
         Ok(secret)
     }
@@ -80,11 +82,18 @@ impl Identities {
         }
         let digest = digest(secret);
         let connection = self.connection();
-        let sql = "SELECT u.id, u.name, u.role, u.created, u.disabled, u.totp IS NOT NULL, u.version,
-            s.created, s.last_used FROM sessions s JOIN users u ON u.id = s.user WHERE s.digest = ?";
-        let mut statement = connection.prepare_cached(sql)?;
-        let read = |row: &rusqlite::Row<'_>| Ok((user(row)?, row.get::<_, u64>(7)?, row.get::<_, u64>(8)?));
-        let Some((user, created, last_used)) = statement.query_row([digest], read).optional()? else {
+        let sql = format!(
+            "SELECT {COLUMNS}, s.created, s.last_used FROM sessions s JOIN users u ON u.id = s.user
+                WHERE s.digest = ?"
+        );
+        let mut statement = connection.prepare_cached(&sql)?;
+        let read = |row: &rusqlite::Row<'_>| {
+            let (created, last_used) = (row.get(COLUMNS_COUNT)?, row.get(COLUMNS_COUNT + 1)?);
+            Ok((user(row)?, created, last_used))
+        };
+        let Some((user, created, last_used)): Option<(User, u64, u64)> =
+            statement.query_row([digest], read).optional()?
+        else {
             return Ok(None);
         };
         let expires = created.saturating_add(SESSION_S);

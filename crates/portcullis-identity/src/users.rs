@@ -5,6 +5,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 use crate::audit::{Actor, record};
 use crate::error::IdentityError;
 use crate::file::Identities;
+use crate::origin::Origin;
 use crate::password::{self, check_password};
 use crate::role::Role;
 use crate::tokens::role;
@@ -13,7 +14,7 @@ use crate::totp::TotpSecret;
 /// Users, at most.
 const USERS_MAX: i64 = 1000;
 /// Bytes of a name.
-const NAME_MAX: usize = 64;
+pub(crate) const NAME_MAX: usize = 64;
 
 /// A user to create.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct User {
     pub totp: bool,
     /// Rises with each change.
     pub version: i64,
+    /// Who knows them.
+    pub origin: Origin,
 }
 
 /// A user as they were when they were read: who is created anew under a name is another.
@@ -85,7 +88,11 @@ impl User {
     }
 }
 
-const COLUMNS: &str = "id, name, role, created, disabled, totp IS NOT NULL, version";
+/// What [`user`] reads, of the table `users` alone or as `u`.
+pub(crate) const COLUMNS: &str =
+    "u.id, u.name, u.role, u.created, u.disabled, u.totp IS NOT NULL, u.version, u.issuer, u.subject";
+/// Number of [`COLUMNS`].
+pub(crate) const COLUMNS_COUNT: usize = 9;
 
 impl Identities {
     /// Creates a user.
@@ -93,7 +100,7 @@ impl Identities {
         self.create_user_if(new, by, now, false)
     }
 
-    /// Creates the first user, an administrator; fails if there is a user already.
+    /// Creates the first user with a password, an administrator; fails if there is one already.
     pub fn create_first_admin(
         &self,
         name: &str,
@@ -112,8 +119,7 @@ impl Identities {
         now: u64,
         as_first: bool,
     ) -> Result<User, IdentityError> {
-        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._@-".contains(&byte);
-        if !(1..=NAME_MAX).contains(&new.name.len()) || !new.name.bytes().all(fits) {
+        if !(1..=NAME_MAX).contains(&new.name.len()) || !new.name.bytes().all(fits_name) {
             let message =
                 format!("a user's name has 1 to {NAME_MAX} characters of a-z, 0-9, `.`, `_`, `@` and `-`");
             return Err(IdentityError::Invalid(message));
@@ -121,15 +127,12 @@ impl Identities {
         check_password(&new.name, &new.password)?;
         let hash = password::hash(&new.password)?;
         self.change(|transaction| {
-            let there: i64 = transaction.query_row("SELECT count(*) FROM users", (), |row| row.get(0))?;
-            if as_first && there > 0 {
+            // Users of a provider come by themselves: they must not stop the first start.
+            let sql = "SELECT EXISTS (SELECT 1 FROM users WHERE issuer IS NULL)";
+            if as_first && transaction.query_row(sql, (), |row| row.get(0))? {
                 return Err(IdentityError::Exists);
             }
-            if there >= USERS_MAX {
-                return Err(IdentityError::Invalid(format!(
-                    "there are {USERS_MAX} users; delete some first"
-                )));
-            }
+            check_room(transaction)?;
             if user_named(transaction, &new.name)?.is_some() {
                 return Err(IdentityError::Exists);
             }
@@ -143,7 +146,7 @@ impl Identities {
     /// Users by number; only those after a number, if one is given.
     pub fn users(&self, after: Option<i64>, limit: usize) -> Result<Vec<User>, IdentityError> {
         let connection = self.connection();
-        let sql = format!("SELECT {COLUMNS} FROM users WHERE id > ? ORDER BY id LIMIT ?");
+        let sql = format!("SELECT {COLUMNS} FROM users u WHERE id > ? ORDER BY id LIMIT ?");
         let mut statement = connection.prepare_cached(&sql)?;
         let rows = statement.query_map(params![after.unwrap_or(0), limit as i64], user)?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -155,7 +158,8 @@ impl Identities {
     }
 
     /// Changes a user, if they are still as they were read (or in any case, if no edition is given). The last
-    /// administrator who can log in stays one.
+    /// administrator who can log in with a password stays one. A user of a provider has the role that the
+    /// provider's groups give, and no password.
     pub fn change_user(
         &self,
         name: &str,
@@ -173,6 +177,11 @@ impl Identities {
         };
         self.change(|transaction| {
             let old = current(transaction, name, edition)?;
+            if old.origin != Origin::Local
+                && (hash.is_some() || change.role.is_some_and(|role| role != old.role))
+            {
+                return Err(IdentityError::Provided);
+            }
             let mut done = Vec::new();
             let mut set = |sql: &str, value: &dyn rusqlite::ToSql, what: String| {
                 done.push(what);
@@ -238,11 +247,14 @@ impl Identities {
     ) -> Result<Proof, IdentityError> {
         let found = {
             let connection = self.connection();
-            let sql = format!("SELECT {COLUMNS}, password, totp, totp_step FROM users WHERE name = ?");
+            let sql = format!(
+                "SELECT {COLUMNS}, password, totp, totp_step FROM users u WHERE name = ? AND issuer IS NULL"
+            );
             let mut statement = connection.prepare_cached(&sql)?;
             let read = |row: &Row<'_>| {
-                let totp: Option<Vec<u8>> = row.get(8)?;
-                Ok((user(row)?, row.get::<_, String>(7)?, totp, row.get::<_, i64>(9)?))
+                let (password, totp): (String, Option<Vec<u8>>) =
+                    (row.get(COLUMNS_COUNT)?, row.get(COLUMNS_COUNT + 1)?);
+                Ok((user(row)?, password, totp, row.get::<_, i64>(COLUMNS_COUNT + 2)?))
             };
             statement.query_row([name], read).optional()?
         };
@@ -261,10 +273,10 @@ impl Identities {
         Ok(if is_first { Proof::Is(user) } else { Proof::Wrong })
     }
 
-    /// A secret for one-time codes, which counts once a code confirms it.
+    /// A secret for one-time codes, which counts once a code confirms it. Only for users with a password.
     pub fn offer_totp(&self, user: i64) -> Result<TotpSecret, IdentityError> {
         let secret = TotpSecret::random()?;
-        let sql = "UPDATE users SET totp_offered = ? WHERE id = ?";
+        let sql = "UPDATE users SET totp_offered = ? WHERE id = ? AND issuer IS NULL";
         match self.connection().execute(sql, params![secret.bytes(), user])? {
             0 => Err(IdentityError::NotFound("user")),
             _ => Ok(secret),
@@ -303,15 +315,33 @@ fn current(
     }
 }
 
-/// True if a change in this transaction took the last administrator away.
+/// True if a change in this transaction took the last administrator with a password away. Those of a provider
+/// do not count: they cannot log in while it is away.
 fn was_last_admin(transaction: &Transaction<'_>, old: &User) -> Result<bool, IdentityError> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM users WHERE role = 'admin' AND NOT disabled)";
+    let sql = "SELECT EXISTS (SELECT 1 FROM users WHERE role = 'admin' AND NOT disabled AND issuer IS NULL)";
     let is_one_left: bool = transaction.query_row(sql, (), |row| row.get(0))?;
-    Ok(old.role == Role::Admin && !old.disabled && !is_one_left)
+    Ok(old.origin == Origin::Local && old.role == Role::Admin && !old.disabled && !is_one_left)
 }
 
-fn user_named(connection: &rusqlite::Connection, name: &str) -> Result<Option<User>, IdentityError> {
-    let sql = format!("SELECT {COLUMNS} FROM users WHERE name = ?");
+/// True if a user's name may have this byte.
+pub(crate) fn fits_name(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._@-".contains(&byte)
+}
+
+/// Fails if there are as many users as there may be.
+pub(crate) fn check_room(transaction: &Transaction<'_>) -> Result<(), IdentityError> {
+    let there: i64 = transaction.query_row("SELECT count(*) FROM users", (), |row| row.get(0))?;
+    if there >= USERS_MAX {
+        return Err(IdentityError::Invalid(format!("there are {USERS_MAX} users; delete some first")));
+    }
+    Ok(())
+}
+
+pub(crate) fn user_named(
+    connection: &rusqlite::Connection,
+    name: &str,
+) -> Result<Option<User>, IdentityError> {
+    let sql = format!("SELECT {COLUMNS} FROM users u WHERE name = ?");
     let mut statement = connection.prepare_cached(&sql)?;
     Ok(statement.query_row([name], user).optional()?)
 }
@@ -325,5 +355,6 @@ pub(crate) fn user(row: &Row<'_>) -> rusqlite::Result<User> {
         disabled: row.get(4)?,
         totp: row.get(5)?,
         version: row.get(6)?,
+        origin: Origin::read(row, 7)?,
     })
 }

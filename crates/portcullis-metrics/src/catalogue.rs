@@ -315,6 +315,8 @@ catalogue! {
         "Requests to the admin API, by route and class of status; route other is every path that is none.";
     API_LOGIN_FAILURES Counter "portcullis_api_login_failures_total" ["reason"]
         "Failed logins to the admin API: wrong name, password or code, refused after too many failures (throttled), too many at a time (busy), or a wrong set-up code (setup).";
+    API_OIDC_LOGINS Counter "portcullis_api_oidc_logins_total" ["result"]
+        "Logins to the admin API at the OpenID Connect provider: ok, without a role (no_role), of a disabled user, not begun in this browser or answered wrongly (invalid), refused by the provider (denied), provider not reachable (provider), too many (busy).";
     SERIES_OVERFLOW Counter "portcullis_series_overflow_total" []
         "Series beyond the limit of a metric family, counted under the label other.";
 }

@@ -14,6 +14,7 @@
 //!   corpus_run     corpus-run: sends the corpora, reports block rates, fails on crash, hang or 5xx
 //!   evasion        corpus-run --evasions: body and parser evasions, judged form by form
 //!   agent          an inspection agent whose decisions stand in the request
+//!   oidc           an OpenID Connect provider that lies as a test tells it
 //!   shared_store   a Redis or Memcached that nodes share
 //!   reload_soak    reload-soak: many reloads under load; fails on a lost request or growing memory
 //!   random         numbers for generated cases
@@ -51,6 +52,7 @@ pub mod ftw;
 #[cfg(feature = "http3")]
 pub mod http3;
 pub mod mmdb;
+pub mod oidc;
 mod ports;
 pub mod process;
 pub mod proxy;

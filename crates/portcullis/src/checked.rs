@@ -9,7 +9,7 @@ use portcullis_log::AuditConfig;
 
 use portcullis_types::Place;
 
-use crate::run::{sinks, traces};
+use crate::run::{oidc, sinks, traces};
 use crate::{event_database, semantic, writable};
 
 /// The mistakes of a document.
@@ -31,7 +31,7 @@ pub fn document(survey: &Survey) -> Checked {
     let (mut sites, mut sets) = (0, Vec::new());
     if let Some(config) = &survey.config {
         let files = portcullis_proxy::check_files(config).into_iter();
-        let files = files.chain(traces::check(config)).chain(sinks::check(config));
+        let files = files.chain(oidc::check(config)).chain(traces::check(config)).chain(sinks::check(config));
         let files = files.chain(event_database::check(config)).chain(writable::check(config));
         mistakes.extend(files.map(|mistake| survey.mistake(&mistake)));
         let kinds = semantic::check(config).into_iter();

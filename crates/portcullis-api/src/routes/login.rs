@@ -11,13 +11,15 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use portcullis_identity::{Actor, Change, Decision, Proof, SESSION_S, Throttle, User, csrf_token};
+use portcullis_identity::{
+    Actor, Change, Decision, IdentityError, Origin, Proof, SESSION_S, Throttle, User, csrf_token,
+};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until};
 use utoipa::ToSchema;
 
-use crate::access::{COOKIE_NAME, Credential, Principal, session_cookie};
+use crate::access::{Credential, Principal, new_session, session_cookie};
 use crate::context::{Context, lock, time};
 use crate::extract::Body;
 use crate::problem::{Kind, Problem};
@@ -85,8 +87,7 @@ pub(crate) async fn login(
             identities.start_session(&started, &network, &actor, now)
         });
         let secret = secret.await?;
-        let cookie =
-            format!("{COOKIE_NAME}={secret}; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age={SESSION_S}");
+        let cookie = new_session(&secret);
         let session = SessionItem {
             name: user.name,
             role: user.role.into(),
@@ -150,6 +151,8 @@ pub(crate) struct PasswordChange {
 #[utoipa::path(post, path = "/session/password", tag = "session", operation_id = "change_password",
     request_body = PasswordChange,
     responses((status = 204, description = "The password is changed; log in again."),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "The user logs in at a provider."),
         (status = 422, body = Problem, content_type = "application/problem+json",
             description = "The new password is not allowed."),
         (status = 429, body = Problem, content_type = "application/problem+json",
@@ -160,6 +163,12 @@ pub(crate) async fn password(
     Body(order): Body<PasswordChange>,
 ) -> Result<Response, Problem> {
     let work = tokio::spawn(async move {
+        let name = principal.name.clone();
+        let has_password = context.identities(move |identities| match identities.user(&name)? {
+            Some(user) if user.origin != Origin::Local => Err(IdentityError::Provided),
+            _ => Ok(()),
+        });
+        has_password.await?;
         let attempt = Attempt::new(&context, principal.peer, &principal.name).await?;
         let user = attempt.prove(&context, order.password, order.code).await?;
         let permit = password_permit(&context).await?;

@@ -12,6 +12,7 @@ pub(crate) mod explain;
 pub(crate) mod facets;
 pub(crate) mod live;
 pub(crate) mod login;
+pub(crate) mod oidc;
 pub(crate) mod page;
 pub(crate) mod reload;
 pub(crate) mod revisions;

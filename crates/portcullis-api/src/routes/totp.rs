@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use http::StatusCode;
-use portcullis_identity::IdentityError;
+use portcullis_identity::{IdentityError, Origin};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -27,7 +27,7 @@ pub(crate) struct TotpOffer {
 #[utoipa::path(post, path = "/session/totp", tag = "session", operation_id = "offer_totp",
     responses((status = 200, body = TotpOffer, description = "The secret; it is shown only now."),
         (status = 409, body = Problem, content_type = "application/problem+json",
-            description = "The user has one-time codes already; an administrator can remove them.")))]
+            description = "The user has one-time codes already, or logs in at a provider.")))]
 pub(crate) async fn offer(
     State(context): State<Arc<Context>>,
     Extension(principal): Extension<Principal>,
@@ -35,6 +35,9 @@ pub(crate) async fn offer(
     let name = principal.name.clone();
     let secret = context.identities(move |identities| {
         let user = identities.user(&name)?.ok_or(IdentityError::NotFound("user"))?;
+        if user.origin != Origin::Local {
+            return Err(IdentityError::Provided);
+        }
         if user.totp {
             return Ok(None);
         }

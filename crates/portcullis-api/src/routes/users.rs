@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header::{ETAG, IF_MATCH};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use portcullis_identity::{Change, Edition, IdentityError, NewUser, User};
+use portcullis_identity::{Change, Edition, IdentityError, NewUser, Origin, User};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -30,13 +30,39 @@ pub(crate) struct UserItem {
     disabled: bool,
     /// They log in with a one-time code, too.
     totp: bool,
+    origin: OriginName,
+    /// The provider where they log in, and their name there; null if they log in with a password.
+    provider: Option<ProviderName>,
     /// As the `ETag` of the user, for `If-Match`.
     etag: String,
 }
 
+/// Who knows a user.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum OriginName {
+    /// This instance: they log in with a password.
+    Local,
+    /// The OpenID Connect provider of `admin.oidc`.
+    Oidc,
+}
+
+/// A user's name at a provider.
+#[derive(Serialize, ToSchema)]
+struct ProviderName {
+    issuer: String,
+    subject: String,
+}
+
 impl From<User> for UserItem {
     fn from(user: User) -> UserItem {
+        let (origin, provider) = match user.origin.clone() {
+            Origin::Local => (OriginName::Local, None),
+            Origin::Oidc { issuer, subject } => (OriginName::Oidc, Some(ProviderName { issuer, subject })),
+        };
         UserItem {
+            origin,
+            provider,
             etag: etag(&user),
             name: user.name,
             role: user.role.into(),
@@ -141,7 +167,7 @@ pub(crate) struct UserChange {
         (status = 404, body = Problem, content_type = "application/problem+json",
             description = "There is no such user."),
         (status = 409, body = Problem, content_type = "application/problem+json",
-            description = "It is the last administrator."),
+            description = "It is the last administrator with a password, or role or password of a user of a provider."),
         (status = 412, body = Problem, content_type = "application/problem+json",
             description = "The user was changed since it was read."),
         (status = 422, body = Problem, content_type = "application/problem+json",

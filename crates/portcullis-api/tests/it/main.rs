@@ -12,6 +12,7 @@ mod hostile;
 mod identities;
 mod live;
 mod login;
+mod oidc;
 mod openapi;
 mod pages;
 mod server;

@@ -111,6 +111,13 @@ fn revisions(folder: &std::path::Path, read_only: bool) -> Revisions {
 /// A database of events, and where lines for the operator go.
 type Database = (Arc<dyn EventSource>, Arc<Mutex<Vec<String>>>);
 
+/// What only some tests have.
+#[derive(Default)]
+struct More {
+    database: Option<Database>,
+    oidc: Option<portcullis_api::OidcLogin>,
+}
+
 impl Server {
     pub fn start() -> Server {
         // Guesses of strangers are slow in production; tests of that say so.
@@ -124,23 +131,29 @@ impl Server {
 
     /// Nobody changes the document.
     pub fn read_only() -> Server {
-        Server::build(Limits::default(), None, true, None)
+        Server::build(Limits::default(), None, true, More::default())
     }
 
     /// Events are asked of this, and lines for the operator go there.
     pub fn with_database(database: Arc<dyn EventSource>, said: Arc<Mutex<Vec<String>>>) -> Server {
-        Server::build(Limits::default(), None, false, Some((database, said)))
+        let more = More { database: Some((database, said)), oidc: None };
+        Server::build(Limits::default(), None, false, more)
     }
 
     pub fn with_tls(limits: Limits, tls: Option<CertificateFiles>) -> Server {
-        Server::build(limits, tls, false, None)
+        Server::build(limits, tls, false, More::default())
+    }
+
+    /// With logins at a provider.
+    pub fn with_oidc(limits: Limits, oidc: portcullis_api::OidcLogin) -> Server {
+        Server::build(limits, None, false, More { database: None, oidc: Some(oidc) })
     }
 
     fn build(
         limits: Limits,
         tls: Option<CertificateFiles>,
         read_only: bool,
-        database: Option<Database>,
+        More { database, oidc }: More,
     ) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let identities = Arc::new(Identities::open(folder.path()).unwrap());
@@ -162,6 +175,7 @@ impl Server {
             registry: Arc::clone(&registry),
             version: "1.2.3",
             hosts: vec!["waf.internal".to_owned()],
+            oidc,
             setup: Some(setup),
             say: Arc::new(move |line| match &said {
                 Some(said) => said.lock().unwrap().push(line.to_owned()),

@@ -1,5 +1,5 @@
-//! Debian's ClickHouse on loopback, with little memory, ended with the test; and events in it, by the sink. The
-//! tests of the program use it, too.
+//! Debian's ClickHouse on loopback, with little memory, ended with the test; and events in it, by the sink.
+//! The tests of the program use it, too.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -33,8 +33,8 @@ pub struct ClickHouse {
     pub port: u16,
 }
 
-/// A server, or none where there is no program: then the test is left out, and fails in CI. One that listens at
-/// `PORTCULLIS_CLICKHOUSE_PORT` is used in its place, by one test at a time: its table is dropped.
+/// A server, or none where there is no program: then the test is left out, and fails in CI. One that listens
+/// at `PORTCULLIS_CLICKHOUSE_PORT` is used in its place, by one test at a time: its table is dropped.
 pub fn start() -> Option<ClickHouse> {
     if let Ok(port) = std::env::var("PORTCULLIS_CLICKHOUSE_PORT") {
         let (folder, port) = (tempfile::tempdir().unwrap(), port.parse().unwrap());

@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use portcullis_identity::{Change, FILE, Identities, IdentityError, NewToken, Role};
+use portcullis_identity::{Change, FILE, Identities, IdentityError, NewToken, Origin, Role};
 use rusqlite::Connection;
 
 use crate::{NOW, PASSWORD, Place, me};
@@ -44,6 +44,17 @@ fn a_newer_file_is_left_alone() {
         .pragma_update(None, "user_version", 99)
         .unwrap();
     assert!(matches!(Identities::open(place.folder.path()), Err(IdentityError::TooNew(99))));
+}
+
+/// A file of the first version, from before users of providers.
+#[test]
+fn an_older_file_gets_what_is_new() {
+    let place = Place::new();
+    place.user("anna", Role::Admin);
+    let older = "DROP INDEX users_of_provider; ALTER TABLE users DROP COLUMN issuer;
+        ALTER TABLE users DROP COLUMN subject; PRAGMA user_version = 1;";
+    Connection::open(place.folder.path().join(FILE)).unwrap().execute_batch(older).unwrap();
+    assert_eq!(place.command_line().user("anna").unwrap().unwrap().origin, Origin::Local);
 }
 
 #[test]

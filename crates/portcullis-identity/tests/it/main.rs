@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod file;
+mod provided;
 mod sessions;
 mod tokens;
 mod users;

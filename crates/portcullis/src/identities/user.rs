@@ -94,7 +94,10 @@ fn answer(action: &Action) -> Result<String, Failure> {
         }
         Action::List { data } => {
             let identities = open(data)?;
-            let mut text = format!("{:<8} {:<9} {:<5} {:<25} name\n", "role", "state", "code", "created");
+            let mut text = format!(
+                "{:<8} {:<9} {:<6} {:<5} {:<25} name\n",
+                "role", "state", "origin", "code", "created"
+            );
             let mut after = None;
             loop {
                 let page = identities.users(after, PAGE).map_err(Failure::failed)?;
@@ -104,7 +107,11 @@ fn answer(action: &Action) -> Result<String, Failure> {
                     let state = if user.disabled { "disabled" } else { "active" };
                     let (role, code) = (user.role.name(), if user.totp { "yes" } else { "no" });
                     let created = time(user.created);
-                    text.push_str(&format!("{role:<8} {state:<9} {code:<5} {created:<25} {}\n", user.name));
+                    let origin = user.origin.name();
+                    text.push_str(&format!(
+                        "{role:<8} {state:<9} {origin:<6} {code:<5} {created:<25} {}\n",
+                        user.name
+                    ));
                 }
             }
         }

@@ -12,9 +12,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use portcullis_admin::{Candidate, Reloads, ask_to_load, ask_to_reload};
 use portcullis_api::{
-    Api, Banned, Bans, CertificateFiles, Health, Limits, Reload, ReloadResult, SetupCode, Supplies,
+    Api, Banned, Bans, CertificateFiles, Health, Limits, OidcLogin, Reload, ReloadResult, SetupCode, Supplies,
 };
-use portcullis_config::EventDatabase;
+use portcullis_config::{EventDatabase, Oidc};
 use portcullis_event_store::{EventSource, Store};
 use portcullis_identity::Identities;
 use portcullis_metrics::Registry;
@@ -41,6 +41,8 @@ pub struct ConsoleSettings<'a> {
     pub certificate: Option<CertificateFiles>,
     /// Names under which it may be asked, beside addresses and `localhost`.
     pub hosts: Vec<String>,
+    /// Login at a provider, if there is one.
+    pub oidc: Option<&'a Oidc>,
     /// The document; none: the settings come from flags.
     pub document: Option<Document>,
     /// Changes of the document are refused.
@@ -56,6 +58,7 @@ pub struct Console {
     events: Store,
     database: Option<EventDatabase>,
     hosts: Vec<String>,
+    oidc: Option<OidcLogin>,
     data: PathBuf,
     document: Option<Document>,
     read_only: bool,
@@ -87,7 +90,9 @@ impl Console {
     /// Opens what it needs, and says where it will be. The first start prints a code to create an
     /// administrator with.
     pub fn open(settings: ConsoleSettings<'_>, inherited: &mut Inherited) -> Result<Console, Failure> {
-        let ConsoleSettings { address, data, database, certificate, hosts, document, read_only } = settings;
+        let ConsoleSettings { address, data, database, certificate, hosts, oidc, document, read_only } =
+            settings;
+        let oidc = oidc.map(super::oidc::login).transpose()?;
         let identities = Identities::open(data).map_err(Failure::failed)?;
         let explain = |error| format!("console: {}", portcullis_proxy::cannot_listen(address, &error));
         let listener = inherited.listen(address).map_err(|error| Failure::failed(explain(error)))?;
@@ -123,6 +128,7 @@ impl Console {
             events: Store::new(&data_folder::events(data)),
             database: database.cloned(),
             hosts,
+            oidc,
             data: data.to_owned(),
             document,
             read_only,
@@ -170,6 +176,7 @@ impl Console {
             registry,
             version: env!("CARGO_PKG_VERSION"),
             hosts: self.hosts,
+            oidc: self.oidc,
             setup: self.setup,
             say: Arc::new(|line| eprintln!("portcullis: {line}")),
             now: Arc::new(now_ms),

@@ -17,6 +17,7 @@ pub mod event_socket;
 mod event_store;
 mod live;
 mod notify;
+pub mod oidc;
 mod plan_cache;
 mod recent;
 mod service;

@@ -279,8 +279,8 @@ fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> 
         ("store", started.store != now.store),
         (
             "admin",
-            (started.admin, started.console, &started.admin_hosts, started.read_only)
-                != (now.admin, now.console, &now.admin_hosts, now.read_only),
+            (started.admin, started.console, &started.admin_hosts, started.read_only, &started.oidc)
+                != (now.admin, now.console, &now.admin_hosts, now.read_only, &now.oidc),
         ),
         ("recent_events", started.recent_events_bytes != now.recent_events_bytes),
         ("data", started.data != now.data),

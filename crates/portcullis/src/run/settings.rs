@@ -133,8 +133,10 @@ impl Args {
         let certificate = certificate.map(|(certificate, key)| CertificateFiles { certificate, key });
         let (hosts, read_only) = (config.admin_hosts.clone(), config.read_only);
         let document = self.config.as_deref().and_then(Document::new);
-        let database = config.event_database.as_ref();
-        Ok(Some(ConsoleSettings { address, data, database, certificate, hosts, document, read_only }))
+        let (database, oidc) = (config.event_database.as_ref(), config.oidc.as_ref());
+        let settings =
+            ConsoleSettings { address, data, database, certificate, hosts, oidc, document, read_only };
+        Ok(Some(settings))
     }
 
     /// The settings, read anew. With a document: by its text in the file, or by another one in its place.

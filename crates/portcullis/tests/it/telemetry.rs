@@ -71,6 +71,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_ambiguous_bodies_total", "portcullis-proxy/tests/it/bodies.rs"),
     ("portcullis_anomaly_scores_withheld_total", "portcullis/tests/it/semantic.rs"),
     ("portcullis_api_login_failures_total", "portcullis-api/tests/it/login.rs"),
+    ("portcullis_api_oidc_logins_total", "portcullis-api/tests/it/oidc.rs"),
     ("portcullis_api_requests_total", "portcullis-api/tests/it/login.rs"),
     ("portcullis_audit_dropped_total", "portcullis/tests/it/audit/mod.rs"),
     ("portcullis_audit_files_removed_total", "portcullis/tests/it/audit/mod.rs"),
