@@ -85,8 +85,8 @@ impl Database {
         format!("FROM {}{merged} WHERE {}", self.table, parts.join(" AND "))
     }
 
-    /// The keys of events that pass, on one side of a key, those next to it first. A batch that was sent twice
-    /// is the same rows twice until the database has merged them: one for each key.
+    /// The keys of events that pass, on one side of a key, those next to it first. A batch that was sent
+    /// twice is the same rows twice until the database has merged them: one for each key.
     fn keys(
         &self,
         filter: &Filter,

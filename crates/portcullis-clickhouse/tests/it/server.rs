@@ -1,5 +1,5 @@
-//! Debian's ClickHouse on loopback, with little memory, ended with the test; and events in it, by the sink. The
-//! tests of the program use it, too.
+//! Debian's ClickHouse on loopback, with little memory, ended with the test; and events in it, by the sink.
+//! The tests of the program use it, too.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -18,8 +18,8 @@ use portcullis_sinks::Sinks;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `waf` writes, `console` reads.
-const USERS: &str = "<yandex><profiles><default><max_memory_usage>1000000000</max_memory_usage></default>\
-<reading><readonly>2</readonly><timeout_overflow_mode>break</timeout_overflow_mode></reading></profiles>\
+const USERS: &str = "<yandex><profiles><default><max_memory_usage>1000000000</max_memory_usage><max_threads>1</max_threads></default>\
+<reading><readonly>2</readonly><max_threads>1</max_threads><timeout_overflow_mode>break</timeout_overflow_mode></reading></profiles>\
 <quotas><default></default></quotas><users>\
 <waf><password>hunter2</password><networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota></waf>\
 <console><password>r'e:ader</password><networks><ip>::/0</ip></networks><profile>reading</profile><quota>default</quota></console>\
@@ -33,8 +33,8 @@ pub struct ClickHouse {
     pub port: u16,
 }
 
-/// A server, or none where there is no program: then the test is left out, and fails in CI. One that listens at
-/// `PORTCULLIS_CLICKHOUSE_PORT` is used in its place, by one test at a time: its table is dropped.
+/// A server, or none where there is no program: then the test is left out, and fails in CI. One that listens
+/// at `PORTCULLIS_CLICKHOUSE_PORT` is used in its place, by one test at a time: its table is dropped.
 pub fn start() -> Option<ClickHouse> {
     if let Ok(port) = std::env::var("PORTCULLIS_CLICKHOUSE_PORT") {
         let (folder, port) = (tempfile::tempdir().unwrap(), port.parse().unwrap());
@@ -117,7 +117,10 @@ impl ClickHouse {
 
     /// The table as the user `console` reads it.
     pub fn database(&self, registry: &Registry) -> Database {
-        let user = format!("user = \"console\"\npassword_file = \"{}\"\n", self.password_file().display());
+        let user = format!(
+            "user = \"console\"\npassword_file = \"{}\"\ntimeout = \"60s\"\n",
+            self.password_file().display()
+        );
         let config = config(&read_from(self.port, &user), self.folder.path());
         Database::new(&config.event_database.unwrap(), registry).unwrap()
     }
