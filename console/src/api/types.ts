@@ -37,7 +37,7 @@ export interface WafEvent {
   refusal?: string; upstream?: string; upstream_error?: string;
   coverage?: { bytes_inspected?: number; bytes_not_inspected?: Record<string, number> };
 }
-export interface EventItem { cursor: string; count: number; has_request: boolean; event: WafEvent }
+export interface EventItem { cursor: string; count: number; has_request: boolean; node: string | null; event: WafEvent }
 export interface EventPage extends Page<EventItem> { complete: boolean; skipped: string[] }
 export interface Facet { values: { value: string; count: number }[]; others: number; without: number }
 export interface FacetPage { total: number; complete: boolean; fields: Record<string, Facet> }

@@ -9,13 +9,15 @@ It knows no users and no settings of URLs.
 
 import sys
 import tempfile
-from http.server import BaseHTTPRequestHandler, HTTPServer
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import chdb
 import chdb.session
 
 SESSION = chdb.session.Session(tempfile.mkdtemp())
+ONE_AT_A_TIME = threading.Lock()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -26,7 +28,8 @@ class Handler(BaseHTTPRequestHandler):
         query = parse_qs(urlsplit(self.path).query).get("query", [""])[0]
         statement = (query + "\n").encode() + body if query else body
         try:
-            status, answer = 200, SESSION.query(statement.decode()).bytes() or b""
+            with ONE_AT_A_TIME:
+                status, answer = 200, SESSION.query(statement.decode()).bytes() or b""
         except Exception as error:  # Whatever the engine says is the answer.
             status, answer = 500, str(error).encode()
             print(error, statement[:2000], file=sys.stderr)
@@ -40,4 +43,4 @@ class Handler(BaseHTTPRequestHandler):
 
 
 print("chdb", chdb.__version__, "engine", chdb.engine_version, file=sys.stderr)
-HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()

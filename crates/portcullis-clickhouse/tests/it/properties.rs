@@ -9,8 +9,7 @@ use proptest::prelude::*;
 
 use crate::events::{NOW, filter};
 
-/// A condition without its literals, and nothing else than printable ASCII in it. Panics at what is no
-/// literal.
+/// A condition without its literals, which are printable ASCII. Panics at what is no literal.
 fn outside(condition: &str) -> String {
     let mut outside = String::new();
     let mut parts = condition.split('\'');

@@ -18,8 +18,8 @@ use portcullis_sinks::Sinks;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `waf` writes, `console` reads.
-const USERS: &str = "<yandex><profiles><default><max_memory_usage>1000000000</max_memory_usage></default>\
-<reading><readonly>2</readonly><timeout_overflow_mode>break</timeout_overflow_mode></reading></profiles>\
+const USERS: &str = "<yandex><profiles><default><max_memory_usage>1000000000</max_memory_usage><max_threads>1</max_threads></default>\
+<reading><readonly>2</readonly><max_threads>1</max_threads><timeout_overflow_mode>break</timeout_overflow_mode></reading></profiles>\
 <quotas><default></default></quotas><users>\
 <waf><password>hunter2</password><networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota></waf>\
 <console><password>r'e:ader</password><networks><ip>::/0</ip></networks><profile>reading</profile><quota>default</quota></console>\
@@ -117,7 +117,10 @@ impl ClickHouse {
 
     /// The table as the user `console` reads it.
     pub fn database(&self, registry: &Registry) -> Database {
-        let user = format!("user = \"console\"\npassword_file = \"{}\"\n", self.password_file().display());
+        let user = format!(
+            "user = \"console\"\npassword_file = \"{}\"\ntimeout = \"60s\"\n",
+            self.password_file().display()
+        );
         let config = config(&read_from(self.port, &user), self.folder.path());
         Database::new(&config.event_database.unwrap(), registry).unwrap()
     }
