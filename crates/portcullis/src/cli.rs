@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 #[cfg(feature = "bench")]
 use crate::bench;
 use crate::identities::{token, user};
-use crate::{bans, check, crs, evaluate, events, exclude, explain, generate, init, rules, run};
+use crate::{bans, check, crs, evaluate, events, exclude, explain, generate, init, rules, run, serve};
 
 /// The exit code of a command whose work found mistakes or failed.
 pub const FAILED: u8 = 1;
@@ -31,6 +31,9 @@ pub struct Cli {
 pub enum Command {
     /// Put the WAF in front of an application and serve until SIGTERM; SIGHUP reloads configuration and rules
     Run(run::Args),
+    /// Give verdicts to a server that asks for them (nginx, Caddy, Traefik, HAProxy, Envoy) until SIGTERM;
+    /// SIGHUP reloads configuration and rules
+    Serve(serve::Args),
     /// Ask for the application and write a commented configuration document for it
     Init(init::Args),
     /// Read rule files or a configuration document and show every mistake in them
