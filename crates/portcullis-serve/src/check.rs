@@ -24,7 +24,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use crate::conversation::{Arrival, Block, Conversation};
+use crate::conversation::{Arrival, Conversation};
+use crate::decide::Block;
 use crate::metrics::Unanswered;
 use crate::service::Service;
 

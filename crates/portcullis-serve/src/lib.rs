@@ -17,6 +17,7 @@
 
 mod check;
 mod conversation;
+mod decide;
 mod envoy;
 mod finish;
 mod inspected;

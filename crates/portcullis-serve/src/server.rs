@@ -46,7 +46,7 @@ pub struct Server {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What connections speak, and what they share for it.
+/// The protocol of connections, and the state that they share for it.
 #[derive(Clone, Debug)]
 struct Way {
     protocol: Protocol,

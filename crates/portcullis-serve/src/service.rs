@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use portcullis_config::{Failure, Network};
 use portcullis_event::{Action, Event, IntegrationKind, Redactor};
-use portcullis_inspect::{Inspector, KeptFile, PolicyNames, Scratch};
+use portcullis_inspect::{Inspector, KeptFile, Memo, PolicyNames, Scratch};
 use portcullis_metrics::{DataPlane, Registry, RouteMetrics, RuleCounters};
 use portcullis_proxy::{BlockPage, LocalTime, OnRequest, RequestIds};
 
@@ -95,7 +95,7 @@ impl fmt::Debug for Outputs {
     }
 }
 
-/// What all connections of one integration share.
+/// The state that all connections of one integration share.
 #[derive(Debug)]
 pub struct Service {
     pub(crate) kind: IntegrationKind,
@@ -106,6 +106,8 @@ pub struct Service {
     settings: ArcSwap<Settings>,
     ids: Mutex<RequestIds>,
     scratch: Mutex<Vec<Box<Scratch>>>,
+    /// What all of `scratch` remember together.
+    memo: Memo,
     held: AtomicUsize,
 }
 
@@ -129,6 +131,7 @@ impl Service {
             settings: ArcSwap::from_pointee(settings),
             ids: Mutex::default(),
             scratch: Mutex::default(),
+            memo: Memo::default(),
             held: AtomicUsize::new(0),
         })
     }
@@ -168,7 +171,7 @@ impl Service {
     }
 
     pub(crate) fn take_scratch(&self) -> Box<Scratch> {
-        locked(&self.scratch).pop().unwrap_or_default()
+        locked(&self.scratch).pop().unwrap_or_else(|| Box::new(Scratch::sharing(&self.memo)))
     }
 
     pub(crate) fn keep_scratch(&self, scratch: Box<Scratch>) {

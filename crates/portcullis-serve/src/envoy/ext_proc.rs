@@ -41,7 +41,7 @@ pub(super) async fn process(call: &mut Call, peer: SocketAddr) -> Result<(), End
     Ok(())
 }
 
-/// How far a message has been shown.
+/// The parts of a message that have been shown.
 #[derive(Debug, Default)]
 struct Part {
     has_head: bool,
@@ -51,7 +51,7 @@ struct Part {
 
 struct Stream {
     exchange: Option<Conversation>,
-    /// How Envoy sends bodies; none: it does not say.
+    /// The modes in which Envoy sends bodies; none: it does not say.
     protocol: Option<ProtocolConfiguration>,
     request: Part,
     response: Part,

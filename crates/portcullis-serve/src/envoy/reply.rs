@@ -8,7 +8,8 @@ use portcullis_http::h1::{Limits, Parsed, RequestParts, assemble_request};
 use portcullis_http::message::{BodyFraming, Version};
 
 use super::wire::{HeaderValue, HeaderValueOption, Kind, ListValue, Struct, Value};
-use crate::conversation::{Block, Conversation};
+use crate::conversation::Conversation;
+use crate::decide::Block;
 use crate::service::Service;
 
 /// The ids of rules that metadata names at most.

@@ -152,7 +152,7 @@ pub(crate) struct ProcessingRequest {
     pub(crate) protocol: Option<ProtocolConfiguration>,
 }
 
-/// What Envoy shows.
+/// A part of an exchange that Envoy shows.
 #[derive(Clone, PartialEq, Oneof)]
 pub(crate) enum Shown {
     #[prost(message, tag = "2")]
@@ -169,7 +169,7 @@ pub(crate) enum Shown {
     ResponseTrailers(HttpTrailers),
 }
 
-/// How Envoy sends bodies.
+/// The modes in which Envoy sends bodies.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct ProtocolConfiguration {
     #[prost(int32, tag = "1")]

@@ -75,7 +75,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// What HAProxy says of itself.
+/// The terms of HAProxy, in its HELLO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) frame_bytes_max: u32,

@@ -72,7 +72,7 @@ impl Integration {
         }
     }
 
-    /// What its connections speak.
+    /// The protocol of its connections.
     pub fn protocol(&self) -> Result<Protocol, Failure> {
         match self {
             Integration::Check { headers, .. } => {

@@ -122,7 +122,7 @@ fn ext_proc_sees_requests_and_responses() {
     assert!(event["integration"]["blind_spots"].is_null(), "all of it was shown: {event}");
     serve.counts("portcullis_integration_exchanges_total{integration=\"ext_proc\",verdict=\"pass\"}", 3.0);
     serve.counts(
-        "portcullis_requests_total{site=\"default\",route=\"default\",status=\"200\",verdict=\"pass\"}",
+        "portcullis_requests_total{site=\"default\",route=\"/\",status=\"200\",verdict=\"pass\"}",
         3.0,
     );
     serve.stop();

@@ -144,7 +144,7 @@ spoe-group coraza-req
     );
     serve.counts("portcullis_integration_exchanges_total{integration=\"spop\",verdict=\"pass\"}", 1.0);
     serve.counts(
-        "portcullis_requests_total{site=\"default\",route=\"default\",status=\"200\",verdict=\"pass\"}",
+        "portcullis_requests_total{site=\"default\",route=\"/\",status=\"200\",verdict=\"pass\"}",
         1.0,
     );
     assert_eq!(get(front.address, "/leak").status(), 502, "the body of the response is inspected");
