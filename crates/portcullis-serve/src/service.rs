@@ -105,6 +105,7 @@ pub struct Service {
     pub(crate) local_time: LocalTime,
     settings: ArcSwap<Settings>,
     ids: Mutex<RequestIds>,
+    #[allow(clippy::vec_box, reason = "exchanges take and give boxes")]
     scratch: Mutex<Vec<Box<Scratch>>>,
     /// What all of `scratch` remember together.
     memo: Memo,
