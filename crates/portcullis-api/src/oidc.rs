@@ -43,6 +43,8 @@ struct Begun {
     browser: [u8; 32],
     network: IpAddr,
     at: u64,
+    /// Later ones have higher numbers; many begin in one second.
+    number: u64,
 }
 
 impl PendingLogins {
@@ -57,12 +59,14 @@ impl PendingLogins {
         {
             self.forget_oldest_of(most);
         }
-        self.0.insert(pending.state().to_owned(), Begun { pending, browser, network, at: now });
+        let number = self.0.values().map(|begun| begun.number + 1).max().unwrap_or_default();
+        self.0.insert(pending.state().to_owned(), Begun { pending, browser, network, at: now, number });
     }
 
     fn forget_oldest_of(&mut self, network: IpAddr) {
         let of_network = self.0.iter().filter(|(_, begun)| begun.network == network);
-        if let Some(state) = of_network.min_by_key(|(_, begun)| begun.at).map(|(state, _)| state.clone()) {
+        if let Some(state) = of_network.min_by_key(|(_, begun)| begun.number).map(|(state, _)| state.clone())
+        {
             self.0.remove(&state);
         }
     }

@@ -9,8 +9,8 @@ use serde::{Serialize, Serializer};
 use crate::coverage::Coverage;
 use crate::kept::KeptRequest;
 use crate::{
-    Action, AgentOutcome, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy,
-    FindingOutcome, Timestamp, UpstreamError,
+    Action, AgentOutcome, BlindSpot, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy,
+    FindingOutcome, IntegrationKind, Timestamp, UpstreamError,
 };
 
 /// Version of the JSON form, the `schema` member of every event.
@@ -93,6 +93,9 @@ pub struct Event {
     pub exceptions: Vec<Exception>,
     /// The coverage.
     pub coverage: Coverage,
+    /// The server that asked for the verdict, where the exchange did not go through the proxy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub integration: Option<Integration>,
     /// The request, without secrets, until it goes its own way to a store; never part of the event's text.
     #[serde(skip)]
     pub kept: Option<Box<KeptRequest>>,
@@ -131,6 +134,7 @@ impl Event {
             upstream_error: None,
             exceptions: Vec::new(),
             coverage: Coverage::default(),
+            integration: None,
             kept: None,
         }
     }
@@ -536,6 +540,16 @@ pub struct Exception {
     /// The limit in bytes, of a body over one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_bytes: Option<u64>,
+}
+
+/// The way by which another server asked for a verdict, and what it did not show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Integration {
+    /// The protocol.
+    pub kind: IntegrationKind,
+    /// The parts of the exchange that were not shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blind_spots: Vec<BlindSpot>,
 }
 
 fn is_one(count: &u64) -> bool {

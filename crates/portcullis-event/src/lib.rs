@@ -53,8 +53,8 @@ mod time;
 pub use access::AccessRecord;
 pub use coverage::{ByReason, Coverage};
 pub use event::{
-    AgentWord, Client, Control, Event, Exception, Finding, Header, Request, Response, RuleEffect, RuleInfo,
-    RuleMatch, SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
+    AgentWord, Client, Control, Event, Exception, Finding, Header, Integration, Request, Response,
+    RuleEffect, RuleInfo, RuleMatch, SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
 };
 pub use kept::{KeptRequest, RawRequest};
 pub use lead::{Gravity, Lead};
@@ -64,8 +64,8 @@ pub use modsecurity::{
 };
 pub use modsecurity3::{LineEnd, modsecurity3_line, modsecurity3_remark};
 pub use names::{
-    Action, AgentOutcome, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy,
-    FindingOutcome, NotInspected, UpstreamError,
+    Action, AgentOutcome, BlindSpot, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy,
+    FindingOutcome, IntegrationKind, NotInspected, UpstreamError,
 };
 pub use redact::{REDACTED, Redactor, RedactorNames};
 pub use text::text;

@@ -167,6 +167,42 @@ names! {
         EngineError "engine_error",
         /// The verdict was reached before these bytes were read.
         AfterVerdict "after_verdict",
+        /// The server that asked for the verdict did not send them.
+        NotSent "not_sent",
+    }
+}
+
+names! {
+    /// The protocol of another server that asked for the verdict.
+    IntegrationKind {
+        /// A subrequest: nginx `auth_request`, Caddy `forward_auth`, Traefik ForwardAuth.
+        ForwardAuth "forward_auth",
+        /// HAProxy's Stream Processing Offload Protocol.
+        Spop "spop",
+        /// Envoy's external authorization.
+        ExtAuthz "ext_authz",
+        /// Envoy's external processing.
+        ExtProc "ext_proc",
+    }
+}
+
+names! {
+    /// A part of an exchange that the server which asked for the verdict did not show.
+    BlindSpot {
+        /// The body of the request.
+        RequestBody "request_body",
+        /// The rest of a request body that was cut.
+        RequestBodyCut "request_body_cut",
+        /// The request body went upstream piece by piece, before the verdict on it.
+        RequestBodyStreamed "request_body_streamed",
+        /// The response.
+        Response "response",
+        /// The body of the response.
+        ResponseBody "response_body",
+        /// The rest of a response body that was cut.
+        ResponseBodyCut "response_body_cut",
+        /// The response body went to the client piece by piece, before the verdict on it.
+        ResponseBodyStreamed "response_body_streamed",
     }
 }
 

@@ -175,6 +175,12 @@ catalogue! {
         "Exchanges that passed at least partly without inspection.";
     EXCEPTIONS Counter "portcullis_exceptions_total" ["cause", "policy"]
         "Transactions whose inspection was incomplete, by cause and the applied failure policy.";
+    INTEGRATION_EXCHANGES Counter "portcullis_integration_exchanges_total" ["integration", "verdict"]
+        "Exchanges that another server had inspected (portcullis serve), by its protocol and the verdict.";
+    INTEGRATION_BLIND_SPOTS Counter "portcullis_integration_blind_spots_total" ["integration", "blind_spot"]
+        "Exchanges of which the server that asked did not show a part, by the part.";
+    INTEGRATION_ERRORS Counter "portcullis_integration_errors_total" ["integration", "reason"]
+        "Questions of other servers that got no verdict: an untrusted peer, too many connections, no memory, a malformed or too large message, one that came too late, or a response without its request.";
     PATTERN_ERRORS Counter "portcullis_pattern_errors_total" ["kind"]
         "Rule patterns that reached their match limit (limit) or became invalid after macro expansion (unusable).";
     SCORES_WITHHELD Counter "portcullis_anomaly_scores_withheld_total" []

@@ -19,17 +19,21 @@ const PAGE_POLICY: &str = "default-src 'none'; style-src 'sha256-Ad+MNNTZuOhukI/
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The template of our answers.
-pub(crate) struct BlockPage {
+#[derive(Debug)]
+pub struct BlockPage {
     /// The operator's page; used for blocks only, not for gateway errors.
     own: Option<String>,
 }
 
 /// A body, its media type, and fields that go with them.
 #[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) media_type: Cow<'static, str>,
-    pub(crate) body: String,
-    pub(crate) fields: Vec<(&'static str, String)>,
+pub struct Page {
+    /// The media type.
+    pub media_type: Cow<'static, str>,
+    /// The body.
+    pub body: String,
+    /// Fields that go with it.
+    pub fields: Vec<(&'static str, String)>,
 }
 
 impl Page {
@@ -39,7 +43,7 @@ impl Page {
     }
 
     /// This page, or what a client of gRPC gets in its place.
-    pub(crate) fn or_grpc(self, head: &RequestHead, status: u16, request_id: &str) -> Self {
+    pub fn or_grpc(self, head: &RequestHead, status: u16, request_id: &str) -> Self {
         match grpc::media_type(head) {
             Some(media_type) => Page {
                 media_type: media_type.into(),
@@ -53,7 +57,7 @@ impl Page {
 
 impl BlockPage {
     /// Reads the operator's page, if there is one.
-    pub(crate) fn load(file: Option<&Path>) -> Result<Self, StartError> {
+    pub fn load(file: Option<&Path>) -> Result<Self, StartError> {
         let Some(path) = file else { return Ok(BlockPage { own: None }) };
         let size = std::fs::metadata(path).map_err(|error| StartError::file(path, error))?.len();
         if size > PAGE_BYTES_MAX {
@@ -64,7 +68,7 @@ impl BlockPage {
     }
 
     /// The answer to a blocked request.
-    pub(crate) fn blocked(&self, status: u16, request_id: &str, form: Form) -> Page {
+    pub fn blocked(&self, status: u16, request_id: &str, form: Form) -> Page {
         self.own(status, request_id, form, BLOCKED)
     }
 
@@ -112,7 +116,7 @@ const LATER: &[&str] = &[
 const CHECK: &[&str] = &["Go back and check the address, or what you sent.", TELL];
 
 /// An answer of ours that is not a block.
-pub(crate) fn page(status: u16, text: &str, request_id: &str, form: Form) -> Page {
+pub fn page(status: u16, text: &str, request_id: &str, form: Form) -> Page {
     let advice = match status {
         408 | 429 | 500.. => LATER,
         400.. => CHECK,
@@ -190,7 +194,7 @@ fn fill(template: &str, fields: &[(&str, &str)]) -> String {
 
 /// The form of page that a client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// A page for a person.
     Html,
     /// For a program.
@@ -200,7 +204,7 @@ pub(crate) enum Form {
 impl Form {
     /// The form that `Accept` prefers. Where it takes both alike, programs get JSON: clients that send JSON
     /// or ask on behalf of a script.
-    pub(crate) fn of(head: &RequestHead) -> Form {
+    pub fn of(head: &RequestHead) -> Form {
         let accept: Vec<u8> = head.header("accept").collect::<Vec<_>>().join(&b',');
         match preferred(&accept) {
             Some(form) => form,

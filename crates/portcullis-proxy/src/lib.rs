@@ -128,11 +128,13 @@ mod websocket;
 mod worker;
 
 pub use ban_list::{BanList, Banned};
+pub use block_page::{BlockPage, Form, Page, page};
 pub use check::{check_certificates, check_files};
 pub use listener::{Inherited, cannot_listen};
 pub use local_time::LocalTime;
 pub use portcullis_balance::BreakerState;
 pub use portcullis_tls::{CertificateStatus, IssuedCertificate, StartError, Watch};
+pub use request_id::RequestIds;
 pub use server::Proxy;
 pub use services::{OnRequest, Services, redactor};
 pub use status::{

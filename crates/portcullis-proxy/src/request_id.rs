@@ -9,8 +9,8 @@ const RANDOM_BYTES: usize = 10;
 const STOCK_BYTES: usize = 256 * RANDOM_BYTES;
 
 /// Makes ids; one for each worker.
-#[derive(Default)]
-pub(crate) struct RequestIds {
+#[derive(Debug, Default)]
+pub struct RequestIds {
     /// Random bytes that no id holds yet.
     stock: Vec<u8>,
     made: u64,
@@ -18,7 +18,7 @@ pub(crate) struct RequestIds {
 
 impl RequestIds {
     /// A new id for a request that came at `time`.
-    pub(crate) fn make(&mut self, time: SystemTime) -> String {
+    pub fn make(&mut self, time: SystemTime) -> String {
         let millis = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
         let mut bytes = [0u8; 16];
         bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
@@ -33,7 +33,7 @@ impl RequestIds {
     }
 
     /// Sixteen bytes that nobody can guess.
-    pub(crate) fn secret(&mut self) -> [u8; 16] {
+    pub fn secret(&mut self) -> [u8; 16] {
         let mut secret = [0; 16];
         let (first, second) = secret.split_at_mut(8);
         for half in [first, second] {

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use crate::bench;
 use crate::identities::{token, user};
 use crate::{
-    advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, replay, rules, run,
+    advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, replay, rules, run, serve,
 };
 
 /// The exit code of a command whose work found mistakes or failed.
@@ -33,6 +33,9 @@ pub struct Cli {
 pub enum Command {
     /// Put the WAF in front of an application and serve until SIGTERM; SIGHUP reloads configuration and rules
     Run(run::Args),
+    /// Give verdicts to a server that asks for them (nginx, Caddy, Traefik, HAProxy, Envoy) until SIGTERM;
+    /// SIGHUP reloads configuration and rules
+    Serve(serve::Args),
     /// Ask for the application and write a commented configuration document for it
     Init(init::Args),
     /// Read rule files or a configuration document and show every mistake in them

@@ -29,6 +29,7 @@ mod rules;
 mod run;
 mod runtime_folder;
 mod semantic;
+mod serve;
 mod writable;
 
 use std::process::ExitCode;
@@ -41,6 +42,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     match cli::Cli::parse().command {
         cli::Command::Run(args) => run::run(&args),
+        cli::Command::Serve(args) => serve::run(&args),
         #[cfg(feature = "bench")]
         cli::Command::Bench(args) => bench::run(&args),
         cli::Command::Check(args) => check::run(&args),

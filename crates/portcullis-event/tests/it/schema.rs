@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use crate::validator;
 use portcullis_event::{
-    Action, AgentOutcome, AgentWord, Control, ControlKind, DetectionMode, EngineMode, Event, Exception,
-    ExceptionCause, ExceptionPolicy, Finding, FindingOutcome, Header, NotInspected, Redactor, RuleEffect,
-    RuleInfo, RuleMatch, SCHEMA_VERSION, SemanticScore, Timestamp, UpstreamError, modsecurity_lines, text,
+    Action, AgentOutcome, AgentWord, BlindSpot, Control, ControlKind, DetectionMode, EngineMode, Event,
+    Exception, ExceptionCause, ExceptionPolicy, Finding, FindingOutcome, Header, Integration,
+    IntegrationKind, NotInspected, Redactor, RuleEffect, RuleInfo, RuleMatch, SCHEMA_VERSION, SemanticScore,
+    Timestamp, UpstreamError, modsecurity_lines, text,
 };
 use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde_json::Value;
@@ -159,6 +160,8 @@ pub fn full() -> Event {
     event.coverage.bytes_inspected = 374;
     event.coverage.not_inspected(NotInspected::OverLimit, 1000);
     event.coverage.not_inspected(NotInspected::Upgraded, 0);
+    event.integration =
+        Some(Integration { kind: IntegrationKind::Spop, blind_spots: vec![BlindSpot::RequestBodyCut] });
     Redactor::default().redact(&mut event);
     event
 }
@@ -228,6 +231,8 @@ fn every_name_is_in_the_schema() {
     check("/properties/exceptions/items/properties/policy/enum", ExceptionPolicy::NAMES);
     check("/properties/coverage/properties/bytes_not_inspected/propertyNames/enum", NotInspected::NAMES);
     check("/properties/agents/items/properties/outcome/enum", AgentOutcome::NAMES);
+    check("/properties/integration/properties/kind/enum", IntegrationKind::NAMES);
+    check("/properties/integration/properties/blind_spots/items/enum", BlindSpot::NAMES);
     assert_eq!(schema["properties"]["schema"]["const"], SCHEMA_VERSION);
 }
 

@@ -14,15 +14,15 @@ mod bans;
 mod console;
 mod documents;
 pub mod event_socket;
-mod event_store;
+pub mod event_store;
 mod live;
-mod notify;
+pub mod notify;
 pub mod oidc;
 mod plan_cache;
 mod recent;
 mod service;
-mod settings;
-mod signals;
+pub mod settings;
+pub mod signals;
 pub mod sinks;
 mod sockets;
 pub mod traces;
@@ -63,7 +63,7 @@ use sockets::Inherited;
 use upgrade::Program;
 
 /// The longest time that the event writer may take after the last request.
-const EVENTS_DEADLINE: Duration = Duration::from_secs(5);
+pub const EVENTS_DEADLINE: Duration = Duration::from_secs(5);
 /// The longest time that a collector may take for the last traces.
 const TRACES_DEADLINE: Duration = Duration::from_secs(2);
 /// Lines of the access log that wait for their writer: those of a second or two under full load.
@@ -87,14 +87,9 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
     let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
     let inspectors = policies.load(&config)?;
-    let (recent, mut files) = (recent(&config), files(&config));
     // Without a document events are told on standard error, unless they go to a file.
     let says = args.document().is_none() && config.events.is_none();
-    files.extend(recent.as_ref().map(|recent| SinkConfig {
-        name: "recent".to_string(),
-        format: Format::JsonLines,
-        target: Target::Writer(Box::new(Keeper::new(Arc::clone(recent), says))),
-    }));
+    let (recent, files) = event_files(&config, says);
     let log = EventLog::new(files, QueueLimits::default(), &registry).map_err(Failure::failed)?;
     let recorder = event_store::start(&config, inherited.predecessor.is_some(), &registry)?;
     let access_logs = config.access_log_files();
@@ -177,13 +172,26 @@ fn serve(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The sinks of events that are files, or keep the last ones; and where those are kept. `says`: they are told
+/// on standard error, too.
+pub fn event_files(config: &Config, says: bool) -> (Option<Arc<Recent>>, Vec<SinkConfig>) {
+    let (recent, mut files) = (recent(config), files(config));
+    files.extend(recent.as_ref().map(|recent| SinkConfig {
+        name: "recent".to_string(),
+        format: Format::JsonLines,
+        target: Target::Writer(Box::new(Keeper::new(Arc::clone(recent), says))),
+    }));
+    (recent, files)
+}
+
 /// Room for the last events, unless none are kept.
 fn recent(config: &Config) -> Option<Arc<Recent>> {
     let bytes = usize::try_from(config.recent_events_bytes).unwrap_or(usize::MAX);
     (bytes > 0).then(|| Recent::new(bytes))
 }
 
-fn upload(file: KeptFile) -> Upload {
+/// An uploaded file on its way to its folder.
+pub fn upload(file: KeptFile) -> Upload {
     Upload { folder: file.folder, name: file.name, mode: file.mode, content: file.content }
 }
 
@@ -201,7 +209,8 @@ fn files(config: &Config) -> Vec<SinkConfig> {
     events.into_iter().chain(errors).collect()
 }
 
-fn data_plane(registry: &Registry) -> DataPlane {
+/// The metrics that are not counted by route.
+pub fn data_plane(registry: &Registry) -> DataPlane {
     let ambiguities = Ambiguity::ALL.map(|ambiguity| ambiguity.name());
     let refusals: Vec<&'static str> = Refusal::ALL.iter().map(|refusal| refusal.name()).collect();
     let names = DataPlaneNames {

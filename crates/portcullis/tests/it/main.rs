@@ -39,6 +39,7 @@ mod rewriting;
 mod rule_sources;
 mod run;
 mod semantic;
+mod serve;
 mod served;
 mod starts;
 mod streamed_uploads;

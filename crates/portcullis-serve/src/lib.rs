@@ -1,0 +1,32 @@
+//! Verdicts for other servers: what nginx, Caddy, Traefik, HAProxy and Envoy show of an exchange is inspected
+//! as the proxy would, and they are told what to do with it.
+//!
+//! ```text
+//!  nginx, Caddy, Traefik ── HTTP/1 subrequest ──> check ─┐
+//!  HAProxy ─────────────── SPOP frames ─────────> spop  ─┼─> Conversation ──> verdict, event, metrics
+//!  Envoy ───────────────── gRPC ────────────────> envoy ─┘    head in, body in, response in
+//! ```
+//!
+//! A [`Service`] is what all connections share, its [`Settings`] are what a reload replaces, and a [`Server`]
+//! accepts connections of trusted peers and hands them to its threads. A conversation is one exchange: it
+//! shows what comes to `portcullis-inspect`, contains panics, and writes one event, which names the kind of
+//! integration and the parts of the exchange that were not shown.
+//!
+//! The crate forwards nothing and does not know SecLang. What it cannot read gets no verdict: the server that
+//! asks is told that it failed, and decides; the shipped configurations refuse then.
+
+mod check;
+mod conversation;
+mod decide;
+mod envoy;
+mod finish;
+mod inspected;
+mod metrics;
+mod server;
+mod service;
+mod spop;
+
+pub use check::HeaderFamily;
+pub use portcullis_event::IntegrationKind;
+pub use server::{Protocol, Server};
+pub use service::{Limits, Outputs, Service, Settings};

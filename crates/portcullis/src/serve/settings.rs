@@ -1,0 +1,273 @@
+//! Arguments of `portcullis serve`: which integration, what it inspects with, and what it leaves behind.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use portcullis_config::{Config, Failure as FailurePolicy, Flags, Network};
+use portcullis_serve::{HeaderFamily, IntegrationKind, Protocol};
+
+use crate::cli::Failure;
+
+/// Arguments of `portcullis serve`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The integration.
+    #[command(subcommand)]
+    pub integration: Integration,
+}
+
+/// The integrations.
+#[derive(Debug, clap::Subcommand)]
+pub enum Integration {
+    /// Answer subrequests to /check: nginx auth_request, Caddy forward_auth, Traefik ForwardAuth. No response
+    /// is seen, and a request body only if it is sent along
+    Check {
+        /// The headers that your server sets: x-original (nginx) or x-forwarded (Caddy, Traefik); by default
+        /// those that are there, and requests with both are refused
+        #[arg(long, value_name = "FAMILY")]
+        headers: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Answer HAProxy over SPOP; configurations for coraza-spoa work as they are. Bodies are cut at HAProxy's
+    /// tune.bufsize
+    Spop {
+        /// HAProxy sends responses, too: exchanges wait a minute for theirs
+        #[arg(long)]
+        responses: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Answer Envoy's external authorization over gRPC: the request, with the part of its body that Envoy
+    /// buffers
+    ExtAuthz {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Answer Envoy's external processing over gRPC: requests and responses
+    ExtProc {
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+impl Integration {
+    /// The arguments that all of them have.
+    pub fn common(&self) -> &Common {
+        match self {
+            Integration::Check { common, .. }
+            | Integration::Spop { common, .. }
+            | Integration::ExtAuthz { common }
+            | Integration::ExtProc { common } => common,
+        }
+    }
+
+    /// Its name in events and metrics.
+    pub fn kind(&self) -> IntegrationKind {
+        match self {
+            Integration::Check { .. } => IntegrationKind::ForwardAuth,
+            Integration::Spop { .. } => IntegrationKind::Spop,
+            Integration::ExtAuthz { .. } => IntegrationKind::ExtAuthz,
+            Integration::ExtProc { .. } => IntegrationKind::ExtProc,
+        }
+    }
+
+    /// The protocol of its connections.
+    pub fn protocol(&self) -> Result<Protocol, Failure> {
+        match self {
+            Integration::Check { headers, .. } => {
+                let headers = match headers.as_deref() {
+                    None => HeaderFamily::Either,
+                    Some("x-original") => HeaderFamily::Original,
+                    Some("x-forwarded") => HeaderFamily::Forwarded,
+                    Some(other) => {
+                        return Err(Failure::usage(format_args!(
+                            "--headers: unknown value `{other}`; known here: `x-original`, `x-forwarded`"
+                        )));
+                    }
+                };
+                Ok(Protocol::Check { headers })
+            }
+            Integration::Spop { responses, .. } => Ok(Protocol::Spop { responses: *responses }),
+            Integration::ExtAuthz { .. } => Ok(Protocol::ExtAuthz),
+            Integration::ExtProc { .. } => Ok(Protocol::ExtProc),
+        }
+    }
+}
+
+/// Arguments of every integration.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Common {
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDR")]
+    listen: String,
+    /// Address or network that may ask and whose word on clients is believed; may be given several times; by
+    /// default this machine, and trusted_proxies of the document
+    #[arg(long, value_name = "NETWORK")]
+    trust: Vec<String>,
+    /// Take a policy, and everything else, from this configuration document (.toml, .yaml); its listeners and
+    /// upstreams are not used
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["mode", "level", "crs", "paranoia", "detect_only", "setup", "rules", "events",
+            "error_log", "plan_cache", "workers", "admin"],
+    )]
+    config: Option<PathBuf>,
+    /// The site whose policy it is; needed if the document has several policies
+    #[arg(long, value_name = "NAME", requires = "config")]
+    site: Option<String>,
+    /// The route of that site; by default the first one with a policy
+    #[arg(long, value_name = "NAME", requires = "site")]
+    route: Option<String>,
+    /// semantic, crs or both; by default crs if rules are given, semantic if not
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
+    /// How sure the semantic detector must be: balanced (the default) or strict
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<String>,
+    /// Folder of the CRS: crs-setup.conf (or its .example) and rules/*.conf
+    #[arg(long, value_name = "DIR")]
+    crs: Option<PathBuf>,
+    /// Paranoia level of the CRS, 1 to 4
+    #[arg(long, value_name = "N")]
+    paranoia: Option<u8>,
+    /// Detection only: report what would be blocked, block nothing
+    #[arg(long)]
+    detect_only: bool,
+    /// Rule file read before the CRS; may be given several times
+    #[arg(long, value_name = "FILE")]
+    setup: Vec<PathBuf>,
+    /// Rule file read after the CRS; may be given several times
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<PathBuf>,
+    /// Refuse a request (413) of whose body only a part was sent; by default the part is inspected, and an
+    /// event tells of it
+    #[arg(long)]
+    pub refuse_cut_bodies: bool,
+    /// Write events to this file, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+    /// Write each match to this file in the form of ModSecurity
+    #[arg(long, value_name = "FILE")]
+    error_log: Option<PathBuf>,
+    /// Cache rule analysis in this file for faster restarts
+    #[arg(long, value_name = "FILE")]
+    plan_cache: Option<PathBuf>,
+    /// Threads; by default one for each core
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+    /// Address and port of /metrics, /readyz and /reload
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<String>,
+    /// Folder of the event store; takes the place of `data.folder`
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Folder of the socket for `portcullis events`; by default that of this user, or of the service
+    #[arg(long, value_name = "DIR")]
+    pub runtime_folder: Option<PathBuf>,
+}
+
+/// The settings that a start or a reload has read.
+pub struct Chosen {
+    pub config: Config,
+    /// Index of the policy.
+    pub policy: usize,
+    pub site: String,
+    pub route: String,
+    pub failure: FailurePolicy,
+}
+
+impl Common {
+    /// True if the settings come from a document.
+    pub fn has_document(&self) -> bool {
+        self.config.is_some()
+    }
+
+    /// The address to listen on.
+    pub fn address(&self) -> Result<SocketAddr, Failure> {
+        self.listen.parse().map_err(|_| {
+            let text = &self.listen;
+            Failure::usage(format_args!(
+                "--listen: `{text}` is not an address with a port; write `127.0.0.1:9002`"
+            ))
+        })
+    }
+
+    /// The networks that are trusted.
+    pub fn trusted(&self, config: &Config) -> Result<Vec<Network>, Failure> {
+        let texts = match self.trust.is_empty() {
+            true => vec!["127.0.0.0/8".to_owned(), "::1".to_owned()],
+            false => self.trust.clone(),
+        };
+        let read = |text: &String| {
+            text.parse::<Network>().map_err(|error| Failure::usage(format_args!("--trust: {error}")))
+        };
+        let mut networks = texts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        networks.extend(config.client_address.trusted_proxies.iter().copied());
+        Ok(networks)
+    }
+
+    /// Reads the settings.
+    pub fn read(&self) -> Result<Chosen, Failure> {
+        let mut config = match &self.config {
+            Some(path) => Config::from_file(path).map_err(Failure::failed)?,
+            None => Config::from_flags(self.flags()).map_err(Failure::usage)?,
+        };
+        if let Some(data) = &self.data {
+            config.data = Some(data.clone());
+        }
+        let (policy, site, route, failure) = self.choose(&config)?;
+        Ok(Chosen { config, policy, site, route, failure })
+    }
+
+    fn flags(&self) -> Flags {
+        Flags {
+            listen: Some(self.listen.clone()),
+            // Nothing is forwarded; settings have an upstream all the same.
+            upstream: "http://127.0.0.1:9".to_owned(),
+            mode: self.mode.clone(),
+            level: self.level.clone(),
+            crs: self.crs.clone(),
+            paranoia: self.paranoia,
+            detect_only: self.detect_only,
+            setup: self.setup.clone(),
+            include: self.rules.clone(),
+            events: self.events.clone(),
+            error_log: self.error_log.clone(),
+            plan_cache: self.plan_cache.clone(),
+            workers: self.workers,
+            admin: self.admin.clone(),
+            ..Flags::default()
+        }
+    }
+
+    /// The policy that inspects, with the names of its site and route.
+    fn choose(&self, config: &Config) -> Result<(usize, String, String, FailurePolicy), Failure> {
+        let names = || config.sites.iter().map(|site| site.name.as_str()).collect::<Vec<_>>().join(", ");
+        if self.site.is_none() && config.policies.len() > 1 {
+            return Err(Failure::usage(format!(
+                "the document has {} policies; choose one with --site NAME out of {}",
+                config.policies.len(),
+                names()
+            )));
+        }
+        let is_site = |name: &str| self.site.as_ref().is_none_or(|wanted| wanted == name);
+        let is_route = |name: &str| self.route.as_ref().is_none_or(|wanted| wanted == name);
+        let sites = config.sites.iter().filter(|site| is_site(&site.name));
+        let mut routes = sites.flat_map(|site| site.routes.iter().map(move |route| (site, route)));
+        let found = routes.find_map(|(site, route)| {
+            let policy = route.policy.filter(|_| is_route(&route.name))?;
+            Some((policy, site.name.clone(), route.name.clone(), route.failure))
+        });
+        found.ok_or_else(|| match &self.site {
+            Some(site) => Failure::usage(format!(
+                "there is no inspected route in a site `{site}`; the sites are {}",
+                names()
+            )),
+            None => {
+                Failure::usage("nothing is inspected: mode `off`, or no site of the document has a policy")
+            }
+        })
+    }
+}
