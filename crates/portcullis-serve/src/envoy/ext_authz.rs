@@ -8,8 +8,8 @@ use portcullis_http::message::BodyFraming;
 use super::grpc::{Call, Code, End};
 use super::reply::{self, Field, Told};
 use super::wire::{
-    Attributes, CheckRequest, CheckResponse, DeniedResponse, HttpRequest, HttpStatus, OkResponse, Peer,
-    RpcStatus,
+    Attributes, CheckRequest, CheckResponse, DeniedResponse, HeaderValueOption, HttpRequest, HttpStatus,
+    OkResponse, Peer, RpcStatus,
 };
 use crate::conversation::{Arrival, Conversation, Cut};
 use crate::metrics::Unanswered;
@@ -74,13 +74,21 @@ fn inspect(call: &Call, attributes: &Attributes, http: &HttpRequest, peer: Socke
         Some(block) => {
             let denied = DeniedResponse {
                 status: Some(HttpStatus { code: block.status.into() }),
-                headers: reply::headers(block, conversation.request_id()),
+                headers: plain(reply::headers(block, conversation.request_id())),
                 body: block.page.body.clone(),
             };
             let status = Some(RpcStatus { code: PERMISSION_DENIED });
             CheckResponse { status, denied: Some(denied), ok: None, dynamic_metadata }
         }
     }
+}
+
+/// The same headers as texts: Envoy does not look at `raw_value` here, as it does in external processing.
+fn plain(mut headers: Vec<HeaderValueOption>) -> Vec<HeaderValueOption> {
+    for header in headers.iter_mut().filter_map(|option| option.header.as_mut()) {
+        header.value = std::mem::take(&mut header.raw_value);
+    }
+    headers
 }
 
 /// The fields of the request; those of a map come in no order, and fields of one name are one there.

@@ -198,8 +198,8 @@ fn a_reload_takes_new_rules_or_leaves_the_old() {
     assert_eq!(bad(), 403, "nginx knows no other status");
     let text = std::fs::read_to_string(serve.folder.path().join("output")).unwrap();
     assert!(text.contains("reloaded, generation 2"), "{text}");
-    assert_eq!(serve.events(2)[1]["verdict"]["status"], 406);
-    assert_eq!(serve.events(2)[1]["policy_generation"], 2);
+    assert_eq!(serve.events(3)[2]["verdict"]["status"], 406);
+    assert_eq!(serve.events(3)[2]["policy_generation"], 2);
 }
 
 #[test]
