@@ -22,6 +22,9 @@ pub const CLIENT: &str = "portcullis";
 /// Its user.
 pub const SUBJECT: &str = "user-1";
 
+/// Status, fields and body of an answer.
+pub type Canned = (u16, Vec<(String, String)>, Vec<u8>);
+
 /// Things that a test may change.
 #[derive(Clone, Debug)]
 pub struct Conduct {
@@ -40,7 +43,7 @@ pub struct Conduct {
     /// The answer of the userinfo endpoint.
     pub userinfo: Value,
     /// Whole answers, by path.
-    pub answers: HashMap<String, (u16, Vec<(String, String)>, Vec<u8>)>,
+    pub answers: HashMap<String, Canned>,
     /// The time before each answer of a path.
     pub delays: HashMap<String, Duration>,
     /// The time of issue of ID tokens, in seconds since 1970.
