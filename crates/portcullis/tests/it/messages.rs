@@ -14,7 +14,7 @@ use crate::served::program;
 use portcullis_metrics::catalogue;
 
 /// Crates that say nothing to people, or whose texts are data: tables of words.
-const WITHOUT_WORDS: &[&str] = &["portcullis-libinjection", "portcullis-lex"];
+const WITHOUT_WORDS: &[&str] = &["portcullis-libinjection", "portcullis-lex", "portcullis-probes"];
 /// Crates that are never shipped.
 const NOT_SHIPPED: &[&str] =
     &["portcullis-differential", "portcullis-proof", "portcullis-reference", "portcullis-testkit"];

@@ -88,7 +88,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_compression_bytes_out_total", "portcullis-proxy/tests/it/compression.rs"),
     ("portcullis_compression_skipped_total", "portcullis-proxy/tests/it/compression.rs"),
     ("portcullis_connections_shed_total", "portcullis-proxy/tests/it/bounds.rs"),
-    ("portcullis_event_database_queries_total", "portcullis-clickhouse/tests/it/hostile.rs"),
+    ("portcullis_event_database_queries_total", "portcullis-clickhouse/tests/it/server.rs"),
     ("portcullis_event_store_bytes", "portcullis-event-store/tests/it/recorder.rs"),
     ("portcullis_event_store_coalesced_total", "portcullis-event-store/tests/it/recorder.rs"),
     ("portcullis_event_store_requests_not_kept_total", "portcullis-event-store/tests/it/recorder.rs"),
