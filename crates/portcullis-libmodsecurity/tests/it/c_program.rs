@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::library::{has, install, output};
 
 fn source(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
 /// The functions of the C headers of libmodsecurity, and nothing else, can be found in the library.
