@@ -10,7 +10,7 @@ CRS_OLDER_TESTS := 4131
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts \
+.PHONY: help run profiled static archive install-test container container-test test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
         differential libmodsecurity libmodsecurity-crs package-test console console-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
 
@@ -47,6 +47,11 @@ help:
 	@echo 'make console-test      the console in Chromium against the real program (SHOTS=FOLDER keeps the screenshots)'
 	@echo 'make libmodsecurity    target/release/libmodsecurity.so.3, a library in place of that of ModSecurity 3'
 	@echo 'make libmodsecurity-crs  the CRS suite through nginx with it (LIBRARY=FOLDER of another one, ARGS=--filter 942)'
+	@echo 'make static            target/static/portcullis, a program without shared libraries (PROFILE=release)'
+	@echo 'make archive           what a release publishes of it: target/archive (URL=https://... of the release)'
+	@echo 'make install-test      the archive and its install script, from a server on loopback (PORT=18390)'
+	@echo 'make container         the container image of make static, by podman, buildah or docker (IMAGE=portcullis:0.1.0)'
+	@echo 'make container-test    the image, served from by buildah (PORT=18394)'
 	@echo 'make package-test      the Debian package in a clean root: installed, served, upgraded, purged (PORT=18380)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -81,6 +86,7 @@ test: crs
 	$(CARGO) test --workspace --locked
 	$(CARGO) test --workspace --locked --features portcullis/http3 --test http3
 	scripts/console-test.sh
+	scripts/install-test.sh
 	promtool check rules deploy/prometheus/alerts.yml
 	promtool test rules deploy/prometheus/alerts_test.yml
 	$(MAKE) crs-suite
@@ -203,6 +209,23 @@ libmodsecurity:
 libmodsecurity-crs: crs
 	$(CARGO) build --locked -p portcullis-libmodsecurity -p portcullis-testkit
 	CRS_TESTS=$(CRS_TESTS) LIBRARY=$(LIBRARY) scripts/libmodsecurity-crs.sh $(ARGS)
+
+static: console
+	scripts/static-build.sh $(PROFILE)
+
+archive: crs static
+	packaging/archive.sh target/static/portcullis target/archive $(URL)
+
+install-test: crs
+	scripts/install-test.sh
+
+container: crs static
+	packaging/container.sh target/static/portcullis $(IMAGE)
+
+container-test: crs console
+	scripts/static-build.sh dev
+	$(CARGO) build --locked -p portcullis-testkit --bin demo-upstream
+	scripts/container-test.sh
 
 # As root, on Debian with debootstrap.
 package-test: crs console
