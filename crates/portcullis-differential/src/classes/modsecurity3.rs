@@ -1,6 +1,7 @@
 //! libmodsecurity 3.0.9.
 
 use bstr::{BStr, ByteSlice};
+use portcullis_types::percent_decode;
 
 use super::{Case, Class, Kind, has_json_body};
 use crate::engines::ours::joined;
@@ -411,13 +412,60 @@ pub(super) const CLASSES: &[Class] = &[
         },
     },
     Class {
-        name: "unset-while-matching",
+        name: "changed-while-matching",
         kind: Kind::Theirs,
-        reason: "A TX key that a match of a rule takes away is gone for the rest of that rule; in ModSecurity 2 its values stay as \
-                 they were when the rule began.",
+        reason: "A TX key that a match of a rule sets or takes away is another one for the values that the rule tries after it; in \
+                 ModSecurity 2 values stay as they were when the rule began.",
         holds: |case| {
-            case.about(|link| link.has("setvar:!tx"))
-                && case.our_match().is_some_and(|entry| entry.variable.starts_with(b"TX:"))
+            let reads_and_sets = |link: &crate::Link| {
+                let keys = link.targets.iter().filter_map(|target| target.strip_prefix("TX:"));
+                keys.into_iter().any(|key| {
+                    link.has(&format!("setvar:!tx.{key}")) || link.has(&format!("setvar:tx.{key}="))
+                })
+            };
+            let names_tx = names(case, |name| name.starts_with(b"TX:"));
+            names_tx && case.about(|link| reads_and_sets(link) || link.has("setvar:!tx"))
+        },
+    },
+    Class {
+        name: "default-of-a-phase",
+        kind: Kind::Theirs,
+        reason: "SecDefaultAction is for rules of the phase that it names; in ModSecurity 2 the last one is for all rules behind it.",
+        holds: |case| {
+            let phases = case.rules.lines().filter_map(|line| line.strip_prefix("SecDefaultAction "));
+            let phases: Vec<u32> =
+                phases.filter_map(|line| line.split("phase:").nth(1)?.chars().next()?.to_digit(10)).collect();
+            let blocks_elsewhere = |entry: &Entry| {
+                let head = case.rules.link((entry.link.0, 0)).map_or("", |link| &link.head);
+                head.split(',').any(|action| action == "block")
+                    && case.phase_of(entry).is_some_and(|phase| !phases.contains(&phase))
+            };
+            !phases.is_empty()
+                && case.ours.interruption != case.theirs.interruption
+                && case.ours.trace.iter().any(blocks_elsewhere)
+        },
+    },
+    Class {
+        name: "last-of-a-name",
+        kind: Kind::Theirs,
+        reason: "A macro %{ARGS.a} is the last value of that name; in ModSecurity 2 the first.",
+        holds: |case| {
+            let reads = |text: &str| text.contains("%{ARGS.a}");
+            let sets = |key: &BStr| {
+                let action = format!("setvar:'tx.{key}=");
+                case.rules.links().flat_map(|link| &link.actions).any(|a| a.starts_with(&action) && reads(a))
+            };
+            let about = match case.difference {
+                Difference::Tx { key, .. } => sets(key.as_bstr()),
+                _ => case.about(|link| reads(&link.operator)),
+            };
+            let body = case.request.body.as_ref().map_or(&b""[..], |body| body);
+            let query = case.request.uri.splitn_str(2, "?").nth(1).unwrap_or_default();
+            let names = |part: &[u8]| {
+                let pairs = part.split(|&byte| byte == b'&').map(|pair| pair.splitn_str(2, "=").next());
+                pairs.filter(|name| percent_decode(name.unwrap_or_default(), true) == b"a").count()
+            };
+            about && names(query) + names(body) > 1
         },
     },
     Class {
