@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The console in Chromium against the real program: the way of a false alarm, a login at an OpenID Connect provider, then every page in
-# three shapes with axe-core.
-# Builds what it needs; stops what it started. SHOTS=FOLDER keeps the screenshots.
+# The console in Chromium against the real program: the way of a false alarm, what each role may do, a login at an OpenID
+# Connect provider, every page in three shapes with axe-core, a long table, and the program gone and back.
+# Builds what it needs; stops what it started. SHOTS=FOLDER keeps the screenshots; ROWS=100000 SMOOTH=1 makes the long table
+# longer and prints how it scrolls.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 folder=$(mktemp -d)
-shots=${SHOTS:-$folder/shots}
+shots=${SHOTS:-$folder/shots} rows=${ROWS:-1000}
 pids=()
 stop() {
   trap - EXIT INT TERM
@@ -20,7 +21,8 @@ trap stop EXIT
 trap 'exit 130' INT TERM
 
 (cd console && npm test)
-cargo build --locked -p portcullis -p portcullis-testkit --bins
+# With the features of the tests, which are built already.
+cargo build --locked --workspace --bins
 # Five ports that are free now.
 mapfile -t ports < <(python3 -c 'import socket
 all = [socket.socket() for _ in range(5)]
@@ -33,6 +35,8 @@ cat >"$folder/portcullis.toml" <<EOF
 workers = 1
 admin = { listen = "$admin", oidc = { issuer = "$provider", client_id = "portcullis", client_secret_file = "secret", scopes = ["profile", "groups"], name = "Example", redirect = "$by_name", roles = { analyst = ["soc"] } } }
 data = { folder = "data" }
+# Each event is a row of the table.
+events = { coalesce_above = 0 }
 
 [[listeners]]
 address = "$site"
@@ -70,16 +74,23 @@ EOF
 node "$(scripts/oidc-provider.sh)" "$folder/provider.json" >"$folder/provider.log" 2>&1 &
 pids+=($!)
 password=$(head -c 12 /dev/urandom | base64)
-printf '%s\n' "$password" | target/debug/portcullis user add admin --role admin --data "$folder/data"
-target/debug/portcullis run --config "$folder/portcullis.toml" --console "$console" >"$folder/run.log" 2>&1 &
-pids+=($!)
+for role in admin analyst viewer; do
+  printf '%s\n' "$password" | target/debug/portcullis user add "$role" --role "$role" --data "$folder/data"
+done
+run=("$PWD/target/debug/portcullis" run --config "$folder/portcullis.toml" --console "$console")
+"${run[@]}" >"$folder/run.log" 2>&1 &
+program=$!
+pids+=("$program")
 for _ in $(seq 200); do
   curl -sf -o /dev/null "http://$console/api/v1/health" && break
   sleep 0.05
 done
 if ! (cd console && node test/flow.mjs "http://$console" "http://$site" admin "$password" &&
+  node test/roles.mjs "http://$console" "http://$site" "$password" &&
   node test/oidc.mjs "$by_name" anna analyst && node test/oidc.mjs "$by_name" mallory none &&
-  node test/pages.mjs "http://$console" admin "$password" "$shots"); then
+  node test/pages.mjs "http://$console" admin "$password" "$shots" &&
+  node test/fill.mjs "http://$site" "$rows" && node test/long.mjs "http://$console" admin "$password" "$rows" &&
+  node test/gone.mjs "http://$console" "http://$site" admin "$password" "$program" "${run[@]}"); then
   echo "the program said:" >&2
   cat "$folder/run.log" >&2
   exit 1

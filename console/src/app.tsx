@@ -132,6 +132,9 @@ function title(page: string): string {
 }
 
 function Page({ page, place, redraw }: { page: string; place: Place; redraw: () => void }) {
+  const entry = ENTRIES.find((each) => each.path === page);
+  // Its address can be written by hand, or come from a colleague.
+  if (entry && !can(entry.role)) return <><h1 tabIndex={-1}>{t(entry.title)}</h1><Empty>{t('app.notAllowed')}</Empty></>;
   switch (page) {
     case 'overview': return <OverviewPage place={place} />;
     case 'events': return <EventsPage place={place} />;

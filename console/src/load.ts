@@ -1,7 +1,7 @@
 // Values that come from the API: loading, there, or failed; asked for again when what they depend on changes.
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { Problem } from './api/http.ts';
+import { isGone, onChange, Problem } from './api/http.ts';
 
 export interface Loaded<T> { value: T | null; error: unknown; busy: boolean; again: () => void }
 
@@ -26,12 +26,19 @@ export function useLoad<T>(ask: (signal: AbortSignal) => Promise<T>, key: string
     return () => control.abort();
   }, [key, turn]);
   const again = useCallback(() => setTurn((old) => old + 1), []);
+  useReturn(state.error, again);
   useEffect(() => {
     if (everyMs === 0) return undefined;
     const timer = setInterval(() => !document.hidden && again(), everyMs);
     return () => clearInterval(timer);
   }, [everyMs, again]);
   return { value: state.value, error: state.error, busy: state.busy, again };
+}
+
+/** Asks again when the server is back, if it was gone when asked last. */
+export function useReturn(error: unknown, again: () => void): void {
+  const missed = error instanceof Problem && error.status === 0;
+  useEffect(() => (missed ? onChange(() => { if (!isGone()) again(); }) : undefined), [missed, again]);
 }
 
 /** An action with its progress. */

@@ -6,7 +6,7 @@ import type { EventItem, EventPage, FacetPage } from '../api/types.ts';
 import { attacks } from '../attacks.ts';
 import { both, number, quoted, readable, time } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
-import { useLoad } from '../load.ts';
+import { useLoad, useReturn } from '../load.ts';
 import { go, href, parse, refine, type Place } from '../route.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Button, Card, Dialog, Empty, Failure, Input, PageHead, Select, Skeleton, Tabs, Verdict } from '../ui/kit.tsx';
@@ -96,7 +96,9 @@ function useEvents(filter: string, live: boolean) {
       setItems((old) => [...(old ?? []), ...page.items].slice(0, KEPT_MAX));
     }, setError).finally(() => { busy.current = false; });
   }, [filter]);
-  return { items, error, note, more, hasMore: older.current !== null, again: () => setTurn(turn + 1) };
+  const again = useCallback(() => setTurn((old) => old + 1), []);
+  useReturn(error, again);
+  return { items, error, note, more, hasMore: older.current !== null, again };
 }
 
 /** The newest page put before what is there. Without an event in common there is a gap, and the page stands alone. */
