@@ -173,7 +173,7 @@ names! {
 }
 
 names! {
-    /// The protocol of another server that asked for the verdict.
+    /// The way by which the exchange came, where it did not come through the proxy.
     IntegrationKind {
         /// A subrequest: nginx `auth_request`, Caddy `forward_auth`, Traefik ForwardAuth.
         ForwardAuth "forward_auth",
@@ -183,6 +183,8 @@ names! {
         ExtAuthz "ext_authz",
         /// Envoy's external processing.
         ExtProc "ext_proc",
+        /// The engine as a library in the application's process: tower, Python, Node.
+        Embedded "embedded",
     }
 }
 

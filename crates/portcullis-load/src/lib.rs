@@ -1,8 +1,9 @@
-//! From a policy of the configuration to a ready plan.
+//! From a policy of the configuration to a ready plan, and to an inspector with its semantic detector.
 //!
 //! ```text
 //! Policy --sources--> rule files, inline texts --parse--> Document --compile--> Plan
-//!                                └──────────── diagnostics ────────────┘
+//!    |                           └──────────── diagnostics ────────────┘         |
+//!    └──────────────────────── SharedDetectors::attach ────────────────────> Inspector
 //! ```
 //!
 //! The one place where rule files are opened, and those of `SecRemoteRules` fetched. Every mistake of every
@@ -12,6 +13,7 @@ mod plan_cache;
 mod remote;
 mod rule_text;
 mod scopes;
+mod semantic;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -26,6 +28,7 @@ pub use portcullis_compile::{Patterns, Used};
 pub use remote::RuleFiles;
 pub use rule_text::rule_text;
 pub use scopes::{Mistake, load_scopes};
+pub use semantic::{SharedDetectors, check_kinds};
 
 /// Rules that are ready to run.
 #[derive(Debug)]

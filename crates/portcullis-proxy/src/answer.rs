@@ -8,10 +8,10 @@ mod send;
 use std::borrow::Cow;
 
 use portcullis_event::{Action, UpstreamError};
+use portcullis_exchange::Page;
 use portcullis_inspect::Interruption;
 
 use crate::access::Denial;
-use crate::block_page::Page;
 use crate::transaction::Transaction;
 
 pub(crate) use send::send;

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use portcullis_config::{AgentAddress, Config, UpstreamProtocol};
+use portcullis_exchange::BlockPage;
 use portcullis_metrics::Registry;
 use portcullis_trust::Authorities;
 
 use crate::access::check_lists;
-use crate::block_page::BlockPage;
 use portcullis_tls::{Life, ListenerTls, UpstreamTls, life_of};
 
 /// A certificate that is valid for less than this is warned of.

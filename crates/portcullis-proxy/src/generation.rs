@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use portcullis_config::{ClientAddress, Config, Listener, Timeouts};
 use portcullis_event::{Action, Redactor};
+use portcullis_exchange::{BlockPage, LocalTime, redactor};
 use portcullis_inspect::{Inspector, Origin, PolicyNames};
 use portcullis_metrics::{RouteMetrics, RuleCounters};
 use portcullis_tls::{ListenerTls, acme};
@@ -13,14 +14,12 @@ use portcullis_tls::{ListenerTls, acme};
 use crate::access::{Access, Controls, ControlsBuilder, Geo};
 use crate::access_log::AccessLog;
 use crate::agents::Agent;
-use crate::block_page::BlockPage;
 use crate::compress::Compression;
 use crate::divert;
 use crate::https::Https;
 use crate::linger::Linger;
-use crate::local_time::LocalTime;
 use crate::route::{Matcher, Route, Target};
-use crate::services::{Services, redactor};
+use crate::services::Services;
 use crate::site::{Hosts, Site};
 use crate::upstream::{Origin as GroupOrigin, Slot};
 use crate::{StartError, lookups};
@@ -129,12 +128,16 @@ impl Generation {
             lookups: lookups::Settings::new(&config.lookups, number),
             pause_max: config.limits.pause_max,
             pauses_max: config.limits.pauses_max,
-            block_page: BlockPage::load(config.block_page.as_deref())?,
+            block_page: block_page(config)?,
             redactor: redactor(config),
             local_time: LocalTime::of_process(),
             rule_matches: RuleCounters::new(&services.registry, rule_ids.map(|id| id.0)),
         })
     }
+}
+
+fn block_page(config: &Config) -> Result<BlockPage, StartError> {
+    BlockPage::load(config.block_page.as_deref()).map_err(|error| StartError::new(error.to_string()))
 }
 
 /// The groups of endpoints, by upstream.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use portcullis_config::Config;
-use portcullis_event::{AccessRecord, Coverage, Event, Redactor, RedactorNames};
+use portcullis_event::Event;
+use portcullis_exchange::OnRequest;
 use portcullis_inspect::KeptFile;
 use portcullis_metrics::{DataPlane, Registry};
 
@@ -32,16 +32,4 @@ pub struct Services {
     pub traces: Option<portcullis_trace::Sender>,
     /// Takes a line for the operator, without a line break: an endpoint is down, or back. These are rare.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
-}
-
-/// Takes the record of a request and how much of it was inspected.
-pub type OnRequest = Arc<dyn Fn(&AccessRecord<'_>, &Coverage) + Send + Sync>;
-
-/// The redactor of a configuration: the built-in names, and the configured ones wherever a name can stand.
-pub fn redactor(config: &Config) -> Redactor {
-    let mut names = RedactorNames::default();
-    for name in &config.redact_names {
-        names.add_everywhere(name);
-    }
-    Redactor::new(&names)
 }

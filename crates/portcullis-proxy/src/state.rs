@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use portcullis_exchange::RequestIds;
 use portcullis_inspect::{Memo, PolicyNames, Scratch};
 use portcullis_metrics::{Counter, EnumCounters, RouteMetrics, catalogue};
 use portcullis_tls::acme::Challenges;
@@ -26,7 +27,6 @@ use crate::lookups::{self, Lookups};
 use crate::network::NetworkKey;
 use crate::overload::Overload;
 use crate::pause::Pauses;
-use crate::request_id::RequestIds;
 use crate::services::Services;
 use crate::timer::Timers;
 use crate::upstream::{Origin as GroupOrigin, Pool, Sessions};

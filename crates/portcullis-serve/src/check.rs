@@ -24,10 +24,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use crate::conversation::{Arrival, Conversation};
-use crate::decide::Block;
-use crate::metrics::Unanswered;
 use crate::service::Service;
+use portcullis_exchange::Block;
+use portcullis_exchange::Unanswered;
+use portcullis_exchange::{Arrival, Conversation};
 
 /// The path of the endpoint.
 const PATH: &str = "/check";
@@ -103,13 +103,13 @@ pub(crate) async fn serve(
     if let Err(error) = result
         && error.is_parse()
     {
-        service.metrics.unanswered(Unanswered::Malformed);
+        service.unanswered(Unanswered::Malformed);
     }
 }
 
 /// Tells a peer that is not trusted so, and nothing else.
 pub(crate) async fn refuse_peer(service: &Service, mut stream: TcpStream) {
-    if service.kind == portcullis_event::IntegrationKind::ForwardAuth {
+    if service.kind() == portcullis_event::IntegrationKind::ForwardAuth {
         let text = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
         // What does not fit into the socket's buffer at once is not waited for.
         let _ = stream.try_write(text.as_bytes());
@@ -134,11 +134,12 @@ impl Endpoint<'_> {
         let (asked, is_original) = match self.read(&parts, body.is_end_stream(), body.size_hint().exact()) {
             Ok(asked) => asked,
             Err(why) => {
-                self.service.metrics.unanswered(Unanswered::Malformed);
+                self.service.unanswered(Unanswered::Malformed);
                 return plain(StatusCode::BAD_REQUEST, why.explanation());
             }
         };
-        let mut conversation = Conversation::begin(self.service, self.arrival(&parts.headers), asked);
+        let mut conversation =
+            Conversation::begin(&self.service.exchanges, self.arrival(&parts.headers), asked);
         conversation.blind(BlindSpot::Response);
         match body.is_end_stream() {
             true => conversation.no_request_body(),
@@ -176,7 +177,7 @@ impl Endpoint<'_> {
                 Ok(Some(Err(_))) => Unanswered::Malformed,
                 Err(_) => Unanswered::Timeout,
             };
-            self.service.metrics.unanswered(why);
+            self.service.unanswered(why);
             conversation.reject(408, "The request body did not come in time.");
             return Err(plain(StatusCode::REQUEST_TIMEOUT, "the body of the request did not come"));
         }

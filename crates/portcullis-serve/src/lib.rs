@@ -7,26 +7,19 @@
 //!  Envoy ───────────────── gRPC ────────────────> envoy ─┘    head in, body in, response in
 //! ```
 //!
-//! A [`Service`] is what all connections share, its [`Settings`] are what a reload replaces, and a [`Server`]
-//! accepts connections of trusted peers and hands them to its threads. A conversation is one exchange: it
-//! shows what comes to `portcullis-inspect`, contains panics, and writes one event, which names the kind of
-//! integration and the parts of the exchange that were not shown.
+//! A [`Service`] is what all connections share, and a [`Server`] accepts connections of trusted peers and
+//! hands them to its threads. Each exchange is a conversation of `portcullis-exchange`, whose event names the
+//! kind of integration and the parts of the exchange that were not shown.
 //!
 //! The crate forwards nothing and does not know SecLang. What it cannot read gets no verdict: the server that
 //! asks is told that it failed, and decides; the shipped configurations refuse then.
 
 mod check;
-mod conversation;
-mod decide;
 mod envoy;
-mod finish;
-mod inspected;
-mod metrics;
 mod server;
 mod service;
 mod spop;
 
 pub use check::HeaderFamily;
-pub use portcullis_event::IntegrationKind;
 pub use server::{Protocol, Server};
-pub use service::{Limits, Outputs, Service, Settings};
+pub use service::{Limits, Service};

@@ -12,9 +12,9 @@ use tokio::task::{JoinSet, LocalSet};
 
 use crate::check::{self, HeaderFamily};
 use crate::envoy;
-use crate::metrics::Unanswered;
 use crate::service::Service;
 use crate::spop::{self, Kept};
+use portcullis_exchange::Unanswered;
 
 /// The wait after an error of accept(2), which repeats at once where descriptors are short.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -72,7 +72,7 @@ impl Open {
         let max = service.limits.connections_max;
         let more = |open: usize| (open < max).then_some(open + 1);
         count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        service.metrics.data_plane.connections_active.add(1);
+        service.counters().connections_active.add(1);
         Some(Open { count: Arc::clone(count), service: Arc::clone(service) })
     }
 }
@@ -80,7 +80,7 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
-        self.service.metrics.data_plane.connections_active.add(-1);
+        self.service.counters().connections_active.add(-1);
     }
 }
 
@@ -148,12 +148,12 @@ async fn accept(
             continue;
         };
         if !service.trusts(peer.ip()) {
-            service.metrics.unanswered(Unanswered::UntrustedPeer);
+            service.unanswered(Unanswered::UntrustedPeer);
             check::refuse_peer(&service, stream).await;
             continue;
         }
         let Some(open) = Open::take(&open, &service) else {
-            service.metrics.unanswered(Unanswered::Connections);
+            service.unanswered(Unanswered::Connections);
             continue;
         };
         let _ = stream.set_nodelay(true);

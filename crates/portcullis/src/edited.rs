@@ -11,7 +11,7 @@ use portcullis_inspect::Inspector;
 use portcullis_revisions::{Edit, Exclusion, Scope, edited};
 use portcullis_store::Store;
 
-use crate::semantic::SharedDetectors;
+use portcullis_load::SharedDetectors;
 
 /// A document, and the place in it that exclusions are for.
 pub struct Edited {

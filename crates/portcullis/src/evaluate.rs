@@ -14,7 +14,7 @@ use portcullis_store::Store;
 
 use crate::cli::{Failure, print};
 use crate::policy_args::PolicyArgs;
-use crate::semantic::SharedDetectors;
+use portcullis_load::SharedDetectors;
 
 /// Requests come from there, at the beginning of 2026.
 const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 50_000);

@@ -10,15 +10,15 @@ use std::time::SystemTime;
 
 use portcullis_engine::{Plan, RuleIndex};
 use portcullis_event::{Redactor, Timestamp};
+use portcullis_exchange::LocalTime;
 use portcullis_http::h1::ResponseHead;
 use portcullis_inspect::Inspector;
-use portcullis_proxy::LocalTime;
 use portcullis_replay::{Exchange, Message, parse_response, read_message};
 use portcullis_store::Store;
 
 use crate::cli::{Failure, print};
 use crate::policy_args::PolicyArgs;
-use crate::semantic::SharedDetectors;
+use portcullis_load::SharedDetectors;
 
 /// A file larger than this is refused.
 const FILE_BYTES_MAX: u64 = 256 << 20;

@@ -28,7 +28,6 @@ mod rule_list;
 mod rules;
 mod run;
 mod runtime_folder;
-mod semantic;
 mod serve;
 mod writable;
 

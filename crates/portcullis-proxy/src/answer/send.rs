@@ -1,10 +1,10 @@
 //! Sends an answer of the proxy itself.
 
+use portcullis_exchange::{Form, Page, page};
 use portcullis_http::h1::{ClientConnection, write_answer};
 use portcullis_http::message::Version;
 
 use super::{Answer, Cause, Content};
-use crate::block_page::{self, Form, Page};
 use crate::exchange::{Exchange, Next};
 use crate::header_changes;
 use crate::https::Https;
@@ -14,7 +14,7 @@ impl Content {
     fn page(self, status: u16, exchange: &Exchange<'_>) -> Page {
         let (id, form) = (&exchange.transaction.request_id, Form::of(exchange.head));
         match self {
-            Content::Message(text) => block_page::page(status, &text, id, form),
+            Content::Message(text) => page(status, &text, id, form),
             Content::Blocked => exchange.generation.block_page.blocked(status, id, form),
             Content::Denied => exchange.generation.block_page.denied(status, id, form),
             Content::Text(page) => *page,

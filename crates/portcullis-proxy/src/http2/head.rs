@@ -4,72 +4,17 @@
 //! whatever is forwarded as HTTP/1 later cannot be read as something else. An answer is composed once, as
 //! HTTP/1, and its head is taken apart here: what is added, replaced and left out is the same over both.
 
-use std::borrow::Cow;
-
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, request};
-use portcullis_http::h1::{Limits, Parsed, RequestParts, assemble_request};
-use portcullis_http::message::{BodyFraming, Version};
+use portcullis_exchange::request_head;
+use portcullis_http::h1::Parsed;
 
 /// The head of a request. `ended`: it has no body. `key`: for the handshake of a WebSocket that is asked for
 /// by extended CONNECT, which has none.
 pub(crate) fn request(parts: &request::Parts, ended: bool, key: impl FnOnce() -> String) -> Parsed {
     let protocol = parts.extensions.get::<h2::ext::Protocol>();
-    let websocket = protocol.is_some_and(|protocol| protocol.as_str() == "websocket");
-    let key = if websocket { key() } else { String::new() };
-    let method = if websocket { &Method::GET } else { &parts.method };
-    let authority = parts.uri.authority().map(|authority| authority.as_str());
-    let target = match parts.uri.path_and_query() {
-        Some(target) if *method != Method::CONNECT => target.as_str(),
-        _ => authority.unwrap_or_default(),
-    };
-    let mut fields: Vec<(&[u8], &[u8])> = Vec::with_capacity(parts.headers.len() + 4);
-    let mut hosts: Vec<&[u8]> = parts.headers.get_all("host").iter().map(HeaderValue::as_bytes).collect();
-    if let Some(authority) = authority.map(str::as_bytes) {
-        fields.push((b"host", authority));
-        // One that says the same is no second one.
-        if hosts.len() == 1 && hosts[0].eq_ignore_ascii_case(authority) {
-            hosts.clear();
-        }
-    }
-    let cookies = joined_cookies(&parts.headers);
-    fields.extend(hosts.into_iter().map(|host| (&b"host"[..], host)));
-    if websocket {
-        fields.push((b"upgrade", b"websocket"));
-        fields.push((b"connection", b"Upgrade"));
-        fields.push((b"sec-websocket-key", key.as_bytes()));
-    }
-    let mut cookies_written = false;
-    for (name, value) in &parts.headers {
-        match name.as_str() {
-            "host" => {}
-            "cookie" => {
-                if let Some(cookies) =
-                    cookies.as_ref().filter(|_| !std::mem::replace(&mut cookies_written, true))
-                {
-                    fields.push((b"cookie", cookies));
-                }
-            }
-            name => fields.push((name.as_bytes(), value.as_bytes())),
-        }
-    }
-    let length = parts.headers.get("content-length").and_then(|value| value.to_str().ok()?.parse().ok());
-    let framing = match length {
-        _ if websocket => BodyFraming::None,
-        Some(0) if ended => BodyFraming::Length(0),
-        _ if ended => BodyFraming::None,
-        Some(length) => BodyFraming::Length(length),
-        None => BodyFraming::Chunked,
-    };
-    let parts = RequestParts {
-        method: method.as_str().as_bytes(),
-        target: target.as_bytes(),
-        version: if parts.version == http::Version::HTTP_3 { Version::Http3 } else { Version::Http2 },
-        framing,
-        websocket,
-        fields: &fields,
-    };
-    assemble_request(&parts, &Limits::default())
+    let key = protocol.filter(|protocol| protocol.as_str() == "websocket").map(|_| key());
+    request_head(parts, ended, key.as_deref())
 }
 
 /// A `Sec-WebSocket-Key`: sixteen bytes in Base64.
@@ -82,22 +27,6 @@ pub(crate) fn websocket_key(secret: [u8; 16]) -> String {
 
 fn digit(nibble: u8) -> char {
     char::from_digit(u32::from(nibble), 16).unwrap_or_default()
-}
-
-/// Clients may cut `Cookie` into crumbs; they are put together again (RFC 9113, section 8.2.3).
-fn joined_cookies(headers: &HeaderMap) -> Option<Cow<'_, [u8]>> {
-    let mut crumbs = headers.get_all("cookie").iter().map(HeaderValue::as_bytes);
-    let first = crumbs.next()?;
-    let rest: Vec<&[u8]> = crumbs.collect();
-    if rest.is_empty() {
-        return Some(Cow::Borrowed(first));
-    }
-    let mut joined = first.to_vec();
-    for crumb in rest {
-        joined.extend_from_slice(b"; ");
-        joined.extend_from_slice(crumb);
-    }
-    Some(Cow::Owned(joined))
 }
 
 /// An answer's head that was composed as HTTP/1, as HTTP/2 has it, and where its body begins. 101, which
@@ -181,7 +110,7 @@ fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use portcullis_http::message::{Refusal, RequestHead};
+    use portcullis_http::message::{BodyFraming, Refusal, RequestHead, Version};
 
     use super::*;
 

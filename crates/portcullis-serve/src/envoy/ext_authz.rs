@@ -11,8 +11,8 @@ use super::wire::{
     Attributes, CheckRequest, CheckResponse, DeniedResponse, HeaderValueOption, HttpRequest, HttpStatus,
     OkResponse, Peer, RpcStatus,
 };
-use crate::conversation::{Arrival, Conversation, Cut};
-use crate::metrics::Unanswered;
+use portcullis_exchange::Unanswered;
+use portcullis_exchange::{Arrival, Conversation, Cut};
 
 /// `PERMISSION_DENIED` of `google.rpc.Code`.
 const PERMISSION_DENIED: i32 = 7;
@@ -24,7 +24,7 @@ pub(super) async fn check(call: &mut Call, peer: SocketAddr) -> Result<(), End> 
     let Some(request) = call.next::<CheckRequest>().await? else { return Ok(()) };
     let attributes = request.attributes.unwrap_or_default();
     let Some(http) = attributes.request.as_ref().and_then(|request| request.http.as_ref()) else {
-        call.service.metrics.unanswered(Unanswered::Malformed);
+        call.service.unanswered(Unanswered::Malformed);
         return Err((Code::InvalidArgument, "there is no HTTP request in it"));
     };
     let response = inspect(call, &attributes, http, peer);
@@ -51,14 +51,14 @@ fn inspect(call: &Call, attributes: &Attributes, http: &HttpRequest, peer: Socke
         fields: fields.into_iter().filter(|(name, _)| *name != PARTIAL).collect(),
         has_body: (!body.is_empty()).then_some(true),
     };
-    let mut conversation = Conversation::begin(&call.service, arrival, told.head());
+    let mut conversation = Conversation::begin(&call.service.exchanges, arrival, told.head());
     conversation.blind(BlindSpot::Response);
     let mut cut = None;
     if body.is_empty() {
         conversation.no_request_body();
     } else {
         conversation.request_body(body);
-        let missing_bytes = match conversation.head.framing() {
+        let missing_bytes = match conversation.head().framing() {
             BodyFraming::Length(length) => length.saturating_sub(body.len() as u64),
             _ => u64::from(is_partial),
         };

@@ -13,8 +13,8 @@ use super::wire::{
     Empty, HeaderMap, HeaderMutation, HttpBody, HttpHeaders, HttpStatus, HttpTrailers, ImmediateResponse,
     Kind, ProcessingRequest, ProcessingResponse, ProtocolConfiguration, Reply, Shown, Struct,
 };
-use crate::conversation::{Arrival, Conversation, Cut};
-use crate::metrics::Unanswered;
+use portcullis_exchange::Unanswered;
+use portcullis_exchange::{Arrival, Conversation, Cut};
 
 /// The name under which Envoy keeps our metadata.
 const NAMESPACE: &str = "portcullis";
@@ -70,13 +70,13 @@ impl Stream {
         if let (None, Some(protocol)) = (self.protocol, protocol) {
             let is_duplex = |mode| mode >= FULL_DUPLEX_STREAMED;
             if is_duplex(protocol.request_body_mode) || is_duplex(protocol.response_body_mode) {
-                call.service.metrics.unanswered(Unanswered::Malformed);
+                call.service.unanswered(Unanswered::Malformed);
                 return Err((Code::Unimplemented, "bodies are not processed in full duplex here"));
             }
             self.protocol = Some(protocol);
         }
         let malformed = |end: End| {
-            call.service.metrics.unanswered(Unanswered::Malformed);
+            call.service.unanswered(Unanswered::Malformed);
             end
         };
         let go_on = match shown.ok_or(OUT_OF_ORDER).map_err(malformed)? {
@@ -150,7 +150,7 @@ impl Stream {
             server: server.unwrap_or(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))),
             tls: pseudo(b":scheme") == b"https",
         };
-        self.exchange = Some(Conversation::begin(&call.service, arrival, told.head()));
+        self.exchange = Some(Conversation::begin(&call.service.exchanges, arrival, told.head()));
         let is_without_body = self.protocol.is_some_and(|modes| modes.request_body_mode == NONE);
         if headers.end_of_stream || is_without_body {
             self.end_request(None);
@@ -165,10 +165,10 @@ impl Stream {
         if mode == STREAMED && !body.end_of_stream {
             exchange.blind(BlindSpot::RequestBodyStreamed);
         }
-        let missing_bytes = match (exchange.head.framing(), mode, body.end_of_stream) {
+        let missing_bytes = match (exchange.head().framing(), mode, body.end_of_stream) {
             (_, BUFFERED_PARTIAL, true) => 0,
             (BodyFraming::Length(length), BUFFERED_PARTIAL, false) => {
-                length.saturating_sub(exchange.request_bytes)
+                length.saturating_sub(exchange.request_bytes())
             }
             (_, BUFFERED_PARTIAL, false) => 1,
             _ => 0,
@@ -187,7 +187,7 @@ impl Stream {
         if self.request.is_over {
             // Phase 2 has run: they are a rest of the request that was not inspected.
             let bytes: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
-            exchange.missing_bytes += bytes as u64;
+            exchange.not_shown(bytes as u64);
             exchange.blind(BlindSpot::RequestBodyCut);
         } else {
             exchange.request_trailers(fields.into_iter());

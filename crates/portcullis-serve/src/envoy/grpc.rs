@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::metrics::Unanswered;
 use crate::service::Service;
+use portcullis_exchange::Unanswered;
 
 /// Calls of one connection at a time.
 const CALLS_MAX: u32 = 1024;
@@ -55,7 +55,7 @@ pub(super) async fn serve<W, F>(
     builder.initial_window_size(CALL_WINDOW_BYTES).initial_connection_window_size(CONNECTION_WINDOW_BYTES);
     let handshake = timeout(service.limits.message_timeout, builder.handshake::<_, Bytes>(stream)).await;
     let Ok(Ok(mut connection)) = handshake else {
-        return service.metrics.unanswered(Unanswered::Malformed);
+        return service.unanswered(Unanswered::Malformed);
     };
     let mut calls = JoinSet::new();
     let mut is_ending = false;
@@ -103,7 +103,7 @@ impl Call {
         });
         let mut response = Response::new(());
         if request.method() != Method::POST || !is_grpc {
-            service.metrics.unanswered(Unanswered::Malformed);
+            service.unanswered(Unanswered::Malformed);
             *response.status_mut() = http::StatusCode::UNSUPPORTED_MEDIA_TYPE;
             let _ = respond.send_response(response, true);
             return None;
@@ -157,7 +157,7 @@ impl Call {
     }
 
     fn fail(&self, why: Unanswered) -> End {
-        self.service.metrics.unanswered(why);
+        self.service.unanswered(why);
         match why {
             Unanswered::TooLarge => (Code::ResourceExhausted, "the message is larger than 16 MiB"),
             Unanswered::Memory => (Code::ResourceExhausted, "too many large bodies at this moment"),

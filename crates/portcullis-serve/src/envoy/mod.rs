@@ -59,7 +59,7 @@ fn is_for(call: &Call, path: &str) -> Result<(), grpc::End> {
     match call.path == path {
         true => Ok(()),
         false => {
-            call.service.metrics.unanswered(crate::metrics::Unanswered::Malformed);
+            call.service.unanswered(portcullis_exchange::Unanswered::Malformed);
             Err((Code::Unimplemented, "this service is not served here"))
         }
     }

@@ -8,9 +8,9 @@ use portcullis_http::h1::{Limits, Parsed, RequestParts, assemble_request};
 use portcullis_http::message::{BodyFraming, Version};
 
 use super::wire::{HeaderValue, HeaderValueOption, Kind, ListValue, Struct, Value};
-use crate::conversation::Conversation;
-use crate::decide::Block;
 use crate::service::Service;
+use portcullis_exchange::Block;
+use portcullis_exchange::Conversation;
 
 /// The ids of rules that metadata names at most.
 const RULES_MAX: usize = 64;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::conversation::Conversation;
+use portcullis_exchange::Conversation;
 
 /// Exchanges that wait at one time; the oldest gives way.
 const KEPT_MAX: usize = 10_000;

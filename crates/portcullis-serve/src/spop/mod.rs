@@ -20,12 +20,12 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::conversation::{Arrival, Conversation, Cut};
-use crate::metrics::Unanswered;
 use crate::service::Service;
 use frame::{DISCONNECT, Frame, HELLO, Hello, NOTIFY, Set, Status};
 pub(crate) use kept::Kept;
 use message::Message;
+use portcullis_exchange::Unanswered;
+use portcullis_exchange::{Arrival, Conversation, Cut};
 
 /// The value of `error` for a response without its request, or one that is none. HAProxy's own are below 256,
 /// or 256 and a status of the protocol.
@@ -169,8 +169,8 @@ impl<R: tokio::io::AsyncRead + Unpin> Session<'_, R> {
             server: message.server(),
             tls: message.tls,
         };
-        let mut conversation = Conversation::begin(self.service, arrival, parsed);
-        let length = match conversation.head.framing() {
+        let mut conversation = Conversation::begin(&self.service.exchanges, arrival, parsed);
+        let length = match conversation.head().framing() {
             BodyFraming::Length(length) => Some(length),
             _ => None,
         };
@@ -193,11 +193,11 @@ impl<R: tokio::io::AsyncRead + Unpin> Session<'_, R> {
     fn response(&self, message: &Message<'_>, hello: Hello, variables: &mut Vec<(&'static str, Set)>) {
         let conversation = self.kept.and_then(|kept| kept.take(message.id));
         let (Some(mut conversation), Ok(head)) = (conversation, message.response()) else {
-            self.service.metrics.unanswered(Unanswered::NoExchange);
+            self.service.unanswered(Unanswered::NoExchange);
             return variables.push(("error", Set::Number(NO_EXCHANGE)));
         };
         let length = head.content_length();
-        let method = conversation.head.method().to_vec();
+        let method = conversation.head().method().to_vec();
         let has_body = !matches!(head.framing(&method), BodyFraming::None | BodyFraming::Length(0));
         conversation.response_head(&head);
         if has_body && conversation.wants_response_body() {
@@ -218,7 +218,7 @@ impl<R: tokio::io::AsyncRead + Unpin> Session<'_, R> {
             Status::Timeout => Unanswered::Timeout,
             _ => Unanswered::Malformed,
         };
-        self.service.metrics.unanswered(why);
+        self.service.unanswered(why);
     }
 }
 

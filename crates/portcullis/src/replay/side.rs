@@ -13,7 +13,7 @@ use portcullis_store::Store;
 use super::requests::Request;
 use crate::cli::Failure;
 use crate::events::stored;
-use crate::semantic::SharedDetectors;
+use portcullis_load::SharedDetectors;
 
 /// The verdict of a document on a request.
 #[derive(Debug)]

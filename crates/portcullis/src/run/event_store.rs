@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use portcullis_config::Config;
 use portcullis_event_store::{Recorder, RecorderHandle, StoreSettings, Writer};
+use portcullis_exchange::OnRequest;
 use portcullis_log::QueueLimits;
 use portcullis_metrics::Registry;
-use portcullis_proxy::OnRequest;
 
 use crate::cli::Failure;
 use crate::data_folder;

@@ -34,19 +34,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_config::Config;
-use portcullis_event::{Action, FindingOutcome, NotInspected, UpstreamError};
 use portcullis_event_store::Recorder;
-use portcullis_http::body::Ambiguity;
-use portcullis_http::message::Refusal;
 use portcullis_inspect::KeptFile;
 use portcullis_log::{
     AccessLine, AccessLog, EventLog, Format, QueueLimits, Rotation, SinkConfig, Target, Upload, UploadLimits,
     UploadStore,
 };
-use portcullis_metrics::{DataPlane, DataPlaneNames, Registry, catalogue};
+use portcullis_metrics::{Registry, catalogue};
 use portcullis_proxy::{Proxy, Services};
 use portcullis_trace::Exporter;
-use portcullis_types::Class;
 
 use crate::cli::Failure;
 use crate::runtime_folder;
@@ -115,7 +111,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let record = recorder.as_ref().map(Recorder::handle);
         let services = Services {
             registry: Arc::clone(&registry),
-            metrics: data_plane(&registry),
+            metrics: portcullis_exchange::data_plane(&registry),
             keep_request_bytes: if config.data.is_some() { config.event_store.keep_request_bytes } else { 0 },
             on_request: event_store::on_request(record.as_ref()),
             on_event: sinks::fan_out(log.sender(), sinks.sender(), record),
@@ -207,20 +203,4 @@ fn files(config: &Config) -> Vec<SinkConfig> {
     let errors = config.error_log.as_ref();
     let errors = errors.map(|path| SinkConfig::file("modsecurity", Format::ModSecurity, path));
     events.into_iter().chain(errors).collect()
-}
-
-/// The metrics that are not counted by route.
-pub fn data_plane(registry: &Registry) -> DataPlane {
-    let ambiguities = Ambiguity::ALL.map(|ambiguity| ambiguity.name());
-    let refusals: Vec<&'static str> = Refusal::ALL.iter().map(|refusal| refusal.name()).collect();
-    let names = DataPlaneNames {
-        verdicts: Action::NAMES,
-        not_inspected: NotInspected::NAMES,
-        upstream_errors: UpstreamError::NAMES,
-        refusals: &refusals,
-        ambiguities: &ambiguities,
-        classes: Class::NAMES,
-        finding_outcomes: FindingOutcome::NAMES,
-    };
-    DataPlane::new(registry, env!("CARGO_PKG_VERSION"), names)
 }

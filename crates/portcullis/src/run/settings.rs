@@ -7,7 +7,7 @@ use portcullis_api::CertificateFiles;
 use portcullis_config::{Config, DocumentText, Flags};
 use portcullis_engine::Plan;
 use portcullis_inspect::Inspector;
-use portcullis_load::Patterns;
+use portcullis_load::{Patterns, SharedDetectors, check_kinds};
 use portcullis_metrics::Registry;
 use portcullis_revisions::Document;
 use portcullis_store::{Limits, Store, StoreMetrics};
@@ -16,7 +16,6 @@ use crate::cli::Failure;
 use crate::run::audit::Audit;
 use crate::run::console::ConsoleSettings;
 use crate::run::plan_cache;
-use crate::semantic::{self, SharedDetectors};
 
 /// Arguments of `portcullis run`.
 #[derive(Clone, Debug, clap::Args)]
@@ -218,7 +217,7 @@ impl Policies {
 
     /// An inspector for each policy, in order. Warnings go to standard error.
     pub fn load(&mut self, config: &Config) -> Result<Vec<Arc<Inspector>>, Failure> {
-        if let Some((_, message)) = semantic::check(config).into_iter().next() {
+        if let Some((_, message)) = check_kinds(config).into_iter().next() {
             return Err(Failure::failed(format_args!("semantic.exclude: {message}")));
         }
         let cache = config.plan_cache.as_deref().map(|path| plan_cache::open(path, &self.patterns));
@@ -226,7 +225,7 @@ impl Policies {
         let used = self.patterns.used();
         let plans = plans?;
         plan_cache::prepare(plans.clone(), cache, used);
-        let redactor = Arc::new(portcullis_proxy::redactor(config));
+        let redactor = Arc::new(portcullis_exchange::redactor(config));
         let store = self.store(&config.store, &plans);
         let inspector = |(plan, policy)| {
             let inspector = Inspector::new(plan, Arc::clone(&redactor), Arc::clone(&store) as _);

@@ -10,10 +10,11 @@ use portcullis_api::{
 };
 use portcullis_config::{Format, Survey};
 use portcullis_event::Timestamp;
+use portcullis_exchange::LocalTime;
 use portcullis_http::message::RequestHead;
 use portcullis_inspect::Inspector;
 use portcullis_load::{LoadError, Loaded};
-use portcullis_proxy::{LocalTime, RouteChoice, Serving, Status};
+use portcullis_proxy::{RouteChoice, Serving, Status};
 use portcullis_replay::{Exchange, Message, parse, parse_response};
 
 use crate::checked::{self, Checked};

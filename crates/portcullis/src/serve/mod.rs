@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use portcullis_admin::{Health, Pages};
+use portcullis_config::Config;
 use portcullis_event_store::Recorder;
+use portcullis_exchange::{BlockPage, Outputs, Service as Exchanges, Settings, redactor};
 use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_log::{EventLog, QueueLimits, UploadLimits, UploadStore};
 use portcullis_metrics::Registry;
-use portcullis_proxy::BlockPage;
-use portcullis_serve::{Limits, Outputs, Server, Service};
+use portcullis_serve::{Limits, Server, Service};
 use tokio::sync::mpsc;
 
 use crate::cli::Failure;
@@ -71,8 +72,10 @@ fn serve(integration: &Integration) -> Result<(), Failure> {
         on_file: Arc::new(move |file| kept_files.submit(run::upload(file))),
         keep_request_bytes: if config.data.is_some() { config.event_store.keep_request_bytes } else { 0 },
     };
-    let data_plane = run::data_plane(&registry);
-    let service = Service::new(integration.kind(), settings, limits, outputs, &registry, data_plane);
+    let data_plane = portcullis_exchange::data_plane(&registry);
+    let held = held(common, config);
+    let service = Exchanges::new(integration.kind(), settings, held, outputs, &registry, data_plane);
+    let service = Service::new(service, limits);
     let listener = TcpListener::bind(address)
         .map_err(|error| Failure::failed(portcullis_proxy::cannot_listen(address, &error)))?;
     let runtime =
@@ -108,12 +111,17 @@ fn limits(common: &Common, chosen: &Chosen) -> Result<Limits, Failure> {
     Ok(Limits {
         trusted: common.trusted(config)?,
         connections_max: config.limits.connections_max,
-        held_bytes_max: usize::try_from(config.limits.held_body_bytes_max).unwrap_or(usize::MAX),
         message_timeout: MESSAGE_TIMEOUT,
         idle_timeout: IDLE_TIMEOUT,
         drain_timeout: config.timeouts.drain,
-        refuses_cut_bodies: common.refuse_cut_bodies,
     })
+}
+
+fn held(common: &Common, config: &Config) -> portcullis_exchange::Limits {
+    portcullis_exchange::Limits {
+        held_bytes_max: usize::try_from(config.limits.held_body_bytes_max).unwrap_or(usize::MAX),
+        refuses_cut_bodies: common.refuse_cut_bodies,
+    }
 }
 
 /// The settings of a generation.
@@ -122,14 +130,14 @@ fn load(
     policies: &mut Policies,
     registry: &Registry,
     generation: u64,
-) -> Result<portcullis_serve::Settings, Failure> {
+) -> Result<Settings, Failure> {
     let Chosen { config, policy, site, route, failure } = chosen;
     let inspectors: Vec<Arc<Inspector>> = policies.load(config)?;
     let inspector = inspectors.get(*policy).ok_or_else(|| Failure::failed("the policy has no rules"))?;
     let names = PolicyNames { site: site.as_str().into(), route: route.as_str().into(), generation };
     let page = BlockPage::load(config.block_page.as_deref()).map_err(Failure::failed)?;
-    let redactor = portcullis_proxy::redactor(config);
-    Ok(portcullis_serve::Settings::new(registry, Arc::clone(inspector), names, *failure, page, redactor))
+    let redactor = redactor(config);
+    Ok(Settings::new(registry, Arc::clone(inspector), names, *failure, page, redactor))
 }
 
 /// A service at work, and what a reload needs.

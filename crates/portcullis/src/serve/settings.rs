@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use portcullis_config::{Config, Failure as FailurePolicy, Flags, Network};
-use portcullis_serve::{HeaderFamily, IntegrationKind, Protocol};
+use portcullis_config::{Config, Failure as FailurePolicy, Flags, Network, NoRoute};
+use portcullis_exchange::IntegrationKind;
+use portcullis_serve::{HeaderFamily, Protocol};
 
 use crate::cli::Failure;
 
@@ -244,30 +245,17 @@ impl Common {
 
     /// The policy that inspects, with the names of its site and route.
     fn choose(&self, config: &Config) -> Result<(usize, String, String, FailurePolicy), Failure> {
-        let names = || config.sites.iter().map(|site| site.name.as_str()).collect::<Vec<_>>().join(", ");
-        if self.site.is_none() && config.policies.len() > 1 {
-            return Err(Failure::usage(format!(
-                "the document has {} policies; choose one with --site NAME out of {}",
-                config.policies.len(),
-                names()
-            )));
-        }
-        let is_site = |name: &str| self.site.as_ref().is_none_or(|wanted| wanted == name);
-        let is_route = |name: &str| self.route.as_ref().is_none_or(|wanted| wanted == name);
-        let sites = config.sites.iter().filter(|site| is_site(&site.name));
-        let mut routes = sites.flat_map(|site| site.routes.iter().map(move |route| (site, route)));
-        let found = routes.find_map(|(site, route)| {
-            let policy = route.policy.filter(|_| is_route(&route.name))?;
-            Some((policy, site.name.clone(), route.name.clone(), route.failure))
-        });
-        found.ok_or_else(|| match &self.site {
-            Some(site) => Failure::usage(format!(
-                "there is no inspected route in a site `{site}`; the sites are {}",
-                names()
+        let chosen = config.inspected_route(self.site.as_deref(), self.route.as_deref());
+        let found = chosen.map_err(|why| match why {
+            NoRoute::Several { policies, sites } => Failure::usage(format!(
+                "the document has {policies} policies; choose one with --site NAME out of {}",
+                sites.join(", ")
             )),
-            None => {
+            NoRoute::NotThere { .. } => Failure::usage(why),
+            NoRoute::NothingInspected => {
                 Failure::usage("nothing is inspected: mode `off`, or no site of the document has a policy")
             }
-        })
+        })?;
+        Ok((found.policy, found.site.to_owned(), found.route.to_owned(), found.failure))
     }
 }

@@ -1,9 +1,11 @@
+//! The metrics of one integration.
+
 use portcullis_event::{Action, BlindSpot, ExceptionCause, ExceptionPolicy, IntegrationKind};
 use portcullis_metrics::{DataPlane, EnumCounters, Registry, catalogue};
 
 /// The reason why a question got no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unanswered {
+pub enum Unanswered {
     /// The peer is in none of the trusted networks.
     UntrustedPeer,
     /// There are as many connections as there may be.

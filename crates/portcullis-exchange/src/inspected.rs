@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use portcullis_config::OpenOrClosed;
 use portcullis_inspect::{Connection, Inspection, Interruption, Outcome, Report, Step};
 
-use crate::service::{Service, Settings};
+use crate::service::Service;
+use crate::settings::Settings;
 
 /// The inspection of one exchange; none once a bug was caught, or it is over.
 #[derive(Debug)]

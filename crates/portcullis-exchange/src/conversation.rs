@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use portcullis_event::{Action, BlindSpot, Exception, ExceptionCause, ExceptionPolicy};
 use portcullis_http::h1::Parsed;
@@ -13,40 +13,41 @@ use crate::decide::Block;
 use crate::finish;
 use crate::inspected::Inspected;
 use crate::metrics::Unanswered;
-use crate::service::{Service, Settings};
+use crate::service::Service;
+use crate::settings::Settings;
 
 /// The origin of an exchange.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
+pub struct Arrival {
     /// The client of the server that asks.
-    pub(crate) client: SocketAddr,
+    pub client: SocketAddr,
     /// The server that asks.
-    pub(crate) peer: SocketAddr,
+    pub peer: SocketAddr,
     /// The address that the client reached.
-    pub(crate) server: SocketAddr,
+    pub server: SocketAddr,
     /// The client came by TLS.
-    pub(crate) tls: bool,
+    pub tls: bool,
 }
 
 /// A body that was longer than what was shown of it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cut {
+pub struct Cut {
     /// Bytes that were not sent, at least.
-    pub(crate) missing_bytes: u64,
+    pub missing_bytes: u64,
 }
 
 /// The findings in an exchange so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub struct Told {
     /// Anomaly scores of the CRS, inbound and outbound together.
-    pub(crate) anomaly_score: i64,
+    pub anomaly_score: i64,
     /// Ids of the rules that matched and log.
-    pub(crate) rules: Vec<u32>,
+    pub rules: Vec<u32>,
 }
 
 /// One exchange. Dropped, it ends, whatever has been shown: its event is written and it is counted.
 #[derive(Debug)]
-pub(crate) struct Conversation {
+pub struct Conversation {
     pub(crate) service: Arc<Service>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) inspected: Inspected,
@@ -66,6 +67,8 @@ pub(crate) struct Conversation {
     pub(crate) response_bytes: u64,
     pub(crate) response_status: Option<u16>,
     held_bytes: usize,
+    /// Bytes that the caller holds of the bodies, beside what the inspection does.
+    kept_bytes: usize,
     /// Bytes of the body that were shown, and whether more came than may be.
     shown_bytes: u64,
     is_over: bool,
@@ -74,7 +77,7 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     /// Begins an exchange: phase 1.
-    pub(crate) fn begin(service: &Arc<Service>, arrival: Arrival, parsed: Parsed) -> Conversation {
+    pub fn begin(service: &Arc<Service>, arrival: Arrival, parsed: Parsed) -> Conversation {
         let (head, refusal) = match parsed {
             Parsed::Head(head) => (head, None),
             Parsed::Refused { partial, refusal } => (partial, Some(refusal)),
@@ -115,6 +118,7 @@ impl Conversation {
             response_bytes: 0,
             response_status: None,
             held_bytes: 0,
+            kept_bytes: 0,
             shown_bytes: 0,
             is_over: false,
             is_request_over: false,
@@ -133,17 +137,32 @@ impl Conversation {
     }
 
     /// The answer that the client is to get, once there is one.
-    pub(crate) fn block(&self) -> Option<&Block> {
+    pub fn block(&self) -> Option<&Block> {
         self.block.as_ref()
     }
 
     /// The id of the exchange, as on the block page.
-    pub(crate) fn request_id(&self) -> &str {
+    pub fn request_id(&self) -> &str {
         &self.request_id
     }
 
+    /// The head of the request.
+    pub fn head(&self) -> &RequestHead {
+        &self.head
+    }
+
+    /// Bytes of the request body that came.
+    pub fn request_bytes(&self) -> u64 {
+        self.request_bytes
+    }
+
+    /// Counts bytes of a body that are not shown.
+    pub fn not_shown(&mut self, bytes: u64) {
+        self.missing_bytes += bytes;
+    }
+
     /// The findings so far.
-    pub(crate) fn told(&mut self) -> Told {
+    pub fn told(&mut self) -> Told {
         let told = self.inspected.call(|inspection| {
             let transaction = inspection.transaction();
             let number = |key: &[u8]| transaction.tx_number(key).unwrap_or(0);
@@ -159,14 +178,14 @@ impl Conversation {
     }
 
     /// Notes a part of the exchange that is not shown.
-    pub(crate) fn blind(&mut self, spot: BlindSpot) {
+    pub fn blind(&mut self, spot: BlindSpot) {
         if !self.blind_spots.contains(&spot) {
             self.blind_spots.push(spot);
         }
     }
 
     /// The body that the head announces is not shown at all.
-    pub(crate) fn no_request_body(&mut self) {
+    pub fn no_request_body(&mut self) {
         match self.head.framing() {
             BodyFraming::None | BodyFraming::Length(0) => return,
             BodyFraming::Length(length) => self.missing_bytes += length,
@@ -176,8 +195,47 @@ impl Conversation {
         self.blind(BlindSpot::RequestBody);
     }
 
+    /// True if the request body is wanted, and to be held back until phase 2 has run.
+    pub fn wants_request_body(&mut self) -> bool {
+        let plan = self.inspected.call(|inspection| inspection.request_body_plan());
+        self.block.is_none() && plan.is_some_and(|plan| plan != BodyPlan::Skip)
+    }
+
+    /// True if the body that is being shown is longer than what is inspected of it.
+    pub fn is_over_limit(&self) -> bool {
+        self.is_over
+    }
+
+    /// Counts so many bytes more, or none of those before, that the caller holds of a body until the verdict.
+    /// They count when the next piece of a body is shown.
+    pub fn keep(&mut self, bytes: Option<usize>) {
+        self.kept_bytes = bytes.map_or(0, |bytes| self.kept_bytes + bytes);
+    }
+
+    /// Counts bytes of the bodies that went on without being shown.
+    pub fn passed(&mut self, request_bytes: u64, response_bytes: u64) {
+        self.request_bytes += request_bytes;
+        self.response_bytes += response_bytes;
+    }
+
+    /// Refuses the exchange, since something did not come as it should.
+    pub fn give_up(&mut self, why: Unanswered, status: u16, reason: &'static str) {
+        self.service.unanswered(why);
+        self.reject(status, reason);
+    }
+
+    /// The rest of the response body goes on without being shown.
+    pub fn response_released(&mut self) {
+        self.is_over = true;
+    }
+
+    /// The longest wait for a response body; none: as long as the application takes.
+    pub fn response_wait_max(&mut self) -> Option<Duration> {
+        self.inspected.call(|inspection| inspection.response_wait_max()).flatten()
+    }
+
     /// A piece of the request body.
-    pub(crate) fn request_body(&mut self, piece: &[u8]) {
+    pub fn request_body(&mut self, piece: &[u8]) {
         if self.block.is_some() {
             return;
         }
@@ -209,7 +267,7 @@ impl Conversation {
         let fits = usize::try_from(room).unwrap_or(usize::MAX).min(piece.len());
         self.inspected.call(|inspection| take(inspection, &piece[..fits]));
         self.shown_bytes += fits as u64;
-        let held = self.inspected.held_bytes();
+        let held = self.inspected.held_bytes() + self.kept_bytes;
         if !self.service.hold(self.held_bytes, held) {
             self.service.metrics.unanswered(Unanswered::Memory);
             self.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed, None);
@@ -222,17 +280,14 @@ impl Conversation {
     }
 
     /// Fields behind the request body.
-    pub(crate) fn request_trailers<'h>(
-        &mut self,
-        fields: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone,
-    ) {
+    pub fn request_trailers<'h>(&mut self, fields: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
         if self.block.is_none() {
             self.inspected.call(|inspection| inspection.request_trailers(fields));
         }
     }
 
     /// The end of the request: phase 2. `cut`: the body is longer than what was shown.
-    pub(crate) fn request_end(&mut self, cut: Option<Cut>) {
+    pub fn request_end(&mut self, cut: Option<Cut>) {
         if self.block.is_some() || std::mem::replace(&mut self.is_request_over, true) {
             return;
         }
@@ -272,7 +327,7 @@ impl Conversation {
     }
 
     /// The head of the response: phase 3.
-    pub(crate) fn response_head(&mut self, head: &ResponseHead) {
+    pub fn response_head(&mut self, head: &ResponseHead) {
         if self.block.is_some() {
             return;
         }
@@ -282,13 +337,13 @@ impl Conversation {
     }
 
     /// True if the body of the response is wanted. To be asked once its head has been shown.
-    pub(crate) fn wants_response_body(&mut self) -> bool {
+    pub fn wants_response_body(&mut self) -> bool {
         let plan = self.inspected.call(|inspection| inspection.response_body_plan());
         self.block.is_none() && plan.is_some_and(|plan| plan != BodyPlan::Skip)
     }
 
     /// A piece of the response body.
-    pub(crate) fn response_body(&mut self, piece: &[u8]) {
+    pub fn response_body(&mut self, piece: &[u8]) {
         if self.block.is_some() {
             return;
         }
@@ -299,6 +354,8 @@ impl Conversation {
                 self.exception(ExceptionCause::ResponseBodyOverLimit, ExceptionPolicy::Closed, Some(limit));
                 self.reject(500, "The response is larger than what this site inspects.");
             }
+            // Held for the semantic detector alone, its rest may go on.
+            Some((_, BodyLimitAction::ProcessPartial)) if self.response_wait_max().is_some() => {}
             Some((limit, BodyLimitAction::ProcessPartial)) => {
                 self.exception(ExceptionCause::ResponseBodyOverLimit, ExceptionPolicy::Open, Some(limit));
             }
@@ -307,7 +364,7 @@ impl Conversation {
     }
 
     /// The end of the response: phase 4. `cut`: the body is longer than what was shown.
-    pub(crate) fn response_end(&mut self, cut: Option<Cut>) {
+    pub fn response_end(&mut self, cut: Option<Cut>) {
         if self.block.is_some() {
             return;
         }

@@ -7,19 +7,21 @@ use portcullis_config::OpenOrClosed;
 use portcullis_event::{Action, Exception, ExceptionCause, ExceptionPolicy};
 use portcullis_http::coding::CodingError;
 use portcullis_inspect::{Answer, BodyPlan, Interruption, Rejection, Step};
-use portcullis_proxy::{Form, Page, page};
 
+use crate::block_page::{Form, Page, page};
 use crate::conversation::Conversation;
 
 /// The answer that the client is to get in place of the application's.
 #[derive(Clone, Debug)]
-pub(crate) struct Block {
-    pub(crate) action: Action,
+pub struct Block {
+    /// The action.
+    pub action: Action,
     /// Its status; 403 where the verdict is to close the connection, for servers that cannot.
-    pub(crate) status: u16,
+    pub status: u16,
     /// The target of a redirect.
-    pub(crate) location: Option<Vec<u8>>,
-    pub(crate) page: Arc<Page>,
+    pub location: Option<Vec<u8>>,
+    /// The page.
+    pub page: Arc<Page>,
 }
 
 impl Conversation {
@@ -126,7 +128,7 @@ impl Conversation {
     }
 
     /// Refuses the exchange for a limit or a policy, unless it is blocked already.
-    pub(crate) fn reject(&mut self, status: u16, reason: &'static str) {
+    pub fn reject(&mut self, status: u16, reason: &'static str) {
         if self.block.is_none() {
             self.rejection = Some(Rejection { status, reason: reason.to_owned(), action: Action::Deny });
             self.block = Some(self.answer(Action::Deny, status, reason));

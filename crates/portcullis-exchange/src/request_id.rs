@@ -43,7 +43,7 @@ impl RequestIds {
     }
 
     /// Eight bytes for the id of a span.
-    pub(crate) fn span(&mut self) -> [u8; 8] {
+    pub fn span(&mut self) -> [u8; 8] {
         let mut span = [0; 8];
         span.copy_from_slice(&self.random()[..8]);
         span

@@ -8,7 +8,7 @@ use portcullis_inspect::{ClassAction, Exclusion, Inspector, Semantic, SemanticPo
 use portcullis_semantic::Detectors;
 
 /// Kinds of findings that exclusions name and no detector has: the kind, and what is wrong.
-pub fn check(config: &Config) -> Vec<(String, String)> {
+pub fn check_kinds(config: &Config) -> Vec<(String, String)> {
     let mut wrong = Vec::new();
     let named = config.policies.iter().flat_map(|policy| &policy.semantic.exclude);
     let mut named: Vec<&str> = named.filter_map(|exclusion| exclusion.kind.as_deref()).collect();

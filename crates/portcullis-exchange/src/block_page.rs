@@ -1,12 +1,13 @@
-//! Pages that clients read when the proxy answers instead of the application.
+//! Pages that clients read when we answer instead of the application.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::Path;
 
 use portcullis_http::message::RequestHead;
 use portcullis_types::reason_phrase;
 
-use crate::{StartError, grpc};
+use crate::grpc;
 
 /// A page is read into memory and written for each block; larger ones are a mistake.
 const PAGE_BYTES_MAX: u64 = 256 * 1024;
@@ -25,6 +26,24 @@ pub struct BlockPage {
     own: Option<String>,
 }
 
+/// The operator's page cannot be used.
+#[derive(Debug)]
+pub struct PageError(String);
+
+impl PageError {
+    fn new(path: &Path, error: impl fmt::Display) -> PageError {
+        PageError(format!("{}: {error}", path.display()))
+    }
+}
+
+impl fmt::Display for PageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PageError {}
+
 /// A body, its media type, and fields that go with them.
 #[derive(Debug)]
 pub struct Page {
@@ -38,7 +57,7 @@ pub struct Page {
 
 impl Page {
     /// Without fields of its own.
-    pub(crate) fn new(media_type: impl Into<Cow<'static, str>>, body: String) -> Self {
+    pub fn new(media_type: impl Into<Cow<'static, str>>, body: String) -> Self {
         Page { media_type: media_type.into(), body, fields: Vec::new() }
     }
 
@@ -57,13 +76,13 @@ impl Page {
 
 impl BlockPage {
     /// Reads the operator's page, if there is one.
-    pub fn load(file: Option<&Path>) -> Result<Self, StartError> {
+    pub fn load(file: Option<&Path>) -> Result<Self, PageError> {
         let Some(path) = file else { return Ok(BlockPage { own: None }) };
-        let size = std::fs::metadata(path).map_err(|error| StartError::file(path, error))?.len();
+        let size = std::fs::metadata(path).map_err(|error| PageError::new(path, error))?.len();
         if size > PAGE_BYTES_MAX {
-            return Err(StartError::file(path, format!("a block page has at most {PAGE_BYTES_MAX} bytes")));
+            return Err(PageError::new(path, format!("a block page has at most {PAGE_BYTES_MAX} bytes")));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| StartError::file(path, error))?;
+        let text = std::fs::read_to_string(path).map_err(|error| PageError::new(path, error))?;
         Ok(BlockPage { own: Some(text) })
     }
 
@@ -73,7 +92,7 @@ impl BlockPage {
     }
 
     /// The answer to a client that may not ask, whatever it asks for.
-    pub(crate) fn denied(&self, status: u16, request_id: &str, form: Form) -> Page {
+    pub fn denied(&self, status: u16, request_id: &str, form: Form) -> Page {
         self.own(status, request_id, form, DENIED)
     }
 
@@ -302,7 +321,10 @@ mod tests {
     fn the_page_needs_nothing_else() {
         let style = PAGE.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap();
         let hash = PAGE_POLICY.split("'sha256-").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
-        assert_eq!(portcullis_testkit::base64::decode(hash).unwrap(), sha2::Sha256::digest(style).to_vec());
+        assert_eq!(
+            data_encoding::BASE64.decode(hash.as_bytes()).unwrap(),
+            sha2::Sha256::digest(style).to_vec()
+        );
         for word in ["<script", "src=", "href=", "http:", "https:", "url(", "@import", "style=", " on"] {
             let code = PAGE.to_ascii_lowercase();
             assert!(!code.contains(word), "{word}");

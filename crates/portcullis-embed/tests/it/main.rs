@@ -1,0 +1,4 @@
+//! The integration tests of the crate: one program, a module for each subject.
+
+mod building;
+mod inspecting;
