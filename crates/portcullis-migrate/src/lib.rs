@@ -1,0 +1,131 @@
+//! Configurations of other servers and WAFs, read and written as a document of Portcullis.
+//!
+//! Each syntax has a reader (`nginx`, ...), all of them fill one `model`, and `write` makes a document of it:
+//!
+//! ```text
+//!   files > reader of the syntax > model > rules > document
+//!                     |
+//!                     +--> ledger: what became of each directive > report
+//! ```
+//!
+//! The *ledger* knows every directive that was read. One that no reader settles is reported as not taken over,
+//! so that nothing is dropped in silence. Files are only read, within limits (`sources`); nothing is asked over
+//! a network, and rules are named, not read: `portcullis check` reads them.
+//!
+//! ```no_run
+//! let options = portcullis_migrate::Options::default();
+//! let paths = [std::path::PathBuf::from("/etc/nginx/nginx.conf")];
+//! let migrated = portcullis_migrate::migrate(portcullis_migrate::From::Nginx, &paths, &options)?;
+//! println!("{}", migrated.document);
+//! eprintln!("{}", migrated.report.text());
+//! # Ok::<(), portcullis_migrate::Error>(())
+//! ```
+
+mod error;
+mod model;
+mod nginx;
+mod report;
+mod rules;
+mod sources;
+mod text;
+mod units;
+mod write;
+
+use std::path::PathBuf;
+
+use portcullis_config::{Config, Format};
+
+pub use error::Error;
+use model::{Model, SITES_MAX};
+use report::Ledger;
+pub use report::{Fate, Item, Report};
+use rules::Reading;
+use sources::Sources;
+pub use sources::{BYTES_MAX, FILE_BYTES_MAX, FILES_MAX, INCLUDE_DEPTH_MAX};
+
+/// What a configuration was written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// nginx, with or without ModSecurity.
+    Nginx,
+}
+
+impl From {
+    /// All of them.
+    pub const ALL: [From; 1] = [From::Nginx];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<From> {
+        From::ALL.into_iter().find(|from| from.name() == name)
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            From::Nginx => "nginx",
+        }
+    }
+}
+
+/// How to read a configuration.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder that stands for `/`: a copy of the files of another machine.
+    pub root: PathBuf,
+    /// Folder of the CRS, in place of one that the other program had built in.
+    pub crs: PathBuf,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { root: "/".into(), crs: "/var/lib/portcullis/crs/current".into() }
+    }
+}
+
+/// A configuration as a document.
+#[derive(Clone, Debug)]
+pub struct Migrated {
+    /// TOML.
+    pub document: String,
+    /// What became of each directive.
+    pub report: Report,
+}
+
+/// Reads the files and folders `paths`.
+pub fn migrate(from: From, paths: &[PathBuf], options: &Options) -> Result<Migrated, Error> {
+    let mut sources = Sources::new(&options.root)?;
+    let mut ledger = Ledger::default();
+    let mut model = Model::default();
+    let crs = options.crs.display().to_string();
+    let setup = ["crs-setup.conf", "crs-setup.conf.example"].map(|name| options.crs.join(name));
+    let setup = setup.iter().find(|path| path.is_file()).unwrap_or(&setup[1]).display().to_string();
+    let reading = Reading { modsecurity3: true, crs: &crs, crs_setup: &setup };
+    let mut names = Vec::new();
+    for path in paths {
+        let main = match from {
+            From::Nginx => "nginx.conf",
+        };
+        let path = if path.is_dir() { path.join(main) } else { path.clone() };
+        names.push(sources.name_of(&path)?);
+    }
+    match from {
+        From::Nginx => nginx::read(&names, &mut sources, &mut ledger, &mut model, reading)?,
+    }
+    let place = names.first().map_or("", |name| name);
+    if model.is_too_large() {
+        return Err(Error::new(place, format!("more than {SITES_MAX} sites, upstreams or listeners")));
+    }
+    if model.sites.is_empty() {
+        return Err(Error::new(place, "no site was found in it that could be served")
+            .with_help("name the main file of the configuration, or the files with its sites"));
+    }
+    let document = write::document(&model, from.name());
+    // What this program writes it must be able to read.
+    Config::parse(&document, Format::Toml, "portcullis.toml").map_err(|error| {
+        Error::new(
+            place,
+            format!("what was made of it is not a valid document, which is a mistake of ours:\n{error}"),
+        )
+    })?;
+    Ok(Migrated { document, report: ledger.into_report(&sources) })
+}
