@@ -21,17 +21,22 @@
 //! # Ok::<(), portcullis_migrate::Error>(())
 //! ```
 
+mod apache;
 mod error;
+mod ingress;
+mod inline;
 mod model;
 mod nginx;
 mod report;
 mod rules;
+mod site;
 mod sources;
 mod text;
 mod units;
 mod write;
+mod yaml;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use portcullis_config::{Config, Format};
 
@@ -48,11 +53,15 @@ pub use sources::{BYTES_MAX, FILE_BYTES_MAX, FILES_MAX, INCLUDE_DEPTH_MAX};
 pub enum From {
     /// nginx, with or without ModSecurity.
     Nginx,
+    /// Apache httpd, with or without ModSecurity.
+    Apache,
+    /// Kubernetes with ingress-nginx.
+    IngressNginx,
 }
 
 impl From {
     /// All of them.
-    pub const ALL: [From; 1] = [From::Nginx];
+    pub const ALL: [From; 3] = [From::Nginx, From::Apache, From::IngressNginx];
 
     /// The one of this name.
     pub fn named(name: &str) -> Option<From> {
@@ -63,6 +72,8 @@ impl From {
     pub fn name(self) -> &'static str {
         match self {
             From::Nginx => "nginx",
+            From::Apache => "apache",
+            From::IngressNginx => "ingress-nginx",
         }
     }
 }
@@ -99,17 +110,17 @@ pub fn migrate(from: From, paths: &[PathBuf], options: &Options) -> Result<Migra
     let crs = options.crs.display().to_string();
     let setup = ["crs-setup.conf", "crs-setup.conf.example"].map(|name| options.crs.join(name));
     let setup = setup.iter().find(|path| path.is_file()).unwrap_or(&setup[1]).display().to_string();
-    let reading = Reading { modsecurity3: true, crs: &crs, crs_setup: &setup };
+    let reading = Reading { modsecurity3: from != From::Apache, crs: &crs, crs_setup: &setup };
     let mut names = Vec::new();
     for path in paths {
-        let main = match from {
-            From::Nginx => "nginx.conf",
-        };
-        let path = if path.is_dir() { path.join(main) } else { path.clone() };
-        names.push(sources.name_of(&path)?);
+        for path in if path.is_dir() { files(from, path)? } else { vec![path.clone()] } {
+            names.push(sources.name_of(&path)?);
+        }
     }
     match from {
         From::Nginx => nginx::read(&names, &mut sources, &mut ledger, &mut model, reading)?,
+        From::Apache => apache::read(&names, &mut sources, &mut ledger, &mut model, reading)?,
+        From::IngressNginx => ingress::read(&names, &mut sources, &mut ledger, &mut model, reading)?,
     }
     let place = names.first().map_or("", |name| name);
     if model.is_too_large() {
@@ -119,6 +130,7 @@ pub fn migrate(from: From, paths: &[PathBuf], options: &Options) -> Result<Migra
         return Err(Error::new(place, "no site was found in it that could be served")
             .with_help("name the main file of the configuration, or the files with its sites"));
     }
+    rules::unused(&model.sites, &mut ledger);
     let document = write::document(&model, from.name());
     // What this program writes it must be able to read.
     Config::parse(&document, Format::Toml, "portcullis.toml").map_err(|error| {
@@ -128,4 +140,31 @@ pub fn migrate(from: From, paths: &[PathBuf], options: &Options) -> Result<Migra
         )
     })?;
     Ok(Migrated { document, report: ledger.into_report(&sources) })
+}
+
+/// The files of a folder with which a configuration begins.
+fn files(from: From, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let names: &[&str] = match from {
+        From::Nginx => &["nginx.conf"],
+        From::Apache => &["apache2.conf", "httpd.conf", "conf/httpd.conf"],
+        From::IngressNginx => return manifests(folder),
+    };
+    let mut paths = names.iter().map(|name| folder.join(name));
+    let first = folder.join(names.first().copied().unwrap_or_default());
+    Ok(vec![paths.find(|path| path.is_file()).unwrap_or(first)])
+}
+
+/// All manifests of a folder, in the order of their names.
+fn manifests(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let shown = folder.display().to_string();
+    let entries = folder.read_dir().map_err(|error| Error::new(&shown, error.to_string()))?;
+    let is_yaml =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    let paths = entries.flatten().map(|entry| entry.path()).filter(is_yaml);
+    let mut paths: Vec<PathBuf> = paths.take(FILES_MAX + 1).collect();
+    paths.sort();
+    match paths.is_empty() {
+        true => Err(Error::new(shown, "no file in it ends in .yaml or .yml")),
+        false => Ok(paths),
+    }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Model {
     site_names: BTreeSet<String>,
 }
 
-/// Sites, and upstreams, of one document.
+/// Sites, routes of each, upstreams and listeners of one document.
 pub(crate) const SITES_MAX: usize = 5000;
 
 /// The account for certificates that are ordered.
@@ -159,12 +159,20 @@ pub(crate) enum Engine {
     DetectionOnly,
 }
 
-/// Where rules come from, and the directive that said so.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where rules come from, and the directive that said so. The same rules are equal, whoever says so.
+#[derive(Clone, Debug)]
 pub(crate) struct RuleSource {
     pub kind: RuleKind,
     pub entry: Entry,
 }
+
+impl PartialEq for RuleSource {
+    fn eq(&self, other: &RuleSource) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl Eq for RuleSource {}
 
 /// Where rules come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -302,7 +310,10 @@ impl Model {
 
     /// True if the document would be larger than anybody means.
     pub fn is_too_large(&self) -> bool {
-        self.upstreams.len() > SITES_MAX || self.sites.len() > SITES_MAX || self.listeners.len() > SITES_MAX
+        self.sites.iter().any(|site| site.routes.len() > SITES_MAX)
+            || self.upstreams.len() > SITES_MAX
+            || self.sites.len() > SITES_MAX
+            || self.listeners.len() > SITES_MAX
     }
 
     /// The listener of an address, which is made if it is not there.

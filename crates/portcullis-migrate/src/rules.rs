@@ -43,7 +43,9 @@ pub(crate) fn settle(site: &mut Site, reading: Reading<'_>, ledger: &mut Ledger)
         }
     }
     let any = !sets.is_empty();
-    unused(site, any, ledger);
+    for source in sets.iter().skip(1).flat_map(|set| &set[..shared]) {
+        ledger.taken(source.entry, "rules of the site");
+    }
     let mut builder = Builder { reading, parts: Vec::new() };
     for source in base {
         builder.whole(source, ledger);
@@ -53,34 +55,20 @@ pub(crate) fn settle(site: &mut Site, reading: Reading<'_>, ledger: &mut Ledger)
     }
     site.rules = builder.finish(reading.modsecurity3);
     // Whether the site is inspected at all; its routes say where it is not.
-    site.settings.waf.on |= any;
-}
-
-/// Rules that no request meets.
-fn unused(site: &Site, any: bool, ledger: &mut Ledger) {
-    let of_routes = site.routes.iter().filter(|route| !forwards(route) || !route.settings.waf.on);
-    let wafs = of_routes.map(|route| &route.settings.waf).chain([&site.settings.waf]);
-    for source in wafs.flat_map(|waf| &waf.rules) {
-        let used = site
-            .routes
-            .iter()
-            .filter(|route| forwards(route) && route.settings.waf.on)
-            .any(|route| route.settings.waf.rules.contains(source))
-            || (any
-                && site.settings.waf.on
-                && site.settings.waf.rules.contains(source)
-                && site.upstream.is_some());
-        if !used {
-            ledger.left(
-                source.entry,
-                format!("no request of the site `{}` is inspected by it", first_host(site)),
-            );
-        }
+    site.settings.waf.on = any && site.rules.any();
+    for route in site.routes.iter_mut().filter(|_| !site.settings.waf.on) {
+        route.settings.waf.on = false;
     }
 }
 
-fn first_host(site: &Site) -> &str {
-    site.hosts.first().map_or("*", |host| host)
+/// Settles rules that no request of any site meets.
+pub(crate) fn unused(sites: &[Site], ledger: &mut Ledger) {
+    for site in sites {
+        let routes = site.routes.iter().map(|route| &route.settings.waf);
+        for source in routes.chain([&site.settings.waf]).flat_map(|waf| &waf.rules) {
+            ledger.left_if_unsettled(source.entry, "no request is inspected by it");
+        }
+    }
 }
 
 fn forwards(route: &Route) -> bool {

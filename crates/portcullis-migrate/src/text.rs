@@ -31,6 +31,16 @@ pub(crate) fn is_field_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
+/// True for `type/subtype`.
+pub(crate) fn is_media_type(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(kind, sub)| {
+        [kind, sub].iter().all(|part| {
+            !part.is_empty()
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte))
+        })
+    })
+}
+
 /// An address or a network, as it may stand in a list of clients.
 pub(crate) fn is_network(text: &str) -> bool {
     let (address, prefix) = text.split_once('/').map_or((text, None), |(a, p)| (a, Some(p)));

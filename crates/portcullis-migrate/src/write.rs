@@ -171,8 +171,6 @@ fn write_site(site: &Site, text: &mut Text) {
     }
     if site.rules.any() && site.settings.waf.on {
         text.line("mode = \"crs\"    # \"both\" adds the semantic detector");
-    } else if site.settings.waf.on {
-        text.line("mode = \"semantic\"");
     } else {
         text.line("mode = \"off\"    # nothing inspected these requests; \"semantic\" would");
     }
@@ -233,7 +231,7 @@ fn write_route(route: &Route, site: &Site, text: &mut Text) {
     if !route.settings.waf.on && site.settings.waf.on {
         text.line("mode = \"off\"");
     } else if route.settings.waf.on && !site.settings.waf.on {
-        text.line(if site.rules.any() { "mode = \"crs\"" } else { "mode = \"semantic\"" });
+        text.line("mode = \"crs\"");
     }
     if route.settings.waf.engine != site.settings.waf.engine {
         engine(&route.settings, text);

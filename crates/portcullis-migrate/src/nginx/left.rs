@@ -1,5 +1,8 @@
 //! Directives that have no counterpart, and why.
 
+/// Why files are left.
+pub(crate) const FILES: &str = "files are not served here: put a server for them behind, and a route to it";
+
 /// Why a directive that blocks inherit is not taken over.
 pub(crate) fn inherited(name: &str) -> Option<&'static str> {
     let known = REASONS.iter().find(|(_, names)| names.contains(&name)).map(|(why, _)| *why);
@@ -96,13 +99,12 @@ const REASONS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "files are not served here: put a server for them behind, and a route to it",
+        FILES,
         &[
             "root",
             "alias",
             "index",
             "autoindex",
-            "try_files",
             "expires",
             "open_file_cache",
             "open_file_cache_valid",

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::redirect::{self, Around, Rewrite};
 use super::scope::Scope;
 use super::syntax::Directive;
-use super::{Context, leave, upstream};
+use super::{Context, leave, left, upstream};
 use crate::model::{Action, PathMatch, Route, Site};
-use crate::{rules, text};
+use crate::{rules, site, text};
 
 /// The site that locations belong to.
 pub(crate) struct Of<'a> {
@@ -134,7 +134,13 @@ impl Location<'_> {
             match item.name.as_str() {
                 "return" => found = redirect::answer(item, around, cx).map(|action| (action, None)),
                 "proxy_pass" | "grpc_pass" => found = self.forward(item, cx),
-                "try_files" if found.is_none() => found = self.try_files(item, of, cx),
+                "try_files" => {
+                    let named = self.try_files(item, of, cx);
+                    if named.is_none() {
+                        cx.ledger.left(item.entry, left::FILES);
+                    }
+                    found = found.or(named);
+                }
                 _ => {}
             }
         }
@@ -208,9 +214,8 @@ impl Location<'_> {
 
 /// Adds a route, unless one with the same path is there.
 fn push(route: Route, of: &mut Of<'_>, item: &Directive, cx: &mut Context<'_>) {
-    match of.site.routes.iter().any(|known| known.path == route.path) {
-        true => cx.ledger.left(item.entry, "another route of this site has the same path"),
-        false => of.site.routes.push(route),
+    if !site::push(of.site, route) {
+        cx.ledger.left(item.entry, "another route of this site has the same path");
     }
 }
 
@@ -228,41 +233,5 @@ pub(crate) fn server_rewrite(
         }
         Some(Rewrite::Path(..)) => cx.ledger.left(item.entry, "say it as `rewrite` of a route"),
         None => {}
-    }
-}
-
-/// Makes the route of all paths that of the site, where the document says the same then.
-pub(crate) fn hoist(site: &mut Site, scope: &Scope) {
-    site.settings = scope.settings(None);
-    let root = PathMatch::Prefix("/".to_owned());
-    let Some(at) = site.routes.iter().position(|route| route.path == root) else { return };
-    let route = &site.routes[at];
-    let Action::Forward { upstream, rewrite: None } = &route.action else { return };
-    let others_hold = |other: &Route| {
-        let limits = &route.settings.rate_limits;
-        limits.iter().all(|limit| other.settings.rate_limits.contains(limit))
-            && (route.settings.body_limit.is_none() || other.settings.body_limit.is_some())
-    };
-    if site.routes.iter().all(others_hold) {
-        site.upstream = Some(upstream.clone());
-        site.settings = route.settings.clone();
-        site.routes.remove(at);
-    }
-}
-
-/// Rate limits of a site have names of their own; those of routes that are not the site's are told apart.
-pub(crate) fn name_limits(site: &mut Site) {
-    let of_site = site.settings.rate_limits.clone();
-    let mut names: Vec<String> = of_site.iter().map(|limit| limit.name.clone()).collect();
-    for limit in site.routes.iter_mut().flat_map(|route| &mut route.settings.rate_limits) {
-        if of_site.contains(limit) {
-            continue;
-        }
-        let (wanted, mut number) = (limit.name.clone(), 1);
-        while names.contains(&limit.name) {
-            number += 1;
-            limit.name = format!("{wanted}-{number}");
-        }
-        names.push(limit.name.clone());
     }
 }

@@ -114,7 +114,7 @@ impl Scope {
                 cx.ledger.changed(item.entry, "compression, also with zstd and br, of the usual types or gzip_types");
             }
             "gzip_types" => {
-                let types = item.args.iter().filter(|kind| is_media_type(kind)).cloned().collect();
+                let types = item.args.iter().filter(|kind| text::is_media_type(kind)).cloned().collect();
                 self.compressed_types = Some(types);
                 cx.ledger.taken(item.entry, "compression.types");
             }
@@ -213,6 +213,9 @@ impl Scope {
                 .left(item.entry, "there is no such limit_req_zone that counts by something we know");
         };
         let burst: u32 = option("burst").and_then(|burst| burst.parse().ok()).unwrap_or(0);
+        if self.rate_limits.iter().any(|known| known.name == zone.name) {
+            return cx.ledger.left(item.entry, "another limit_req of this block has the same zone");
+        }
         self.rate_limits.push(RateLimit {
             burst: burst.saturating_add(1).min(1_000_000),
             status: Some(self.limit_status.unwrap_or(503)),
@@ -276,15 +279,6 @@ impl Scope {
             compression: self.compression.as_ref().map(|_| types),
         }
     }
-}
-
-fn is_media_type(text: &str) -> bool {
-    text.split_once('/').is_some_and(|(kind, sub)| {
-        [kind, sub].iter().all(|part| {
-            !part.is_empty()
-                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte))
-        })
-    })
 }
 
 fn timeout(item: &Directive, key: &str, cx: &mut Context<'_>) -> Option<String> {

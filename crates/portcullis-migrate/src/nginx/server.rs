@@ -8,9 +8,10 @@ use super::redirect::{self, Around};
 use super::scope::Scope;
 use super::syntax::Directive;
 use super::{Context, leave};
-use crate::model::{Action, Certificate, ClientAuth, PathMatch, Route, Site};
+use crate::model::{Action, Certificate, ClientAuth, Route, Site};
+use crate::site::{self, Hosts, root};
 use crate::sources::absolute;
-use crate::{rules, text};
+use crate::text;
 
 /// Directives of TLS that are read here, those of `http` where a server has none of its own.
 pub(crate) const READS: &[&str] = &[
@@ -50,7 +51,7 @@ pub(crate) fn all(http: &[Directive], scope: &Scope, cx: &mut Context<'_>) {
             defaults.entry(listen.address.clone()).or_insert(index);
         }
     }
-    let mut taken: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut taken = Hosts::default();
     for (index, (server, listens)) in servers.iter().zip(&listens).enumerate() {
         let is_default =
             !listens.is_empty() && listens.iter().all(|one| defaults.get(&one.address) == Some(&index));
@@ -66,8 +67,7 @@ struct Server<'a> {
     http: &'a [Directive],
     listens: &'a [Listen],
     with_tls: &'a BTreeSet<String>,
-    /// Addresses and hosts of the servers before.
-    taken: &'a mut BTreeSet<(String, String)>,
+    taken: &'a mut Hosts,
 }
 
 impl Server<'_> {
@@ -123,21 +123,10 @@ impl Server<'_> {
         if let Some(item) = answers {
             self.answer_all(item, &scope, &around, &mut site, cx);
         }
-        location::hoist(&mut site, &scope);
-        location::name_limits(&mut site);
-        rules::settle(&mut site, cx.reading, cx.ledger);
-        if site.upstream.is_none() && site.routes.is_empty() && !site.redirect_to_tls {
+        if site.routes.is_empty() && !site.redirect_to_tls {
             cx.ledger.changed(self.item.entry, "nothing of this server can be forwarded: it is answered 404");
         }
-        if site.upstream.is_none() && site.routes.is_empty() {
-            let action = Action::Respond { status: 404, body: None };
-            site.routes.push(Route {
-                path: PathMatch::Prefix("/".to_owned()),
-                action,
-                settings: site.settings.clone(),
-            });
-        }
-        cx.model.site(site);
+        site::finish(site, scope.settings(None), cx.reading, cx.ledger, cx.model);
     }
 
     /// `return` of a server answers whatever its locations say.
@@ -160,16 +149,12 @@ impl Server<'_> {
                 status: item.arg(0).parse().unwrap_or(301),
             };
             site.routes.clear();
-            return site.routes.push(Route {
-                path: PathMatch::Prefix("/".to_owned()),
-                action,
-                settings: scope.settings(None),
-            });
+            return site.routes.push(Route { path: root(), action, settings: scope.settings(None) });
         }
         if let Some(action) = redirect::answer(item, around, cx) {
             site.routes.clear();
             site.upstream = None;
-            let path = PathMatch::Prefix("/".to_owned());
+            let path = root();
             site.routes.push(Route { path, action, settings: scope.settings(None) });
         }
     }
@@ -205,14 +190,9 @@ impl Server<'_> {
         hosts
     }
 
-    /// A host belongs to the first server that has it at an address.
     fn host(&mut self, host: &str, hosts: &mut Vec<String>) {
-        let free =
-            self.listens.iter().all(|one| !self.taken.contains(&(one.address.clone(), host.to_owned())));
-        if free && !hosts.iter().any(|known| known == host) {
-            self.taken.extend(self.listens.iter().map(|one| (one.address.clone(), host.to_owned())));
-            hosts.push(host.to_owned());
-        }
+        let addresses: Vec<&str> = self.listens.iter().map(|one| one.address.as_str()).collect();
+        self.taken.claim(&addresses, host, hosts);
     }
 
     fn tls(&self, cx: &mut Context<'_>) {

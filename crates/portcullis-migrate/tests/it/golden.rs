@@ -8,7 +8,7 @@ use portcullis_config::{Config, Format};
 use portcullis_migrate::{Fate, From, Options, migrate};
 
 /// The number of cases; one that is missing would pass unseen.
-const CASES: usize = 8;
+const CASES: usize = 19;
 
 /// The folder of all cases.
 pub fn folder() -> PathBuf {
@@ -16,7 +16,8 @@ pub fn folder() -> PathBuf {
 }
 
 /// The syntaxes, and the file or folder that a person would name.
-pub const SYNTAXES: [(From, &str); 1] = [(From::Nginx, "etc/nginx")];
+pub const SYNTAXES: [(From, &str); 3] =
+    [(From::Nginx, "etc/nginx"), (From::Apache, "etc/apache2"), (From::IngressNginx, "manifests")];
 
 /// The folders of a syntax.
 pub fn cases(from: From) -> Vec<PathBuf> {
