@@ -22,6 +22,8 @@
 //! ```
 
 mod apache;
+mod bunkerweb;
+mod caddy;
 mod error;
 mod ingress;
 mod inline;
@@ -57,11 +59,16 @@ pub enum From {
     Apache,
     /// Kubernetes with ingress-nginx.
     IngressNginx,
+    /// Caddy with the Coraza module.
+    CorazaCaddy,
+    /// BunkerWeb.
+    BunkerWeb,
 }
 
 impl From {
     /// All of them.
-    pub const ALL: [From; 3] = [From::Nginx, From::Apache, From::IngressNginx];
+    pub const ALL: [From; 5] =
+        [From::Nginx, From::Apache, From::IngressNginx, From::CorazaCaddy, From::BunkerWeb];
 
     /// The one of this name.
     pub fn named(name: &str) -> Option<From> {
@@ -74,6 +81,8 @@ impl From {
             From::Nginx => "nginx",
             From::Apache => "apache",
             From::IngressNginx => "ingress-nginx",
+            From::CorazaCaddy => "coraza-caddy",
+            From::BunkerWeb => "bunkerweb",
         }
     }
 }
@@ -121,6 +130,8 @@ pub fn migrate(from: From, paths: &[PathBuf], options: &Options) -> Result<Migra
         From::Nginx => nginx::read(&names, &mut sources, &mut ledger, &mut model, reading)?,
         From::Apache => apache::read(&names, &mut sources, &mut ledger, &mut model, reading)?,
         From::IngressNginx => ingress::read(&names, &mut sources, &mut ledger, &mut model, reading)?,
+        From::CorazaCaddy => caddy::read(&names, &mut sources, &mut ledger, &mut model, reading)?,
+        From::BunkerWeb => bunkerweb::read(&names, &mut sources, &mut ledger, &mut model, reading)?,
     }
     let place = names.first().map_or("", |name| name);
     if model.is_too_large() {
@@ -148,6 +159,8 @@ fn files(from: From, folder: &Path) -> Result<Vec<PathBuf>, Error> {
         From::Nginx => &["nginx.conf"],
         From::Apache => &["apache2.conf", "httpd.conf", "conf/httpd.conf"],
         From::IngressNginx => return manifests(folder),
+        From::CorazaCaddy => &["Caddyfile"],
+        From::BunkerWeb => &["variables.env", "docker-compose.yml", "compose.yaml", "compose.yml", ".env"],
     };
     let mut paths = names.iter().map(|name| folder.join(name));
     let first = folder.join(names.first().copied().unwrap_or_default());

@@ -66,6 +66,13 @@ impl Ledger {
         self.settle(entry, Fate::Left, note.into());
     }
 
+    /// As `taken`, if nobody has said anything about it.
+    pub fn taken_if_unsettled(&mut self, entry: Entry, note: &str) {
+        if self.lines.get(entry.0).is_some_and(|line| line.fate.is_none()) {
+            self.taken(entry, note);
+        }
+    }
+
     /// As `left`, if nobody has said anything about it.
     pub fn left_if_unsettled(&mut self, entry: Entry, note: &str) {
         if self.lines.get(entry.0).is_some_and(|line| line.fate.is_none()) {

@@ -62,6 +62,23 @@ pub(crate) fn is_host(text: &str) -> bool {
     is_name || is_address
 }
 
+/// True if a certificate can be ordered for this host.
+pub(crate) fn is_domain(name: &str) -> bool {
+    let is_label = |label: &str| (1..=63).contains(&label.len()) && !label.contains('_');
+    let is_address = name.parse::<IpAddr>().is_ok() || name.starts_with('[');
+    name.len() <= 253
+        && name.contains('.')
+        && !name.contains('*')
+        && !is_address
+        && name.split('.').all(is_label)
+}
+
+/// An e-mail address, as an authority is given it.
+pub(crate) fn is_contact(text: &str) -> bool {
+    let plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !b",?:{}".contains(&byte));
+    plain && text.split_once('@').is_some_and(|(user, host)| !user.is_empty() && !host.is_empty())
+}
+
 /// A path as routes have it.
 pub(crate) fn is_path(text: &str) -> bool {
     text.starts_with('/') && text.bytes().all(|byte| byte > 0x20 && byte != 0x7f && !b"?#".contains(&byte))

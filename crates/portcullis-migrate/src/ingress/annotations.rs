@@ -135,7 +135,11 @@ fn setting(name: &str, value: &str, entry: Entry, said: &mut Said, cx: &mut Cont
             ledger.changed(entry, "balance = \"least_connections\"");
             return true;
         }
-        "upstream-hash-by" => return hash(value, said),
+        "upstream-hash-by" => {
+            if !hash(value, said) {
+                return false;
+            }
+        }
         "upstream-vhost" if !value.contains('$') && text::is_authority(value) => {
             said.settings.request_headers.set.insert("host".to_owned(), value.to_owned());
         }

@@ -123,7 +123,7 @@ fn site(
         let wants = said.ssl_redirect.or(global.ssl_redirect).unwrap_or(true);
         site.redirect_to_tls |= certificate.is_some() && wants;
         site.redirect_to_tls |= said.force_ssl_redirect || global.force_ssl_redirect;
-        for alias in &said.aliases {
+        for alias in said.aliases.iter().filter(|_| host.name != "*") {
             if text::is_host(alias) && names.insert(alias.clone()) {
                 site.hosts.push(alias.clone());
             }

@@ -8,7 +8,7 @@ use portcullis_config::{Config, Format};
 use portcullis_migrate::{Fate, From, Options, migrate};
 
 /// The number of cases; one that is missing would pass unseen.
-const CASES: usize = 19;
+const CASES: usize = 29;
 
 /// The folder of all cases.
 pub fn folder() -> PathBuf {
@@ -16,8 +16,13 @@ pub fn folder() -> PathBuf {
 }
 
 /// The syntaxes, and the file or folder that a person would name.
-pub const SYNTAXES: [(From, &str); 3] =
-    [(From::Nginx, "etc/nginx"), (From::Apache, "etc/apache2"), (From::IngressNginx, "manifests")];
+pub const SYNTAXES: [(From, &str); 5] = [
+    (From::Nginx, "etc/nginx"),
+    (From::Apache, "etc/apache2"),
+    (From::IngressNginx, "manifests"),
+    (From::CorazaCaddy, "etc/caddy"),
+    (From::BunkerWeb, "etc/bunkerweb"),
+];
 
 /// The folders of a syntax.
 pub fn cases(from: From) -> Vec<PathBuf> {
