@@ -10,7 +10,8 @@ use clap::{Parser, Subcommand};
 use crate::bench;
 use crate::identities::{token, user};
 use crate::{
-    advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, replay, rules, run, serve,
+    advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, migrate, replay, rules,
+    run, serve,
 };
 
 /// The exit code of a command whose work found mistakes or failed.
@@ -38,6 +39,8 @@ pub enum Command {
     Serve(serve::Args),
     /// Ask for the application and write a commented configuration document for it
     Init(init::Args),
+    /// Write a configuration document from that of another server or WAF, with a report of what differs
+    Migrate(migrate::Args),
     /// Read rule files or a configuration document and show every mistake in them
     Check(check::Args),
     /// Inspect one request of a file and show why it would be blocked or let through

@@ -21,6 +21,8 @@ mod explain;
 mod generate;
 mod identities;
 mod init;
+mod migrate;
+mod new_file;
 mod policy_args;
 mod replay;
 mod rule_files;
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         cli::Command::Token(args) => identities::token::run(&args),
         cli::Command::User(args) => identities::user::run(&args),
         cli::Command::Init(args) => init::run(&args),
+        cli::Command::Migrate(args) => migrate::run(&args),
         cli::Command::Generate(args) => generate::run(&args),
     }
 }

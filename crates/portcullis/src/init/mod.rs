@@ -5,7 +5,6 @@ mod ask;
 mod document;
 mod probe;
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,6 +12,7 @@ use portcullis_config::{Config, Format};
 use portcullis_load::load;
 
 use crate::cli::{Failure, print, warn};
+use crate::new_file;
 use ask::Asking;
 use document::Answers;
 
@@ -67,7 +67,7 @@ fn answer(args: &Args) -> Result<String, Failure> {
     }
     // Before anything is asked.
     if !args.force && output.symlink_metadata().is_ok() {
-        return Err(is_there(output));
+        return Err(new_file::is_there(output));
     }
     let answers = answers(args)?;
     let text = document::text(&answers);
@@ -80,7 +80,7 @@ fn answer(args: &Args) -> Result<String, Failure> {
             ));
         }
     }
-    write(&text, output, args.force)?;
+    new_file::write(&text, output, args.force)?;
     Ok(done(output, &answers))
 }
 
@@ -129,32 +129,6 @@ fn checked(text: &str, output: &Path) -> Result<Config, Failure> {
         load(policy).map_err(Failure::failed)?;
     }
     Ok(config)
-}
-
-/// Writes it aside, then puts it in place in one step; without `force` only where nothing is.
-fn write(text: &str, output: &Path, force: bool) -> Result<(), Failure> {
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let wrong =
-        |error: &io::Error| Failure::failed(format_args!("cannot write {}: {error}", output.display()));
-    let mut file =
-        tempfile::Builder::new().prefix(".init-").tempfile_in(folder).map_err(|error| wrong(&error))?;
-    file.write_all(text.as_bytes())
-        .and_then(|()| file.as_file().sync_all())
-        .map_err(|error| wrong(&error))?;
-    let persisted = if force { file.persist(output) } else { file.persist_noclobber(output) };
-    match persisted {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(is_there(output)),
-        Err(error) => Err(wrong(&error.error)),
-    }
-}
-
-fn is_there(output: &Path) -> Failure {
-    Failure::failed(format_args!(
-        "{} is there already, and was left alone\n  help: name another file with --output FILE, or replace it with \
-         --force",
-        output.display()
-    ))
 }
 
 /// What has curl ask for a host that the document serves; nothing if it serves all of them.

@@ -1,0 +1,265 @@
+//! What virtual hosts and locations inherit.
+
+use super::syntax::Directive;
+use super::{Context, left, rules};
+use crate::model::{Access, HeaderChanges, Settings, UpstreamTls, Waf};
+use crate::sources::absolute;
+use crate::{text, units};
+
+/// Up to so many bytes of a body are held for inspection unless rules say otherwise.
+const HELD_BYTES: u64 = 12_800 << 10;
+
+/// What holds for a section.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    pub waf: Waf,
+    request_headers: HeaderChanges,
+    response_headers: HeaderChanges,
+    /// The client's `Host` is sent on.
+    pub keeps_host: bool,
+    access: Option<Access>,
+    /// No client may ask.
+    pub denied: bool,
+    body_limit: Option<u64>,
+    compression: Option<Vec<String>>,
+    pub read_timeout: Option<String>,
+    pub upstream_tls: UpstreamTls,
+}
+
+impl Scope {
+    /// What holds in a section with these directives; they are settled as far as they are about it.
+    pub fn enter(&self, items: &[Directive], cx: &mut Context<'_>) -> Scope {
+        let mut scope = self.clone();
+        rules::read(items, &mut scope.waf, cx);
+        for item in items {
+            scope.directive(item, cx);
+        }
+        scope.require(items, cx);
+        scope
+    }
+
+    /// The same for a location, whose rules belong to its site.
+    pub fn enter_location(&self, items: &[Directive], cx: &mut Context<'_>) -> Scope {
+        let mut scope = self.clone();
+        for item in items {
+            scope.directive(item, cx);
+        }
+        scope.require(items, cx);
+        scope
+    }
+
+    fn directive(&mut self, item: &Directive, cx: &mut Context<'_>) {
+        let value = item.arg(0);
+        let on = value.eq_ignore_ascii_case("on");
+        match item.name.as_str() {
+            "header" => self.header(item, false, cx),
+            "requestheader" => self.header(item, true, cx),
+            "proxypreservehost" => {
+                self.keeps_host = on;
+                cx.taken(
+                    item,
+                    if on {
+                        "the client's Host is sent on, which is the default"
+                    } else {
+                        "request_headers.set"
+                    },
+                );
+            }
+            "proxypassreverse" => {
+                self.keeps_host = true;
+                cx.changed(
+                    item,
+                    "the upstream is sent the client's Host, so that its redirects need no change",
+                );
+            }
+            "proxytimeout" => {
+                self.read_timeout = units::time(value).filter(|_| !value.ends_with(['m', 'h', 'd', 'w']));
+                match self.read_timeout {
+                    Some(_) => cx.taken(item, "read_timeout of the upstream"),
+                    None => cx.left(item, "this time cannot be read, or is more than a day"),
+                }
+            }
+            "sslproxyengine" => cx.taken(item, "endpoints with https://"),
+            "sslproxycacertificatefile" => {
+                self.upstream_tls.ca = Some(absolute(&cx.folder, value));
+                cx.taken(item, "tls.ca of the upstream");
+            }
+            "sslproxyverify"
+            | "sslproxycheckpeercn"
+            | "sslproxycheckpeername"
+            | "sslproxycheckpeerexpire" => match value.eq_ignore_ascii_case("require") || on {
+                true => cx.taken(item, "always"),
+                false => {
+                    cx.changed(item, "certificates of upstreams are always verified; name theirs in tls.ca")
+                }
+            },
+            "limitrequestbody" => self.body(item, cx),
+            "addoutputfilterbytype" => {
+                let types: Vec<String> =
+                    item.args.iter().skip(1).filter(|kind| text::is_media_type(kind)).cloned().collect();
+                if types.is_empty() || !value.to_ascii_lowercase().contains("deflate") {
+                    return cx.left(item, "of filters, compression alone has a counterpart");
+                }
+                self.compression.get_or_insert_default().extend(types);
+                cx.changed(item, "compression, also with zstd and br");
+            }
+            name if super::vhost::READS.contains(&name) => {}
+            name => {
+                if let Some(why) = left::why(name).filter(|_| item.block.is_none()) {
+                    cx.left(item, why);
+                }
+            }
+        }
+    }
+
+    fn body(&mut self, item: &Directive, cx: &mut Context<'_>) {
+        match units::size(item.arg(0)) {
+            Some(size) if (1..=HELD_BYTES).contains(&size) => {
+                self.body_limit = Some(size);
+                cx.taken(item, "request_body.limit");
+            }
+            _ => cx.changed(
+                item,
+                "bodies are held to be inspected, up to SecRequestBodyLimit of the rules (12.5 MiB unless they say), and \
+                 longer ones are refused; set request_body.limit for more",
+            ),
+        }
+    }
+
+    /// `Header [always] set NAME VALUE` and the like.
+    fn header(&mut self, item: &Directive, is_request: bool, cx: &mut Context<'_>) {
+        let mut args =
+            item.args.iter().map(String::as_str).filter(|arg| !["always", "onsuccess"].contains(arg));
+        let (action, name) =
+            (args.next().unwrap_or_default(), args.next().unwrap_or_default().to_ascii_lowercase());
+        let (value, condition) = (args.next().unwrap_or_default(), args.next());
+        if condition.is_some_and(|condition| condition.starts_with("env=") || condition.starts_with("expr="))
+        {
+            return cx
+                .left(item, "headers are changed for all requests of a site or route, not on a condition");
+        }
+        if text::is_ours(&name) {
+            return cx.taken(item, "the proxy writes this field itself");
+        }
+        if !text::is_field_name(&name) || (name == "host" && !(is_request && action == "set")) {
+            return cx.left(item, "this field cannot be changed");
+        }
+        let key = if is_request { "request_headers" } else { "response_headers" };
+        let changes = if is_request { &mut self.request_headers } else { &mut self.response_headers };
+        if action == "unset" {
+            if !changes.remove.contains(&name) {
+                changes.remove.push(name);
+            }
+            return cx.taken(item, format!("{key}.remove"));
+        }
+        let Some(value) = value_of(value) else {
+            return cx.left(
+                item,
+                "header values may have {client}, {host}, {path}, {uri}, {request_id}, not this variable",
+            );
+        };
+        match action {
+            "set" | "setifempty" => {
+                if name == "host" {
+                    self.keeps_host = true;
+                }
+                changes.set.insert(name, value);
+            }
+            "add" | "append" | "merge" => drop(changes.add.insert(name, value)),
+            _ => return cx.left(item, "headers are set, added and removed"),
+        }
+        match action == "set" || action == "add" {
+            true => cx.taken(item, key),
+            false => cx.changed(item, format!("{key}, whatever is there already")),
+        }
+    }
+
+    /// `Require`, also in the sections around it.
+    fn require(&mut self, items: &[Directive], cx: &mut Context<'_>) {
+        let mut access = Access::default();
+        let mut seen = false;
+        let mut granted = false;
+        for item in items {
+            match (item.name.as_str(), item.arg(0).to_ascii_lowercase().as_str()) {
+                ("requireany", _) => {
+                    cx.taken(item, "access");
+                    let inner: Vec<Directive> = item.children().to_vec();
+                    return self.require(&inner, cx);
+                }
+                ("requireall" | "requirenone", _) => {
+                    cx.leave(
+                        item,
+                        "write `access` of the site or route: all conditions together are not known",
+                    );
+                }
+                ("require", "all") => {
+                    seen = true;
+                    granted = item.arg(1).eq_ignore_ascii_case("granted");
+                    cx.taken(item, "access.others");
+                }
+                ("require", "ip") => {
+                    let (networks, other): (Vec<_>, Vec<_>) =
+                        item.args.iter().skip(1).cloned().partition(|network| text::is_network(network));
+                    access.allow.extend(networks);
+                    seen = true;
+                    match other.is_empty() {
+                        true => cx.taken(item, "access.allow"),
+                        false => cx.changed(item, format!("access.allow, without {}", other.join(" "))),
+                    }
+                }
+                ("require", "local") => {
+                    access.allow.extend(["127.0.0.0/8".to_owned(), "::1".to_owned()]);
+                    seen = true;
+                    cx.taken(item, "access.allow");
+                }
+                ("require", _) => cx.left(
+                    item,
+                    "clients are told apart by address alone: keep a server that asks for more behind",
+                ),
+                _ => {}
+            }
+        }
+        if seen {
+            access.others_denied = !granted;
+            self.denied = access.others_denied && access.allow.is_empty();
+            self.access = access.others_denied.then_some(access).filter(|access| !access.allow.is_empty());
+        }
+    }
+
+    /// The settings of a site or route. `host` is what the upstream is called, if requests go to one.
+    pub fn settings(&self, host: Option<&str>) -> Settings {
+        let mut request_headers = self.request_headers.clone();
+        if let (false, Some(host)) = (self.keeps_host, host) {
+            request_headers.set.insert("host".to_owned(), host.to_owned());
+        }
+        Settings {
+            waf: self.waf.clone(),
+            request_headers,
+            response_headers: self.response_headers.clone(),
+            access: self.access.clone(),
+            body_limit: self.body_limit,
+            compression: self.compression.clone(),
+            ..Settings::default()
+        }
+    }
+}
+
+/// A value of `Header`: text, with the few variables that documents know.
+fn value_of(text: &str) -> Option<String> {
+    let text = text
+        .replace("%{REMOTE_ADDR}s", "{client}")
+        .replace("%{REMOTE_ADDR}e", "{client}")
+        .replace("%{HTTP_HOST}s", "{host}")
+        .replace("%{UNIQUE_ID}e", "{request_id}")
+        .replace("%{SSL_CLIENT_S_DN}s", "{client_cert_subject}")
+        .replace("%%", "\u{1}");
+    if text.contains('%') {
+        return None;
+    }
+    let text = text.replace('\u{1}', "%");
+    // Nothing else may look like a placeholder.
+    let known = ["{client}", "{host}", "{request_id}", "{client_cert_subject}"];
+    let rest = known.iter().fold(text.clone(), |rest, name| rest.replace(name, ""));
+    text::template(&rest.replace('$', ""), |_| None)?;
+    (!text.chars().any(char::is_control)).then_some(text)
+}

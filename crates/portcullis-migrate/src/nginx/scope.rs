@@ -1,0 +1,300 @@
+//! What blocks inherit: settings of `http`, `server` and `location`.
+
+use super::syntax::Directive;
+use super::{Context, left, server, variables};
+use crate::model::{Access, HeaderChanges, RateLimit, RuleKind, RuleSource, Settings, UpstreamTls, Waf};
+use crate::report::Entry;
+use crate::sources::absolute;
+use crate::{text, units};
+
+/// Up to so many bytes of a body are held for inspection unless rules say otherwise.
+const HELD_BYTES: u64 = 12_800 << 10;
+
+/// What holds for a block.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    waf: Waf,
+    /// A server's rules are added to those of `http`.
+    request_headers: HeaderChanges,
+    /// `Host` is sent on, not that of the upstream.
+    keeps_host: bool,
+    response_headers: HeaderChanges,
+    access: Option<Access>,
+    rate_limits: Vec<RateLimit>,
+    body_limit: Option<u64>,
+    compression: Option<Vec<String>>,
+    compressed_types: Option<Vec<String>>,
+    /// No client may ask.
+    pub denied: bool,
+    pub connect_timeout: Option<String>,
+    pub read_timeout: Option<String>,
+    pub write_timeout: Option<String>,
+    pub upstream_tls: UpstreamTls,
+    pub limit_status: Option<u16>,
+}
+
+impl Scope {
+    /// What holds in a block with these directives; they are settled as far as they are about it.
+    pub fn enter(&self, items: &[Directive], cx: &mut Context<'_>) -> Scope {
+        let mut scope = self.clone();
+        // Lists of a block replace those around it.
+        let has = |name: &str| items.iter().any(|item| item.name == name);
+        if has("proxy_set_header") || has("grpc_set_header") {
+            scope.request_headers = HeaderChanges::default();
+            scope.keeps_host = false;
+        }
+        if has("add_header") {
+            scope.response_headers.add.clear();
+            scope.response_headers.set.clear();
+        }
+        if has("proxy_hide_header") {
+            scope.response_headers.remove.clear();
+        }
+        if has("limit_req") {
+            scope.rate_limits.clear();
+        }
+        // It applies to the limits of its block wherever it stands.
+        for item in items.iter().filter(|item| item.name == "limit_req_status") {
+            scope.limit_status = item.arg(0).parse().ok().filter(|status| (400..600).contains(status));
+        }
+        for item in items {
+            scope.directive(item, cx);
+        }
+        scope.networks(items, cx);
+        scope
+    }
+
+    fn directive(&mut self, item: &Directive, cx: &mut Context<'_>) {
+        let value = item.arg(0);
+        match item.name.as_str() {
+            "modsecurity" | "ModSecurityEnabled" => {
+                self.waf.on = value.eq_ignore_ascii_case("on");
+                cx.ledger.taken(item.entry, if self.waf.on { "inspection" } else { "mode = \"off\"" });
+            }
+            "modsecurity_rules_file" | "ModSecurityConfig" => {
+                let path = absolute(cx.folder, value);
+                self.rule(RuleKind::File { path, optional: false }, item.entry);
+            }
+            "modsecurity_rules" => self.rule(RuleKind::Inline(value.to_owned()), item.entry),
+            "modsecurity_rules_remote" => cx.ledger.left(
+                item.entry,
+                "write `SecRemoteRules KEY URL sha256:HEX` in `rules.directives`, with the checksum of the file",
+            ),
+            "proxy_set_header" | "grpc_set_header" => self.request_header(item, cx),
+            "add_header" => self.response_header(item, cx),
+            "proxy_hide_header" if text::is_field_name(value) && !text::is_ours(value) => {
+                self.response_headers.remove.push(value.to_ascii_lowercase());
+                cx.ledger.taken(item.entry, "response_headers.remove");
+            }
+            "proxy_connect_timeout" | "grpc_connect_timeout" => {
+                self.connect_timeout = timeout(item, "connect_timeout", cx);
+            }
+            "proxy_read_timeout" | "grpc_read_timeout" => {
+                self.read_timeout = timeout(item, "read_timeout", cx);
+            }
+            "proxy_send_timeout" | "grpc_send_timeout" => {
+                self.write_timeout = timeout(item, "write_timeout", cx);
+            }
+            "proxy_ssl_trusted_certificate" => self.upstream_tls.ca = file(item, "tls.ca", cx),
+            "proxy_ssl_certificate" => self.upstream_tls.cert = file(item, "tls.cert", cx),
+            "proxy_ssl_certificate_key" => self.upstream_tls.key = file(item, "tls.key", cx),
+            "proxy_ssl_name" if text::is_host(value) => {
+                self.upstream_tls.name = Some(value.to_owned());
+                cx.ledger.taken(item.entry, "tls.name of the upstream");
+            }
+            "proxy_ssl_verify" if value == "on" => cx.ledger.taken(item.entry, "always"),
+            "proxy_ssl_verify" => {
+                cx.ledger.changed(item.entry, "certificates of upstreams are always verified; name theirs in tls.ca");
+            }
+            "client_max_body_size" => self.body(item, cx),
+            "limit_req" => self.rate_limit(item, cx),
+            "limit_req_status" => cx.ledger.taken(item.entry, "status of rate limits"),
+            "gzip" => {
+                self.compression = (value == "on").then(Vec::new);
+                cx.ledger.changed(item.entry, "compression, also with zstd and br, of the usual types or gzip_types");
+            }
+            "gzip_types" => {
+                let types = item.args.iter().filter(|kind| text::is_media_type(kind)).cloned().collect();
+                self.compressed_types = Some(types);
+                cx.ledger.taken(item.entry, "compression.types");
+            }
+            "allow" | "deny" => {}
+            name if server::READS.contains(&name) => {}
+            name => {
+                if let Some(why) = left::inherited(name) {
+                    cx.ledger.left(item.entry, why);
+                }
+            }
+        }
+    }
+
+    fn rule(&mut self, kind: RuleKind, entry: Entry) {
+        self.waf.rules.push(RuleSource { kind, entry });
+    }
+
+    fn request_header(&mut self, item: &Directive, cx: &mut Context<'_>) {
+        let (name, value) = (item.arg(0).to_ascii_lowercase(), item.arg(1));
+        if name == "host" {
+            match value {
+                "$host" | "$http_host" | "$host:$server_port" | "$server_name" => {
+                    self.keeps_host = true;
+                    return cx.ledger.taken(item.entry, "the client's Host is sent on, which is the default");
+                }
+                "$proxy_host" => {
+                    self.keeps_host = false;
+                    return cx.ledger.taken(item.entry, "request_headers.set");
+                }
+                _ => self.keeps_host = true,
+            }
+        }
+        if text::is_ours(&name) {
+            return cx.ledger.taken(item.entry, "the proxy writes this field itself");
+        }
+        if !text::is_field_name(&name) {
+            return cx.ledger.left(item.entry, "this is not the name of a header field");
+        }
+        if value.is_empty() && name != "host" {
+            self.request_headers.remove.push(name);
+            return cx.ledger.taken(item.entry, "request_headers.remove");
+        }
+        match variables::value(value) {
+            Some(value) => {
+                self.request_headers.set.insert(name, value);
+                cx.ledger.taken(item.entry, "request_headers.set");
+            }
+            None => cx.ledger.left(
+                item.entry,
+                "header values may have {client}, {host}, {path}, {uri}, {request_id}, not this variable",
+            ),
+        }
+    }
+
+    fn response_header(&mut self, item: &Directive, cx: &mut Context<'_>) {
+        let name = item.arg(0).to_ascii_lowercase();
+        if !text::is_field_name(&name) || text::is_ours(&name) || name == "host" {
+            return cx
+                .ledger
+                .left(item.entry, "the proxy writes this field itself, or this is not the name of one");
+        }
+        match variables::value(item.arg(1)) {
+            Some(value) => {
+                self.response_headers.add.insert(name, value);
+                cx.ledger.taken(item.entry, "response_headers.add");
+            }
+            None => cx.ledger.left(item.entry, "header values do not know this variable"),
+        }
+    }
+
+    fn body(&mut self, item: &Directive, cx: &mut Context<'_>) {
+        match units::size(item.arg(0)) {
+            Some(size) if (1..=HELD_BYTES).contains(&size) => {
+                self.body_limit = Some(size);
+                cx.ledger.taken(item.entry, "request_body.limit");
+            }
+            Some(_) => {
+                self.body_limit = None;
+                cx.ledger.changed(
+                    item.entry,
+                    "bodies are held to be inspected, up to what the rules say (SecRequestBodyLimit; 12.5 MiB unless \
+                     they do), and longer ones are refused; set request_body.limit for more. Without inspection \
+                     there is no limit",
+                );
+            }
+            None => cx.ledger.left(item.entry, "this size cannot be read"),
+        }
+    }
+
+    fn rate_limit(&mut self, item: &Directive, cx: &mut Context<'_>) {
+        let option = |name: &str| item.args.iter().find_map(|arg| arg.strip_prefix(name)?.strip_prefix('='));
+        let zone = option("zone").unwrap_or_default();
+        let Some(zone) = cx.zones.get(zone) else {
+            return cx
+                .ledger
+                .left(item.entry, "there is no such limit_req_zone that counts by something we know");
+        };
+        let burst: u32 = option("burst").and_then(|burst| burst.parse().ok()).unwrap_or(0);
+        if self.rate_limits.iter().any(|known| known.name == zone.name) {
+            return cx.ledger.left(item.entry, "another limit_req of this block has the same zone");
+        }
+        self.rate_limits.push(RateLimit {
+            burst: burst.saturating_add(1).min(1_000_000),
+            status: Some(self.limit_status.unwrap_or(503)),
+            ..zone.clone()
+        });
+        cx.ledger.changed(
+            item.entry,
+            "rate_limits; requests beyond the burst are refused at once and none are delayed, each location counts by \
+             itself",
+        );
+    }
+
+    /// `allow` and `deny`; those of a block replace those around it.
+    fn networks(&mut self, items: &[Directive], cx: &mut Context<'_>) {
+        let rules: Vec<&Directive> =
+            items.iter().filter(|item| item.name == "allow" || item.name == "deny").collect();
+        if rules.is_empty() {
+            return;
+        }
+        let mut access = Access::default();
+        let mut decided = false;
+        for item in rules {
+            let (network, allows) = (item.arg(0), item.name == "allow");
+            if decided {
+                cx.ledger.taken(item.entry, "no client comes this far");
+            } else if network == "all" {
+                access.others_denied = !allows;
+                decided = true;
+                cx.ledger.taken(item.entry, "access.others");
+            } else if !text::is_network(network) {
+                cx.ledger.left(item.entry, "lists of clients take addresses and networks");
+            } else if allows && !access.deny.is_empty() {
+                access.allow.push(network.to_owned());
+                cx.ledger
+                    .changed(item.entry, "access.allow, which wins over access.deny whatever their order");
+            } else {
+                let list = if allows { &mut access.allow } else { &mut access.deny };
+                list.push(network.to_owned());
+                cx.ledger.taken(item.entry, if allows { "access.allow" } else { "access.deny" });
+            }
+        }
+        // Lists that let nobody in are none: routes answer 403.
+        self.denied = access.others_denied && access.allow.is_empty();
+        self.access = (!self.denied).then_some(access);
+    }
+
+    /// The settings of a site or route. `host` is what the upstream is called, if requests go to one.
+    pub fn settings(&self, host: Option<&str>) -> Settings {
+        let mut request_headers = self.request_headers.clone();
+        if let (false, Some(host)) = (self.keeps_host, host) {
+            request_headers.set.insert("host".to_owned(), host.to_owned());
+        }
+        let types = self.compressed_types.clone().unwrap_or_default();
+        Settings {
+            waf: self.waf.clone(),
+            request_headers,
+            response_headers: self.response_headers.clone(),
+            access: self.access.clone(),
+            rate_limits: self.rate_limits.clone(),
+            body_limit: self.body_limit,
+            compression: self.compression.as_ref().map(|_| types),
+        }
+    }
+}
+
+fn timeout(item: &Directive, key: &str, cx: &mut Context<'_>) -> Option<String> {
+    let time = units::time(item.arg(0));
+    match &time {
+        Some(_) => cx.ledger.taken(item.entry, format!("{key} of the upstream")),
+        None => cx.ledger.left(item.entry, "this time cannot be read, or is more than a day"),
+    }
+    time
+}
+
+fn file(item: &Directive, key: &str, cx: &mut Context<'_>) -> Option<String> {
+    if item.arg(0).contains('$') || item.arg(0).is_empty() {
+        cx.ledger.left(item.entry, "the name of a file cannot have variables");
+        return None;
+    }
+    cx.ledger.taken(item.entry, format!("{key} of the upstream"));
+    Some(absolute(cx.folder, item.arg(0)))
+}

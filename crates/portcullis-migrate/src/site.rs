@@ -1,0 +1,97 @@
+//! What all readers do with a site once they have read it.
+
+use std::collections::BTreeSet;
+
+use crate::model::{Action, Model, PathMatch, Route, SITES_MAX, Settings, Site};
+use crate::report::Ledger;
+use crate::rules::{self, Reading};
+
+/// Which hosts belong to which site: the first one that has a host at an address.
+#[derive(Debug, Default)]
+pub(crate) struct Hosts {
+    taken: BTreeSet<(String, String)>,
+}
+
+impl Hosts {
+    /// Adds `host` to those of a site at these addresses, if no site before it has it at one of them.
+    pub fn claim(&mut self, addresses: &[&str], host: &str, hosts: &mut Vec<String>) -> bool {
+        let free =
+            addresses.iter().all(|address| !self.taken.contains(&((*address).to_owned(), host.to_owned())));
+        let new = free && !hosts.iter().any(|known| known == host);
+        if new {
+            self.taken.extend(addresses.iter().map(|address| ((*address).to_owned(), host.to_owned())));
+            hosts.push(host.to_owned());
+        }
+        new
+    }
+}
+
+/// All paths.
+pub(crate) fn root() -> PathMatch {
+    PathMatch::Prefix("/".to_owned())
+}
+
+/// Adds a route; false if one with the same path is there.
+pub(crate) fn push(site: &mut Site, route: Route) -> bool {
+    let new = !site.routes.iter().any(|known| known.path == route.path);
+    if new {
+        // Where there are too many, the migration ends.
+        if site.routes.len() <= SITES_MAX {
+            site.routes.push(route);
+        }
+    }
+    new
+}
+
+/// Gives a site that has been read its rules, and adds it to the model. `own` is what holds where no route says
+/// otherwise.
+pub(crate) fn finish(
+    mut site: Site,
+    own: Settings,
+    reading: Reading<'_>,
+    ledger: &mut Ledger,
+    model: &mut Model,
+) {
+    site.settings = own;
+    hoist(&mut site);
+    name_limits(&mut site);
+    rules::settle(&mut site, reading, ledger);
+    if site.upstream.is_none() && site.routes.is_empty() {
+        let action = Action::Respond { status: 404, body: None };
+        site.routes.push(Route { path: root(), action, settings: site.settings.clone() });
+    }
+    model.site(site);
+}
+
+/// Makes the route of all paths that of the site, where the document says the same then.
+fn hoist(site: &mut Site) {
+    let Some(at) = site.routes.iter().position(|route| route.path == root()) else { return };
+    let route = &site.routes[at];
+    let Action::Forward { upstream, rewrite: None } = &route.action else { return };
+    let others_hold = |other: &Route| {
+        let limits = &route.settings.rate_limits;
+        limits.iter().all(|limit| other.settings.rate_limits.contains(limit))
+            && (route.settings.body_limit.is_none() || other.settings.body_limit.is_some())
+    };
+    if site.routes.iter().all(others_hold) {
+        site.upstream = Some(upstream.clone());
+        site.settings = route.settings.clone();
+        site.routes.remove(at);
+    }
+}
+
+/// Rate limits of a site have names of their own; those of routes that are not the site's are told apart.
+fn name_limits(site: &mut Site) {
+    let of_site = site.settings.rate_limits.clone();
+    let mut names: BTreeSet<String> = of_site.iter().map(|limit| limit.name.clone()).collect();
+    for limit in site.routes.iter_mut().flat_map(|route| &mut route.settings.rate_limits) {
+        if of_site.contains(limit) {
+            continue;
+        }
+        let (wanted, mut number) = (limit.name.clone(), 1);
+        while !names.insert(limit.name.clone()) {
+            number += 1;
+            limit.name = format!("{wanted}-{number}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Configurations in `tests/golden`, each with the document and the report that it comes to, or the mistake.
+//! `UPDATE_GOLDEN=1 cargo test -p portcullis-migrate --test it golden` writes what is expected.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use portcullis_config::{Config, Format};
+use portcullis_migrate::{Fate, From, Options, migrate};
+
+/// The number of cases; one that is missing would pass unseen.
+const CASES: usize = 29;
+
+/// The folder of all cases.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+/// The syntaxes, and the file or folder that a person would name.
+pub const SYNTAXES: [(From, &str); 5] = [
+    (From::Nginx, "etc/nginx"),
+    (From::Apache, "etc/apache2"),
+    (From::IngressNginx, "manifests"),
+    (From::CorazaCaddy, "etc/caddy"),
+    (From::BunkerWeb, "etc/bunkerweb"),
+];
+
+/// The folders of a syntax.
+pub fn cases(from: From) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder().join(from.name())).unwrap();
+    let mut cases: Vec<PathBuf> =
+        entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    cases.sort();
+    cases
+}
+
+#[test]
+fn documents_and_reports_are_as_expected() {
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let mut seen = 0;
+    let mut wrong = Vec::new();
+    for (from, entry) in SYNTAXES {
+        for case in cases(from) {
+            seen += 1;
+            let options = Options { root: case.clone(), ..Options::default() };
+            let root = case.canonicalize().unwrap().display().to_string();
+            let text = match migrate(from, &[case.join(entry)], &options) {
+                Ok(migrated) => {
+                    Config::parse(&migrated.document, Format::Toml, "portcullis.toml").unwrap();
+                    assert!(migrated.report.count(Fate::Taken) > 0, "{}", case.display());
+                    format!("{}\n==== report\n{}", migrated.document, migrated.report.text())
+                }
+                Err(error) => format!("error: {error}\n"),
+            };
+            let text = text.replace(&root, "ROOT");
+            let expected = case.with_extension("expected");
+            if update {
+                fs::write(&expected, &text).unwrap();
+            } else if fs::read_to_string(&expected).unwrap_or_default() != text {
+                wrong.push(format!("{}:\n{text}", expected.display()));
+            }
+        }
+    }
+    assert_eq!(seen, CASES, "cases came or went");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

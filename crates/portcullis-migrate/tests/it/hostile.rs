@@ -1,0 +1,112 @@
+//! Input that is no configuration, or means harm: each ends soon, with an error that says where.
+
+use std::fs;
+use std::path::Path;
+
+use portcullis_migrate::{FILE_BYTES_MAX, FILES_MAX, From, Options, migrate};
+
+/// The error of a configuration of these files below a root.
+fn error(files: &[(&str, &[u8])], prepare: impl Fn(&Path)) -> String {
+    let root = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        let path = root.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    prepare(root.path());
+    let options = Options { root: root.path().to_owned(), ..Options::default() };
+    let error = migrate(From::Nginx, &[root.path().join("nginx.conf")], &options).unwrap_err();
+    error.to_string()
+}
+
+fn nothing(_: &Path) {}
+
+#[test]
+fn a_file_of_a_hundred_megabytes_is_not_read() {
+    let said = error(&[("nginx.conf", b"")], |root| {
+        fs::File::create(root.join("nginx.conf")).unwrap().set_len(100 << 20).unwrap();
+    });
+    assert!(
+        said.starts_with(&format!("/nginx.conf: the file has more than {FILE_BYTES_MAX} bytes")),
+        "{said}"
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_are_told_with_their_line() {
+    assert!(error(&[("nginx.conf", b"http {\n\0\0ELF")], nothing).starts_with("/nginx.conf:2: a NUL byte"));
+    let latin = error(&[("nginx.conf", b"# ok\n# \xe4\n")], nothing);
+    assert!(latin.starts_with("/nginx.conf:2: this line is not UTF-8") && latin.contains("iconv"), "{latin}");
+}
+
+#[test]
+fn a_device_is_no_file() {
+    let said = error(&[("other", b"")], |root| {
+        std::os::unix::fs::symlink("/dev/zero", root.join("nginx.conf")).unwrap();
+    });
+    assert!(said.contains("not below the root") || said.contains("not a file"), "{said}");
+    let said = error(&[("nginx.conf", b"include /zero;")], |root| {
+        std::os::unix::fs::symlink("/dev/zero", root.join("zero")).unwrap();
+    });
+    assert!(said.contains("this is not a file"), "{said}");
+}
+
+#[test]
+fn files_that_include_each_other_a_thousandfold_end() {
+    // Twelve files, each of which includes the next ten times: 10^11 directives.
+    let mut files: Vec<(String, Vec<u8>)> = vec![("nginx.conf".to_owned(), b"include /0;".to_vec())];
+    for number in 0..12 {
+        files.push((number.to_string(), format!("include /{};", number + 1).repeat(10).into_bytes()));
+    }
+    files.push(("12".to_owned(), b"user x;".to_vec()));
+    let files: Vec<(&str, &[u8])> =
+        files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    let said = error(&files, nothing);
+    assert!(said.contains("more than 200000 directives"), "{said}");
+}
+
+#[test]
+fn a_chain_of_files_has_an_end() {
+    let files: Vec<(String, Vec<u8>)> = (0..40)
+        .map(|number| (number.to_string(), format!("include /{};", number + 1).into_bytes()))
+        .collect();
+    let mut files: Vec<(&str, &[u8])> =
+        files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    files.push(("nginx.conf", b"include /0;"));
+    let said = error(&files, nothing);
+    assert!(said.contains("more than 16 files that include each other"), "{said}");
+}
+
+#[test]
+fn a_folder_of_very_many_files_is_refused() {
+    let said = error(&[("nginx.conf", b"include /many/*;")], |root| {
+        fs::create_dir(root.join("many")).unwrap();
+        for number in 0..FILES_MAX + 1 {
+            fs::write(root.join("many").join(number.to_string()), b"").unwrap();
+        }
+    });
+    assert!(said.contains(&format!("more than {FILES_MAX} files")), "{said}");
+}
+
+#[test]
+fn what_lies_outside_of_the_root_is_not_reached() {
+    let said = error(&[("nginx.conf", b"include /../../../../../etc/hostname;")], nothing);
+    assert!(said.contains("/etc/hostname is not there"), "{said}");
+}
+
+#[test]
+fn nothing_to_serve_is_an_error() {
+    let said = error(&[("nginx.conf", b"events {}\nhttp { sendfile on; }\n")], nothing);
+    assert!(said.contains("no site was found"), "{said}");
+    let said = error(&[("nginx.conf", b"")], nothing);
+    assert!(said.contains("no site was found"), "{said}");
+}
+
+#[test]
+fn very_many_directives_are_refused() {
+    let said = error(&[("nginx.conf", "a;".repeat(150_000).as_bytes())], nothing);
+    assert!(said.contains("more than 100000 directives"), "{said}");
+    let many = "server { listen 80; server_name a; location / { proxy_pass http://a; } }\n";
+    let said = error(&[("nginx.conf", many.repeat(24_000).as_bytes())], nothing);
+    assert!(said.contains("more than 100000 directives"), "{said}");
+}
