@@ -12,7 +12,7 @@ SEED ?= 1
 
 .PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
-        differential libmodsecurity libmodsecurity-crs package-test console console-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
+        differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test package-test console console-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -47,6 +47,7 @@ help:
 	@echo 'make console-test      the console in Chromium against the real program (SHOTS=FOLDER keeps the screenshots)'
 	@echo 'make libmodsecurity    target/release/libmodsecurity.so.3, a library in place of that of ModSecurity 3'
 	@echo 'make libmodsecurity-crs  the CRS suite through nginx with it (LIBRARY=FOLDER of another one, ARGS=--filter 942)'
+	@echo 'make libmodsecurity-package  its Debian package; libmodsecurity-package-test: with nginx in a clean root (PORT=18390)'
 	@echo 'make package-test      the Debian package in a clean root: installed, served, upgraded, purged (PORT=18380)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -203,6 +204,14 @@ libmodsecurity:
 libmodsecurity-crs: crs
 	$(CARGO) build --locked -p portcullis-libmodsecurity -p portcullis-testkit
 	CRS_TESTS=$(CRS_TESTS) LIBRARY=$(LIBRARY) scripts/libmodsecurity-crs.sh $(ARGS)
+
+libmodsecurity-package: libmodsecurity
+	packaging/debian/libmodsecurity/build.sh
+
+# As root, on Debian with debootstrap.
+libmodsecurity-package-test:
+	$(CARGO) build --locked -p portcullis-libmodsecurity
+	scripts/libmodsecurity-package-test.sh
 
 # As root, on Debian with debootstrap.
 package-test: crs console
