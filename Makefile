@@ -10,9 +10,10 @@ CRS_OLDER_TESTS := 4131
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run profiled static archive install-test container container-test test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts \
+.PHONY: help run profiled static archive install-test container container-test test modsecurity2-tests h2spec \
+        websocket tls-scan bench bench-agent bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
-        differential libmodsecurity libmodsecurity-crs package-test console console-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
+        differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test package-test console console-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -52,6 +53,7 @@ help:
 	@echo 'make install-test      the archive and its install script, from a server on loopback (PORT=18390)'
 	@echo 'make container         the container image of make static, by podman, buildah or docker (IMAGE=portcullis:0.1.0)'
 	@echo 'make container-test    the image, served from by buildah (PORT=18394)'
+	@echo 'make libmodsecurity-package  its Debian package; libmodsecurity-package-test: with nginx in a clean root (PORT=18390)'
 	@echo 'make package-test      the Debian package in a clean root: installed, served, upgraded, purged (PORT=18380)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -226,6 +228,14 @@ container-test: crs console
 	scripts/static-build.sh dev
 	$(CARGO) build --locked -p portcullis-testkit --bin demo-upstream
 	scripts/container-test.sh
+
+libmodsecurity-package: libmodsecurity
+	packaging/debian/libmodsecurity/build.sh
+
+# As root, on Debian with debootstrap.
+libmodsecurity-package-test:
+	$(CARGO) build --locked -p portcullis-libmodsecurity
+	scripts/libmodsecurity-package-test.sh
 
 # As root, on Debian with debootstrap.
 package-test: crs console
