@@ -16,10 +16,15 @@ mod bans;
 mod bench;
 mod body_limits;
 mod check;
+#[path = "../../../portcullis-clickhouse/tests/it/server.rs"]
+#[allow(dead_code, reason = "the tests of that crate use the rest")]
+mod clickhouse;
 mod collections;
 mod console;
 mod crs;
 mod evaluate;
+mod event_database;
+mod event_size;
 mod event_store;
 mod every_limit;
 mod exclusions;
