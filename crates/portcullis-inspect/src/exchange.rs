@@ -8,6 +8,7 @@ use portcullis_event::{Action, AgentWord, Coverage, Event, Exception, FindingOut
 use portcullis_http::body::Ambiguities;
 use portcullis_types::{Class, RuleId};
 
+use crate::excluded::Excluded;
 use crate::inspector::Scratch;
 
 /// The caller's next step after a phase.
@@ -94,6 +95,8 @@ pub struct Report {
     pub matched_rules: Vec<RuleId>,
     /// Classes of which the semantic detector found something, each once, with what came of it.
     pub findings: Vec<(Class, FindingOutcome)>,
+    /// The exclusions that took something away from the verdict.
+    pub excluded: Excluded,
     /// The coverage: what was inspected and what was not.
     pub coverage: Coverage,
     /// The ambiguities of the request body: points where applications could read it differently.

@@ -121,6 +121,11 @@ impl Inspection {
         }
         let length = head.received_len() as u64;
         self.transaction.allow_work(length, length);
+        if let Some(exclusions) = &self.inspector.rule_exclusions
+            && let Some(here) = exclusions.here(head.path(), self.connection.epoch_millis)
+        {
+            self.transaction.set_exempt(here);
+        }
         let progress = self.transaction.request_head(line, head.fields());
         self.step(progress)
     }
@@ -415,6 +420,7 @@ impl Inspection {
             false => self.event(action, outcome, &coverage),
         };
         let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
+        let excluded = self.excluded();
         let buffers = self.semantic.take().map_or(self.spare, |semantic| semantic.into_buffers());
         let kept_files = self.transaction.kept_files();
         Report {
@@ -423,6 +429,7 @@ impl Inspection {
             event,
             matched_rules,
             findings,
+            excluded,
             coverage,
             ambiguities: self.transaction.body_ambiguities(),
             patterns_exhausted: self.transaction.patterns_exhausted(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use portcullis_config::{ClientAddress, Config, Listener, Timeouts};
 use portcullis_event::{Action, Redactor};
 use portcullis_inspect::{Inspector, Origin, PolicyNames};
-use portcullis_metrics::{RouteMetrics, RuleCounters};
+use portcullis_metrics::{ExclusionCounters, RouteMetrics, RuleCounters};
 use portcullis_tls::{ListenerTls, acme};
 
 use crate::access::{Access, Controls, ControlsBuilder, Geo};
@@ -243,6 +243,11 @@ impl RouteBuilder<'_> {
             agents: Agent::uses(self.agents, &route.agents),
             request_trailers: route.request_trailers.clone().into(),
             metrics: RouteMetrics::new(registry, site, &route.name, Action::NAMES),
+            exclusions: route.policy.map(|policy| {
+                let policy = &self.sources.config.policies[policy];
+                let (semantic, rules) = policy.exclusion_ids(site, route.semantic_of.as_deref());
+                ExclusionCounters::new(registry, site, &semantic, &rules)
+            }),
         })
     }
 }

@@ -134,6 +134,10 @@ fn count_report(exchange: &Exchange<'_>, report: Report) -> (Action, Option<Box<
     for rule in report.matched_rules {
         exchange.generation.rule_matches.inc(rule.0);
     }
+    if let Some(counters) = exchange.route.and_then(|route| route.exclusions.as_ref()) {
+        let now = exchange.transaction.began.epoch_millis() / 1000;
+        counters.hit(&report.excluded.semantic, &report.excluded.rules, now);
+    }
     (report.action, report.event, report.coverage)
 }
 

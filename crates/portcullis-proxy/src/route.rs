@@ -7,7 +7,7 @@ use portcullis_http::message::RequestHead;
 use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_match::regex::Captures;
 use portcullis_match::{Regex, RegexFlags};
-use portcullis_metrics::RouteMetrics;
+use portcullis_metrics::{ExclusionCounters, RouteMetrics};
 
 use crate::StartError;
 use crate::access::Access;
@@ -40,6 +40,8 @@ pub(crate) struct Route {
     /// Names of trailers that go on.
     pub(crate) request_trailers: Box<[String]>,
     pub(crate) metrics: RouteMetrics,
+    /// None: it is not inspected.
+    pub(crate) exclusions: Option<ExclusionCounters>,
 }
 
 /// The target of the requests of a route.

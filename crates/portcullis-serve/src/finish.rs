@@ -84,6 +84,8 @@ fn count_report(conversation: &Conversation, report: Report) -> (Action, Option<
     for rule in report.matched_rules {
         settings.rule_matches().inc(rule.0);
     }
+    let now = conversation.epoch_millis / 1000;
+    settings.exclusions.hit(&report.excluded.semantic, &report.excluded.rules, now);
     (report.action, report.event, report.coverage)
 }
 

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use portcullis_config::{Failure, Network};
 use portcullis_event::{Action, Event, IntegrationKind, Redactor};
 use portcullis_inspect::{Inspector, KeptFile, Memo, PolicyNames, Scratch};
-use portcullis_metrics::{DataPlane, Registry, RouteMetrics, RuleCounters};
+use portcullis_metrics::{DataPlane, ExclusionCounters, Registry, RouteMetrics, RuleCounters};
 use portcullis_proxy::{BlockPage, LocalTime, OnRequest, RequestIds};
 
 use crate::metrics::Metrics;
@@ -29,6 +29,7 @@ pub struct Settings {
     pub block_page: BlockPage,
     /// For the events that no inspection makes.
     pub redactor: Redactor,
+    pub(crate) exclusions: ExclusionCounters,
     rule_matches: RuleCounters,
     route: RouteMetrics,
 }
@@ -42,10 +43,11 @@ impl Settings {
         failure: Failure,
         block_page: BlockPage,
         redactor: Redactor,
+        exclusions: ExclusionCounters,
     ) -> Settings {
         let rule_matches = RuleCounters::new(registry, inspector.rule_ids().map(|id| id.0));
         let route = RouteMetrics::new(registry, &names.site, &names.route, Action::NAMES);
-        Settings { inspector, names, failure, block_page, redactor, rule_matches, route }
+        Settings { inspector, names, failure, block_page, redactor, exclusions, rule_matches, route }
     }
 
     pub(crate) fn rule_matches(&self) -> &RuleCounters {

@@ -80,17 +80,25 @@ pub struct SemanticExclusion {
     pub until: Option<String>,
     /// The reason for it.
     pub reason: Option<String>,
+    /// Who adds it.
+    pub author: Option<String>,
 }
 
-/// Matches of a rule that do not count, by a directive of SecLang.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Matches of a rule that do not count. The texts are those of `rules.exclude` in the document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleExclusion {
     /// The rule.
     pub rule_id: u32,
-    /// The variable in which it does not look any more: `ARGS:comment`; none: the rule is removed.
+    /// The value in which its matches do not count: `ARGS:comment`; none: every value.
     pub target: Option<String>,
+    /// A prefix of the path; with `*` or `{id}` the whole path.
+    pub path: Option<String>,
+    /// Its end: a day or a time.
+    pub until: Option<String>,
     /// The reason for it.
     pub reason: Option<String>,
+    /// Who adds it.
+    pub author: Option<String>,
 }
 
 /// The settings of inspection. `None` leaves a setting as it is; `Some(None)` goes back to its default.

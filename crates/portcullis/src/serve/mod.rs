@@ -14,7 +14,7 @@ use portcullis_admin::{Health, Pages};
 use portcullis_event_store::Recorder;
 use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_log::{EventLog, QueueLimits, UploadLimits, UploadStore};
-use portcullis_metrics::Registry;
+use portcullis_metrics::{ExclusionCounters, Registry};
 use portcullis_proxy::BlockPage;
 use portcullis_serve::{Limits, Outputs, Server, Service};
 use tokio::sync::mpsc;
@@ -129,7 +129,13 @@ fn load(
     let names = PolicyNames { site: site.as_str().into(), route: route.as_str().into(), generation };
     let page = BlockPage::load(config.block_page.as_deref()).map_err(Failure::failed)?;
     let redactor = portcullis_proxy::redactor(config);
-    Ok(portcullis_serve::Settings::new(registry, Arc::clone(inspector), names, *failure, page, redactor))
+    let of_site = config.sites.iter().filter(|known| known.name == *site).flat_map(|site| &site.routes);
+    let semantic_of =
+        of_site.filter(|known| known.name == *route).find_map(|route| route.semantic_of.as_deref());
+    let (semantic, rules) = config.policies[*policy].exclusion_ids(site, semantic_of);
+    let exclusions = ExclusionCounters::new(registry, site, &semantic, &rules);
+    let inspector = Arc::clone(inspector);
+    Ok(portcullis_serve::Settings::new(registry, inspector, names, *failure, page, redactor, exclusions))
 }
 
 /// A service at work, and what a reload needs.
