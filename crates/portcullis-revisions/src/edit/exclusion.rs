@@ -1,5 +1,5 @@
-//! Exclusions: entries of `semantic.exclude` and `rules.exclude`; directives that take a target from a rule are
-//! removed, too.
+//! Exclusions: entries of `semantic.exclude` and `rules.exclude`; directives that take a target from a rule
+//! are removed, too.
 
 use toml_edit::{Array, Item, Table, TableLike, Value};
 
@@ -43,15 +43,18 @@ fn add_semantic(root: &mut Table, at: &Scope, exclusion: &SemanticExclusion) -> 
         ("reason", &exclusion.reason),
         ("author", &exclusion.author),
     ];
-    fill(&mut entry, &members);
+    fill(&mut entry, &members, exclusion.trial);
     push(semantic, "exclude", entry)
 }
 
-fn fill(entry: &mut Table, members: &[(&str, &Option<String>)]) {
+fn fill(entry: &mut Table, members: &[(&str, &Option<String>)], trial: bool) {
     for (key, value) in members {
         if let Some(value) = value {
             entry.insert(key, Item::Value(Value::from(value.as_str())));
         }
+    }
+    if trial {
+        entry.insert("trial", Item::Value(Value::from(true)));
     }
 }
 
@@ -75,28 +78,55 @@ fn add_rule(root: &mut Table, at: &Scope, exclusion: &RuleExclusion) -> Result<(
         ("reason", &exclusion.reason),
         ("author", &exclusion.author),
     ];
-    fill(&mut entry, &members);
+    fill(&mut entry, &members, exclusion.trial);
     push(rules, "exclude", entry)
 }
 
 pub(super) fn remove(root: &mut Table, id: &str) -> Result<(), RevisionError> {
-    let mut removed = false;
-    if let Some(sites) = root.get_mut("sites") {
-        for Place { table: site, .. } in tables(sites) {
-            let mut at = Scope { site: text(site, "name").map(str::to_owned), route: None };
-            removed = removed || remove_from(site, &at, id);
-            if let Some(routes) = site.get_mut("routes") {
-                for Place { table: route, .. } in tables(routes) {
-                    at.route = route_name(route).map(str::to_owned);
-                    removed = removed || remove_from(route, &at, id);
-                }
-            }
-        }
-    }
-    match removed {
+    match first(root, &mut |place, at| remove_from(place, at, id)) {
         true => Ok(()),
         false => Err(unfit(format!("the document has no exclusion `{id}`"))),
     }
+}
+
+pub(super) fn enforce(root: &mut Table, id: &str) -> Result<(), RevisionError> {
+    let mut end_trial = |place: &mut dyn TableLike, at: &Scope| {
+        let entry = entries(place).find(|entry| entry_id(&*entry.table, at) == id);
+        entry.is_some_and(|entry| {
+            entry.table.remove("auto_enforce");
+            entry.table.remove("trial").is_some()
+        })
+    };
+    match first(root, &mut end_trial) {
+        true => Ok(()),
+        false => Err(unfit(format!("the document has no exclusion `{id}` on trial"))),
+    }
+}
+
+/// Runs `edit` on sites and routes until it has done what it is for; false if it never has.
+fn first(root: &mut Table, edit: &mut dyn FnMut(&mut dyn TableLike, &Scope) -> bool) -> bool {
+    let Some(sites) = root.get_mut("sites") else { return false };
+    for Place { table: site, .. } in tables(sites) {
+        let mut at = Scope { site: text(site, "name").map(str::to_owned), route: None };
+        if edit(site, &at) {
+            return true;
+        }
+        let Some(routes) = site.get_mut("routes") else { continue };
+        for Place { table: route, .. } in tables(routes) {
+            at.route = route_name(route).map(str::to_owned);
+            if edit(route, &at) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// The entries of the exclusions of a site or route.
+fn entries(place: &mut dyn TableLike) -> impl Iterator<Item = Place<'_>> {
+    let lists = place.iter_mut().filter(|(key, _)| ["semantic", "rules"].contains(&key.get()));
+    let tables_of = lists.filter_map(|(_, item)| item.as_table_like_mut()?.get_mut("exclude"));
+    tables_of.flat_map(tables)
 }
 
 /// Removes the first exclusion of a site or route that has this id.
