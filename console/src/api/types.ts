@@ -87,6 +87,8 @@ export interface Ban { ban: string; client: string; until: string; count: number
 export interface Exclusion {
   id: string; site: string | null; route: string | null; class: string | null; kind: string | null;
   location: string | null; path: string | null; directive: string | null; reason: string | null; until: string | null;
+  rules: number[]; target: string | null; author: string | null;
+  use: { hits: number; last_hit: string | null; counted_since: string; unused_since: string | null } | null;
 }
 export interface Changed { revision: number | null; etag: string; diff: string; message: string | null }
 export interface Rule {
@@ -108,7 +110,7 @@ export interface AuditEntry {
 }
 export interface ProbeCount { stopped: number; lost: number }
 export interface Candidate {
-  reach: 'kinds' | 'rules' | 'class' | 'field';
+  reach: 'kinds' | 'rules' | 'class' | 'field' | 'rules_everywhere';
   exclusions: { class?: string; kind?: string; location?: string; path?: string; rule_id?: number; target?: string }[];
   clears: boolean; still: string; recommended: boolean;
   stored: { requests: number; stopped: number; let_through: number; clients: number; ids: string[] };

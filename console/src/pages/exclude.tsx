@@ -37,7 +37,8 @@ export function choices(event: WafEvent): { path: string | null; choices: Choice
     const key = `${match.rule_id} ${target}`;
     if (!counts || !target || target.startsWith('TX') || seen.has(key)) continue;
     seen.add(key);
-    found.push({ label: t('exclude.rule', { rule: match.rule_id, target }), orders: [{ rule_id: match.rule_id, target }], hasPath: false });
+    const label = t('exclude.rule', { rule: match.rule_id, target });
+    found.push({ label, orders: [{ rule_id: match.rule_id, target }], hasPath: path !== null });
   }
   return { path, choices: found };
 }
@@ -101,7 +102,7 @@ function Measured({ event, advised, onClose, onDone }: { event: WafEvent; advise
   const choice = candidates[chosen];
   const end = /^\d{4}-\d{2}-\d{2}$/.test(until) ? { until } : {};
   const changes = (choice?.exclusions ?? []).map((order): Change => (
-    { method: 'POST', path: '/exclusions', body: { site: event.site, ...order, ...(order.rule_id ? {} : end) } }));
+    { method: 'POST', path: '/exclusions', body: { site: event.site, ...order, ...end } }));
   return (
     <ChangeDialog title={t('exclude.title')} changes={changes} onClose={onClose} onDone={onDone}>
       <p class="dim">{t('exclude.tried', { probes: number(probes), fields: fields.join(', ') || '-' })}</p>
@@ -113,7 +114,7 @@ function Measured({ event, advised, onClose, onDone }: { event: WafEvent; advise
             <label for={`choice-${at}`}>
               {one.recommended && <><Badge tone="good">{t('exclude.recommended')}</Badge> </>}
               {one.exclusions.map((each) => each.rule_id
-                ? t('exclude.rule', { rule: each.rule_id, target: each.target ?? '' })
+                ? `${t('exclude.rule', { rule: each.rule_id, target: each.target ?? '' })}${each.path ? ` · ${each.path}` : ''}`
                 : `${each.kind ?? t('exclude.all', { class: each.class ?? '' })} · ${each.location ?? ''}${each.path ? ` · ${each.path}` : ''}`).map((line) => <div key={line}>{line}</div>)}
             </label>
             <Cost candidate={one} />
@@ -121,7 +122,7 @@ function Measured({ event, advised, onClose, onDone }: { event: WafEvent; advise
         </div>
       ))}
       {probes === 0 && <p class="notice warn">{t('exclude.noProbes')}</p>}
-      {choice?.exclusions.some((each) => !each.rule_id) && <Input label={t('exclude.until')} hint={t('exclude.untilHint')} value={until} onInput={setUntil} type="date" />}
+      {choice && <Input label={t('exclude.until')} hint={t('exclude.untilHint')} value={until} onInput={setUntil} type="date" />}
     </ChangeDialog>
   );
 }

@@ -4,13 +4,29 @@ import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
 import type { Exclusion } from '../api/types.ts';
 import { can } from '../app.tsx';
+import { ago, dateTime, number } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
-import { Button, Card, Empty, Failure, PageHead, Skeleton } from '../ui/kit.tsx';
+import { Badge, Button, Card, Empty, Failure, PageHead, Skeleton } from '../ui/kit.tsx';
 import { ChangeDialog } from './change.tsx';
 
 function what(each: Exclusion): string {
-  return each.directive ?? [each.class, each.kind].filter(Boolean).join(' ');
+  const rules = each.rules.length > 0 ? t('exclusions.rules', { rules: each.rules.join(', ') }) : null;
+  return each.directive ?? [each.class, each.kind, rules].filter(Boolean).join(' ');
+}
+
+function where(each: Exclusion): string {
+  const found = [each.location, each.target, each.path].filter(Boolean).join(' ');
+  return found || (each.directive ? '' : t('exclusions.everywhere'));
+}
+
+/** How often it was needed, and since when it was not. */
+function Use({ each }: { each: Exclusion }) {
+  if (!each.use) return <span class="dim">{t('exclusions.uncounted')}</span>;
+  const { hits, last_hit, counted_since, unused_since } = each.use;
+  if (unused_since) return <Badge tone="warn">{t('exclusions.unused', { since: dateTime(unused_since) })}</Badge>;
+  if (!last_hit) return <span class="dim">{t('exclusions.noHits', { since: dateTime(counted_since) })}</span>;
+  return <span>{t('exclusions.hits', { hits: number(hits), last: ago(last_hit) })}</span>;
 }
 
 /** A day belongs to it until its end in UTC. */
@@ -33,13 +49,14 @@ export function ExclusionsPage() {
           {(list.value?.items.length ?? 0) > 0 && (
             <div class="scroll" tabIndex={0} role="group">
               <table>
-                <thead><tr><th scope="col">{t('app.site')}</th><th scope="col">{t('exclusions.what')}</th><th scope="col">{t('exclusions.where')}</th><th scope="col">{t('app.reason')}</th><th scope="col"><span class="visually-hidden">{t('app.actions')}</span></th></tr></thead>
+                <thead><tr><th scope="col">{t('app.site')}</th><th scope="col">{t('exclusions.what')}</th><th scope="col">{t('exclusions.where')}</th><th scope="col">{t('exclusions.use')}</th><th scope="col">{t('app.reason')}</th><th scope="col"><span class="visually-hidden">{t('app.actions')}</span></th></tr></thead>
                 <tbody>{list.value?.items.map((each) => (
                   <tr key={each.id}>
                     <td>{each.site}{each.route ? ` ${each.route}` : ''}</td>
                     <td class="wrap"><code>{what(each)}</code></td>
-                    <td class="wrap"><code>{[each.location, each.path].filter(Boolean).join(' ') || (each.directive ? '' : t('exclusions.everywhere'))}</code></td>
-                    <td class="wrap">{each.reason ?? <span class="dim">–</span>}{each.until && <div class="dim">{t(isOver(each.until) ? 'exclusions.over' : 'exclusions.until', { until: each.until })}</div>}</td>
+                    <td class="wrap"><code>{where(each)}</code></td>
+                    <td class="wrap"><Use each={each} /></td>
+                    <td class="wrap">{each.reason ?? <span class="dim">–</span>}{each.author && <div class="dim">{t('exclusions.by', { author: each.author })}</div>}{each.until && <div class="dim">{t(isOver(each.until) ? 'exclusions.over' : 'exclusions.until', { until: each.until })}</div>}</td>
                     <td class="right">{can('analyst') && <Button tone="ghost" onClick={() => setRemoving(each)} aria-label={`${t('app.remove')} ${what(each)}`}>{t('app.remove')}</Button>}</td>
                   </tr>
                 ))}</tbody>
@@ -51,7 +68,7 @@ export function ExclusionsPage() {
       {removing && (
         <ChangeDialog title={t('exclusions.removeTitle')} danger onClose={() => setRemoving(null)} onDone={() => { setRemoving(null); list.again(); }}
           changes={[{ method: 'DELETE', path: `/exclusions/${removing.id}` }]}>
-          <p><code>{what(removing)} {removing.location} {removing.path}</code></p>
+          <p><code>{what(removing)} {where(removing)}</code></p>
         </ChangeDialog>
       )}
     </>

@@ -174,11 +174,14 @@ fn candidates(
     };
     // The rules that must be excluded beside what the detector found, if it is not enough to exclude this.
     let rules = needed_rules(objections, &ready)?;
-    let all_rules = objections.rules(&rules);
+    let all_rules = |on_path: bool| objections.rules(&rules, on_path);
     let widest = objections.classes(false).map(&ready).transpose()?;
-    let beside = all_rules.clone().filter(|_| widest.is_some_and(|(.., still)| !still.is_empty()));
+    let needs_rules = widest.is_some_and(|(.., still)| !still.is_empty());
     let with_rules = |mut candidate: Candidate| {
-        candidate.exclusions.extend(beside.iter().flat_map(|rules| rules.exclusions.clone()));
+        // Where no exclusion can be for the path, rules are excluded on all.
+        let on_path = candidate.reach < Reach::Field && objections.path.is_some();
+        let beside = if needs_rules { all_rules(on_path) } else { None };
+        candidate.exclusions.extend(beside.into_iter().flat_map(|rules| rules.exclusions));
         candidate
     };
     let mut found: Vec<Ready> = Vec::new();
@@ -200,20 +203,22 @@ fn candidates(
             found.push(ready(candidate)?);
         }
     }
-    // By rules alone: one, then all.
-    let single = rules.iter().map(|rule| objections.rules(std::slice::from_ref(rule)));
-    for candidate in single.flatten() {
-        let candidate = ready(candidate)?;
-        if candidate.2.is_empty() {
-            found.push(candidate);
-            break;
+    // By rules alone: one, then all; on the path, then on every path.
+    for on_path in [true, false] {
+        let single = rules.iter().map(|rule| objections.rules(std::slice::from_ref(rule), on_path));
+        for candidate in single.flatten() {
+            let candidate = ready(candidate)?;
+            if candidate.2.is_empty() {
+                found.push(candidate);
+                break;
+            }
         }
-    }
-    if let Some(rules) = all_rules
-        && !found.iter().any(|(known, ..)| known.exclusions == rules.exclusions)
-        && (objections.spots.is_empty() || beside.is_none())
-    {
-        found.push(ready(rules)?);
+        if let Some(rules) = all_rules(on_path)
+            && !found.iter().any(|(known, ..)| known.exclusions == rules.exclusions)
+            && (objections.spots.is_empty() || !needs_rules)
+        {
+            found.push(ready(rules)?);
+        }
     }
     found.retain(|(.., still)| still.is_empty() || objections.spots.is_empty());
     found.sort_by_key(|(candidate, ..)| (candidate.reach, candidate.exclusions.len()));
@@ -258,6 +263,8 @@ fn terms<S: Serializer>(exclusions: &[Exclusion], serializer: S) -> Result<S::Ok
             rule_id: u32,
             #[serde(skip_serializing_if = "Option::is_none")]
             target: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            path: Option<&'a str>,
         },
     }
     serializer.collect_seq(exclusions.iter().map(|exclusion| match exclusion {
@@ -267,7 +274,9 @@ fn terms<S: Serializer>(exclusions: &[Exclusion], serializer: S) -> Result<S::Ok
             location: term.location.as_deref(),
             path: term.path.as_deref(),
         },
-        Exclusion::Rule(term) => Term::Rule { rule_id: term.rule_id, target: term.target.as_deref() },
+        Exclusion::Rule(term) => {
+            Term::Rule { rule_id: term.rule_id, target: term.target.as_deref(), path: term.path.as_deref() }
+        }
     }))
 }
 

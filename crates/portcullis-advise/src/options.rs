@@ -16,12 +16,14 @@ use crate::path::template;
 pub enum Reach {
     /// Single kinds of findings, in their fields, on one path.
     Kinds,
-    /// Rules, in their targets.
+    /// Rules, in their targets, on one path.
     Rules,
     /// Classes, in their fields, on one path.
     Class,
     /// Classes, in their fields, on every path.
     Field,
+    /// Rules, in their targets, on every path.
+    RulesEverywhere,
 }
 
 /// Exclusions that belong together.
@@ -137,7 +139,7 @@ impl Objections {
 
     /// The widest of what the detector found, and these rules.
     pub(crate) fn with_rules(&self, rules: &[(u32, String)]) -> Candidate {
-        let parts = [self.classes(false), self.rules(rules)];
+        let parts = [self.classes(false), self.rules(rules, false)];
         let exclusions = parts.into_iter().flatten().flat_map(|part| part.exclusions).collect();
         Candidate { reach: Reach::Field, exclusions }
     }
@@ -203,13 +205,22 @@ impl Objections {
         Some(Candidate { reach: if on_path { Reach::Class } else { Reach::Field }, exclusions })
     }
 
-    /// These rules in their targets.
-    pub(crate) fn rules(&self, rules: &[(u32, String)]) -> Option<Candidate> {
+    /// These rules in their targets, on the path or on all.
+    pub(crate) fn rules(&self, rules: &[(u32, String)], on_path: bool) -> Option<Candidate> {
+        if on_path && self.path.is_none() {
+            return None;
+        }
         let exclusion = |(rule_id, target): &(u32, String)| {
-            Exclusion::Rule(RuleExclusion { rule_id: *rule_id, target: Some(target.clone()), reason: None })
+            Exclusion::Rule(RuleExclusion {
+                rule_id: *rule_id,
+                target: Some(target.clone()),
+                path: self.path.clone().filter(|_| on_path),
+                ..RuleExclusion::default()
+            })
         };
         let exclusions: Vec<Exclusion> = rules.iter().map(exclusion).collect();
-        (!exclusions.is_empty()).then_some(Candidate { reach: Reach::Rules, exclusions })
+        let reach = if on_path { Reach::Rules } else { Reach::RulesEverywhere };
+        (!exclusions.is_empty()).then_some(Candidate { reach, exclusions })
     }
 
     fn semantic(&self, spot: &Spot, kind: Option<&str>, on_path: bool) -> Exclusion {
@@ -218,8 +229,7 @@ impl Objections {
             kind: kind.map(str::to_owned),
             location: Some(spot.location()),
             path: self.path.clone().filter(|_| on_path),
-            until: None,
-            reason: None,
+            ..SemanticExclusion::default()
         })
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Context {
     pub(crate) at_provider: Arc<Semaphore>,
     pub(crate) pending_logins: Mutex<PendingLogins>,
     pub(crate) oidc_logins: EnumCounters,
+    /// The time of the start, in seconds since 1970.
+    pub(crate) started: u64,
 }
 
 impl Context {
@@ -75,6 +77,7 @@ impl Context {
             at_provider: semaphore(limits.provider_logins_max),
             pending_logins: Mutex::default(),
             oidc_logins,
+            started: (supplies.now)() / 1000,
             supplies,
             limits,
         }

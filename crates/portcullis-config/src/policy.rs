@@ -178,6 +178,7 @@ mod tests {
             paranoia: Some(2),
             include: vec!["after.conf".into()],
             directives: Some("SecRuleRemoveById 1\n".to_string()),
+            rule_exclude: Vec::new(),
             engine: Some(Engine::DetectionOnly),
             request_body: Body {
                 limit_bytes: Some(1000),

@@ -29,6 +29,9 @@ pub struct Route {
     pub request_trailers: Vec<String>,
     /// Index into [`Config::policies`](crate::Config::policies); none: without inspection.
     pub policy: Option<usize>,
+    /// The name in the document of the route whose `semantic` holds: this one's, if it has one; none: that of
+    /// the site.
+    pub semantic_of: Option<String>,
     /// The policy where inspection cannot be done.
     pub failure: Failure,
     /// The access lists; none: all clients are let in.
@@ -106,6 +109,7 @@ impl Route {
             response_headers: HeaderChanges::default(),
             request_trailers: Vec::new(),
             policy,
+            semantic_of: None,
             failure,
             access: None,
             ban: None,

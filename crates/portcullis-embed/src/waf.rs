@@ -7,8 +7,8 @@ use http::{Request, Response};
 use portcullis_config::{Config, Policy};
 use portcullis_event::{Action, IntegrationKind, Redactor};
 use portcullis_exchange::{
-    Arrival, BlockPage, Conversation, Limits, Outputs, Service, Settings, Told, data_plane, redactor,
-    request_head,
+    Arrival, BlockPage, Conversation, Exclusions, Limits, Outputs, Service, Settings, Told, data_plane,
+    redactor, request_head,
 };
 use portcullis_http::h1::{Limits as HeadLimits, Parsed, RequestParts, assemble_request};
 use portcullis_inspect::{Inspector, PolicyNames};
@@ -206,8 +206,11 @@ impl Loader {
                 let of = Some((&config, chosen.policy));
                 let (inspector, warnings) = self.inspector(policy, of, redactor(&config))?;
                 let names = names(chosen.site, chosen.route);
+                let place = (chosen.site, chosen.route);
+                let exclusions = Exclusions::of_route(registry, &config, chosen.policy, place);
+                let redactor = redactor(&config);
                 let settings =
-                    Settings::new(registry, inspector, names, chosen.failure, page, redactor(&config));
+                    Settings::new(registry, inspector, names, chosen.failure, page, redactor, exclusions);
                 Ok(Ready { settings, held_bytes_max: self.builder.held_bytes(Some(&config)), warnings })
             }
             Source::Policy { policy, failure, block_page } => {
@@ -221,6 +224,7 @@ impl Loader {
                     failure,
                     page,
                     Redactor::default(),
+                    Exclusions::new(registry, &policy, (site, None)),
                 );
                 Ok(Ready { settings, held_bytes_max: self.builder.held_bytes(None), warnings })
             }

@@ -26,6 +26,8 @@ pub(crate) struct Journal {
     pub(crate) interrupted_by: Option<(RuleIndex, Phase)>,
     /// The last rule whose disruptive action the judge withheld.
     pub(crate) withheld: Option<RuleIndex>,
+    /// The exclusions that fitted a match.
+    pub(crate) exempted: Vec<u32>,
     pub(crate) rewrites: Rewrites,
     pub(crate) charges: Vec<Pending>,
     pub(crate) pause_ms: u64,
@@ -47,6 +49,7 @@ impl Journal {
             interruption: None,
             interrupted_by: None,
             withheld: None,
+            exempted: Vec::new(),
             rewrites: Rewrites::default(),
             charges: Vec::new(),
             pause_ms: 0,

@@ -77,6 +77,7 @@ mod collections;
 mod disrupt;
 mod dump;
 mod execution;
+mod exempt;
 mod geo;
 mod journal;
 mod judge;
@@ -118,6 +119,7 @@ pub use collections::{
     new_record,
 };
 pub use disrupt::{Diversion, Origin};
+pub use exempt::Exempt;
 pub use geo::GeoDb;
 pub use judge::{Judge, TransactionView};
 pub use operator::{Number, NumberKind, Operator, Pattern};

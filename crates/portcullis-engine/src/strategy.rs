@@ -209,7 +209,8 @@ impl Execution<'_> {
             let variable = self.plan.ctl_targets[removed as usize].variable;
             matches!(variable, Variable::Tx | Variable::RemoteAddr)
         };
-        if ctl.removed_targets.iter().any(is_of_tx) {
+        let is_exempt = self.run.exempt.as_ref().is_some_and(|exempt| exempt.reaches_tx());
+        if is_exempt || ctl.removed_targets.iter().any(is_of_tx) {
             allowed = allowed.without(Strategies::TX_RULES | Strategies::TX_BLOCKS);
         }
         self.run.strategies = allowed;

@@ -63,8 +63,9 @@ fn end(conversation: &mut Conversation) -> Outcome {
 }
 
 /// Takes over what the inspection reports, and counts what only it knows.
-fn count_report(conversation: &Conversation, report: Report) -> (Action, Option<Box<Event>>, Coverage) {
+fn count_report(conversation: &Conversation, mut report: Report) -> (Action, Option<Box<Event>>, Coverage) {
     let Conversation { service, settings, .. } = conversation;
+    settings.exclusions.note(&mut report, conversation.epoch_millis / 1000);
     for file in report.kept_files {
         (service.outputs.on_file)(file);
     }

@@ -8,6 +8,7 @@ use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_metrics::{Registry, RouteMetrics, RuleCounters};
 
 use crate::block_page::BlockPage;
+use crate::exclusions::Exclusions;
 
 /// The settings that a reload replaces as a whole.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub struct Settings {
     pub block_page: BlockPage,
     /// For the events that no inspection makes.
     pub redactor: Redactor,
+    pub(crate) exclusions: Exclusions,
     rule_matches: RuleCounters,
     route: RouteMetrics,
 }
@@ -35,10 +37,11 @@ impl Settings {
         failure: Failure,
         block_page: BlockPage,
         redactor: Redactor,
+        exclusions: Exclusions,
     ) -> Settings {
         let rule_matches = RuleCounters::new(registry, inspector.rule_ids().map(|id| id.0));
         let route = RouteMetrics::new(registry, &names.site, &names.route, Action::NAMES);
-        Settings { inspector, names, failure, block_page, redactor, rule_matches, route }
+        Settings { inspector, names, failure, block_page, redactor, exclusions, rule_matches, route }
     }
 
     pub(crate) fn rule_matches(&self) -> &RuleCounters {

@@ -8,7 +8,9 @@ use portcullis_event::{Action, AgentWord, Coverage, Event, Exception, FindingOut
 use portcullis_http::body::Ambiguities;
 use portcullis_types::{Class, RuleId};
 
+use crate::excluded::Excluded;
 use crate::inspector::Scratch;
+use crate::trial::Trial;
 
 /// The caller's next step after a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +96,10 @@ pub struct Report {
     pub matched_rules: Vec<RuleId>,
     /// Classes of which the semantic detector found something, each once, with what came of it.
     pub findings: Vec<(Class, FindingOutcome)>,
+    /// The exclusions that took something away from the verdict.
+    pub excluded: Excluded,
+    /// What it says about the exclusions on trial; none: there are none.
+    pub trial: Option<Trial>,
     /// The coverage: what was inspected and what was not.
     pub coverage: Coverage,
     /// The ambiguities of the request body: points where applications could read it differently.

@@ -7,6 +7,7 @@ use portcullis_types::{Level, RuleId};
 use crate::audit::{AuditNames, AuditSink};
 use crate::exchange::Connection;
 use crate::inspection::Inspection;
+use crate::rule_exclusions::{RuleExclusion, RuleExclusions};
 use crate::semantic::{Buffers, Semantic};
 use crate::weighing::{Weighing, Weights};
 
@@ -63,6 +64,10 @@ pub struct Inspector {
     pub(crate) audit: Option<AuditNames>,
     /// The anomaly score is weighted.
     pub(crate) weighing: Option<Arc<Weighing>>,
+    /// Matches of rules that do not count.
+    pub(crate) rule_exclusions: Option<Arc<RuleExclusions>>,
+    /// The policy that its exclusions on trial would make.
+    pub(crate) second: Option<Arc<Inspector>>,
     pub(crate) decoded_ratio_max: u64,
 }
 
@@ -83,6 +88,8 @@ impl Inspector {
             collections,
             audit: None,
             weighing: None,
+            rule_exclusions: None,
+            second: None,
             decoded_ratio_max: DECODED_RATIO_MAX,
         }
     }
@@ -113,6 +120,13 @@ impl Inspector {
         self
     }
 
+    /// The same with matches of rules that do not count.
+    pub fn with_rule_exclusions(mut self, exclusions: Vec<RuleExclusion>) -> Inspector {
+        let is_any = !exclusions.is_empty();
+        self.rule_exclusions = is_any.then(|| Arc::new(RuleExclusions::new(&self.plan, exclusions)));
+        self
+    }
+
     /// The same, with audit records and debug lines going to `sink`.
     pub fn with_audit(mut self, sink: Arc<dyn AuditSink>) -> Inspector {
         self.audit = Some(AuditNames::new(&self.plan, sink));
@@ -131,6 +145,8 @@ impl Inspector {
             collections,
             audit: None,
             weighing: self.weighing.clone(),
+            rule_exclusions: self.rule_exclusions.clone(),
+            second: None,
             decoded_ratio_max: self.decoded_ratio_max,
         }
     }

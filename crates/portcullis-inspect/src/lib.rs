@@ -19,19 +19,24 @@ mod debug;
 mod event;
 mod evidence;
 mod exchange;
+mod excluded;
 mod hidden;
 mod inspection;
 mod inspector;
 mod kept;
 mod logged;
+mod pattern;
 mod request_summary;
 mod response;
+mod rule_exclusions;
 mod semantic;
 mod semantic_policy;
+mod trial;
 mod weighing;
 
 pub use audit::AuditSink;
 pub use exchange::{Connection, Outcome, Rejection, Report, Step};
+pub use excluded::Excluded;
 pub use inspection::Inspection;
 pub use inspector::{DECODED_RATIO_MAX, Inspector, Memo, PolicyNames, Scratch};
 pub use logged::Logged;
@@ -40,6 +45,8 @@ pub use portcullis_engine::{
     ResponseEdits, Scanner,
 };
 pub use portcullis_http::coding::CodingError;
+pub use rule_exclusions::RuleExclusion;
 pub use semantic::{ScoredValue, Semantic};
 pub use semantic_policy::{ClassAction, Exclusion, SemanticPolicy};
+pub use trial::{Trial, TrialResult};
 pub use weighing::{Spot, Vote, Weighed, Weight, Weights, WeightsError, fingerprint};

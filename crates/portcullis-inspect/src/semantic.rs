@@ -56,7 +56,7 @@ impl ScoredValue {
 /// Buffers of an analysis, for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
-    analysis: Analysis,
+    pub(crate) analysis: Analysis,
     content_type: Vec<u8>,
     /// The body that is shown, content codings undone: of the request, then of the response.
     body: Vec<u8>,
@@ -82,10 +82,10 @@ pub(crate) struct Told {
 /// The analysis of one exchange.
 #[derive(Debug)]
 pub(crate) struct SemanticRun {
-    semantic: Semantic,
-    buffers: Buffers,
+    pub(crate) semantic: Semantic,
+    pub(crate) buffers: Buffers,
     /// Exclusions whose path is not that of the request.
-    elsewhere: Vec<bool>,
+    pub(crate) elsewhere: Vec<bool>,
     /// The host that is asked, without its port.
     host: Vec<u8>,
     /// The points that the rules, in mode `both`, and inspection agents add to the score of a class in a
@@ -468,7 +468,7 @@ impl SemanticRun {
         score.over(self.semantic.level) + self.added(score)
     }
 
-    fn outcome(&self, score: &Score) -> FindingOutcome {
+    pub(crate) fn outcome(&self, score: &Score) -> FindingOutcome {
         let over = self.over(score);
         if over < 0.0 {
             return match over + score.excluded < 0.0 {

@@ -2,6 +2,8 @@
 
 use portcullis_types::{Class, Place};
 
+use crate::pattern::{glob, is_for_path};
+
 /// The action for findings of a class that pass the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassAction {
@@ -29,9 +31,17 @@ pub struct Exclusion {
     pub path: Option<String>,
     /// From then on they count again; milliseconds since 1970.
     pub until: Option<u64>,
+    /// It is only tried: what it names counts.
+    pub trial: bool,
 }
 
 impl Exclusion {
+    /// It is for this path and not over.
+    fn holds(&self, path: &[u8], epoch_millis: u64) -> bool {
+        self.path.as_deref().is_none_or(|pattern| is_for_path(pattern, path))
+            && self.until.is_none_or(|until| epoch_millis < until)
+    }
+
     /// It is for this value, if it is for the path.
     fn fits(&self, class: Class, place: Place, name: &[u8]) -> bool {
         let is_header = matches!(place, Place::Header | Place::ResponseHeader);
@@ -56,26 +66,11 @@ pub struct SemanticPolicy {
 impl SemanticPolicy {
     /// For each exclusion, whether it is for other paths than this one, or over at this time in milliseconds
     /// since 1970.
-    ///
-    /// A path that a server may resolve to another one (dot segments, empty segments, parameters, coded
-    /// separators) is none that a path pattern fits: no client shall carry an exclusion to a path that it is
-    /// not for.
     pub(crate) fn elsewhere(&self, path: &[u8], epoch_millis: u64) -> Vec<bool> {
         if self.exclusions.iter().all(|exclusion| exclusion.path.is_none() && exclusion.until.is_none()) {
             return Vec::new();
         }
-        let is_plain = is_plain(path);
-        let fits = |pattern: &str| match pattern.contains(['*', '{']) {
-            true => is_plain && template(pattern.as_bytes(), path),
-            false => is_plain && path.starts_with(pattern.as_bytes()),
-        };
-        self.exclusions
-            .iter()
-            .map(|each| {
-                each.path.as_deref().is_some_and(|pattern| !fits(pattern))
-                    || each.until.is_some_and(|until| until <= epoch_millis)
-            })
-            .collect()
+        self.exclusions.iter().map(|each| !each.holds(path, epoch_millis)).collect()
     }
 
     /// Returns the action that the policy sets for findings of `class` in this value, if it sets one.
@@ -104,10 +99,60 @@ impl SemanticPolicy {
         self.here(elsewhere).any(|each| each.kind.as_deref() == Some(kind) && each.fits(class, place, name))
     }
 
-    /// The exclusions whose path is that of the request.
+    /// Adds the numbers of the exclusions that name findings of `class` in this value, each once; `kinds` are
+    /// those that were found. Either of those that count or of those on trial. Nothing where the policy leaves
+    /// the class out anyhow.
+    pub(crate) fn fitting(
+        &self,
+        on_trial: bool,
+        (class, kinds): (Class, &[&str]),
+        (place, name): (Place, &[u8]),
+        elsewhere: &[bool],
+        fitting: &mut Vec<u32>,
+    ) {
+        if self.is_off(class) {
+            return;
+        }
+        for (number, each) in self.of_path(elsewhere).filter(|(_, each)| each.trial == on_trial) {
+            let is_found = each.kind.as_deref().is_none_or(|kind| kinds.contains(&kind));
+            if is_found && each.fits(class, place, name) && !fitting.contains(&(number as u32)) {
+                fitting.push(number as u32);
+            }
+        }
+    }
+
+    /// True if there are exclusions on trial.
+    pub(crate) fn has_trials(&self) -> bool {
+        self.exclusions.iter().any(|each| each.trial)
+    }
+
+    /// The same with the exclusions on trial counting.
+    pub(crate) fn enforced(&self) -> SemanticPolicy {
+        let mut policy = self.clone();
+        policy.exclusions.iter_mut().for_each(|each| each.trial = false);
+        policy
+    }
+
+    /// The exclusions on trial that hold for this path at this time: numbers, places and names.
+    pub(crate) fn trials(
+        &self,
+        path: &[u8],
+        epoch_millis: u64,
+    ) -> impl Iterator<Item = (u32, Option<Place>, Option<&str>)> {
+        let on_trial = (0u32..).zip(&self.exclusions).filter(|(_, each)| each.trial);
+        let here = on_trial.filter(move |(_, each)| each.holds(path, epoch_millis));
+        here.map(|(number, each)| (number, each.place, each.name.as_deref()))
+    }
+
+    /// The exclusions that count whose path is that of the request.
     fn here<'p>(&'p self, elsewhere: &'p [bool]) -> impl Iterator<Item = &'p Exclusion> {
+        self.of_path(elsewhere).map(|(_, each)| each).filter(|each| !each.trial)
+    }
+
+    /// The exclusions whose path is that of the request, with their numbers.
+    fn of_path<'p>(&'p self, elsewhere: &'p [bool]) -> impl Iterator<Item = (usize, &'p Exclusion)> {
         let is_here = |(at, _): &(usize, &Exclusion)| !elsewhere.get(*at).copied().unwrap_or(false);
-        self.exclusions.iter().enumerate().filter(is_here).map(|(_, each)| each)
+        self.exclusions.iter().enumerate().filter(is_here)
     }
 
     /// True if `host` is one to which pages may lead.
@@ -133,182 +178,9 @@ impl SemanticPolicy {
     }
 }
 
-fn is_plain(path: &[u8]) -> bool {
-    let has = |word: &[u8]| path.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
-    let odd: [&[u8]; 9] = [b"/./", b"/../", b"//", b"\\", b";", b"%2e", b"%2f", b"%5c", b"%25"];
-    !odd.into_iter().any(has) && !path.ends_with(b"/..") && !path.ends_with(b"/.")
-}
-
-/// True if a pattern of paths is for all of `path`: `*` stands for any text, `{name}` for one segment or part
-/// of a segment, which is not empty.
-///
-/// Takes no memory, and at most the product of both lengths in steps. It is enough to try again at the last
-/// braces, since what they leave within the segment those before could not leave better, and then at the last
-/// star.
-fn template(pattern: &[u8], path: &[u8]) -> bool {
-    let (mut at, mut rest) = (0, pattern);
-    // The pattern behind the last star or braces, and up to where they reach.
-    let mut star: Option<(&[u8], usize)> = None;
-    let mut braces: Option<(&[u8], usize)> = None;
-    loop {
-        let close = if rest.first() == Some(&b'{') { rest.iter().position(|&b| b == b'}') } else { None };
-        match (rest.first(), close) {
-            (Some(b'*'), _) => {
-                rest = &rest[1..];
-                (star, braces) = (Some((rest, at)), None);
-                continue;
-            }
-            (Some(_), Some(close)) => {
-                if path.get(at).is_some_and(|&letter| letter != b'/') {
-                    rest = &rest[close + 1..];
-                    at += 1;
-                    braces = Some((rest, at));
-                    continue;
-                }
-            }
-            (Some(letter), None) => {
-                if path.get(at) == Some(letter) {
-                    (at, rest) = (at + 1, &rest[1..]);
-                    continue;
-                }
-            }
-            (None, _) => {
-                if at == path.len() {
-                    return true;
-                }
-            }
-        }
-        // The braces take one letter more of their segment, or the star one more of the path.
-        match (&mut braces, &mut star) {
-            (Some((behind, reach)), _) if path.get(*reach).is_some_and(|&letter| letter != b'/') => {
-                *reach += 1;
-                (at, rest) = (*reach, *behind);
-            }
-            (_, Some((behind, reach))) if *reach < path.len() => {
-                *reach += 1;
-                (at, rest) = (*reach, *behind);
-                braces = None;
-            }
-            _ => return false,
-        }
-    }
-}
-
-/// True if `pattern`, in which `*` stands for any text, is for all of `text`.
-fn glob(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
-    let same = |a: &[u8], b: &[u8]| if ignore_case { a.eq_ignore_ascii_case(b) } else { a == b };
-    let mut parts = pattern.split(|&b| b == b'*');
-    let first = parts.next().unwrap_or_default();
-    let Some((head, mut rest)) = text.split_at_checked(first.len()) else { return false };
-    if !same(first, head) {
-        return false;
-    }
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.len() >= part.len() && same(part, &rest[rest.len() - part.len()..]);
-        }
-        if part.is_empty() {
-            continue;
-        }
-        // The first place that fits leaves the most for the parts behind it.
-        match rest.windows(part.len()).position(|window| same(part, window)) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stars_stand_for_any_text() {
-        for (pattern, text, fits) in [
-            ("q", "q", true),
-            ("q", "qq", false),
-            ("q*", "query", true),
-            ("*ry", "query", true),
-            ("*", "", true),
-            ("a*b*c", "a1b2c", true),
-            ("a*b*c", "a1c2b", false),
-            ("ab*ba", "aba", false),
-            ("*.html", "json.body.html", true),
-            ("/a/*/c", "/a/b/c", true),
-        ] {
-            assert_eq!(glob(pattern.as_bytes(), text.as_bytes(), false), fits, "{pattern} {text}");
-        }
-        assert!(glob(b"x-*", b"X-Forwarded-Host", true));
-        assert!(!glob(b"x-*", b"X-Forwarded-Host", false));
-    }
-
-    #[test]
-    fn templates_of_paths() {
-        for (pattern, path, fits) in [
-            ("/posts/{id}", "/posts/7", true),
-            ("/posts/{id}", "/posts/7/edit", false),
-            ("/posts/{id}", "/posts/", false),
-            ("/posts/{id}/edit", "/posts/7/edit", true),
-            ("/{a}/{b}", "/x/y", true),
-            ("/{a}/{b}", "/x", false),
-            ("/f-{id}.html", "/f-12.html", true),
-            ("/f-{id}.html", "/f-.html", false),
-            ("/{a}/*", "/x/y/z", true),
-            ("/{a}/*", "//y", false),
-            ("/*/{id}", "/a/b/c", true),
-            ("/{open", "/{open", true),
-            ("/{open", "/x", false),
-            ("/a*a", "/aa", true),
-            ("/a*a", "/a", false),
-        ] {
-            assert_eq!(template(pattern.as_bytes(), path.as_bytes()), fits, "{pattern} {path}");
-        }
-    }
-
-    /// The same by all places up to which the pattern fits, letter by letter.
-    fn plainly(pattern: &[u8], path: &[u8]) -> bool {
-        // The places in `path` up to which the pattern fits so far.
-        let mut places = vec![false; path.len() + 1];
-        places[0] = true;
-        let mut rest = pattern;
-        while let Some(sign) = rest.first() {
-            let close = rest.iter().position(|&b| b == b'}').filter(|_| *sign == b'{');
-            let mut next = vec![false; path.len() + 1];
-            match (*sign, close) {
-                (b'*', _) => {
-                    let first = places.iter().position(|fits| *fits).unwrap_or(next.len());
-                    next[first..].fill(true);
-                }
-                (b'{', Some(_)) => {
-                    for at in 0..path.len() {
-                        next[at + 1] = path[at] != b'/' && (places[at] || next[at]);
-                    }
-                }
-                (letter, _) => {
-                    for at in 0..path.len() {
-                        next[at + 1] = places[at] && path[at] == letter;
-                    }
-                }
-            }
-            places = next;
-            rest = &rest[close.map_or(1, |close| close + 1)..];
-        }
-        places[path.len()]
-    }
-
-    proptest::proptest! {
-        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(20_000))]
-        #[test]
-        fn templates_fit_as_they_plainly_do(pattern in "(/|a|b|\\*|\\{x\\}|\\{){0,9}", path in "[/ab{]{0,10}") {
-            let (pattern, path) = (pattern.as_bytes(), path.as_bytes());
-            proptest::prop_assert_eq!(template(pattern, path), plainly(pattern, path));
-        }
-    }
 
     /// What is excluded by its kind is so in the value and on the path that are named, and nothing else is.
     #[test]

@@ -1,10 +1,12 @@
-//! The semantic detector of a policy.
+//! What a policy has beside its rules: the semantic detector, weights, exclusions.
 
 use std::sync::Arc;
 
-use portcullis_config::{Config, Mode, Policy};
+use portcullis_config::{Config, Mode, Policy, Terms};
 use portcullis_event::DetectionMode;
-use portcullis_inspect::{ClassAction, Exclusion, Inspector, Semantic, SemanticPolicy, Weights};
+use portcullis_inspect::{
+    ClassAction, Exclusion, Inspector, RuleExclusion, Semantic, SemanticPolicy, Weights,
+};
 use portcullis_semantic::Detectors;
 
 /// Kinds of findings that exclusions name and no detector has: the kind, and what is wrong.
@@ -35,25 +37,26 @@ pub fn check_kinds(config: &Config) -> Vec<(String, String)> {
 pub struct SharedDetectors(Option<Arc<Detectors>>);
 
 impl SharedDetectors {
-    /// `inspector` with the semantic detector and weights for the rules of the CRS, as far as `policy` asks
-    /// for them.
+    /// `inspector` with the semantic detector, weights for the rules of the CRS and exclusions, as far as
+    /// `policy` asks for them.
     pub fn attach(&mut self, inspector: Inspector, policy: &Policy) -> Inspector {
         let inspector = match policy.is_weighted() {
             // The table is part of the program, and tested to be one; without it all rules count in full.
             true => inspector.with_weights(&Weights::shipped().unwrap_or_default()),
             false => inspector,
         };
+        let inspector = inspector.with_rule_exclusions(policy.rule_exclude.iter().map(of_rules).collect());
         let inspector = match policy.request_body.decoded_ratio {
             Some(ratio) => inspector.with_decoded_ratio(ratio.into()),
             None => inspector,
         };
         let mode = match policy.mode {
-            Mode::Crs => return inspector,
+            Mode::Crs => return inspector.with_trials(),
             Mode::Semantic => DetectionMode::Semantic,
             Mode::Both => DetectionMode::Both,
         };
         let detectors = Arc::clone(self.0.get_or_insert_with(|| Arc::new(Detectors::new())));
-        inspector.with_semantic(
+        let inspector = inspector.with_semantic(
             mode,
             Semantic {
                 detectors,
@@ -63,8 +66,16 @@ impl SharedDetectors {
                 response_wait: policy.semantic.response_wait,
                 upload_limit: policy.request_body.upload_limit_bytes,
             },
-        )
+        );
+        inspector.with_trials()
     }
+}
+
+fn of_rules(raw: &portcullis_config::RuleExclusion) -> RuleExclusion {
+    let portcullis_config::RuleExclusion { rules, target, terms, target_text: _ } = raw.clone();
+    let (variable, name) = target.map_or((None, None), |target| (Some(target.variable), target.name));
+    let Terms { path, until, trial, .. } = terms;
+    RuleExclusion { rules, variable, name, path, until, trial }
 }
 
 fn class_policy(policy: &Policy) -> SemanticPolicy {
@@ -74,8 +85,9 @@ fn class_policy(policy: &Policy) -> SemanticPolicy {
         portcullis_config::ClassAction::Off => ClassAction::Off,
     };
     let exclusion = |raw: &portcullis_config::Exclusion| {
-        let portcullis_config::Exclusion { class, kind, place, name, path, until, reason: _ } = raw.clone();
-        Exclusion { class, kind, place, name, path, until }
+        let portcullis_config::Exclusion { class, kind, place, name, terms, location: _ } = raw.clone();
+        let Terms { path, until, trial, .. } = terms;
+        Exclusion { class, kind, place, name, path, until, trial }
     };
     SemanticPolicy {
         classes: policy.semantic.classes.iter().map(|(class, given)| (*class, action(*given))).collect(),

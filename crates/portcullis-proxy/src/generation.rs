@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_config::{ClientAddress, Config, Listener, Timeouts};
 use portcullis_event::{Action, Redactor};
-use portcullis_exchange::{BlockPage, LocalTime, redactor};
+use portcullis_exchange::{BlockPage, Exclusions, LocalTime, redactor};
 use portcullis_inspect::{Inspector, Origin, PolicyNames};
 use portcullis_metrics::{RouteMetrics, RuleCounters};
 use portcullis_tls::{ListenerTls, acme};
@@ -246,6 +246,11 @@ impl RouteBuilder<'_> {
             agents: Agent::uses(self.agents, &route.agents),
             request_trailers: route.request_trailers.clone().into(),
             metrics: RouteMetrics::new(registry, site, &route.name, Action::NAMES),
+            exclusions: route.policy.map(|policy| {
+                let policy = &self.sources.config.policies[policy];
+                let place = (site.as_str(), route.semantic_of.as_deref());
+                Exclusions::new(registry, policy, place)
+            }),
         })
     }
 }

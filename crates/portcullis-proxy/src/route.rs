@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_config::{Failure, HeaderChanges, PathMatch, RouteTarget, Template};
+use portcullis_exchange::Exclusions;
 use portcullis_http::message::RequestHead;
 use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_match::regex::Captures;
@@ -40,6 +41,8 @@ pub(crate) struct Route {
     /// Names of trailers that go on.
     pub(crate) request_trailers: Box<[String]>,
     pub(crate) metrics: RouteMetrics,
+    /// None: it is not inspected.
+    pub(crate) exclusions: Option<Exclusions>,
 }
 
 /// The target of the requests of a route.

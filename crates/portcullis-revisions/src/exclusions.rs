@@ -1,24 +1,24 @@
-//! The exclusions of a document: those of the semantic detector, and those of rules that are written as one
-//! line in the document itself.
+//! The exclusions of a document: those from the semantic detector, those from rules, and directives that are
+//! written as one line in the document itself.
 
-use data_encoding::HEXLOWER;
-use portcullis_config::{ConfigError, Format};
+use portcullis_config::{ConfigError, ExclusionIdentity, Format, exclusion_id};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::document::Text;
 use crate::edit::Scope;
 
-/// Directives that remove a rule, or a target of it, by its id.
-pub(crate) const RULE_DIRECTIVES: [&str; 2] = ["SecRuleRemoveById", "SecRuleUpdateTargetById"];
-/// Directives that do so by other properties; they are listed and can be removed.
-const OTHER_DIRECTIVES: [&str; 4] =
-    ["SecRuleRemoveByTag", "SecRuleRemoveByMsg", "SecRuleUpdateTargetByTag", "SecRuleUpdateTargetByMsg"];
-/// Bytes of the digest that an id shows.
-const ID_BYTES: usize = 8;
+/// Directives that remove a rule, or a target of it; they are listed and can be removed.
+const DIRECTIVES: [&str; 6] = [
+    "SecRuleRemoveById",
+    "SecRuleUpdateTargetById",
+    "SecRuleRemoveByTag",
+    "SecRuleRemoveByMsg",
+    "SecRuleUpdateTargetByTag",
+    "SecRuleUpdateTargetByMsg",
+];
 
 /// An exclusion of a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
     /// Its id: the same as long as it says the same at the same place.
     pub id: String,
@@ -30,52 +30,33 @@ pub struct Listed {
     pub kind: Option<String>,
     /// Place and name of the value; of the semantic detector only.
     pub location: Option<String>,
-    /// The path; of the semantic detector only.
+    /// The rules; empty if it is none of `rules.exclude`.
+    pub rules: Vec<u32>,
+    /// The value that the rules look at; of `rules.exclude` only.
+    pub target: Option<String>,
+    /// The path; none for a directive.
     pub path: Option<String>,
-    /// Its end; of the semantic detector only.
+    /// Its end; none for a directive.
     pub until: Option<String>,
     /// The reason for it.
     pub reason: Option<String>,
-    /// The directive, if it is one of rules.
+    /// Who added it.
+    pub author: Option<String>,
+    /// The directive, if it is one.
     pub directive: Option<String>,
+    /// It is only tried.
+    pub trial: bool,
 }
 
-/// The parts that tell an exclusion from others.
-pub(crate) enum Identity<'a> {
-    /// Class, location, path and kind.
-    Semantic([Option<&'a str>; 4]),
-    /// The line.
-    Rule(&'a str),
-}
-
-impl Identity<'_> {
-    /// The id of an exclusion of this part of the document.
-    pub(crate) fn id(&self, scope: &Scope) -> String {
-        let mut digest = Sha256::new();
-        let mut add = |part: Option<&str>| {
-            digest.update(part.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
-            digest.update(part.unwrap_or_default());
-        };
-        add(scope.site.as_deref());
-        add(scope.route.as_deref());
-        match self {
-            Identity::Semantic([class, location, path, kind]) => {
-                [class, location, path].into_iter().for_each(|part| add(*part));
-                // Those without a kind keep the ids that they had before there were kinds.
-                if kind.is_some() {
-                    add(*kind);
-                }
-            }
-            Identity::Rule(line) => add(Some(line.trim())),
-        }
-        HEXLOWER.encode(&digest.finalize()[..ID_BYTES])
-    }
+/// The id of an exclusion of this part of the document.
+pub(crate) fn id_of(scope: &Scope, identity: &ExclusionIdentity<'_>) -> String {
+    exclusion_id(scope.site.as_deref(), scope.route.as_deref(), identity)
 }
 
 /// True for a line that is a directive which excludes something.
 pub(crate) fn is_rule_exclusion(line: &str) -> bool {
     let name = line.split_whitespace().next().unwrap_or_default();
-    let mut known = RULE_DIRECTIVES.iter().chain(&OTHER_DIRECTIVES);
+    let mut known = DIRECTIVES.iter();
     // A directive that goes on in the next line cannot be taken out by its line.
     known.any(|known| known.eq_ignore_ascii_case(name)) && !line.trim_end().ends_with('\\')
 }
@@ -105,30 +86,47 @@ fn string(value: &Value, key: &str) -> Option<String> {
 }
 
 fn collect(place: &Value, scope: &Scope, found: &mut Vec<Listed>) {
-    for each in place.get("semantic").map_or(&[][..], |semantic| list(semantic, "exclude")) {
-        let [class, location, path, kind, until, reason] =
-            ["class", "location", "path", "kind", "until", "reason"].map(|key| string(each, key));
-        let parts = [&class, &location, &path, &kind].map(Option::as_deref);
-        let id = Identity::Semantic(parts).id(scope);
-        let (scope, directive) = (scope.clone(), None);
-        found.push(Listed { id, scope, class, kind, location, path, until, reason, directive });
-    }
+    let below = |key: &str| place.get(key).map_or(&[][..], |table| list(table, "exclude"));
+    found.extend(below("semantic").iter().map(|each| semantic(each, scope)));
+    found.extend(below("rules").iter().map(|each| rule(each, scope)));
     let directives = place.get("rules").and_then(|rules| string(rules, "directives")).unwrap_or_default();
     let mut comment = None;
     for line in directives.lines().map(str::trim) {
         if is_rule_exclusion(line) {
             found.push(Listed {
-                id: Identity::Rule(line).id(scope),
+                id: id_of(scope, &ExclusionIdentity::Directive(line)),
                 scope: scope.clone(),
-                class: None,
-                until: None,
-                kind: None,
-                location: None,
-                path: None,
                 reason: comment.take(),
                 directive: Some(line.to_owned()),
+                ..Listed::default()
             });
         }
         comment = line.strip_prefix('#').map(|text| text.trim().to_owned());
     }
+}
+
+/// An entry of `semantic.exclude`.
+fn semantic(each: &Value, scope: &Scope) -> Listed {
+    let [class, location, kind] = ["class", "location", "kind"].map(|key| string(each, key));
+    let terms = terms(each, scope);
+    let parts = [&class, &location, &terms.path, &kind].map(Option::as_deref);
+    let id = id_of(scope, &ExclusionIdentity::Semantic(parts));
+    Listed { id, class, location, kind, ..terms }
+}
+
+/// An entry of `rules.exclude`.
+fn rule(each: &Value, scope: &Scope) -> Listed {
+    let rules = list(each, "rules").iter();
+    let rules: Vec<u32> = rules.filter_map(|id| u32::try_from(id.as_u64()?).ok()).collect();
+    let (target, terms) = (string(each, "target"), terms(each, scope));
+    let parts = [target.as_deref(), terms.path.as_deref()];
+    let id = id_of(scope, &ExclusionIdentity::Rule(&rules, parts));
+    Listed { id, rules, target, ..terms }
+}
+
+/// What exclusions of both sorts say.
+fn terms(each: &Value, scope: &Scope) -> Listed {
+    let [path, until, reason, author] = ["path", "until", "reason", "author"].map(|key| string(each, key));
+    let trial = each.get("trial").and_then(Value::as_bool).unwrap_or(false);
+    Listed { scope: scope.clone(), path, until, reason, author, trial, ..Listed::default() }
 }

@@ -265,7 +265,9 @@ fn words(exclusion: &Exclusion) -> String {
             part("location", &term.location),
             part("path", &term.path)
         ),
-        Exclusion::Rule(term) => format!("rule {} {}", term.rule_id, part("target", &term.target)),
+        Exclusion::Rule(term) => {
+            format!("rule {} {}{}", term.rule_id, part("target", &term.target), part("path", &term.path))
+        }
     };
     text.trim_end().to_owned()
 }

@@ -2,12 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use portcullis_config::{Class, Config, Mistake, Policy, Survey};
+use portcullis_config::{Class, Config, Mistake, Policy, Survey, Terms};
 use portcullis_event::Timestamp;
 use portcullis_load::{LoadError, Loaded, check_folders, check_limits, check_servers, load};
 use portcullis_log::AuditConfig;
-
-use portcullis_types::Place;
 
 use crate::run::{oidc, sinks, traces};
 use crate::{event_database, semantic, writable};
@@ -45,6 +43,10 @@ pub fn document(survey: &Survey) -> Checked {
         sites = config.sites.len();
         let policies = config.policies.iter().enumerate();
         sets = policies.map(|(index, policy)| rules(index, policy, config)).collect();
+        let loaded = config.policies.iter().zip(&sets);
+        let loaded = loaded.filter_map(|(policy, set)| Some((policy, set.as_ref().ok()?)));
+        let missing = loaded.flat_map(|(policy, loaded)| without_rule(policy, loaded));
+        warnings.extend(missing.map(|warning| survey.mistake(&format!("warning: {warning}"))));
     }
     mistakes.sort_by_key(|mistake| mistake.place);
     Checked { mistakes, warnings, sites, sets }
@@ -52,25 +54,40 @@ pub fn document(survey: &Survey) -> Checked {
 
 /// Exclusions that have ended.
 fn over(config: &Config) -> Vec<String> {
-    let exclusions = config.policies.iter().flat_map(|policy| &policy.semantic.exclude);
-    let told = exclusions.filter_map(|exclusion| {
-        let until =
-            exclusion.until.filter(|until| i64::try_from(until / 1000).is_ok_and(|until| until <= now()))?;
-        let class = exclusion.class.map(Class::name);
-        let place = exclusion.place.map(Place::name);
-        let parts =
-            [class, exclusion.kind.as_deref(), place, exclusion.name.as_deref(), exclusion.path.as_deref()];
-        let parts: Vec<&str> = parts.into_iter().flatten().collect();
-        let until = Timestamp::from_epoch_millis(until).rfc3339();
-        Some(format!(
-            "the exclusion `{}` ended at {until}: its findings count again; remove it",
-            parts.join(" ")
-        ))
-    });
-    let mut told: Vec<String> = told.collect();
+    let mut told: Vec<String> = config.policies.iter().flat_map(exclusions).filter_map(ended).collect();
     told.sort_unstable();
     told.dedup();
     told
+}
+
+/// The exclusions of a policy in words, with what those of both sorts say.
+fn exclusions(policy: &Policy) -> impl Iterator<Item = (String, &Terms)> {
+    let words = |parts: &[Option<&str>]| parts.iter().flatten().copied().collect::<Vec<_>>().join(" ");
+    let semantic = policy.semantic.exclude.iter().map(move |each| {
+        let class = each.class.map(Class::name);
+        let parts = [class, each.kind.as_deref(), each.location.as_deref(), each.terms.path.as_deref()];
+        (words(&parts), &each.terms)
+    });
+    let rules = policy.rule_exclude.iter().map(move |each| {
+        let ids: Vec<String> = each.rules.iter().map(u32::to_string).collect();
+        let parts = [Some(&*ids.join(" ")), each.target_text.as_deref(), each.terms.path.as_deref()];
+        (words(&parts), &each.terms)
+    });
+    semantic.chain(rules)
+}
+
+fn ended((what, terms): (String, &Terms)) -> Option<String> {
+    let until = terms.until.filter(|until| i64::try_from(until / 1000).is_ok_and(|until| until <= now()))?;
+    let until = Timestamp::from_epoch_millis(until).rfc3339();
+    Some(format!("the exclusion `{what}` ended at {until}: what it excluded counts again; remove it"))
+}
+
+/// Exclusions of rules that the policy does not have.
+fn without_rule(policy: &Policy, loaded: &Loaded) -> Vec<String> {
+    let is_there = |id: &u32| loaded.plan.rules.iter().any(|rule| rule.id.0 == *id);
+    let missing = policy.rule_exclude.iter().flat_map(|each| &each.rules).filter(|id| !is_there(id));
+    let told = missing.map(|id| format!("an exclusion names the rule {id}, which is not loaded"));
+    told.collect()
 }
 
 /// Seconds since 1970.

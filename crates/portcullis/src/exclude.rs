@@ -59,12 +59,7 @@ fn exclusion(event: &Value) -> Result<String, String> {
     if !semantic.is_empty() {
         out.push_str(&semantic);
     }
-    if !rules.is_empty() {
-        let _ = write!(
-            out,
-            "\n[sites.rules] # or as lines of the `directives` that are there\ndirectives = '''\n{rules}'''\n"
-        );
-    }
+    out.push_str(&rules);
     Ok(out)
 }
 
@@ -94,12 +89,17 @@ fn semantic(event: &Value) -> String {
             quoted(class),
             quoted(&location)
         );
-        match path(event) {
-            Some(path) => drop(writeln!(out, "path = {}", quoted(path))),
-            None => out.push_str("# no `path`: servers could resolve that of the request to another one\n"),
-        }
+        out.push_str(&path_line(event));
     }
     out
+}
+
+/// The line that binds an exclusion to the path of the request.
+fn path_line(event: &Value) -> String {
+    match path(event) {
+        Some(path) => format!("path = {}\n", quoted(path)),
+        None => "# no `path`: servers could resolve that of the request to another one\n".to_owned(),
+    }
 }
 
 /// The path of the request, where an exclusion may be bound to it.
@@ -109,7 +109,7 @@ fn path(event: &Value) -> Option<&str> {
     (path.starts_with('/') && !doubtful).then_some(path)
 }
 
-/// A line for each rule and target that counted.
+/// An entry for each rule and target that counted.
 fn rules(event: &Value) -> String {
     let list = |path: &str| event.pointer(path).and_then(Value::as_array).map(Vec::as_slice);
     let matches = ["/matches", "/also_matched"].into_iter().filter_map(list).flatten();
@@ -127,33 +127,10 @@ fn rules(event: &Value) -> String {
         if !counts || target.starts_with("TX") || target.is_empty() || !seen.insert((id, target)) {
             continue;
         }
-        match selector(target) {
-            Some(target) => drop(writeln!(out, "SecRuleUpdateTargetById {id} \"!{target}\"")),
-            None => drop(writeln!(
-                out,
-                "# The name of its target cannot be written here.\nSecRuleRemoveById {id}"
-            )),
-        }
+        let _ = write!(out, "\n[[sites.rules.exclude]]\nrules = [{id}]\ntarget = {}\n", quoted(target));
+        out.push_str(&path_line(event));
     }
     out
-}
-
-/// A target as SecLang takes it: a name with signs of its own is put between slashes, as a pattern.
-fn selector(target: &str) -> Option<String> {
-    let Some((collection, name)) = target.split_once(':') else { return Some(target.to_owned()) };
-    if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')) {
-        return Some(target.to_owned());
-    }
-    let plain = !name.is_empty()
-        && name.bytes().all(|byte| (0x20..0x7f).contains(&byte) && !b"'\"|,/".contains(&byte));
-    let escaped: String = name
-        .chars()
-        .flat_map(|sign| {
-            let needs = !sign.is_ascii_alphanumeric() && sign != '_';
-            needs.then_some('\\').into_iter().chain([sign])
-        })
-        .collect();
-    plain.then(|| format!("{collection}:/^{escaped}$/"))
 }
 
 fn one_line(text: &str) -> String {
@@ -208,7 +185,7 @@ mod tests {
             let [exclude] = &policy.semantic.exclude[..] else { panic!("{policy:?}") };
             let expected = (!name.is_empty()).then_some(name);
             assert_eq!(
-                (exclude.name.as_deref(), exclude.path.as_deref()),
+                (exclude.name.as_deref(), exclude.terms.path.as_deref()),
                 (expected, Some("/search")),
                 "{text}"
             );
@@ -236,10 +213,15 @@ mod tests {
                 { "rule_id": 949110, "target": "TX:blocking_inbound_anomaly_score", "points": 0 },
             ],
         });
-        let lines = rules(&event);
-        let expected = "SecRuleUpdateTargetById 942100 \"!ARGS:q\"\nSecRuleUpdateTargetById 941100 \"!ARGS:/^a\\[b\\]$/\"\n\
-                        # The name of its target cannot be written here.\nSecRuleRemoveById 941110\n";
-        assert_eq!(lines, expected);
+        let entry = |rule: u32, target: &str| {
+            format!("\n[[sites.rules.exclude]]\nrules = [{rule}]\ntarget = {target}\npath = \"/\"\n")
+        };
+        let expected = [
+            entry(942100, "\"ARGS:q\""),
+            entry(941100, "\"ARGS:a[b]\""),
+            entry(941110, r#""ARGS:a\" \"id:1,phase:1,allow""#),
+        ];
+        assert_eq!(rules(&event), expected.concat());
     }
 
     #[test]

@@ -71,9 +71,15 @@ fn rules_are_excluded_in_their_target() {
                  SecRule ARGS \"@rx <script\" \"id:2,phase:2,deny,t:lowercase,msg:'script'\"\n";
     let bench = Bench::new(Mode::Crs, rules);
     let advice = advise(&bench.inspector(), &bench, &case(QUESTION), &[]).unwrap();
-    let [one] = &advice.candidates[..] else { panic!("{advice:?}") };
+    // On the path of the alarm first, then on every path.
+    let [one, everywhere] = &advice.candidates[..] else { panic!("{advice:?}") };
     let target = Some("ARGS:text".to_owned());
-    assert_eq!(one.exclusions, [Exclusion::Rule(RuleExclusion { rule_id: 1, target, reason: None })]);
+    let excluded = |path: Option<&str>| {
+        let (target, path) = (target.clone(), path.map(str::to_owned));
+        [Exclusion::Rule(RuleExclusion { rule_id: 1, target, path, ..RuleExclusion::default() })]
+    };
+    assert_eq!((one.reach, &one.exclusions[..]), (Reach::Rules, &excluded(Some("/posts/{id}"))[..]));
+    assert_eq!((everywhere.reach, &everywhere.exclusions[..]), (Reach::RulesEverywhere, &excluded(None)[..]));
     // What this rule alone stops is its own; what the other stops, too, is still stopped.
     let (own, others) = (one.probed.own, one.probed.others);
     assert!(one.clears && own.lost == own.stopped && own.lost > 100, "{one:?}");

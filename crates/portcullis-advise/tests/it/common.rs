@@ -7,7 +7,7 @@ use portcullis_inspect::{self as inspect, Inspector, Semantic, SemanticPolicy};
 use portcullis_revisions::Exclusion;
 use portcullis_semantic::Detectors;
 use portcullis_store::Store;
-use portcullis_types::{Class, Place};
+use portcullis_types::{Class, Place, Variable};
 
 /// A policy, and how others are made of it.
 pub struct Bench {
@@ -40,8 +40,8 @@ impl Bench {
 
 impl Policies for Bench {
     fn with(&self, exclusions: &[Exclusion]) -> Result<Arc<Inspector>, String> {
-        let mut policy = self.policy.clone();
-        let (mut semantic, mut lines) = (SemanticPolicy::default(), String::new());
+        let policy = self.policy.clone();
+        let (mut semantic, mut rules) = (SemanticPolicy::default(), Vec::new());
         for exclusion in exclusions {
             match exclusion {
                 Exclusion::Semantic(term) => {
@@ -57,14 +57,20 @@ impl Policies for Bench {
                     });
                 }
                 Exclusion::Rule(term) => {
-                    let target = term.target.as_deref().unwrap_or_default();
-                    lines.push_str(&format!("SecRuleUpdateTargetById {} \"!{target}\"\n", term.rule_id));
+                    let target = term.target.as_deref().and_then(|target| target.split_once(':'));
+                    rules.push(inspect::RuleExclusion {
+                        rules: vec![term.rule_id],
+                        variable: target.and_then(|(variable, _)| Variable::from_name(variable)),
+                        name: target.map(|(_, name)| name.to_owned()),
+                        path: term.path.clone(),
+                        until: None,
+                    });
                 }
             }
         }
-        policy.directives = Some(policy.directives.unwrap_or_default() + "\n" + &lines);
         let plan = portcullis_load::load(&policy).map_err(|error| error.to_string())?.plan;
         let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Store::default()));
+        let inspector = inspector.with_rule_exclusions(rules);
         let mode = match policy.mode {
             Mode::Crs => return Ok(Arc::new(inspector)),
             Mode::Semantic => DetectionMode::Semantic,

@@ -6,6 +6,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
+use portcullis_metrics::{ExclusionTrial, ExclusionUse, TrialCount};
 use portcullis_revisions::{
     Change, Edit, Exclusion, Listed, RevisionError, RuleExclusion, Scope, SemanticExclusion, exclusions,
 };
@@ -14,9 +15,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::access::Principal;
 use crate::changes::{self, Changed, Order, carry_out, tagged};
-use crate::context::Context;
+use crate::context::{Context, time};
 use crate::extract::{Body, Parameter, Params, whole};
 use crate::problem::{Kind, Problem};
+
+/// The time without a use after which an exclusion is pointed out, in seconds: a week has all that is done
+/// every week.
+const UNUSED_AFTER: u64 = 7 * 24 * 3600;
 
 /// An exclusion of the document.
 #[derive(Serialize, ToSchema)]
@@ -33,21 +38,117 @@ pub(crate) struct ExclusionItem {
     kind: Option<String>,
     /// Place and name of the value, of an exclusion from the semantic detector.
     location: Option<String>,
-    /// The path of requests, of an exclusion from the semantic detector.
+    /// The rules, of an exclusion from rules; else empty.
+    rules: Vec<u32>,
+    /// The value that the rules look at, of an exclusion from rules; null: every value.
+    target: Option<String>,
+    /// The path of requests; null: every path.
     path: Option<String>,
-    /// Its end, of an exclusion from the semantic detector: a day that still belongs to it, or a time.
+    /// Its end: a day that still belongs to it, or a time.
     until: Option<String>,
-    /// The directive, of an exclusion from rules.
+    /// The directive, if it is one of `rules.directives`.
     directive: Option<String>,
     /// Why it is there.
     reason: Option<String>,
+    /// Who added it.
+    author: Option<String>,
+    /// Its use since the start of the program; null for a directive, which takes values from rules before
+    /// they are tested.
+    #[serde(rename = "use")]
+    used: Option<ExclusionUsed>,
+    /// The trial; null: it counts.
+    trial: Option<ExclusionTrialState>,
 }
 
-impl From<Listed> for ExclusionItem {
-    fn from(listed: Listed) -> ExclusionItem {
-        let Listed { id, scope, class, kind, location, path, until, reason, directive } = listed;
+/// An exclusion on trial: what came of it in this process.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExclusionTrialState {
+    /// From when on; null: the settings that serve do not have it.
+    since: Option<String>,
+    /// Requests that had its field, on its path.
+    seen: u64,
+    /// Stopped requests that would have passed, and had nothing else found in them. Their events have its id
+    /// in `trials`.
+    passes: u64,
+    /// Stopped requests that would have passed, although something was found that no exclusion names.
+    lost: u64,
+    /// Stopped requests that name what it excludes and would have been stopped all the same.
+    stopped: u64,
+    /// Stopped requests that were not seen to their end.
+    unknown: u64,
+}
+
+impl ExclusionTrialState {
+    fn read(trial: &ExclusionTrial) -> ExclusionTrialState {
+        ExclusionTrialState {
+            since: trial.since().map(time),
+            seen: trial.count(TrialCount::Seen),
+            passes: trial.count(TrialCount::Passes),
+            lost: trial.count(TrialCount::Lost),
+            stopped: trial.count(TrialCount::Stopped),
+            unknown: trial.count(TrialCount::Unknown),
+        }
+    }
+}
+
+/// The use of an exclusion since the start of the program.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExclusionUsed {
+    /// Requests in which it took something away: a finding that would have counted, or a match of a rule.
+    hits: u64,
+    /// The time of the last one.
+    last_hit: Option<String>,
+    /// The time of the start.
+    counted_since: String,
+    /// Since when it has taken nothing away, if that is more than a week: it may not be needed any more.
+    unused_since: Option<String>,
+}
+
+impl ExclusionUsed {
+    /// At this time, for a program that started at `since`; in seconds since 1970.
+    fn read(used: &ExclusionUse, since: u64, now: u64) -> ExclusionUsed {
+        let (hits, last) = used.read();
+        let idle_since = last.unwrap_or(since);
+        ExclusionUsed {
+            hits,
+            last_hit: last.map(time),
+            counted_since: time(since),
+            unused_since: (now.saturating_sub(idle_since) > UNUSED_AFTER).then(|| time(idle_since)),
+        }
+    }
+}
+
+impl ExclusionItem {
+    fn new(listed: Listed, context: &Context) -> ExclusionItem {
+        let is_counted = listed.directive.is_none();
+        let used = listed.scope.site.as_deref().filter(|_| is_counted).map(|site| {
+            let used = ExclusionUse::of(&context.supplies.registry, site, &listed.id);
+            ExclusionUsed::read(&used, context.started, context.now())
+        });
+        let registry = &context.supplies.registry;
+        let site = listed.scope.site.as_deref().filter(|_| listed.trial);
+        let trial = site.map(|site| ExclusionTrial::of(registry, site, &listed.id));
+        let trial = trial.map(|trial| ExclusionTrialState::read(&trial));
+        let Listed { id, scope, class, kind, location, rules, target, path, .. } = listed;
+        let Listed { until, reason, author, directive, .. } = listed;
         let Scope { site, route } = scope;
-        ExclusionItem { id, site, route, class, kind, location, path, until, directive, reason }
+        ExclusionItem {
+            id,
+            site,
+            route,
+            class,
+            kind,
+            location,
+            rules,
+            target,
+            path,
+            until,
+            directive,
+            reason,
+            author,
+            used,
+            trial,
+        }
     }
 }
 
@@ -58,8 +159,9 @@ pub(crate) struct ExclusionList {
     items: Vec<ExclusionItem>,
 }
 
-/// The exclusions that the document itself has: those from the semantic detector, and directives such as
-/// `SecRuleUpdateTargetById` in `rules.directives`. Rule files are not looked into.
+/// The exclusions that the document itself has, with their use: those from the semantic detector, those from
+/// rules, and directives such as `SecRuleUpdateTargetById` in `rules.directives`. Rule files are not looked
+/// into.
 #[utoipa::path(get, path = "/exclusions", tag = "exclusions", operation_id = "list_exclusions",
     responses((status = 200, body = ExclusionList, description = "The exclusions.", headers(("ETag" = String)))))]
 pub(crate) async fn list(State(context): State<Arc<Context>>) -> Result<Response, Problem> {
@@ -70,12 +172,12 @@ pub(crate) async fn list(State(context): State<Arc<Context>>) -> Result<Response
         Ok((listed.map_err(RevisionError::Invalid)?, text))
     });
     let (listed, text) = found.await?;
-    let items = listed.into_iter().map(ExclusionItem::from).collect();
+    let items = listed.into_iter().map(|each| ExclusionItem::new(each, &context)).collect();
     Ok(tagged(text.etag(), axum::Json(ExclusionList { items })))
 }
 
 /// An exclusion to add: from the semantic detector by `class`, `kind`, `location` and `path`, or from a rule
-/// by `rule_id` and `target`.
+/// by `rule_id`, `target` and `path`.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExclusionOrder {
@@ -92,18 +194,21 @@ pub(crate) struct ExclusionOrder {
     /// A prefix of the path; with `*`, which stands for any text, or `{id}`, which stands for one segment,
     /// the whole path.
     path: Option<String>,
-    /// The end of an exclusion from the semantic detector, in UTC: a day that still belongs to it
-    /// (`2026-12-31`), or a time (`2026-12-31T18:00:00Z`).
+    /// Its end, in UTC: a day that still belongs to it (`2026-12-31`), or a time (`2026-12-31T18:00:00Z`).
     until: Option<String>,
     /// A rule.
     #[serde(default, deserialize_with = "rule_id")]
     #[schema(minimum = 1, maximum = 4_294_967_295_u32)]
     rule_id: Option<u32>,
-    /// The variable in which the rule does not look any more: `ARGS:comment`. Without it the rule is removed.
+    /// The value as events show it (`matches.target`) in which matches of the rule do not count:
+    /// `ARGS:comment`. Without it every value.
     target: Option<String>,
     /// Why.
     #[schema(max_length = 1000)]
     reason: Option<String>,
+    /// Only try it: what it names counts, and requests that would have passed are pointed out. Default: false.
+    #[serde(default)]
+    trial: bool,
     /// Only show what would change. Default: false.
     #[serde(default)]
     dry_run: bool,
@@ -135,26 +240,31 @@ pub(crate) async fn add(
     Body(order): Body<ExclusionOrder>,
 ) -> Result<Response, Problem> {
     let ExclusionOrder { site, route, class, kind, location, path, until, rule_id, target, .. } = order;
-    let (reason, dry_run) = (order.reason, order.dry_run);
-    let is_semantic = [&class, &kind, &location, &path, &until].into_iter().any(Option::is_some);
-    let parts = [&class, &kind, &location, &path, &target];
+    let (reason, dry_run, trial) = (order.reason, order.dry_run, order.trial);
+    let of_detector = [&class, &kind, &location].into_iter().any(Option::is_some);
+    let parts = [&class, &kind, &location, &target, &path];
     let parts: Vec<&str> = parts.into_iter().filter_map(Option::as_deref).collect();
     let what = match rule_id {
         Some(rule) => format!("rule {rule} {}", parts.join(" ")),
         None => parts.join(" "),
     };
-    let summary = format!("excluded at {site}: {what}");
-    let exclusion = match (rule_id, is_semantic) {
-        (Some(rule_id), false) => Exclusion::Rule(RuleExclusion { rule_id, target, reason: reason.clone() }),
-        (None, true) if target.is_none() => {
-            let reason = reason.clone();
-            Exclusion::Semantic(SemanticExclusion { class, kind, location, path, until, reason })
+    let summary = format!("{} at {site}: {what}", if trial { "excluded on trial" } else { "excluded" });
+    let says_something = of_detector || path.is_some() || until.is_some();
+    let (why, author) = (reason.clone(), Some(principal.actor().name));
+    let exclusion = match rule_id {
+        Some(rule_id) if !of_detector => {
+            Exclusion::Rule(RuleExclusion { rule_id, target, path, until, reason: why, author, trial })
+        }
+        None if target.is_none() && says_something => {
+            let exclusion =
+                SemanticExclusion { class, kind, location, path, until, reason: why, author, trial };
+            Exclusion::Semantic(exclusion)
         }
         _ => {
             return Err(Problem::with(
                 Kind::Invalid,
-                "the body: either `rule_id`, with or without `target`; or `class`, `kind`, `location` and `path`, or \
-                 some of them",
+                "the body: either `rule_id`, with or without `target` and `path`; or `class`, `kind`, `location` and \
+                 `path`, or some of them",
             ));
         }
     };
@@ -199,4 +309,44 @@ pub(crate) async fn remove(
     let summary = format!("removed the exclusion {id}");
     let order = Order { change: Change::Edit(Edit::RemoveExclusion(id)), reason, dry_run, summary };
     carry_out(&context, principal, &headers, order).await
+}
+
+/// Why an exclusion counts from now on.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EnforceOrder {
+    /// Why, for the list of revisions.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+    /// Only show what would change. Default: false.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Ends the trial of an exclusion: it counts from now on.
+#[utoipa::path(post, path = "/exclusions/{id}/enforce", tag = "exclusions", operation_id = "enforce_exclusion",
+    request_body = EnforceOrder,
+    params(("id" = String, Path, description = "Its id."),
+        ("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
+            description = "The `ETag` of the document as it was read, or `*`.")),
+    responses((status = 200, body = Changed, description = "It counts, or would.", headers(("ETag" = String))),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "The document has no such exclusion on trial, or is in YAML."),
+        (status = 412, body = Problem, content_type = "application/problem+json",
+            description = "The document was changed since it was read."),
+        (status = 422, body = Problem, content_type = "application/problem+json",
+            description = "A value is not allowed."),
+        (status = 428, body = Problem, content_type = "application/problem+json",
+            description = "`If-Match` is missing.")))]
+pub(crate) async fn enforce(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    Parameter(id): Parameter<String>,
+    headers: HeaderMap,
+    Body(order): Body<EnforceOrder>,
+) -> Result<Response, Problem> {
+    let EnforceOrder { reason, dry_run } = order;
+    let summary = format!("enforced the exclusion {id}");
+    let change = Change::Edit(Edit::EnforceExclusion(id));
+    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
 }

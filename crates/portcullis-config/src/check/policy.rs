@@ -3,6 +3,7 @@
 use super::Checker;
 use crate::checked::Policy;
 use crate::convert::{engine, level, request_body, response_body, site_mode};
+use crate::exclusion;
 use crate::raw;
 use crate::semantic;
 use crate::spanned::Spanned;
@@ -28,6 +29,8 @@ impl Checker<'_> {
             policy.crs = rules.crs.as_ref().map(|folder| self.mistakes.path(folder));
             policy.include = rules.include.iter().map(|file| self.mistakes.path(file)).collect();
             policy.directives = rules.directives.clone();
+            policy.rule_exclude =
+                rules.exclude.iter().map(|each| exclusion::rule(&mut self.mistakes, each)).collect();
             policy.modsecurity3 = rules.compat == Some(raw::RulesCompat::ModSecurity3);
             if let Some(scoring) = &rules.scoring {
                 if rules.crs.is_none() {

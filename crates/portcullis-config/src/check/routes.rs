@@ -89,6 +89,10 @@ impl Checker<'_> {
                     None => request_trailers.clone(),
                 },
                 policy,
+                semantic_of: route.semantic.as_ref().map(|_| match &route.name {
+                    Some(name) => name.value.clone(),
+                    None => text.clone(),
+                }),
                 agents: match &route.agents {
                     Some(own) => agents::uses(&mut self.mistakes, &self.agents, own),
                     None => agents.clone(),

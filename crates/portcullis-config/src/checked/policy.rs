@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use portcullis_types::{Class, Level, Place};
+use portcullis_types::{Class, Level, Place, Variable};
 
 /// Everything that decides what is inspected and how. Equal policies are compiled once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -26,6 +26,8 @@ pub struct Policy {
     pub include: Vec<PathBuf>,
     /// Directives after all files.
     pub directives: Option<String>,
+    /// Matches of rules that do not count.
+    pub rule_exclude: Vec<RuleExclusion>,
     /// Messages are read as libmodsecurity reads them, where that differs from ModSecurity 2.
     pub modsecurity3: bool,
     /// The effect of a disruptive rule; none: as the rule files say, else blocking.
@@ -117,12 +119,58 @@ pub struct Exclusion {
     pub place: Option<Place>,
     /// The name of the value; `*` stands for any text.
     pub name: Option<String>,
+    /// Place and name as they are written.
+    pub location: Option<String>,
+    /// What exclusions of both sorts say.
+    pub terms: Terms,
+}
+
+/// Matches of rules that do not count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RuleExclusion {
+    /// The rules; at least one. Whether there are such rules, the plan knows.
+    pub rules: Vec<u32>,
+    /// The values in which they do not count; none: in all.
+    pub target: Option<RuleTarget>,
+    /// The target as it is written.
+    pub target_text: Option<String>,
+    /// What exclusions of both sorts say.
+    pub terms: Terms,
+}
+
+/// Values that rules look at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RuleTarget {
+    /// The variable that the rule names.
+    pub variable: Variable,
+    /// The name of the value in it, whatever its case; `*` stands for any text. None: every value.
+    pub name: Option<String>,
+}
+
+/// What exclusions of both sorts say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Terms {
     /// A prefix of the path; with `*` or `{}` the whole path.
     pub path: Option<String>,
-    /// From then on they count again; milliseconds since 1970.
+    /// From then on what is excluded counts again; milliseconds since 1970.
     pub until: Option<u64>,
     /// Why it is there.
     pub reason: Option<String>,
+    /// Who added it.
+    pub author: Option<String>,
+    /// It is only tried.
+    pub trial: bool,
+    /// The end of the trial without a person.
+    pub auto_enforce: Option<AutoEnforce>,
+}
+
+/// Conditions under which a trial ends and the exclusion counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AutoEnforce {
+    /// Time on trial.
+    pub after: Duration,
+    /// Requests that had the field, at least 1.
+    pub requests: u64,
 }
 
 /// Body settings; none means as the rule files say.

@@ -86,6 +86,53 @@ pub(crate) struct Exclude {
     pub until: Option<Spanned<String>>,
     /// The reason for the exclusion, which the admin API shows. Default: none.
     pub reason: Option<String>,
+    /// The name of who added it, which the admin API writes and shows. Default: none.
+    pub author: Option<String>,
+    /// Only try it: what it excludes counts, and requests that would have passed with it are pointed out.
+    /// Default: `false`.
+    #[serde(default)]
+    pub trial: bool,
+    /// The end of the trial without a person: the exclusion counts once all of this holds and no request that
+    /// it would let through had anything else in it. Default: none.
+    pub auto_enforce: Option<Spanned<AutoEnforce>>,
+}
+
+/// Conditions under which a trial ends and the exclusion counts.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AutoEnforce {
+    /// Time on trial in this process, for example `"24h"`.
+    pub after: Time,
+    /// Requests that had the field on its path in that time.
+    pub requests: std::num::NonZeroU64,
+}
+
+/// Matches of rules that do not count: those to which all that is said here applies.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExcludeRule {
+    /// The ids of the rules.
+    pub rules: Vec<u32>,
+    /// The value as events show it (`matches.target`), for example `ARGS:comment`, or `ARGS` for every value
+    /// of that variable; `*` stands for any text of a name. Default: every value.
+    pub target: Option<Spanned<String>>,
+    /// Path of the request: a prefix; or the whole path if there is a `*` in it, which stands for any text,
+    /// or something in braces, which stands for one segment: `/posts/{id}`. Default: every path.
+    pub path: Option<Spanned<String>>,
+    /// The end of the exclusion, in UTC: a day that still belongs to it (`2026-12-31`), or a time
+    /// (`2026-12-31T18:00:00Z`). Default: it has none.
+    pub until: Option<Spanned<String>>,
+    /// The reason for the exclusion, which the admin API shows. Default: none.
+    pub reason: Option<String>,
+    /// The name of who added it, which the admin API writes and shows. Default: none.
+    pub author: Option<String>,
+    /// Only try it: what it excludes counts, and requests that would have passed with it are pointed out.
+    /// Default: `false`.
+    #[serde(default)]
+    pub trial: bool,
+    /// The end of the trial without a person: the exclusion counts once all of this holds and no request that
+    /// it would let through had anything else in it. Default: none.
+    pub auto_enforce: Option<Spanned<AutoEnforce>>,
 }
 
 /// The effect of a match of a disruptive rule.
@@ -115,6 +162,9 @@ pub(crate) struct Rules {
     pub include: Vec<String>,
     /// Directives to read last.
     pub directives: Option<String>,
+    /// Matches of rules that do not count.
+    #[serde(default)]
+    pub exclude: Vec<Spanned<ExcludeRule>>,
     /// Which ModSecurity's reading counts where the two differ: `modsecurity2`, the default, or
     /// `modsecurity3`.
     pub compat: Option<RulesCompat>,

@@ -79,6 +79,10 @@ impl Execution<'_> {
             for form in forms.iter() {
                 captures.clear();
                 let Some(found) = self.test_form(link, item, form, argument, &mut captures) else { continue };
+                if found != link.negated && self.is_exempt(rule, number, item) {
+                    self.trace_excluded(rule, number, item);
+                    break;
+                }
                 if found && link.capture {
                     // Also where the operator is negated and the link does not match.
                     self.set_captures(form, &captures);

@@ -25,7 +25,7 @@ use crate::strategy::{StepKind, Strategies};
 use crate::trace::NotRun;
 use crate::tx::TxMachine;
 use crate::vars::Vars;
-use crate::{Judge, RuleEngine};
+use crate::{Exempt, Judge, RuleEngine};
 
 pub(crate) use link::LinkAt;
 pub(crate) use matched::Matched;
@@ -58,6 +58,8 @@ pub(crate) struct Run {
     pub(crate) patterns: Patterns,
     /// Asked before a rule interrupts.
     pub(crate) judge: Option<Arc<dyn Judge>>,
+    /// Asked before a match counts.
+    pub(crate) exempt: Option<Arc<dyn Exempt>>,
     /// Boxed, to keep moving a transaction cheap.
     pub(crate) selection: Option<Box<Selection>>,
     pub(crate) memo: Option<Memo>,
@@ -78,6 +80,7 @@ impl Default for Run {
             questions: Questions::default(),
             patterns: Patterns::default(),
             judge: None,
+            exempt: None,
             selection: None,
             memo: None,
             items: Vec::new(),
@@ -113,6 +116,7 @@ impl Run {
         self.questions = Questions::default();
         self.patterns = Patterns::default();
         self.judge = None;
+        self.exempt = None;
         self.items.clear();
         self.items.shrink_to(Self::KEPT_ITEMS_MAX);
         for text in [&mut self.argument, &mut self.expansion] {
@@ -275,10 +279,10 @@ impl Execution<'_> {
         Shortcut::Done { matches }
     }
 
-    /// True if a `ctl` took targets from this rule: values have to be looked at then.
+    /// True if a `ctl` took targets from this rule, or an exclusion may: values have to be looked at then.
     fn is_narrowed(&self, rule: RuleIndex) -> bool {
         let narrows = |&at: &u32| self.plan.ctl_targets[at as usize].rules.contains(rule.0);
-        self.vars.ctl.removed_targets.iter().any(narrows)
+        self.vars.ctl.removed_targets.iter().any(narrows) || self.may_be_exempt(rule)
     }
 
     /// The actions of a silent rule with one link.

@@ -11,4 +11,5 @@ mod chunks;
 mod common;
 mod inspection;
 mod redirects;
+mod rule_exclusions;
 mod shared_arguments;

@@ -1,11 +1,14 @@
-//! Exclusions: entries of `semantic.exclude`, and directives of SecLang that take a target from a rule.
+//! Exclusions: entries of `semantic.exclude` and `rules.exclude`; directives that take a target from a rule
+//! are removed, too.
 
-use toml_edit::{Item, Table, TableLike, Value};
+use toml_edit::{Array, Item, Table, TableLike, Value};
 
 use super::tables::{Place, push, remove_value, route_name, scope, set, table, tables, text};
 use super::{Exclusion, RuleExclusion, Scope, SemanticExclusion, unfit};
+use portcullis_config::ExclusionIdentity;
+
 use crate::error::RevisionError;
-use crate::exclusions::{Identity, RULE_DIRECTIVES};
+use crate::exclusions::id_of;
 
 pub(super) fn add(root: &mut Table, at: &Scope, exclusion: &Exclusion) -> Result<(), RevisionError> {
     if at.site.is_none() {
@@ -26,7 +29,10 @@ fn add_semantic(root: &mut Table, at: &Scope, exclusion: &SemanticExclusion) -> 
              path"
         )));
     }
+    let parts = [&exclusion.class, &exclusion.location, &exclusion.path, &exclusion.kind];
+    let identity = ExclusionIdentity::Semantic(parts.map(Option::as_deref));
     let semantic = table(place, "semantic", false)?;
+    is_new(semantic.table, at, &id_of(at, &identity))?;
     let mut entry = Table::new();
     let members = [
         ("class", &exclusion.class),
@@ -35,13 +41,21 @@ fn add_semantic(root: &mut Table, at: &Scope, exclusion: &SemanticExclusion) -> 
         ("path", &exclusion.path),
         ("until", &exclusion.until),
         ("reason", &exclusion.reason),
+        ("author", &exclusion.author),
     ];
+    fill(&mut entry, &members, exclusion.trial);
+    push(semantic, "exclude", entry)
+}
+
+fn fill(entry: &mut Table, members: &[(&str, &Option<String>)], trial: bool) {
     for (key, value) in members {
         if let Some(value) = value {
             entry.insert(key, Item::Value(Value::from(value.as_str())));
         }
     }
-    push(semantic, "exclude", entry)
+    if trial {
+        entry.insert("trial", Item::Value(Value::from(true)));
+    }
 }
 
 fn add_rule(root: &mut Table, at: &Scope, exclusion: &RuleExclusion) -> Result<(), RevisionError> {
@@ -49,93 +63,128 @@ fn add_rule(root: &mut Table, at: &Scope, exclusion: &RuleExclusion) -> Result<(
         return Err(unfit("rules are those of a site: name no route"));
     }
     let place = scope(root, at)?;
-    let Some(rules) = place.table.get_mut("rules").and_then(Item::as_table_like_mut) else {
+    if !place.table.contains_key("rules") {
         return Err(unfit(format!("{at} has no `rules`")));
-    };
-    let directive = directive(exclusion)?;
-    let mut lines = text(rules, "directives").unwrap_or_default().to_owned();
-    if lines.lines().any(|line| line.trim() == directive) {
-        return Err(unfit(format!("{at} has this exclusion already")));
     }
-    if !lines.is_empty() && !lines.ends_with('\n') {
-        lines.push('\n');
-    }
-    if let Some(reason) = &exclusion.reason {
-        lines.push_str(&format!("# {}\n", reason.replace(char::is_control, " ")));
-    }
-    lines.push_str(&directive);
-    lines.push('\n');
-    set(rules, "directives", lines);
-    Ok(())
-}
-
-/// The directive of an exclusion.
-fn directive(exclusion: &RuleExclusion) -> Result<String, RevisionError> {
-    let RuleExclusion { rule_id, target, .. } = exclusion;
-    let Some(target) = target else { return Ok(format!("{} {rule_id}", RULE_DIRECTIVES[0])) };
-    // What stands between quotes here must not end them, begin another target or continue the line.
-    let is_plain = |byte: u8| (0x20..0x7f).contains(&byte) && !b"\"'`,|!&#\\ ".contains(&byte);
-    let (collection, name) = target.split_once(':').unwrap_or((target, ""));
-    let is_pattern = name.len() > 2 && name.starts_with('/') && name.ends_with('/');
-    let is_name = |name: &str| name.bytes().all(|byte| is_plain(byte) || is_pattern && byte == b'\\');
-    let is_collection =
-        !collection.is_empty() && collection.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
-    if !is_collection || !is_name(name) || target.ends_with(':') {
-        return Err(unfit(format!(
-            "`{target}` cannot be excluded: a target is a variable as events name it, such as `ARGS:comment`"
-        )));
-    }
-    Ok(format!("{} {rule_id} \"!{target}\"", RULE_DIRECTIVES[1]))
+    let rules = table(place, "rules", false)?;
+    let parts = [exclusion.target.as_deref(), exclusion.path.as_deref()];
+    is_new(rules.table, at, &id_of(at, &ExclusionIdentity::Rule(&[exclusion.rule_id], parts)))?;
+    let mut entry = Table::new();
+    entry.insert("rules", Item::Value(Value::Array(Array::from_iter([i64::from(exclusion.rule_id)]))));
+    let members = [
+        ("target", &exclusion.target),
+        ("path", &exclusion.path),
+        ("until", &exclusion.until),
+        ("reason", &exclusion.reason),
+        ("author", &exclusion.author),
+    ];
+    fill(&mut entry, &members, exclusion.trial);
+    push(rules, "exclude", entry)
 }
 
 pub(super) fn remove(root: &mut Table, id: &str) -> Result<(), RevisionError> {
-    let mut removed = false;
-    if let Some(sites) = root.get_mut("sites") {
-        for Place { table: site, .. } in tables(sites) {
-            let mut at = Scope { site: text(site, "name").map(str::to_owned), route: None };
-            removed = removed || remove_from(site, &at, id);
-            if let Some(routes) = site.get_mut("routes") {
-                for Place { table: route, .. } in tables(routes) {
-                    at.route = route_name(route).map(str::to_owned);
-                    removed = removed || remove_from(route, &at, id);
-                }
-            }
-        }
-    }
-    match removed {
+    match first(root, &mut |place, at| remove_from(place, at, id)) {
         true => Ok(()),
         false => Err(unfit(format!("the document has no exclusion `{id}`"))),
     }
 }
 
+pub(super) fn enforce(root: &mut Table, id: &str) -> Result<(), RevisionError> {
+    let mut end_trial = |place: &mut dyn TableLike, at: &Scope| {
+        let entry = entries(place).find(|entry| entry_id(&*entry.table, at) == id);
+        entry.is_some_and(|entry| {
+            entry.table.remove("auto_enforce");
+            entry.table.remove("trial").is_some()
+        })
+    };
+    match first(root, &mut end_trial) {
+        true => Ok(()),
+        false => Err(unfit(format!("the document has no exclusion `{id}` on trial"))),
+    }
+}
+
+/// Runs `edit` on sites and routes until it has done what it is for; false if it never has.
+fn first(root: &mut Table, edit: &mut dyn FnMut(&mut dyn TableLike, &Scope) -> bool) -> bool {
+    let Some(sites) = root.get_mut("sites") else { return false };
+    for Place { table: site, .. } in tables(sites) {
+        let mut at = Scope { site: text(site, "name").map(str::to_owned), route: None };
+        if edit(site, &at) {
+            return true;
+        }
+        let Some(routes) = site.get_mut("routes") else { continue };
+        for Place { table: route, .. } in tables(routes) {
+            at.route = route_name(route).map(str::to_owned);
+            if edit(route, &at) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// The entries of the exclusions of a site or route.
+fn entries(place: &mut dyn TableLike) -> impl Iterator<Item = Place<'_>> {
+    let lists = place.iter_mut().filter(|(key, _)| ["semantic", "rules"].contains(&key.get()));
+    let tables_of = lists.filter_map(|(_, item)| item.as_table_like_mut()?.get_mut("exclude"));
+    tables_of.flat_map(tables)
+}
+
 /// Removes the first exclusion of a site or route that has this id.
 fn remove_from(place: &mut dyn TableLike, at: &Scope, id: &str) -> bool {
-    let semantic = place.get_mut("semantic").and_then(Item::as_table_like_mut);
-    if let Some(list) = semantic.and_then(|semantic| semantic.get_mut("exclude")) {
-        let is_meant = |table: &dyn TableLike| {
-            Identity::Semantic(["class", "location", "path", "kind"].map(|key| text(table, key))).id(at) == id
-        };
-        let index = tables(list).position(|place| is_meant(place.table));
-        match (index, list) {
-            (Some(index), Item::ArrayOfTables(tables)) => {
-                tables.remove(index);
-                return true;
-            }
-            (Some(index), Item::Value(Value::Array(array))) => {
-                remove_value(array, index);
-                return true;
-            }
-            _ => {}
+    for key in ["semantic", "rules"] {
+        let table = place.get_mut(key).and_then(Item::as_table_like_mut);
+        let list = table.and_then(|table| table.get_mut("exclude"));
+        if list.is_some_and(|list| remove_entry(list, at, id)) {
+            return true;
         }
     }
     let Some(rules) = place.get_mut("rules").and_then(Item::as_table_like_mut) else { return false };
     let Some(lines) = text(rules, "directives") else { return false };
-    let Some(left) = without_line(lines, |line| Identity::Rule(line).id(at) == id) else { return false };
+    let Some(left) = without_line(lines, |line| id_of(at, &ExclusionIdentity::Directive(line)) == id) else {
+        return false;
+    };
     match left.trim().is_empty() {
         true => drop(rules.remove("directives")),
         false => set(rules, "directives", left),
     }
     true
+}
+
+/// The id of an entry of an `exclude`: only those of rules name some.
+fn entry_id(table: &dyn TableLike, at: &Scope) -> String {
+    let Some(rules) = table.get("rules") else {
+        let parts = ["class", "location", "path", "kind"].map(|key| text(table, key));
+        return id_of(at, &ExclusionIdentity::Semantic(parts));
+    };
+    let rules = rules.as_array().into_iter().flatten();
+    let rules: Vec<u32> = rules.filter_map(|id| u32::try_from(id.as_integer()?).ok()).collect();
+    let parts = ["target", "path"].map(|key| text(table, key));
+    id_of(at, &ExclusionIdentity::Rule(&rules, parts))
+}
+
+/// Refuses a second exclusion that says the same.
+fn is_new(table: &mut dyn TableLike, at: &Scope, id: &str) -> Result<(), RevisionError> {
+    let list = table.get_mut("exclude");
+    match list.is_some_and(|list| tables(list).any(|place| entry_id(place.table, at) == id)) {
+        true => Err(unfit(format!("{at} has this exclusion already: `{id}`"))),
+        false => Ok(()),
+    }
+}
+
+/// Removes the first entry of an `exclude` with this id.
+fn remove_entry(list: &mut Item, at: &Scope, id: &str) -> bool {
+    let index = tables(list).position(|place| entry_id(place.table, at) == id);
+    match (index, list) {
+        (Some(index), Item::ArrayOfTables(tables)) => {
+            tables.remove(index);
+            true
+        }
+        (Some(index), Item::Value(Value::Array(array))) => {
+            remove_value(array, index);
+            true
+        }
+        _ => false,
+    }
 }
 
 /// The lines without the first directive that is meant, and without the comment right above it.

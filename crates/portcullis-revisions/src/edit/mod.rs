@@ -28,6 +28,8 @@ pub enum Edit {
     AddExclusion(Scope, Exclusion),
     /// Removes an exclusion, by its id.
     RemoveExclusion(String),
+    /// Ends the trial of an exclusion, by its id: it counts.
+    EnforceExclusion(String),
     /// Sets what is inspected at a site or route, and how.
     Settings(Scope, SiteSettings),
     /// Adds an address or network to a list of clients.
@@ -80,17 +82,29 @@ pub struct SemanticExclusion {
     pub until: Option<String>,
     /// The reason for it.
     pub reason: Option<String>,
+    /// Who adds it.
+    pub author: Option<String>,
+    /// It is only tried.
+    pub trial: bool,
 }
 
-/// Matches of a rule that do not count, by a directive of SecLang.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Matches of a rule that do not count. The texts are those of `rules.exclude` in the document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleExclusion {
     /// The rule.
     pub rule_id: u32,
-    /// The variable in which it does not look any more: `ARGS:comment`; none: the rule is removed.
+    /// The value in which its matches do not count: `ARGS:comment`; none: every value.
     pub target: Option<String>,
+    /// A prefix of the path; with `*` or `{id}` the whole path.
+    pub path: Option<String>,
+    /// Its end: a day or a time.
+    pub until: Option<String>,
     /// The reason for it.
     pub reason: Option<String>,
+    /// Who adds it.
+    pub author: Option<String>,
+    /// It is only tried.
+    pub trial: bool,
 }
 
 /// The settings of inspection. `None` leaves a setting as it is; `Some(None)` goes back to its default.
@@ -144,6 +158,7 @@ pub fn edited(edit: &Edit, text: &str, format: Format) -> Result<String, Revisio
     match edit {
         Edit::AddExclusion(scope, exclusion) => exclusion::add(root, scope, exclusion)?,
         Edit::RemoveExclusion(id) => exclusion::remove(root, id)?,
+        Edit::EnforceExclusion(id) => exclusion::enforce(root, id)?,
         Edit::Settings(scope, settings) => site::set(root, scope, settings)?,
         Edit::AddClient(scope, list, client) => clients::add(root, scope, *list, client)?,
         Edit::RemoveClient(scope, list, client) => clients::remove(root, scope, *list, client)?,

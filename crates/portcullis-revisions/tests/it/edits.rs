@@ -37,7 +37,7 @@ fn semantic(class: &str, location: &str, path: &str) -> Exclusion {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let (class, location, path) = (text(class), text(location), text(path));
     let reason = Some("a \"quote\"".to_owned());
-    Exclusion::Semantic(SemanticExclusion { class, kind: None, location, path, until: None, reason })
+    Exclusion::Semantic(SemanticExclusion { class, location, path, reason, ..SemanticExclusion::default() })
 }
 
 /// Exclusions of a kind are told from those of the whole class, and from those of other kinds.
@@ -102,34 +102,45 @@ fn sites_in_one_line_stay_there() {
 }
 
 #[test]
-fn rule_exclusions_are_directives() {
-    let rule = |target: Option<&str>| {
-        let target = target.map(str::to_owned);
-        Edit::AddExclusion(
-            scope("blog", ""),
-            Exclusion::Rule(RuleExclusion { rule_id: 942100, target, reason: Some("two\nlines".to_owned()) }),
-        )
+fn rule_exclusions_go_to_the_rules_of_their_site() {
+    let rule = |target: &str, path: Option<&str>| {
+        let exclusion = RuleExclusion {
+            rule_id: 942100,
+            target: Some(target.to_owned()),
+            path: path.map(str::to_owned),
+            reason: Some("two\nlines".to_owned()),
+            author: Some("alice".to_owned()),
+            ..RuleExclusion::default()
+        };
+        Edit::AddExclusion(scope("blog", ""), Exclusion::Rule(exclusion))
     };
-    let after = edited(DOCUMENT, rule(Some("ARGS:q"))).unwrap();
+    let after = edited(DOCUMENT, rule("ARGS:q", Some("/find"))).unwrap();
     let config = Config::parse(&after, Format::Toml, "x.toml").unwrap();
-    let text = format!("{:?}", config.policies);
-    let lines = "SecRuleRemoveById 920350\\n# two lines\\nSecRuleUpdateTargetById 942100 \\\"!ARGS:q\\\"\\n";
-    assert!(text.contains(lines), "{text}");
+    let policy = config.policies.iter().find(|policy| !policy.rule_exclude.is_empty()).unwrap();
+    let [one] = &policy.rule_exclude[..] else { panic!("{policy:?}") };
+    assert_eq!((&one.rules[..], one.terms.path.as_deref()), (&[942100][..], Some("/find")));
+    assert_eq!(
+        (one.terms.reason.as_deref(), one.terms.author.as_deref()),
+        (Some("two\nlines"), Some("alice"))
+    );
     assert!(after.contains("   # CRS\n"), "{after}");
-    for target in [
-        "ARGS:a\" \"id:1",
-        "ARGS:a|ARGS",
-        "ARGS:",
-        "",
-        "args:q",
-        "ARGS:a\nSecRuleEngine Off",
-        "!ARGS",
-        "ARGS:a b",
-    ] {
-        assert!(edited(DOCUMENT, rule(Some(target))).is_err(), "{target:?}");
+    // The same once more is refused; elsewhere it is another one, whose id the settings that serve have, too.
+    assert!(edited(&after, rule("ARGS:q", Some("/find"))).unwrap_err().contains("already"));
+    let after = edited(&after, rule("ARGS:q", None)).unwrap();
+    let listed = exclusions(&portcullis_revisions::Text::new(&*after), Format::Toml, "x.toml").unwrap();
+    let ids: Vec<_> = listed.iter().filter(|each| !each.rules.is_empty()).map(|each| &each.id).collect();
+    let config = Config::parse(&after, Format::Toml, "x.toml").unwrap();
+    let policy = config.policies.iter().find(|policy| !policy.rule_exclude.is_empty()).unwrap();
+    assert_eq!(policy.exclusion_ids("blog", None).1.iter().collect::<Vec<_>>(), ids);
+    // Whatever stands in a target, it is a text of this entry.
+    for target in ["ARGS:a\" \"id:1", "ARGS:a\nSecRuleEngine Off", "ARGS:a]\n[sites]"] {
+        let after = edited(DOCUMENT, rule(target, None)).unwrap();
+        let config = Config::parse(&after, Format::Toml, "x.toml").unwrap();
+        let excluded = config.policies.iter().flat_map(|policy| &policy.rule_exclude);
+        let targets: Vec<_> = excluded.map(|each| each.target_text.as_deref()).collect();
+        assert_eq!(targets, [Some(target)]);
     }
-    assert!(edited(DOCUMENT, rule(Some("ARGS:/^a\\[b\\]$/"))).is_ok());
-    let no_rules = Exclusion::Rule(RuleExclusion { rule_id: 1, target: None, reason: None });
+    let no_rules = Exclusion::Rule(RuleExclusion { rule_id: 1, ..RuleExclusion::default() });
     assert!(
         edited(DOCUMENT, Edit::AddExclusion(scope("shop", ""), no_rules)).unwrap_err().contains("no `rules`")
     );
@@ -219,6 +230,7 @@ proptest! {
         let exclusion = SemanticExclusion {
             class: Some("xss".to_owned()), kind: None, location: Some(format!("form:{name}")), path: Some(format!("/{path}")),
             until: None, reason: Some(reason.clone()),
+            ..SemanticExclusion::default()
         };
         let listed = |text: &str| {
             let text = portcullis_revisions::Text::new(text);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use portcullis_admin::{Health, Pages};
 use portcullis_config::Config;
 use portcullis_event_store::Recorder;
-use portcullis_exchange::{BlockPage, Outputs, Service as Exchanges, Settings, redactor};
+use portcullis_exchange::{BlockPage, Exclusions, Outputs, Service as Exchanges, Settings, redactor};
 use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_log::{EventLog, QueueLimits, UploadLimits, UploadStore};
 use portcullis_metrics::Registry;
@@ -137,7 +137,8 @@ fn load(
     let names = PolicyNames { site: site.as_str().into(), route: route.as_str().into(), generation };
     let page = BlockPage::load(config.block_page.as_deref()).map_err(Failure::failed)?;
     let redactor = redactor(config);
-    Ok(Settings::new(registry, Arc::clone(inspector), names, *failure, page, redactor))
+    let exclusions = Exclusions::of_route(registry, config, *policy, (site, route));
+    Ok(Settings::new(registry, Arc::clone(inspector), names, *failure, page, redactor, exclusions))
 }
 
 /// A service at work, and what a reload needs.

@@ -99,7 +99,7 @@ fn a_false_alarm_is_excluded_and_the_exclusion_taken_back() {
     assert_eq!((order("2026-01-31").0, managed.attack("other")), (200, 403));
     let checked = Command::new(program()).arg("check").arg(&managed.document).output().unwrap();
     let checked = String::from_utf8(checked.stdout).unwrap();
-    assert!(checked.contains("`sqli query other` ended at 2026-02-01T00:00:00.000Z"), "{checked}");
+    assert!(checked.contains("`sqli query:other` ended at 2026-02-01T00:00:00.000Z"), "{checked}");
     assert_eq!((order("2999-12-31").0, managed.attack("other")), (200, 200));
     let (status, answer) = managed.ask("POST", "/revisions/1/restore", &json!({"reason": "back"}));
     assert_eq!((status, managed.text()), (200, before), "{answer}");
