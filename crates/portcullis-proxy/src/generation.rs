@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use portcullis_config::{ClientAddress, Config, Listener, Timeouts};
 use portcullis_event::{Action, Redactor};
