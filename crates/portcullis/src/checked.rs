@@ -4,11 +4,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use portcullis_config::{Class, Config, Mistake, Policy, Survey, Terms};
 use portcullis_event::Timestamp;
-use portcullis_load::{LoadError, Loaded, check_folders, check_limits, check_servers, load};
+use portcullis_load::{LoadError, Loaded, check_folders, check_kinds, check_limits, check_servers, load};
 use portcullis_log::AuditConfig;
 
 use crate::run::{oidc, sinks, traces};
-use crate::{event_database, semantic, writable};
+use crate::{event_database, writable};
 
 /// The mistakes of a document.
 pub struct Checked {
@@ -32,7 +32,7 @@ pub fn document(survey: &Survey) -> Checked {
         let files = files.chain(oidc::check(config)).chain(traces::check(config)).chain(sinks::check(config));
         let files = files.chain(event_database::check(config)).chain(writable::check(config));
         mistakes.extend(files.map(|mistake| survey.mistake(&mistake)));
-        let kinds = semantic::check(config).into_iter();
+        let kinds = check_kinds(config).into_iter();
         mistakes.extend(kinds.map(|(kind, message)| survey.mistake_at(&kind, &message)));
         let certificates = portcullis_proxy::check_certificates(config, now());
         warnings.extend(certificates.iter().map(|warning| survey.mistake(&format!("warning: {warning}"))));
