@@ -12,7 +12,7 @@ SEED ?= 1
 
 .PHONY: help run profiled test modsecurity2-tests h2spec websocket tls-scan bench bench-agent bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
-        differential libmodsecurity libmodsecurity-crs package-test console console-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
+        differential libmodsecurity libmodsecurity-crs package-test console console-test crs crs-suite crs-suite-strict go-ftw kubernetes-test corpus fuzz api-fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -47,6 +47,7 @@ help:
 	@echo 'make console-test      the console in Chromium against the real program (SHOTS=FOLDER keeps the screenshots)'
 	@echo 'make libmodsecurity    target/release/libmodsecurity.so.3, a library in place of that of ModSecurity 3'
 	@echo 'make libmodsecurity-crs  the CRS suite through nginx with it (LIBRARY=FOLDER of another one, ARGS=--filter 942)'
+	@echo 'make kubernetes-test   the manifests and the Helm chart, read as Kubernetes reads them, and their documents'
 	@echo 'make package-test      the Debian package in a clean root: installed, served, upgraded, purged (PORT=18380)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -83,6 +84,7 @@ test: crs
 	scripts/console-test.sh
 	promtool check rules deploy/prometheus/alerts.yml
 	promtool test rules deploy/prometheus/alerts_test.yml
+	$(MAKE) kubernetes-test
 	$(MAKE) crs-suite
 	scripts/with-corpora.sh evasions $(MAKE) evasions
 	scripts/with-corpora.sh 'evasions of ModSecurity 3' $(MAKE) evasions ARGS='--compat modsecurity3'
@@ -101,6 +103,10 @@ crs-suite-strict: crs
 go-ftw: crs
 	$(CARGO) build --workspace --bins --locked
 	CRS_TESTS=$(if $(ARGS),0,$(CRS_TESTS)) scripts/go-ftw.sh $(ARGS)
+
+kubernetes-test:
+	$(CARGO) build --locked -p portcullis
+	scripts/kubernetes-test.sh
 
 evasions: crs
 	$(CARGO) build --workspace --bins --locked
