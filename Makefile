@@ -13,7 +13,9 @@ SEED ?= 1
 .PHONY: help run profiled static archive install-test container container-test test modsecurity2-tests h2spec \
         websocket tls-scan bench bench-agent bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
-        differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test package-test console console-test crs crs-suite crs-suite-strict go-ftw corpus fuzz api-fuzz dependencies clean-run
+        differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test package-test \
+        console console-test crs crs-suite crs-suite-strict go-ftw kubernetes-test corpus fuzz api-fuzz dependencies \
+        clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -54,6 +56,7 @@ help:
 	@echo 'make container         the container image of make static, by podman, buildah or docker (IMAGE=portcullis:0.1.0)'
 	@echo 'make container-test    the image, served from by buildah (PORT=18394)'
 	@echo 'make libmodsecurity-package  its Debian package; libmodsecurity-package-test: with nginx in a clean root (PORT=18390)'
+	@echo 'make kubernetes-test   the manifests and the Helm chart, read as Kubernetes reads them, and their documents'
 	@echo 'make package-test      the Debian package in a clean root: installed, served, upgraded, purged (PORT=18380)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -91,6 +94,7 @@ test: crs
 	scripts/install-test.sh
 	promtool check rules deploy/prometheus/alerts.yml
 	promtool test rules deploy/prometheus/alerts_test.yml
+	$(MAKE) kubernetes-test
 	$(MAKE) crs-suite
 	scripts/with-corpora.sh evasions $(MAKE) evasions
 	scripts/with-corpora.sh 'evasions of ModSecurity 3' $(MAKE) evasions ARGS='--compat modsecurity3'
@@ -109,6 +113,10 @@ crs-suite-strict: crs
 go-ftw: crs
 	$(CARGO) build --workspace --bins --locked
 	CRS_TESTS=$(if $(ARGS),0,$(CRS_TESTS)) scripts/go-ftw.sh $(ARGS)
+
+kubernetes-test:
+	$(CARGO) build --locked -p portcullis
+	scripts/kubernetes-test.sh
 
 evasions: crs
 	$(CARGO) build --workspace --bins --locked

@@ -1,6 +1,6 @@
 //! Configurations of other servers and WAFs, read and written as a document of Portcullis.
 //!
-//! Each syntax has a reader (`nginx`, ...), all of them fill one `model`, and `write` makes a document of it:
+//! Each syntax has a reader (`nginx`, ...); all of them fill one `model`, and `write` makes a document of it:
 //!
 //! ```text
 //!   files > reader of the syntax > model > rules > document
@@ -8,9 +8,9 @@
 //!                     +--> ledger: what became of each directive > report
 //! ```
 //!
-//! The *ledger* knows every directive that was read. One that no reader settles is reported as not taken over,
-//! so that nothing is dropped in silence. Files are only read, within limits (`sources`); nothing is asked over
-//! a network, and rules are named, not read: `portcullis check` reads them.
+//! The *ledger* knows every directive that was read. One that no reader settles is reported as not taken
+//! over, so that nothing is dropped in silence. Files are only read, within limits (`sources`); nothing is
+//! asked over a network, and rules are named, not read: `portcullis check` reads them.
 //!
 //! ```no_run
 //! let options = portcullis_migrate::Options::default();

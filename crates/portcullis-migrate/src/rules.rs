@@ -1,5 +1,5 @@
-//! The rules of a site. Other servers have a rule set for each path; here a site has one, in which what belongs
-//! to some paths stands in a `<LocationMatch>`, and routes may go without inspection.
+//! The rules of a site. Other servers have a rule set for each path; here a site has one, in which what
+//! belongs to some paths stands in a `<LocationMatch>`, and routes may go without inspection.
 
 use crate::model::{Action, PathMatch, Route, RuleKind, RuleSet, RuleSource, Site};
 use crate::report::Ledger;

@@ -43,8 +43,8 @@ pub(crate) fn push(site: &mut Site, route: Route) -> bool {
     new
 }
 
-/// Gives a site that has been read its rules, and adds it to the model. `own` is what holds where no route says
-/// otherwise.
+/// Gives a site that has been read its rules, and adds it to the model. `own` is what holds where no route
+/// says otherwise.
 pub(crate) fn finish(
     mut site: Site,
     own: Settings,

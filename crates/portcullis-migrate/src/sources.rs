@@ -20,6 +20,9 @@ pub const FILES_MAX: usize = 2000;
 /// Files that include each other.
 pub const INCLUDE_DEPTH_MAX: usize = 16;
 
+/// Links on the way to one file.
+const LINKS_MAX: usize = 40;
+
 /// One of the files that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileId(usize);
@@ -69,9 +72,32 @@ impl Sources {
             .ok_or_else(|| Error::new(shown, "the name of the file is not UTF-8"))
     }
 
-    /// Where a file that the configuration names is on this machine.
+    /// Where a file that the configuration names is on this machine. Links lead where they would on the other
+    /// machine, so never out of the root; a name that leads nowhere is empty.
     pub fn on_disk(&self, name: &str) -> PathBuf {
-        self.root.join(name.trim_start_matches('/'))
+        let mut found: Vec<String> = Vec::new();
+        let mut rest: Vec<String> = name.split('/').rev().map(str::to_owned).collect();
+        let mut links = 0;
+        while let Some(part) = rest.pop() {
+            match part.as_str() {
+                "" | "." => continue,
+                ".." => drop(found.pop()),
+                _ => found.push(part),
+            }
+            let Ok(target) = fs::read_link(self.below_root(&found)) else { continue };
+            links += 1;
+            let Some(target) = target.to_str().filter(|_| links <= LINKS_MAX) else { return PathBuf::new() };
+            found.pop();
+            if target.starts_with('/') {
+                found.clear();
+            }
+            rest.extend(target.split('/').rev().map(str::to_owned));
+        }
+        self.below_root(&found)
+    }
+
+    fn below_root(&self, parts: &[String]) -> PathBuf {
+        parts.iter().fold(self.root.clone(), |path, part| path.join(part))
     }
 
     /// Reads the file that the configuration calls `name`, an absolute path, if it has not been read.
@@ -91,14 +117,6 @@ impl Sources {
         self.files.push(Source { path: name.to_owned(), text: text.into() });
         self.by_path.insert(name.to_owned(), file);
         Ok(file)
-    }
-
-    /// A text that is part of another file, under that file's name.
-    #[cfg(test)]
-    pub fn add(&mut self, name: &str, text: &str) -> FileId {
-        let file = FileId(self.files.len());
-        self.files.push(Source { path: name.to_owned(), text: text.into() });
-        file
     }
 
     /// The text of a file.

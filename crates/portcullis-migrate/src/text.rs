@@ -116,8 +116,8 @@ pub(crate) fn is_authority(text: &str) -> bool {
         && !(text.starts_with('[') && port.is_none() && !text.ends_with(']'))
 }
 
-/// A header value or target whose variables begin with `$`, with the placeholders of documents. `of` knows the
-/// variables; `None` if one is unknown, or if a text would be read as a placeholder.
+/// A header value or target whose variables begin with `$`, with the placeholders of documents. `of` knows
+/// the variables; `None` if one is unknown, or if a text would be read as a placeholder.
 pub(crate) fn template(text: &str, of: impl Fn(&str) -> Option<String>) -> Option<String> {
     let mut result = String::new();
     let mut rest = text;

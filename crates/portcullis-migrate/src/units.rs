@@ -37,7 +37,7 @@ pub(crate) fn shown(milliseconds: u64) -> Option<String> {
 }
 
 /// A size: a number of bytes, or with `k`, `m`, `g`.
-pub(crate) fn size(text: &str) -> Option<u64> {
+fn size(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let text = text.strip_suffix("ib").or(text.strip_suffix('b')).unwrap_or(&text);
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -50,4 +50,16 @@ pub(crate) fn size(text: &str) -> Option<u64> {
         _ => return None,
     };
     number.checked_mul(unit)
+}
+
+/// Up to so many bytes of a body are held for inspection unless rules say otherwise.
+const HELD_BYTES: u64 = 12_800 << 10;
+
+/// What is said of a limit of bodies that is more.
+pub(crate) const LONGER_BODIES: &str = "bodies are held to be inspected, up to what the rules say (SecRequestBodyLimit; 12.5 MiB unless they do), and \
+     longer ones are refused; set request_body.limit for more. Without inspection there is no limit";
+
+/// A limit of bodies that is not more than what is held for inspection anyway.
+pub(crate) fn body_limit(text: &str) -> Option<u64> {
+    size(text).filter(|size| (1..=HELD_BYTES).contains(size))
 }

@@ -7,6 +7,9 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use crate::error::Error;
 use crate::sources::{FileId, Place, Sources};
 
+/// Values inside each other. The parser recurses; this fits the stack of any thread.
+const DEPTH_MAX: usize = 24;
+
 /// A value.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
@@ -72,7 +75,8 @@ pub(crate) fn parse(sources: &Sources, file: FileId) -> Result<Vec<Node>, Error>
     if text.lines().all(|line| line.trim_start().starts_with('#') || line.trim().is_empty()) {
         return Ok(Vec::new());
     }
-    serde_saphyr::from_multiple::<Node>(&text).map_err(|error| {
+    let options = serde_saphyr::options! { budget: serde_saphyr::budget! { max_depth: DEPTH_MAX } };
+    serde_saphyr::from_multiple_with_options::<Node>(&text, options).map_err(|error| {
         let line = error.location().map_or(1, |at| usize::try_from(at.line()).unwrap_or(1));
         // The first line says what is wrong; the rest repeats the text.
         let message = error.to_string();

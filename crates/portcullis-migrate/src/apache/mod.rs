@@ -7,6 +7,7 @@ mod redirect;
 mod rules;
 mod scope;
 mod syntax;
+mod tls;
 mod vhost;
 
 use std::collections::BTreeMap;

@@ -6,9 +6,6 @@ use crate::model::{Access, HeaderChanges, Settings, UpstreamTls, Waf};
 use crate::sources::absolute;
 use crate::{text, units};
 
-/// Up to so many bytes of a body are held for inspection unless rules say otherwise.
-const HELD_BYTES: u64 = 12_800 << 10;
-
 /// What holds for a section.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
@@ -113,16 +110,10 @@ impl Scope {
     }
 
     fn body(&mut self, item: &Directive, cx: &mut Context<'_>) {
-        match units::size(item.arg(0)) {
-            Some(size) if (1..=HELD_BYTES).contains(&size) => {
-                self.body_limit = Some(size);
-                cx.taken(item, "request_body.limit");
-            }
-            _ => cx.changed(
-                item,
-                "bodies are held to be inspected, up to SecRequestBodyLimit of the rules (12.5 MiB unless they say), and \
-                 longer ones are refused; set request_body.limit for more",
-            ),
+        self.body_limit = units::body_limit(item.arg(0));
+        match self.body_limit {
+            Some(_) => cx.taken(item, "request_body.limit"),
+            None => cx.changed(item, units::LONGER_BODIES),
         }
     }
 

@@ -1,6 +1,8 @@
 //! BunkerWeb: its settings as environment variables, and folders of custom rules.
 
 mod left;
+mod routes;
+mod rules;
 mod service;
 mod variables;
 

@@ -8,9 +8,6 @@ use crate::model::{Engine, HeaderChanges, RuleKind, RuleSource, Settings, Waf};
 use crate::sources::absolute;
 use crate::{text, units};
 
-/// Up to so many bytes of a body are held for inspection unless rules say otherwise.
-const HELD_BYTES: u64 = 12_800 << 10;
-
 /// Reads what these directives say of all requests of a block. What is for some paths only is given back.
 pub(crate) fn enter(
     around: &Settings,
@@ -104,21 +101,11 @@ fn built_in(name: &str) -> BuiltIn {
 }
 
 fn body(item: &Directive, settings: &mut Settings, cx: &mut Context<'_>) {
-    let size = item
-        .children()
-        .iter()
-        .find(|inner| inner.name() == "max_size")
-        .and_then(|inner| units::size(inner.arg(0)));
-    match size {
-        Some(size) if (1..=HELD_BYTES).contains(&size) => {
-            settings.body_limit = Some(size);
-            cx.ledger.taken(item.entry, "request_body.limit");
-        }
-        _ => cx.ledger.changed(
-            item.entry,
-            "bodies are held to be inspected, up to SecRequestBodyLimit of the rules (12.5 MiB unless they say), and \
-             longer ones are refused; set request_body.limit for more",
-        ),
+    let said = item.children().iter().find(|inner| inner.name() == "max_size");
+    settings.body_limit = said.and_then(|said| units::body_limit(said.arg(0)));
+    match settings.body_limit {
+        Some(_) => cx.ledger.taken(item.entry, "request_body.limit"),
+        None => cx.ledger.changed(item.entry, units::LONGER_BODIES),
     }
 }
 

@@ -8,9 +8,6 @@ use crate::model::{Access, Engine, RateLimit, RuleKind, RuleSource, Settings, Up
 use crate::report::Entry;
 use crate::{text, units};
 
-/// Up to so many bytes of a body are held for inspection unless rules say otherwise.
-const HELD_BYTES: u64 = 12_800 << 10;
-
 /// What an Ingress says of its paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Said {
@@ -44,7 +41,7 @@ pub(crate) fn read(ingress: &Ingress, global: &Global, cx: &mut Context<'_>) -> 
     };
     said.settings.response_headers.remove.clone_from(&global.hidden);
     said.settings.compression.clone_from(&global.compression);
-    said.settings.body_limit = global.body_limit.as_deref().and_then(body_limit);
+    said.settings.body_limit = global.body_limit.as_deref().and_then(units::body_limit);
     rules(ingress, global, &mut said, cx);
     limits(ingress, global, &mut said, cx);
     networks(ingress, &mut said, cx);
@@ -56,11 +53,6 @@ pub(crate) fn read(ingress: &Ingress, global: &Global, cx: &mut Context<'_>) -> 
         }
     }
     said
-}
-
-/// A limit that is less than what is held anyway.
-fn body_limit(text: &str) -> Option<u64> {
-    units::size(text).filter(|size| (1..=HELD_BYTES).contains(size))
 }
 
 /// One annotation; false if there is nothing like it.
@@ -107,13 +99,9 @@ fn setting(name: &str, value: &str, entry: Entry, said: &mut Said, cx: &mut Cont
             }
         },
         "proxy-body-size" => {
-            said.settings.body_limit = body_limit(value);
+            said.settings.body_limit = units::body_limit(value);
             if said.settings.body_limit.is_none() {
-                ledger.changed(
-                    entry,
-                    "bodies are held to be inspected, up to SecRequestBodyLimit of the rules (12.5 MiB unless they say), and \
-                     longer ones are refused; set request_body.limit for more",
-                );
+                ledger.changed(entry, units::LONGER_BODIES);
                 return true;
             }
         }

@@ -7,9 +7,6 @@ use crate::report::Entry;
 use crate::sources::absolute;
 use crate::{text, units};
 
-/// Up to so many bytes of a body are held for inspection unless rules say otherwise.
-const HELD_BYTES: u64 = 12_800 << 10;
-
 /// What holds for a block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
@@ -186,21 +183,10 @@ impl Scope {
     }
 
     fn body(&mut self, item: &Directive, cx: &mut Context<'_>) {
-        match units::size(item.arg(0)) {
-            Some(size) if (1..=HELD_BYTES).contains(&size) => {
-                self.body_limit = Some(size);
-                cx.ledger.taken(item.entry, "request_body.limit");
-            }
-            Some(_) => {
-                self.body_limit = None;
-                cx.ledger.changed(
-                    item.entry,
-                    "bodies are held to be inspected, up to what the rules say (SecRequestBodyLimit; 12.5 MiB unless \
-                     they do), and longer ones are refused; set request_body.limit for more. Without inspection \
-                     there is no limit",
-                );
-            }
-            None => cx.ledger.left(item.entry, "this size cannot be read"),
+        self.body_limit = units::body_limit(item.arg(0));
+        match self.body_limit {
+            Some(_) => cx.ledger.taken(item.entry, "request_body.limit"),
+            None => cx.ledger.changed(item.entry, units::LONGER_BODIES),
         }
     }
 

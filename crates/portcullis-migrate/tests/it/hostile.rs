@@ -41,14 +41,36 @@ fn bytes_that_are_no_text_are_told_with_their_line() {
 
 #[test]
 fn a_device_is_no_file() {
-    let said = error(&[("other", b"")], |root| {
-        std::os::unix::fs::symlink("/dev/zero", root.join("nginx.conf")).unwrap();
-    });
-    assert!(said.contains("not below the root") || said.contains("not a file"), "{said}");
-    let said = error(&[("nginx.conf", b"include /zero;")], |root| {
-        std::os::unix::fs::symlink("/dev/zero", root.join("zero")).unwrap();
-    });
-    assert!(said.contains("this is not a file"), "{said}");
+    let error = migrate(From::Nginx, &["/dev/zero".into()], &Options::default()).unwrap_err().to_string();
+    assert_eq!(error, "/dev/zero: this is not a file");
+}
+
+#[test]
+fn links_never_lead_out_of_the_root() {
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().join("secret");
+    fs::write(&secret, "server { listen 80; location / { proxy_pass http://stolen; } }").unwrap();
+    let link = |target: &Path| {
+        let target = target.to_owned();
+        error(&[("nginx.conf", b"include /link;")], move |root| {
+            std::os::unix::fs::symlink(&target, root.join("link")).unwrap();
+        })
+    };
+    assert!(link(&secret).contains("/link is not there"));
+    assert!(
+        link(&Path::new("../../../../../../..").join(secret.strip_prefix("/").unwrap()))
+            .contains("is not there")
+    );
+    assert!(link(Path::new("/link")).contains("/link is not there"));
+    // Where it would lead on the other machine.
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("available")).unwrap();
+    fs::write(root.path().join("available/site"), fs::read(&secret).unwrap()).unwrap();
+    fs::write(root.path().join("nginx.conf"), "http { include /enabled; }").unwrap();
+    std::os::unix::fs::symlink("/available/site", root.path().join("enabled")).unwrap();
+    let options = Options { root: root.path().to_owned(), ..Options::default() };
+    let migrated = migrate(From::Nginx, &[root.path().join("nginx.conf")], &options).unwrap();
+    assert!(migrated.document.contains("http://stolen"), "{}", migrated.document);
 }
 
 #[test]
@@ -109,4 +131,35 @@ fn very_many_directives_are_refused() {
     let many = "server { listen 80; server_name a; location / { proxy_pass http://a; } }\n";
     let said = error(&[("nginx.conf", many.repeat(24_000).as_bytes())], nothing);
     assert!(said.contains("more than 100000 directives"), "{said}");
+}
+
+#[test]
+fn yaml_that_multiplies_itself_is_refused() {
+    let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..9 {
+        let before = format!("*a{}, ", level - 1).repeat(10);
+        text.push_str(&format!("a{level}: &a{level} [{}]\n", before.trim_end_matches(", ")));
+    }
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("all.yaml");
+    fs::write(&path, text).unwrap();
+    let options = Options { root: root.path().to_owned(), ..Options::default() };
+    let said = migrate(From::IngressNginx, &[path], &options).unwrap_err().to_string();
+    assert!(said.contains("this is not YAML: "), "{said}");
+}
+
+#[test]
+fn every_syntax_bounds_what_is_inside_each_other() {
+    for (from, name, text) in [
+        (From::Apache, "apache2.conf", "<Location /a>\n".repeat(1000)),
+        (From::CorazaCaddy, "Caddyfile", "handle {\n".repeat(1000)),
+        (From::IngressNginx, "a.yaml", "[".repeat(1000)),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join(name);
+        fs::write(&path, text).unwrap();
+        let options = Options { root: root.path().to_owned(), ..Options::default() };
+        let said = migrate(from, &[path], &options).unwrap_err().to_string();
+        assert!(said.starts_with(&format!("/{name}:")), "{said}");
+    }
 }
