@@ -30,6 +30,14 @@ macro_rules! names {
                 serializer.serialize_str(self.name())
             }
         }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                crate::wire::named(deserializer, |name| {
+                    $type::NAMES.iter().position(|known| *known == name).map(|at| $type::ALL[at])
+                })
+            }
+        }
     };
 }
 
@@ -173,7 +181,7 @@ names! {
 }
 
 names! {
-    /// The protocol of another server that asked for the verdict.
+    /// The way in which another server had the verdict made.
     IntegrationKind {
         /// A subrequest: nginx `auth_request`, Caddy `forward_auth`, Traefik ForwardAuth.
         ForwardAuth "forward_auth",
@@ -183,6 +191,8 @@ names! {
         ExtAuthz "ext_authz",
         /// Envoy's external processing.
         ExtProc "ext_proc",
+        /// Our library in place of libmodsecurity: nginx and its module, and other programs that load it.
+        Libmodsecurity "libmodsecurity",
     }
 }
 

@@ -20,6 +20,7 @@ mod collections;
 mod console;
 mod crs;
 mod evaluate;
+mod event_socket;
 mod event_store;
 mod every_limit;
 mod exclusions;
