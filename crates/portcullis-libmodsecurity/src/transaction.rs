@@ -11,7 +11,7 @@ use portcullis_event::{
     Action, BlindSpot, FindingOutcome, Integration, IntegrationKind, LineEnd, RuleMatch, modsecurity3_line,
     modsecurity3_remark, semantic_match,
 };
-use portcullis_inspect::{Answer, Connection, Inspection, Outcome, Rejection, Step};
+use portcullis_inspect::{Answer, BodyPlan, Connection, Inspection, Outcome, Rejection, Step};
 use portcullis_types::Variable;
 
 use crate::body::Body;
@@ -146,12 +146,14 @@ impl Transaction {
         }
     }
 
-    /// A piece of the request body.
+    /// A piece of the request body. One that comes behind phase 2 cannot be inspected any more: the request
+    /// is refused where bodies are to be inspected.
     pub fn append_request_body(&mut self, piece: &[u8]) {
         self.request_headers();
-        let Some(inspection) = self.inspection.as_mut().filter(|_| self.stage == Stage::RequestHead) else {
-            return;
-        };
+        if self.stage > Stage::RequestHead {
+            return self.late_body(piece);
+        }
+        let Some(inspection) = &mut self.inspection else { return };
         let was_truncated = self.request_body.is_truncated;
         let (shown, is_refused) = self.request_body.take(piece, inspection.request_body_plan());
         inspection.request_body(&piece[..shown]);
@@ -161,6 +163,15 @@ impl Transaction {
         } else if is_first_beyond {
             let text = "Request body is longer than its limit: the rest is not inspected.";
             self.lines.push(modsecurity3_remark(text, None, self.log.end()));
+        }
+    }
+
+    fn late_body(&mut self, piece: &[u8]) {
+        let is_first = self.request_body.late == 0;
+        self.request_body.late += piece.len() as u64;
+        let plan = self.inspection.as_ref().map(|inspection| inspection.request_body_plan());
+        if is_first && !piece.is_empty() && matches!(plan, Some(BodyPlan::Hold { .. })) {
+            self.refuse(FAILED, "The request body came behind its phase: it is not inspected.");
         }
     }
 
@@ -307,7 +318,8 @@ impl Transaction {
     /// refused has no response.
     fn blind_spots(&self, last: Stage) -> Vec<BlindSpot> {
         let mut spots = Vec::new();
-        if self.request.fields.announce_body() && self.request_body.seen == 0 && !self.is_decided {
+        let is_unseen = self.request.fields.announce_body() && self.request_body.seen == 0;
+        if self.request_body.late > 0 || is_unseen && !self.is_decided {
             spots.push(BlindSpot::RequestBody);
         }
         let is_wanted = self.rules.inspector.plan().settings.response_body_access;
