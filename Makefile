@@ -13,9 +13,9 @@ SEED ?= 1
 .PHONY: help run profiled static archive install-test container container-test test modsecurity2-tests h2spec \
         websocket tls-scan bench bench-agent bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
-        differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test package-test \
-        console console-test crs crs-suite crs-suite-strict go-ftw kubernetes-test corpus fuzz api-fuzz dependencies \
-        clean-run
+        differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test \
+        libmodsecurity-memcheck libmodsecurity-connector-tests package-test console console-test crs crs-suite \
+        crs-suite-strict go-ftw kubernetes-test corpus fuzz api-fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -56,6 +56,8 @@ help:
 	@echo 'make container         the container image of make static, by podman, buildah or docker (IMAGE=portcullis:0.1.0)'
 	@echo 'make container-test    the image, served from by buildah (PORT=18394)'
 	@echo 'make libmodsecurity-package  its Debian package; libmodsecurity-package-test: with nginx in a clean root (PORT=18390)'
+	@echo 'make libmodsecurity-memcheck  it under valgrind: C programs and nginx, with hostile calls and requests (TRANSACTIONS=1000)'
+	@echo 'make libmodsecurity-connector-tests  the cases of ModSecurity-nginx with it (TESTS=FOLDER NGINX_TESTS=FOLDER of their sources)'
 	@echo 'make kubernetes-test   the manifests and the Helm chart, read as Kubernetes reads them, and their documents'
 	@echo 'make package-test      the Debian package in a clean root: installed, served, upgraded, purged (PORT=18380)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
@@ -239,6 +241,15 @@ container-test: crs console
 
 libmodsecurity-package: libmodsecurity
 	packaging/debian/libmodsecurity/build.sh
+
+libmodsecurity-memcheck:
+	$(CARGO) build --locked -p portcullis-libmodsecurity
+	scripts/libmodsecurity-memcheck.sh $(TRANSACTIONS)
+
+# TESTS: the folder `tests` of ModSecurity-nginx; NGINX_TESTS: nginx-tests.
+libmodsecurity-connector-tests:
+	$(CARGO) build --locked -p portcullis-libmodsecurity
+	scripts/libmodsecurity-connector-tests.sh "$(TESTS)" "$(NGINX_TESTS)"
 
 # As root, on Debian with debootstrap.
 libmodsecurity-package-test:

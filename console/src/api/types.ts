@@ -37,6 +37,7 @@ export interface WafEvent {
   scores?: { semantic?: Score[]; semantic_omitted?: number; inbound_blocking?: number; inbound_detection?: number; by_class?: Record<string, number> };
   refusal?: string; upstream?: string; upstream_error?: string;
   coverage?: { bytes_inspected?: number; bytes_not_inspected?: Record<string, number> };
+  integration?: { kind: string; blind_spots?: string[] };
 }
 export interface EventItem { cursor: string; count: number; has_request: boolean; node: string | null; event: WafEvent }
 export interface EventPage extends Page<EventItem> { complete: boolean; skipped: string[] }

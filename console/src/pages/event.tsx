@@ -177,6 +177,10 @@ function Facts({ event }: { event: WafEvent }) {
     [t('event.answer'), `${event.response?.status ?? event.verdict.status ?? '–'}${event.response?.body_bytes ? `, ${bytes(event.response.body_bytes)}` : ''}`],
     [t('event.duration'), micros(event.duration_us ?? null)],
     [t('event.upstream'), event.upstream_error ? `${event.upstream ?? ''} ${event.upstream_error}` : event.upstream ?? '–'],
+    ...(event.integration ? [
+      [t('event.integration'), event.integration.kind] as [string, string],
+      [t('event.blindSpots'), event.integration.blind_spots?.join(', ') ?? t('event.noBlindSpots')] as [string, string],
+    ] : []),
     [t('event.id'), <span class="mono">{event.request_id}</span>],
   ];
   return (

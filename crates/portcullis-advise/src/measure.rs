@@ -1,5 +1,6 @@
 //! What a candidate costs: probes in the fields of the request, and requests that were stored.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub struct LostProbe {
     /// Its class.
     pub class: &'static str,
     /// The kind of the finding that had the most points before.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The change that was made to the text; empty: none.
     pub change: &'static str,
     /// The text; see [`text`](portcullis_event::text()).
@@ -73,7 +74,7 @@ pub(crate) struct Stopped {
     probe: Probe,
     message: Vec<u8>,
     /// The kind of the finding with the most points; of the probe itself if there is none.
-    kind: (&'static str, Class),
+    kind: (Cow<'static, str>, Class),
     /// All that was found: an exclusion of something else changes nothing.
     found: Found,
 }
@@ -81,7 +82,7 @@ pub(crate) struct Stopped {
 /// Kinds of findings with their classes, and rules that scored or decided.
 #[derive(Debug, Default)]
 struct Found {
-    kinds: Vec<(&'static str, Class)>,
+    kinds: Vec<(Cow<'static, str>, Class)>,
     rules: Vec<u32>,
     /// The event does not tell all of it.
     is_cut: bool,
@@ -89,8 +90,8 @@ struct Found {
 
 impl Found {
     fn of(event: &Event) -> Found {
-        let mut kinds: Vec<(&'static str, Class)> =
-            event.findings.iter().map(|found| (found.kind, found.class)).collect();
+        let mut kinds: Vec<(Cow<'static, str>, Class)> =
+            event.findings.iter().map(|found| (found.kind.clone(), found.class)).collect();
         kinds.sort_unstable();
         kinds.dedup();
         let logged = event.matches.iter().map(|found| found.rule.rule_id.0);
@@ -127,7 +128,8 @@ pub(crate) fn stopped_probes(before: &mut Trial, case: &Case<'_>, fields: &[Fiel
             let found = event.map(Found::of).unwrap_or_default();
             let findings = event.iter().flat_map(|event| &event.findings);
             let most = findings.max_by(|a, b| a.points.total_cmp(&b.points));
-            let kind = most.map_or((probe.kind, probe.class), |finding| (finding.kind, finding.class));
+            let kind = most
+                .map_or((probe.kind.into(), probe.class), |finding| (finding.kind.clone(), finding.class));
             stopped.push(Stopped { probe, message, kind, found });
         }
     }
@@ -148,7 +150,7 @@ pub(crate) fn probe(
         let by_rules = found.kinds.is_empty() && !found.rules.is_empty();
         let is_own = match by_rules {
             true => found.rules.iter().all(|rule| candidate.names_rule(*rule)),
-            false => candidate.is_for(kind.0, alarm),
+            false => candidate.is_for(&kind.0, alarm),
         };
         let count = if is_own { &mut probed.own } else { &mut probed.others };
         count.stopped += 1;
@@ -158,7 +160,7 @@ pub(crate) fn probe(
         count.lost += 1;
         if !is_own && probed.lost.len() < LOST_TOLD_MAX {
             let text = portcullis_event::text(&probe.text, portcullis_event::limits::VALUE_BYTES_MAX);
-            let (kind, class) = *kind;
+            let (kind, class) = kind.clone();
             let (class, change) = (class.name(), probe.change);
             probed.lost.push(LostProbe { class, kind, change, text });
         }

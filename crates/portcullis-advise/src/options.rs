@@ -1,5 +1,6 @@
 //! The exclusions that come into question for an alarm.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use portcullis_event::{Event, Finding, FindingOutcome, RuleMatch};
@@ -87,7 +88,7 @@ pub(crate) struct Objections {
     /// Fields whose score of a class passes the threshold.
     pub(crate) spots: Vec<Spot>,
     /// Kinds found in each of them, those with the most points first.
-    pub(crate) kinds: Vec<Vec<&'static str>>,
+    pub(crate) kinds: Vec<Vec<Cow<'static, str>>>,
     /// Rules that scored or decided, with their targets.
     pub(crate) rules: Vec<(u32, String)>,
     /// The path that exclusions can be for.
@@ -115,8 +116,8 @@ impl Objections {
     }
 
     /// All kinds that the alarm is made of.
-    pub(crate) fn alarm(&self) -> Vec<&'static str> {
-        self.kinds.iter().flatten().copied().collect()
+    pub(crate) fn alarm(&self) -> Vec<&str> {
+        self.kinds.iter().flatten().map(|kind| &**kind).collect()
     }
 
     /// Adds what the next in line objects to, once the first is silenced; true if that is anything new.
@@ -179,7 +180,7 @@ impl Objections {
         self.path.as_ref()?;
         let mut exclusions = Vec::new();
         for (spot, kinds) in self.spots.iter().zip(&self.kinds) {
-            exclusions.extend(kinds.iter().take(most).map(|kind| self.semantic(spot, Some(kind), true)));
+            exclusions.extend(kinds.iter().take(most).map(|kind| self.semantic(spot, Some(&**kind), true)));
         }
         (!exclusions.is_empty()).then_some(Candidate { reach: Reach::Kinds, exclusions })
     }
@@ -187,7 +188,7 @@ impl Objections {
     /// A single kind of the only field.
     pub(crate) fn kind(&self, kind: usize) -> Option<Candidate> {
         let ([spot], [kinds], Some(_)) = (&self.spots[..], &self.kinds[..], &self.path) else { return None };
-        let exclusions = vec![self.semantic(spot, Some(kinds.get(kind)?), true)];
+        let exclusions = vec![self.semantic(spot, Some(&**kinds.get(kind)?), true)];
         Some(Candidate { reach: Reach::Kinds, exclusions })
     }
 
@@ -235,15 +236,15 @@ impl Objections {
 }
 
 /// The kinds found in a field, those with the most points first.
-fn kinds(event: &Event, spot: &Spot) -> Vec<&'static str> {
+fn kinds(event: &Event, spot: &Spot) -> Vec<Cow<'static, str>> {
     let is_there =
         |found: &&Finding| found.class == spot.class && found.place == spot.place && found.name == spot.name;
     let mut found: Vec<&Finding> = event.findings.iter().filter(is_there).collect();
     found.sort_by(|a, b| b.points.total_cmp(&a.points));
-    let mut kinds: Vec<&'static str> = Vec::new();
+    let mut kinds = Vec::new();
     for finding in found {
         if !kinds.contains(&finding.kind) {
-            kinds.push(finding.kind);
+            kinds.push(finding.kind.clone());
         }
     }
     kinds

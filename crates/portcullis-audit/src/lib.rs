@@ -29,6 +29,8 @@ pub use record::{
 pub enum Form {
     /// Parts between boundaries, as ModSecurity 2 writes them.
     Native,
+    /// The same with the boundaries of ModSecurity 3, which have two more dashes on either side.
+    Native3,
     /// One line of JSON with the names of ModSecurity 2.
     Json,
     /// One line of JSON with the names of ModSecurity 3.
@@ -36,10 +38,16 @@ pub enum Form {
 }
 
 impl Form {
+    /// Records of this form end with an empty line where they stand in one file.
+    pub fn is_native(self) -> bool {
+        matches!(self, Form::Native | Form::Native3)
+    }
+
     /// Appends `record` to `out`. `boundary` is eight hexadecimal digits that no other record near it has.
     pub fn write(self, record: &Record, boundary: &str, out: &mut Vec<u8>) {
         match self {
-            Form::Native => native::write(record, boundary, out),
+            Form::Native => native::write(record, ["--", "-"], boundary, out),
+            Form::Native3 => native::write(record, ["---", "---"], boundary, out),
             Form::Json => json::write(record, out),
             Form::Json3 => json3::write(record, out),
         }

@@ -8,8 +8,9 @@ use std::io::Write as _;
 use crate::show::{quoted, reason};
 use crate::{AuditRule, Record};
 
-pub(crate) fn write(record: &Record, boundary: &str, out: &mut Vec<u8>) {
-    let mut parts = Parts { out, boundary, begun: false };
+/// `dashes`: before a boundary and behind it.
+pub(crate) fn write(record: &Record, dashes: [&'static str; 2], boundary: &str, out: &mut Vec<u8>) {
+    let mut parts = Parts { out, dashes, boundary, begun: false };
     parts.begin('A');
     let (client, server) = (&record.client, &record.server);
     parts.text(format_args!(
@@ -131,6 +132,7 @@ fn rule_text(rule: &AuditRule, parts: &mut Parts<'_>) {
 
 struct Parts<'a> {
     out: &'a mut Vec<u8>,
+    dashes: [&'static str; 2],
     boundary: &'a str,
     begun: bool,
 }
@@ -138,8 +140,8 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn begin(&mut self, letter: char) {
         let line_end = if std::mem::replace(&mut self.begun, true) { "\n" } else { "" };
-        let boundary = self.boundary;
-        self.text(format_args!("{line_end}--{boundary}-{letter}--\n"));
+        let ([before, behind], boundary) = (self.dashes, self.boundary);
+        self.text(format_args!("{line_end}{before}{boundary}{behind}{letter}--\n"));
     }
 
     fn bytes(&mut self, bytes: &[u8]) {

@@ -111,6 +111,13 @@ fn compile_settings(document: &Document, sources: &Sources, diagnostics: &mut Ve
             compiled.data_dir = Some(folder.join(&*String::from_utf8_lossy(path)));
             continue;
         }
+        if let Setting::EventSocket(path) = setting {
+            match settings::event_socket(path) {
+                Ok(socket) => compiled.event_socket = socket,
+                Err(message) => diagnostics.push(Diagnostic::error(directive.span, message)),
+            }
+            continue;
+        }
         if let Setting::CollectionTimeout(seconds) = setting
             && *seconds > COLLECTION_TIMEOUT_MAX
         {

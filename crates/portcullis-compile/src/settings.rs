@@ -1,5 +1,7 @@
 //! Engine settings.
 
+use std::path::PathBuf;
+
 use portcullis_engine::{BodyLimitAction, KeepFiles, RuleEngine, Settings, XmlArgs};
 use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{settings as seclang, settings::Setting};
@@ -61,6 +63,7 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::CookieV0Separator(byte) => settings.cookie_separator = Some(*byte),
         // Read by the caller, who has the files.
         Setting::DataDir(_)
+        | Setting::EventSocket(_)
         | Setting::UnicodeMapFile { .. }
         | Setting::UnicodeCodePage(_)
         | Setting::GeoLookupDb(_)
@@ -113,6 +116,24 @@ fn limit_action(action: seclang::LimitAction) -> BodyLimitAction {
         seclang::LimitAction::Reject => BodyLimitAction::Reject,
         seclang::LimitAction::ProcessPartial => BodyLimitAction::ProcessPartial,
     }
+}
+
+/// Longest path of a socket: the system has 108 bytes for it, and a zero behind.
+const SOCKET_BYTES_MAX: usize = 107;
+
+/// The socket that `SecEventSocket` names; none for `Off`.
+pub(crate) fn event_socket(path: &[u8]) -> Result<Option<PathBuf>, String> {
+    if path.eq_ignore_ascii_case(b"off") {
+        return Ok(None);
+    }
+    let path = std::str::from_utf8(path).map_err(|_| "SecEventSocket: the path is not UTF-8".to_owned())?;
+    if !path.starts_with('/') || path.len() > SOCKET_BYTES_MAX {
+        return Err(format!(
+            "SecEventSocket is Off or an absolute path of at most {SOCKET_BYTES_MAX} bytes, such as \
+             /run/portcullis/events.sock"
+        ));
+    }
+    Ok(Some(PathBuf::from(path)))
 }
 
 fn clamp(number: u64) -> u32 {

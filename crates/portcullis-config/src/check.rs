@@ -11,6 +11,7 @@ use crate::checked::*;
 use crate::compression::{self, Compression};
 use crate::convert::timeouts;
 use crate::database;
+use crate::event_socket;
 use crate::mistakes::{Found, Mistakes};
 use crate::oidc;
 use crate::raw;
@@ -120,6 +121,7 @@ impl<'a> Checker<'a> {
             }
         }
         let event_store = self.event_store(document.events.as_ref());
+        let event_socket = event_socket::check(&mut self.mistakes, document.events.as_ref());
         let mut raw_events = document.events;
         let read_from = raw_events.as_mut().and_then(|events| events.read_from.take());
         let (events, event_sinks) = self.events(raw_events);
@@ -153,6 +155,7 @@ impl<'a> Checker<'a> {
             recent_events_bytes: document.recent_events.map_or(RECENT_EVENTS_BYTES, |size| size.0),
             data: document.data.map(|data| self.mistakes.path(&data.folder)),
             event_store,
+            event_socket,
             event_sinks: sinks::check::check(&mut self.mistakes, event_sinks),
             event_database: database::check(&mut self.mistakes, read_from),
             events,

@@ -8,6 +8,7 @@ use crate::access_log::AccessLog;
 use crate::acme::Acme;
 use crate::agents::Agent;
 use crate::database::EventDatabase;
+use crate::event_socket::EventSocket;
 use crate::oidc::Oidc;
 use crate::sinks::{EventForm, EventSink};
 use crate::tracing::Tracing;
@@ -75,6 +76,8 @@ pub struct Config {
     pub events: Option<Events>,
     /// Receivers of events beside the file.
     pub event_sinks: Vec<EventSink>,
+    /// The socket on which other processes send events.
+    pub event_socket: Option<EventSocket>,
     /// The database of events that is read in place of the event store.
     pub event_database: Option<EventDatabase>,
     /// Bytes of the last events that are kept in memory.

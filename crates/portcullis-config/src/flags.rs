@@ -157,6 +157,7 @@ impl Config {
                 form: EventForm::Json,
             }),
             event_sinks: Vec::new(),
+            event_socket: None,
             event_database: None,
             access_log: None,
             tracing: None,

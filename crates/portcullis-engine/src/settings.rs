@@ -92,6 +92,8 @@ pub struct Settings {
     /// `SecCollectionTimeout`: seconds that a record of a persistent collection lives after it was last
     /// stored.
     pub collection_timeout: i64,
+    /// `SecEventSocket`: the socket that events are sent to, where our libmodsecurity makes them.
+    pub event_socket: Option<std::path::PathBuf>,
     /// `SecDataDir`: the folder of persistent collections.
     pub data_dir: Option<std::path::PathBuf>,
     /// `SecComponentSignature`s: the rule sets in the plan.
@@ -131,6 +133,7 @@ impl Default for Settings {
             disable_backend_compression: false,
             web_app_id: b"default".to_vec(),
             collection_timeout: 3_600,
+            event_socket: None,
             data_dir: None,
             modsecurity3: false,
             second_readings: false,

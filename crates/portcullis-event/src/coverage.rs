@@ -1,16 +1,19 @@
 //! Coverage: how much of an exchange was inspected.
 
+use std::collections::BTreeMap;
+
+use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::names::NotInspected;
 
 /// The numbers of bytes that were inspected and that were not.
-#[derive(Clone, Debug, Default, serde::Serialize)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Coverage {
     /// Bytes of heads and bodies that rules could see.
     pub bytes_inspected: u64,
     /// Bytes they could not.
-    #[serde(skip_serializing_if = "ByReason::is_empty")]
+    #[serde(default, skip_serializing_if = "ByReason::is_empty")]
     pub bytes_not_inspected: ByReason,
 }
 
@@ -44,6 +47,16 @@ impl Serialize for ByReason {
             map.serialize_entry(&reason, &bytes)?;
         }
         map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ByReason {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ByReason, D::Error> {
+        let mut bytes = ByReason::default();
+        for (reason, number) in BTreeMap::<NotInspected, u64>::deserialize(deserializer)? {
+            bytes.0[reason as usize] = number;
+        }
+        Ok(bytes)
     }
 }
 

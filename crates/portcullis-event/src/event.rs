@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::condense::Bounds;
 use crate::coverage::Coverage;
 use crate::kept::KeptRequest;
+use crate::wire;
 use crate::{
     Action, AgentOutcome, BlindSpot, ControlKind, DetectionMode, EngineMode, ExceptionCause, ExceptionPolicy,
     FindingOutcome, IntegrationKind, Timestamp, UpstreamError,
@@ -18,7 +19,7 @@ use crate::{
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// One transaction worth keeping: who asked for what, what was found, and what was decided.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// Always [`SCHEMA_VERSION`]; set by [`Event::new`].
     schema: u32,
@@ -28,7 +29,7 @@ pub struct Event {
     pub time: Timestamp,
     /// The number of requests that it stands for: more than one where a flood of events that are alike became
     /// one.
-    #[serde(skip_serializing_if = "is_one")]
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u64,
     /// The site's configured name.
     pub site: Arc<str>,
@@ -53,57 +54,57 @@ pub struct Event {
     /// The decision.
     pub verdict: Verdict,
     /// Anomaly scores at the end.
-    #[serde(skip_serializing_if = "Scores::is_empty")]
+    #[serde(default, skip_serializing_if = "Scores::is_empty")]
     pub scores: Scores,
     /// Rules that matched and asked to be logged, in the order in which they matched.
     pub matches: Vec<RuleMatch>,
     /// Rules that matched, too, in the written form: further matches are named there, not told. Empty in
     /// memory.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_matched: Vec<AlsoMatched>,
     /// Matches beyond [`limits::MATCHES_MAX`](crate::limits::MATCHES_MAX); in the written form all that are
     /// in neither list.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub matches_omitted: u32,
     /// The findings of the semantic detector, in the order of the request: those in values whose score passed
     /// a threshold, and the first few of the others.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
     /// Findings beyond [`limits::FINDINGS_MAX`](crate::limits::FINDINGS_MAX).
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub findings_omitted: u32,
     /// Findings in values whose score passed no threshold, beyond the first
     /// [`limits::FINDINGS_BELOW_MAX`](crate::limits::FINDINGS_BELOW_MAX).
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub findings_below: u32,
     /// The verdicts of inspection agents, apart from those that let the exchange pass without a word.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentWord>,
     /// Name of the HTTP-level refusal, when the request was not acceptable HTTP.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Cow<'static, str>>,
     /// The ambiguities: points where applications could read the request body differently.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ambiguities: Vec<Cow<'static, str>>,
     /// Ids of exclusions on trial with which the request would have passed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<String>,
     /// The endpoint of the upstream that was asked last.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
     /// The trace that the request belongs to, where requests are traced.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
     /// The error of the upstream, if there was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream_error: Option<UpstreamError>,
     /// The exceptions: causes for which inspection could not do its full work, and the policy that decided.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exceptions: Vec<Exception>,
     /// The coverage.
     pub coverage: Coverage,
     /// The server that asked for the verdict, where the exchange did not go through the proxy.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integration: Option<Integration>,
     /// The request, without secrets, until it goes its own way to a store; never part of the event's text.
     #[serde(skip)]
@@ -148,6 +149,11 @@ impl Event {
             integration: None,
             kept: None,
         }
+    }
+
+    /// Version of its form.
+    pub(crate) fn schema(&self) -> u32 {
+        self.schema
     }
 
     /// Adds a finding, or counts it when there are [`limits::FINDINGS_MAX`](crate::limits::FINDINGS_MAX)
@@ -228,24 +234,24 @@ impl Event {
 }
 
 /// The peer that sent the request.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Client {
     /// Its address: from the socket, or from a forwarding header when the peer is trusted.
     pub addr: String,
     /// Its port; 0 when a forwarding header did not say.
     pub port: u16,
     /// Its country, two letters of ISO 3166-1, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub country: Option<String>,
     /// The number of its autonomous system, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asn: Option<u32>,
     /// The socket's address, where it is not `addr`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
     /// The forwarding chain as received, first hop first, at most
     /// [`limits::FORWARDED_FOR_MAX`](crate::limits::FORWARDED_FOR_MAX) entries.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forwarded_for: Vec<String>,
 }
 
@@ -256,7 +262,7 @@ impl From<SocketAddr> for Client {
 }
 
 /// The local address at which the request arrived, and the host that it named.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Server {
     /// Local address.
     pub addr: String,
@@ -269,7 +275,7 @@ pub struct Server {
 }
 
 /// The request as it was sent.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Request {
     /// Method.
     pub method: String,
@@ -278,25 +284,25 @@ pub struct Request {
     /// `HTTP/1.1` and the like.
     pub protocol: String,
     /// Selected headers, in the order received.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<Header>,
     /// Size of the head in bytes.
     pub head_bytes: u64,
     /// Size of the body in bytes, without chunk framing.
     pub body_bytes: u64,
     /// Fields that came behind the body and were dropped.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub trailers_dropped: u32,
     /// The oddities of its head, which was accepted all the same, by name.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub oddities: Vec<&'static str>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub oddities: Vec<Cow<'static, str>>,
     /// The error of the body's parser, for rules: the text of `REQBODY_ERROR_MSG`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_error: Option<String>,
 }
 
 /// A header line that an event shows.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Header {
     /// Name as received.
     pub name: String,
@@ -305,42 +311,42 @@ pub struct Header {
 }
 
 /// The response as it was sent.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Response {
     /// Status sent to the client; absent if the connection ended without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// Size of the body in bytes.
     pub body_bytes: u64,
 }
 
 /// The decision and its reason.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// The action that was taken.
     pub action: Action,
     /// Status of our own answer, if we answered.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The rule that decided.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "rule_id_opt")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "wire::rule_id_opt")]
     pub rule_id: Option<RuleId>,
     /// The class of the semantic detector's findings that decided, or would have.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "class_opt")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "wire::class_opt")]
     pub class: Option<Class>,
     /// The phase of the rule or the findings.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "phase_opt")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "wire::phase_opt")]
     pub phase: Option<Phase>,
     /// The control that decided beside rules and the semantic detector, or would have if it did not only log.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
     /// One sentence for a person.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
 /// Something that decides on clients.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
     /// The kind of control.
     pub by: ControlKind,
@@ -357,49 +363,49 @@ impl Default for Verdict {
 
 /// Anomaly scores in the sense of the CRS, absent where the rules kept none; and those of the semantic
 /// detector.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// The score that is compared with the inbound threshold.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbound_blocking: Option<i64>,
     /// The same up to the detection paranoia level.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbound_detection: Option<i64>,
     /// The score that is compared with the outbound threshold.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outbound_blocking: Option<i64>,
     /// The same up to the detection paranoia level.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outbound_detection: Option<i64>,
     /// Non-zero scores by attack class: `sql_injection`, `xss`, ...
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_class: BTreeMap<Cow<'static, str>, i64>,
     /// Scores of the semantic detector, one for each value and class with findings, highest over the
     /// threshold first; at most [`limits::SEMANTIC_SCORES_MAX`](crate::limits::SEMANTIC_SCORES_MAX).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub semantic: Vec<SemanticScore>,
     /// Scores that the written form leaves out.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub semantic_omitted: u32,
 }
 
 /// The semantic detector's score of one class in one value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SemanticScore {
     /// The class.
-    #[serde(serialize_with = "class")]
+    #[serde(with = "wire::class")]
     pub class: Class,
     /// The place of the value.
-    #[serde(serialize_with = "place")]
+    #[serde(with = "wire::place")]
     pub place: Place,
     /// The value's name.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Logarithm of the odds that it is an attack.
-    #[serde(serialize_with = "hundredths")]
+    #[serde(with = "wire::hundredths")]
     pub points: f32,
     /// The score from which the level blocks.
-    #[serde(serialize_with = "hundredths")]
+    #[serde(with = "wire::hundredths")]
     pub threshold: f32,
     /// The outcome.
     pub outcome: FindingOutcome,
@@ -413,34 +419,34 @@ impl Scores {
 }
 
 /// The fields of a rule that are the same in every event: the plan keeps one per rule.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RuleInfo {
     /// The rule's id.
-    #[serde(serialize_with = "rule_id")]
+    #[serde(with = "wire::rule_id")]
     pub rule_id: RuleId,
     /// The phase it runs in.
-    #[serde(serialize_with = "phase")]
+    #[serde(with = "wire::phase")]
     pub phase: Phase,
     /// Its severity.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "severity")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "wire::severity_opt")]
     pub severity: Option<Severity>,
     /// Operator name without `@`, with `!` when negated: `rx`, `!pm`. Empty for `SecAction`.
-    #[serde(skip_serializing_if = "str::is_empty")]
+    #[serde(default, skip_serializing_if = "str::is_empty")]
     pub operator: Box<str>,
     /// The operator's argument as written. Left out of JSON: patterns are long, and the rule file has them.
     #[serde(skip)]
     pub argument: Box<str>,
     /// Transformation names in order, `none` left out.
-    #[serde(skip_serializing_if = "is_empty_list")]
+    #[serde(default, skip_serializing_if = "is_empty_list")]
     pub transformations: Box<[Box<str>]>,
     /// Its tags.
-    #[serde(skip_serializing_if = "is_empty_list")]
+    #[serde(default, skip_serializing_if = "is_empty_list")]
     pub tags: Box<[Box<str>]>,
     /// Rule set version (`ver:`).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ver: Option<Box<str>>,
     /// Revision (`rev:`).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rev: Option<Box<str>>,
     /// `maturity:`; for log lines only.
     #[serde(skip)]
@@ -455,7 +461,7 @@ pub struct RuleInfo {
 }
 
 /// One match of one rule.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RuleMatch {
     /// The rule.
     #[serde(flatten)]
@@ -463,14 +469,14 @@ pub struct RuleMatch {
     /// `msg:` with its macros expanded.
     pub message: String,
     /// `logdata:` with its macros expanded.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub data: String,
     /// The target that matched: `ARGS:q`, `REQUEST_HEADERS:User-Agent`, `REQUEST_LINE`.
     pub target: String,
     /// The value that the operator saw, after transformations; see [`text`](crate::text()).
     pub value: String,
     /// The bytes of the value that matched, before escaping and cutting.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span_opt")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "wire::span_opt")]
     pub span: Option<Span>,
     /// Points it added to an anomaly score.
     pub points: i64,
@@ -480,17 +486,17 @@ pub struct RuleMatch {
 }
 
 /// A rule that matched and is only named.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AlsoMatched {
     /// The rule.
-    #[serde(serialize_with = "rule_id")]
+    #[serde(with = "wire::rule_id")]
     pub rule_id: RuleId,
     /// The target of its match; of several that which added the most points.
     pub target: String,
     /// The points that this match added to an anomaly score.
     pub points: i64,
     /// Its matches that are not in `matches`.
-    #[serde(skip_serializing_if = "is_single")]
+    #[serde(default = "one", skip_serializing_if = "is_single")]
     pub count: u32,
 }
 
@@ -508,61 +514,61 @@ pub enum RuleEffect {
 }
 
 /// Something that the semantic detector found in a value.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finding {
     /// The class of attack.
-    #[serde(serialize_with = "class")]
+    #[serde(with = "wire::class")]
     pub class: Class,
     /// The kind of finding: `sqli.union`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The place of the value.
-    #[serde(serialize_with = "place")]
+    #[serde(with = "wire::place")]
     pub place: Place,
     /// The value's name: of a parameter, field, header, cookie, JSON path.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Decoding steps from the value to the bytes that were looked at, outermost first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub decoded: Vec<&'static str>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decoded: Vec<Cow<'static, str>>,
     /// Its bytes in the decoded value, before escaping and cutting.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "span_opt")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "wire::span_opt")]
     pub span: Option<Span>,
     /// Those bytes; see [`text`](crate::text()).
     pub evidence: String,
     /// Findings of this kind in the value that it stands for, in the written form: more than one where they
     /// were put together.
-    #[serde(skip_serializing_if = "is_single")]
+    #[serde(default = "one", skip_serializing_if = "is_single")]
     pub count: u32,
     /// The score of its value passes no threshold.
     #[serde(skip)]
     pub below: bool,
     /// It is quoted or named in a field that is for text, and weighs less.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mentioned: bool,
     /// The points that it adds to the score of its class.
-    #[serde(serialize_with = "hundredths")]
+    #[serde(with = "wire::hundredths")]
     pub points: f32,
     /// The explanation, in plain language.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The reference to read more.
-    pub reference: &'static str,
+    pub reference: Cow<'static, str>,
 }
 
 /// The verdict of an inspection agent.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AgentWord {
     /// Its configured name.
     pub name: Arc<str>,
     /// The outcome.
     pub outcome: AgentOutcome,
     /// Points that it added to the score.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub score: u32,
     /// Its words for the exchange.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// One sentence for a person.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
@@ -575,29 +581,37 @@ impl AgentWord {
 }
 
 /// A condition under which inspection could not do its full work.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Exception {
     /// The cause.
     pub cause: ExceptionCause,
     /// The policy that decided.
     pub policy: ExceptionPolicy,
     /// The limit in bytes, of a body over one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_bytes: Option<u64>,
 }
 
 /// The way by which another server asked for a verdict, and what it did not show.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Integration {
     /// The protocol.
     pub kind: IntegrationKind,
     /// The parts of the exchange that were not shown.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blind_spots: Vec<BlindSpot>,
+}
+
+fn one() -> u64 {
+    1
 }
 
 fn is_one(count: &u64) -> bool {
     *count == 1
+}
+
+fn one() -> u32 {
+    1
 }
 
 fn is_single(count: &u32) -> bool {
@@ -610,45 +624,4 @@ fn is_zero(n: &u32) -> bool {
 
 fn is_empty_list(list: &[Box<str>]) -> bool {
     list.is_empty()
-}
-
-fn rule_id<S: Serializer>(id: &RuleId, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_u32(id.0)
-}
-
-fn rule_id_opt<S: Serializer>(id: &Option<RuleId>, s: S) -> Result<S::Ok, S::Error> {
-    id.map(|id| id.0).serialize(s)
-}
-
-fn phase<S: Serializer>(phase: &Phase, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_u8(phase.number())
-}
-
-fn phase_opt<S: Serializer>(phase: &Option<Phase>, s: S) -> Result<S::Ok, S::Error> {
-    phase.map(Phase::number).serialize(s)
-}
-
-fn class<S: Serializer>(class: &Class, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_str(class.name())
-}
-
-fn class_opt<S: Serializer>(class: &Option<Class>, s: S) -> Result<S::Ok, S::Error> {
-    class.map(Class::name).serialize(s)
-}
-
-fn place<S: Serializer>(place: &Place, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_str(place.name())
-}
-
-/// Weights and scores have no more meaning than two digits show.
-fn hundredths<S: Serializer>(number: &f32, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_f64((f64::from(*number) * 100.0).round() / 100.0)
-}
-
-fn severity<S: Serializer>(severity: &Option<Severity>, s: S) -> Result<S::Ok, S::Error> {
-    severity.map(Severity::name).serialize(s)
-}
-
-fn span_opt<S: Serializer>(span: &Option<Span>, s: S) -> Result<S::Ok, S::Error> {
-    span.map(|span| [span.start, span.end]).serialize(s)
 }

@@ -12,7 +12,7 @@ pub struct Lead<'e> {
     /// empty if none is known.
     pub class: Cow<'e, str>,
     /// The kind of a semantic finding, such as `sqli.union`; empty for rules.
-    pub kind: &'static str,
+    pub kind: &'e str,
     /// The rule that matched.
     pub rule: Option<RuleId>,
     /// What it is, in a few words.
@@ -222,9 +222,9 @@ impl Lead<'_> {
         };
         Lead {
             class: finding.class.name().into(),
-            kind: finding.kind,
+            kind: &finding.kind,
             rule: None,
-            title: finding.reason.into(),
+            title: (&*finding.reason).into(),
             evidence: finding.evidence.as_str().into(),
             location,
         }

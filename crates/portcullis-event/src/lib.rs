@@ -50,6 +50,7 @@ mod redact;
 mod scrub;
 mod text;
 mod time;
+mod wire;
 
 pub use access::AccessRecord;
 pub use coverage::{ByReason, Coverage};
@@ -71,3 +72,4 @@ pub use names::{
 pub use redact::{REDACTED, Redactor, RedactorNames};
 pub use text::text;
 pub use time::Timestamp;
+pub use wire::ReadError;

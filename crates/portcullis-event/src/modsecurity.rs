@@ -65,7 +65,7 @@ pub fn semantic_match<'f>(
     let of_value = |finding: &&Finding| {
         (finding.class, finding.place, &finding.name) == (score.class, score.place, &score.name)
     };
-    let kinds: Vec<&str> = findings.filter(of_value).map(|finding| finding.kind).collect();
+    let kinds: Vec<&str> = findings.filter(of_value).map(|finding| &*finding.kind).collect();
     let colon = if score.name.is_empty() { "" } else { ":" };
     let rule = RuleInfo {
         rule_id: SEMANTIC_ID,

@@ -30,6 +30,14 @@ macro_rules! names {
                 serializer.serialize_str(self.name())
             }
         }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                crate::wire::named(deserializer, |name| {
+                    $type::NAMES.iter().position(|known| *known == name).map(|at| $type::ALL[at])
+                })
+            }
+        }
     };
 }
 
@@ -185,6 +193,8 @@ names! {
         ExtProc "ext_proc",
         /// The engine as a library in the application's process: tower, Python, Node.
         Embedded "embedded",
+        /// Our library in place of libmodsecurity: nginx and its module, and other programs that load it.
+        Libmodsecurity "libmodsecurity",
     }
 }
 

@@ -36,6 +36,22 @@ impl Timestamp {
         out
     }
 
+    /// From what [`rfc3339`](Timestamp::rfc3339) returns; no other form is read.
+    pub fn from_rfc3339(text: &str) -> Option<Timestamp> {
+        let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
+        let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+        let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+        // Years counted from March, as in `civil`.
+        let year = year.checked_sub(u64::from(month <= 2))?;
+        let march_month = (month + 9) % 12;
+        let day_of_year = (153 * march_month + 2) / 5 + day.checked_sub(1)?;
+        let since_0000_03_01 = 365 * year + year / 4 - year / 100 + year / 400 + day_of_year;
+        let seconds = since_0000_03_01.checked_sub(719_468)? * 86_400 + hour * 3600 + minute * 60 + second;
+        let time = Timestamp::from_epoch_millis(seconds * 1000 + number(20, 23)?);
+        // Days that no month has, other signs between the numbers, and what stands behind.
+        (time.rfc3339() == text).then_some(time)
+    }
+
     /// As Apache's error log writes it, in UTC: `Mon Sep 21 14:13:20.123000 2026`.
     pub(crate) fn apache(self) -> String {
         let c = self.civil();
@@ -119,6 +135,12 @@ impl From<SystemTime> for Timestamp {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        crate::wire::named(deserializer, Timestamp::from_rfc3339)
+    }
+}
+
 impl serde::Serialize for Timestamp {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.rfc3339())
@@ -141,9 +163,27 @@ mod tests {
         ];
         for (millis, rfc3339, apache) in cases {
             let t = Timestamp::from_epoch_millis(millis);
-            assert_eq!(t.rfc3339(), rfc3339);
+            assert_eq!((t.rfc3339(), Timestamp::from_rfc3339(rfc3339)), (rfc3339.to_owned(), Some(t)));
             assert_eq!(t.apache(), apache);
         }
+    }
+
+    #[test]
+    fn other_texts_are_no_moments() {
+        let lies = [
+            "",
+            "2026-02-29T00:00:00.000Z",
+            "2026-00-01T00:00:00.000Z",
+            "2026-01-00T00:00:00.000Z",
+            "2026-01-01T24:00:00.000Z",
+            "1969-12-31T23:59:59.999Z",
+            "2026-01-01T00:00:00.000ZZ",
+            "2026-01-01 00:00:00.000Z",
+            "+026-01-01T00:00:00.000Z",
+            "0000-01-01T00:00:00.000Z",
+            "2026-01-0\u{e9}T00:00:00.000Z",
+        ];
+        assert_eq!(lies.map(Timestamp::from_rfc3339), [None; 11]);
     }
 
     #[test]
@@ -161,6 +201,8 @@ mod tests {
         for day in 0..200_000u64 {
             let now = Timestamp::from_epoch_millis(day * 86_400_000).rfc3339();
             assert!(now > previous, "{previous} before {now}");
+            let read = Timestamp::from_rfc3339(&now).map(Timestamp::epoch_millis);
+            assert_eq!(read, Some(day * 86_400_000), "{now}");
             previous = now;
         }
     }

@@ -43,7 +43,7 @@ impl RequestSummary {
             target: text(self.part(1), limits::REQUEST_TARGET_BYTES_MAX),
             protocol: text(self.part(2), limits::REQUEST_TOKEN_BYTES_MAX),
             head_bytes: self.head_bytes,
-            oddities: self.oddities().collect(),
+            oddities: self.oddities().map(Into::into).collect(),
             ..Request::default()
         }
     }

@@ -423,18 +423,18 @@ impl SemanticRun {
         let value = &self.buffers.analysis.values()[found.value as usize];
         Finding {
             class: found.class,
-            kind: found.kind.id,
+            kind: found.kind.id.into(),
             place: value.place,
             name: text(&value.name, limits::TARGET_NAME_BYTES_MAX),
-            decoded: found.layers.iter().map(|layer| layer.name()).collect(),
+            decoded: found.layers.iter().map(|layer| layer.name().into()).collect(),
             span: Some(found.span),
             evidence: text(&found.evidence, limits::VALUE_BYTES_MAX),
             count: 1,
             below: false,
             mentioned: found.mentioned,
             points: self.semantic.detectors.points(found),
-            reason: found.kind.reason,
-            reference: found.kind.reference,
+            reason: found.kind.reason.into(),
+            reference: found.kind.reference.into(),
         }
     }
 

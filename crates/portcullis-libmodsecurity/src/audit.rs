@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use portcullis_audit::Record;
 use portcullis_engine::Settings;
 use portcullis_inspect::AuditSink;
-use portcullis_log::{AuditConfig, AuditLimits, DirectAudit, StartError};
+use portcullis_log::{AuditConfig, AuditLimits, DirectAudit, OpenFiles, StartError};
 
 /// Losses after which another one is told.
 const TOLD_EACH: u64 = 1000;
@@ -20,13 +20,13 @@ pub(crate) struct Logs {
 
 impl Logs {
     /// Opens them; none if the rules ask for none.
-    pub(crate) fn open(settings: &Settings) -> Result<Option<Logs>, StartError> {
+    pub(crate) fn open(settings: &Settings, open: &OpenFiles) -> Result<Option<Logs>, StartError> {
         let config = AuditConfig::of_rules(settings);
         if config.log.is_none() && config.debug_log.is_none() {
             return Ok(None);
         }
         // The folder of concurrent records is bounded by each process by itself.
-        let files = DirectAudit::open(config, AuditLimits::default())?;
+        let files = DirectAudit::open(config, AuditLimits::default(), open)?;
         Ok(Some(Logs { files, lost: AtomicU64::new(0) }))
     }
 

@@ -9,6 +9,8 @@ pub(crate) struct Body {
     pub(crate) seen: u64,
     /// Bytes that are inspected.
     pub(crate) shown: u64,
+    /// Bytes that came behind the phase of the body.
+    pub(crate) late: u64,
     /// There was more than is inspected.
     pub(crate) is_truncated: bool,
 }

@@ -37,6 +37,14 @@ impl Fields {
         self.is_over
     }
 
+    /// They say that a body follows.
+    pub(crate) fn announce_body(&self) -> bool {
+        self.iter().any(|(name, value)| {
+            name.eq_ignore_ascii_case(b"transfer-encoding")
+                || name.eq_ignore_ascii_case(b"content-length") && value.trim_ascii() != b"0"
+        })
+    }
+
     fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
         starts

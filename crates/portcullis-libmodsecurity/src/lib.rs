@@ -9,9 +9,10 @@
 //! ```
 //!
 //! Everything but [`ffi`] is safe Rust and knows no pointers; `ffi` checks what comes in, catches panics, and
-//! hands memory out as the headers of libmodsecurity promise. Nothing here starts a thread, and nothing is
-//! buffered across a fork: rules are read by the process that starts the server, transactions run in the ones
-//! it forks. Rule sets with the same content share one plan.
+//! hands memory out as the headers of libmodsecurity promise. Nothing is buffered across a fork: rules are
+//! read by the process that starts the server, transactions run in the ones it forks. A thread is started for
+//! events that are sent to another process (`SecEventSocket`), by the first event, and for nothing else. Rule
+//! sets with the same content share one plan.
 
 mod audit;
 mod body;
@@ -22,6 +23,7 @@ mod head;
 mod id;
 mod intervention;
 mod mistakes;
+mod outlet;
 mod ready;
 mod recorder;
 mod rule_set;

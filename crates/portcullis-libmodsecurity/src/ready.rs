@@ -1,27 +1,44 @@
 //! Rules that are ready to inspect.
 
-use std::sync::{Arc, OnceLock};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use portcullis_engine::{KeepFiles, RuleEngine, Settings};
-use portcullis_event::{DetectionMode, Redactor};
+use portcullis_event::{DetectionMode, Redactor, limits, text};
 use portcullis_inspect::{Inspector, PolicyNames, Semantic};
 use portcullis_load::{Loaded, check_folders};
+use portcullis_log::OpenFiles;
 use portcullis_semantic::Detectors;
 use portcullis_store::Store;
 use portcullis_types::Level;
 
 use crate::audit::Logs;
+use crate::outlet::Outlet;
 
 /// What inspectors of a process have in common.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     collections: Arc<Store>,
+    files: OpenFiles,
     /// Built for the first rules that ask for them.
     detectors: OnceLock<Arc<Detectors>>,
+    /// Rules that name one socket share what sends to it.
+    outlets: Mutex<Vec<Weak<Outlet>>>,
 }
 
 impl Shared {
+    fn outlet(&self, path: &Path) -> Arc<Outlet> {
+        let mut outlets = self.outlets.lock().unwrap_or_else(PoisonError::into_inner);
+        outlets.retain(|outlet| outlet.strong_count() > 0);
+        let same = outlets.iter().filter_map(Weak::upgrade).find(|outlet| outlet.path() == path);
+        same.unwrap_or_else(|| {
+            let outlet = Arc::new(Outlet::new(path));
+            outlets.push(Arc::downgrade(&outlet));
+            outlet
+        })
+    }
+
     fn semantic(&self, level: Level, settings: &Settings) -> Semantic {
         Semantic {
             detectors: Arc::clone(self.detectors.get_or_init(|| Arc::new(Detectors::new()))),
@@ -41,6 +58,8 @@ pub(crate) struct Ready {
     pub(crate) inspector: Arc<Inspector>,
     pub(crate) names: PolicyNames,
     logs: Option<Arc<Logs>>,
+    /// Where events are sent.
+    pub(crate) outlet: Option<Arc<Outlet>>,
 }
 
 impl Ready {
@@ -49,7 +68,9 @@ impl Ready {
         refuse_diversions(loaded)?;
         check_folders(loaded).map_err(|error| format!("Rules error. {error}").replace('\n', " "))?;
         let settings = &loaded.plan.settings;
-        let logs = Logs::open(settings).map_err(|error| format!("Rules error. {error}"))?.map(Arc::new);
+        let logs = Logs::open(settings, &shared.files)
+            .map_err(|error| format!("Rules error. {error}"))?
+            .map(Arc::new);
         for warning in &loaded.warnings {
             eprintln!("{}", warning.trim_end());
         }
@@ -68,9 +89,14 @@ impl Ready {
         if let Some(logs) = &logs {
             inspector = inspector.with_audit(Arc::clone(logs) as _);
         }
-        let name: Arc<str> = Arc::from("libmodsecurity");
-        let names = PolicyNames { site: Arc::clone(&name), route: name, generation: 1 };
-        Ok(Ready { inspector: Arc::new(inspector), names, logs })
+        let route: Arc<str> = Arc::from("libmodsecurity");
+        let site = match &settings.web_app_id[..] {
+            b"default" => Arc::clone(&route),
+            id => Arc::from(text(id, limits::REQUEST_TOKEN_BYTES_MAX)),
+        };
+        let names = PolicyNames { site, route, generation: 1 };
+        let outlet = settings.event_socket.as_deref().map(|path| shared.outlet(path));
+        Ok(Ready { inspector: Arc::new(inspector), names, logs, outlet })
     }
 
     /// Opens log files anew that were moved away.

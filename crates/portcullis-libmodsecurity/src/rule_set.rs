@@ -61,6 +61,7 @@ impl RuleSet {
         if self.scopes.iter().map(Vec::len).sum::<usize>() >= ROOTS_MAX {
             return Err(format!("Rules error. A rule set is made of at most {ROOTS_MAX} files and texts"));
         }
+        cache.begin_reading();
         let mut scopes = self.scopes.clone();
         match scopes.first_mut() {
             Some(own) => own.push(root),

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use portcullis_event::{
-    Action, FindingOutcome, LineEnd, RuleMatch, modsecurity3_line, modsecurity3_remark, semantic_match,
+    Action, BlindSpot, FindingOutcome, Integration, IntegrationKind, LineEnd, RuleMatch, modsecurity3_line,
+    modsecurity3_remark, semantic_match,
 };
-use portcullis_inspect::{Answer, Connection, Inspection, Outcome, Rejection, Step};
+use portcullis_inspect::{Answer, BodyPlan, Connection, Inspection, Outcome, Rejection, Step};
 use portcullis_types::Variable;
 
 use crate::body::Body;
@@ -69,8 +70,10 @@ impl Transaction {
     /// Begins a transaction under these rules; `id` is the server's, if it gives one.
     pub fn new(rules: &RuleSet, given: Option<&[u8]>, cache: &Cache) -> Result<Transaction, String> {
         let now = epoch_millis();
+        let rules = rules.ready(cache)?;
+        cache.begin_serving();
         Ok(Transaction {
-            rules: rules.ready(cache)?,
+            rules,
             log: Log { id: given.map_or_else(|| id::new(now), id::given), ..Log::default() },
             begun: (now, Instant::now()),
             utc_offset_seconds: cache.zone.utc_offset_seconds(now),
@@ -143,12 +146,14 @@ impl Transaction {
         }
     }
 
-    /// A piece of the request body.
+    /// A piece of the request body. One that comes behind phase 2 cannot be inspected any more: the request
+    /// is refused where bodies are to be inspected.
     pub fn append_request_body(&mut self, piece: &[u8]) {
         self.request_headers();
-        let Some(inspection) = self.inspection.as_mut().filter(|_| self.stage == Stage::RequestHead) else {
-            return;
-        };
+        if self.stage > Stage::RequestHead {
+            return self.late_body(piece);
+        }
+        let Some(inspection) = &mut self.inspection else { return };
         let was_truncated = self.request_body.is_truncated;
         let (shown, is_refused) = self.request_body.take(piece, inspection.request_body_plan());
         inspection.request_body(&piece[..shown]);
@@ -158,6 +163,15 @@ impl Transaction {
         } else if is_first_beyond {
             let text = "Request body is longer than its limit: the rest is not inspected.";
             self.lines.push(modsecurity3_remark(text, None, self.log.end()));
+        }
+    }
+
+    fn late_body(&mut self, piece: &[u8]) {
+        let is_first = self.request_body.late == 0;
+        self.request_body.late += piece.len() as u64;
+        let plan = self.inspection.as_ref().map(|inspection| inspection.request_body_plan());
+        if is_first && !piece.is_empty() && matches!(plan, Some(BodyPlan::Hold { .. })) {
+            self.refuse(FAILED, "The request body came behind its phase: it is not inspected.");
         }
     }
 
@@ -254,7 +268,10 @@ impl Transaction {
         });
         if let Some(mut body) = body {
             body.push(0);
-            self.shown_body = body;
+            // What was shown before stays where it is as long as it is the same.
+            if body != self.shown_body {
+                self.shown_body = body;
+            }
         }
         &self.shown_body
     }
@@ -271,7 +288,7 @@ impl Transaction {
         }
         // A request that never got to its body has been seen as far as its head.
         self.request_headers();
-        self.stage = Stage::Logged;
+        let last = std::mem::replace(&mut self.stage, Stage::Logged);
         let duration = self.begun.1.elapsed();
         let Some(inspection) = &mut self.inspection else { return };
         let step = inspection.logging(duration);
@@ -285,10 +302,42 @@ impl Transaction {
             response_body_bytes: self.response_body.seen,
             duration,
             rejection: self.rejection.take(),
-            no_event: true,
+            no_event: self.rules.outlet.is_none(),
             ..Outcome::default()
         };
-        scratch::give(inspection.finish(&outcome).scratch);
+        let report = inspection.finish(&outcome);
+        scratch::give(report.scratch);
+        if let (Some(outlet), Some(mut event)) = (&self.rules.outlet, report.event) {
+            let (kind, blind_spots) = (IntegrationKind::Libmodsecurity, self.blind_spots(last));
+            event.integration = Some(Integration { kind, blind_spots });
+            outlet.submit(*event);
+        }
+    }
+
+    /// What the server did not show, or did not wait with, if this phase was its last. A request that was
+    /// refused has no response.
+    fn blind_spots(&self, last: Stage) -> Vec<BlindSpot> {
+        let mut spots = Vec::new();
+        let is_unseen = self.request.fields.announce_body() && self.request_body.seen == 0;
+        if self.request_body.late > 0 || is_unseen && !self.is_decided {
+            spots.push(BlindSpot::RequestBody);
+        }
+        let is_wanted = self.rules.inspector.plan().settings.response_body_access;
+        let has_body = self.request.method != b"HEAD" && !matches!(self.status, Some(204 | 304));
+        match last {
+            Stage::Begun | Stage::RequestHead | Stage::RequestBody if !self.is_decided => {
+                spots.push(BlindSpot::Response);
+            }
+            Stage::ResponseHead if is_wanted && has_body && !self.is_decided => {
+                spots.push(BlindSpot::ResponseBody);
+            }
+            // Servers send it piece by piece.
+            Stage::ResponseBody if is_wanted && self.response_body.seen > 0 => {
+                spots.push(BlindSpot::ResponseBodyStreamed);
+            }
+            _ => {}
+        }
+        spots
     }
 
     /// What the server has to do now, if anything; asked once, it is not told again.

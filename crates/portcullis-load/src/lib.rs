@@ -183,7 +183,7 @@ fn read(roots: &[Root], patterns: &Patterns) -> Result<Loaded, LoadError> {
     let rendered = |diagnostic: &Diagnostic| diagnostic.render(&parsed.sources);
     match compiled.plan {
         Some(plan) if errors == 0 => Ok(Loaded {
-            warnings: diagnostics.iter().map(rendered).chain(detector_warning(&plan)).collect(),
+            warnings: diagnostics.iter().map(rendered).chain(library_warnings(&plan)).collect(),
             plan: Arc::new(plan),
             document: parsed.document,
             sources: parsed.sources,
@@ -195,10 +195,13 @@ fn read(roots: &[Root], patterns: &Patterns) -> Result<Loaded, LoadError> {
     }
 }
 
-/// Rules cannot switch the semantic detector of a policy, which has a mode for it.
-fn detector_warning(plan: &Plan) -> Option<String> {
-    let text = "warning: SecSemanticDetector has no effect here\n  help: set the policy's mode, e.g. mode = \"both\"\n";
-    plan.settings.semantic_detector.map(|_| text.to_owned())
+/// Directives for servers that load our libmodsecurity: a policy has a mode, and the proxy its own events.
+fn library_warnings(plan: &Plan) -> impl Iterator<Item = String> + use<> {
+    let detector = "warning: SecSemanticDetector has no effect here\n  help: set the policy's mode, e.g. mode = \"both\"\n";
+    let socket = "warning: SecEventSocket has no effect here\n  help: add data = { folder = \"...\" } to the document\n";
+    let settings = &plan.settings;
+    let detector = settings.semantic_detector.map(|_| detector.to_owned());
+    detector.into_iter().chain(settings.event_socket.as_ref().map(|_| socket.to_owned()))
 }
 
 /// The set-up file of the CRS in `folder`: the operator's, or the example that comes with it.

@@ -24,6 +24,7 @@ impl AuditConfig {
         let beside = || log.as_deref().and_then(Path::parent).map(Path::to_owned);
         AuditConfig {
             form: match settings.format {
+                AuditLogFormat::Native if modsecurity3 => Form::Native3,
                 AuditLogFormat::Native => Form::Native,
                 AuditLogFormat::Json if modsecurity3 => Form::Json3,
                 AuditLogFormat::Json | AuditLogFormat::JsonLegacy => Form::Json,

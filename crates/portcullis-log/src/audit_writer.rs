@@ -99,7 +99,7 @@ impl Writer {
         target.form.write(record, &boundary, &mut self.buffer);
         let Some(log) = &target.log else { return Ok(()) };
         let Some(store) = &target.store else {
-            if target.form == portcullis_audit::Form::Native {
+            if target.form.is_native() {
                 self.buffer.push(b'\n');
             }
             return append(log, &self.buffer);

@@ -2,16 +2,38 @@
 
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use md5::{Digest as _, Md5};
-use portcullis_audit::{Form, Record, file_name, index_line};
+use portcullis_audit::{Record, file_name, index_line};
 
 use crate::StartError;
 use crate::audit::{AuditConfig, AuditLimits};
 use crate::audit_writer::Boundaries;
 use crate::file::LogFile;
 use crate::store::Store;
+
+/// Log files that are open in a process, for rule sets that name the same ones. A rule set that comes later
+/// shares the file, which the user of that moment may not be able to open.
+#[derive(Debug, Default)]
+pub struct OpenFiles(Mutex<Vec<Weak<Mutex<LogFile>>>>);
+
+impl OpenFiles {
+    fn open(&self, path: &Path, mode: u32) -> Result<Arc<Mutex<LogFile>>, StartError> {
+        let mut open = lock(&self.0);
+        open.retain(|file| file.strong_count() > 0);
+        if let Some(file) = open.iter().filter_map(Weak::upgrade).find(|file| lock(file).path() == path) {
+            // One that was moved away and cannot be opened again is written to where it is.
+            let _ = lock(&file).follow();
+            return Ok(file);
+        }
+        let file = LogFile::open_with_mode(path, None, mode)
+            .map_err(|error| StartError::Open { path: path.to_owned(), error })?;
+        let file = Arc::new(Mutex::new(file));
+        open.push(Arc::downgrade(&file));
+        Ok(file)
+    }
+}
 
 /// The audit log and the debug log of a rule set.
 ///
@@ -22,9 +44,9 @@ use crate::store::Store;
 #[derive(Debug)]
 pub struct DirectAudit {
     config: AuditConfig,
-    log: Option<Mutex<LogFile>>,
-    log2: Option<Mutex<LogFile>>,
-    debug_log: Option<Mutex<LogFile>>,
+    log: Option<Arc<Mutex<LogFile>>>,
+    log2: Option<Arc<Mutex<LogFile>>>,
+    debug_log: Option<Arc<Mutex<LogFile>>>,
     limits: AuditLimits,
     state: Mutex<State>,
 }
@@ -39,14 +61,12 @@ struct State {
 impl DirectAudit {
     /// Opens the files that `config` names. Fails if one cannot be opened, so that rules whose records would
     /// be lost are not loaded.
-    pub fn open(config: AuditConfig, limits: AuditLimits) -> Result<DirectAudit, StartError> {
-        let open = |path: Option<&Path>| {
-            let opened = path.map(|path| {
-                LogFile::open_with_mode(path, None, config.file_mode)
-                    .map_err(|error| StartError::Open { path: path.to_owned(), error })
-            });
-            Ok(opened.transpose()?.map(Mutex::new))
-        };
+    pub fn open(
+        config: AuditConfig,
+        limits: AuditLimits,
+        files: &OpenFiles,
+    ) -> Result<DirectAudit, StartError> {
+        let open = |path: Option<&Path>| path.map(|path| files.open(path, config.file_mode)).transpose();
         Ok(DirectAudit {
             log: open(config.log.as_deref())?,
             log2: open(config.log2.as_deref())?,
@@ -72,7 +92,7 @@ impl DirectAudit {
         buffer.shrink_to(1 << 20);
         self.config.form.write(record, &boundaries.next(), buffer);
         let Some(folder) = &self.config.storage else {
-            if self.config.form == Form::Native {
+            if self.config.form.is_native() {
                 buffer.push(b'\n');
             }
             return lock(log).write_all(buffer);
@@ -103,6 +123,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use portcullis_audit::Form;
+
     use super::*;
 
     fn config(folder: &Path) -> AuditConfig {
@@ -120,7 +142,8 @@ mod tests {
     #[test]
     fn files_that_were_moved_are_opened_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let audit = DirectAudit::open(config(folder.path()), AuditLimits::default()).unwrap();
+        let audit =
+            DirectAudit::open(config(folder.path()), AuditLimits::default(), &OpenFiles::default()).unwrap();
         audit.debug("a\n").unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::rename(at("debug.log"), at("debug.log.1")).unwrap();
@@ -134,10 +157,27 @@ mod tests {
     }
 
     #[test]
+    fn rule_sets_share_a_file_that_could_not_be_opened_again() {
+        let (folder, files) = (tempfile::tempdir().unwrap(), OpenFiles::default());
+        let open = || DirectAudit::open(config(folder.path()), AuditLimits::default(), &files);
+        let first = open().unwrap();
+        // The path leads nowhere any more, as for another user.
+        std::fs::rename(folder.path(), folder.path().with_extension("moved")).unwrap();
+        let second = open().unwrap();
+        first.debug("a\n").unwrap();
+        second.debug("b\n").unwrap();
+        std::fs::rename(folder.path().with_extension("moved"), folder.path()).unwrap();
+        assert_eq!(std::fs::read_to_string(folder.path().join("debug.log")).unwrap(), "a\nb\n");
+        drop((first, second));
+        assert!(open().is_ok() && lock(&files.0).len() == 2, "closed files are not kept");
+    }
+
+    #[test]
     fn what_cannot_be_opened_is_an_error_with_the_path() {
         let config = AuditConfig { log: Some("/nonexistent/a.log".into()), ..config(Path::new("/tmp")) };
         let config = AuditConfig { debug_log: None, ..config };
-        let error = DirectAudit::open(config, AuditLimits::default()).unwrap_err().to_string();
+        let error =
+            DirectAudit::open(config, AuditLimits::default(), &OpenFiles::default()).unwrap_err().to_string();
         assert!(error.contains("/nonexistent/a.log"), "{error}");
     }
 }

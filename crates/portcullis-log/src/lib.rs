@@ -62,7 +62,7 @@ mod writer;
 
 pub use access::{AccessLine, AccessLog};
 pub use audit::{AuditConfig, AuditLimits, AuditLog, AuditSender};
-pub use direct::DirectAudit;
+pub use direct::{DirectAudit, OpenFiles};
 pub use file::Rotation;
 pub use queue::{EventSender, QueueLimits, Receiver, Sender, Weigh, queue};
 pub use sink::{Format, SinkConfig, StartError, Target};

@@ -253,6 +253,22 @@ catalogue! {
         "Events written to a sink.";
     EVENTS_DROPPED Counter "portcullis_events_dropped_total" ["sink", "reason"]
         "Events dropped, by sink; queue: before any sink, because the queue was full.";
+    EVENT_SOCKET_CLIENTS Gauge "portcullis_event_socket_clients" []
+        "Processes of this machine that are connected to send events (events.listen).";
+    EVENT_SOCKET_EVENTS Counter "portcullis_event_socket_events_total" ["integration"]
+        "Events taken from other processes, by the kind of integration that they come from.";
+    EVENT_SOCKET_REFUSED Counter "portcullis_event_socket_refused_total" ["reason"]
+        "Refused at the event socket: connections of other users (user) or of too many (clients), ended for lines that are no events (invalid) or too long (too_long) or within a line (cut), and events whose time is an hour ago or ahead (time) or of too many sites (sites).";
+    EVENT_SOCKET_LOST Counter "portcullis_event_socket_lost_total" ["reason"]
+        "Events that other processes say they have lost on their way to the event socket, by their reason.";
+    FORWARD_QUEUED Gauge "portcullis_event_forward_queued" []
+        "Events queued for the event socket of another process.";
+    FORWARD_EVENTS Counter "portcullis_event_forward_events_total" []
+        "Events that the event socket of another process has taken.";
+    FORWARD_LOST Counter "portcullis_event_forward_lost_total" ["reason"]
+        "Events lost on their way to the event socket of another process: queue_full or queue_bytes, shutdown, unconfirmed (the connection broke), too_long.";
+    FORWARD_CONNECTED Gauge "portcullis_event_forward_connected" []
+        "1 while the event socket of another process takes events.";
     EVENT_STORE_QUEUED Gauge "portcullis_event_store_queued" []
         "Events queued for the event store.";
     EVENT_STORE_WRITTEN Counter "portcullis_event_store_written_total" []

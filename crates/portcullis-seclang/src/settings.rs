@@ -199,6 +199,8 @@ pub enum Setting {
     CookieFormat(CookieFormat),
     /// `SecCookieV0Separator`: the byte between cookies of format 0.
     CookieV0Separator(u8),
+    /// `SecEventSocket`: ours; for servers that load our libmodsecurity.
+    EventSocket(BString),
     /// `SecDataDir`: where persistent collections are stored.
     DataDir(BString),
     /// `SecDebugLog`: file.

@@ -97,6 +97,10 @@ pub fn directive(name: DirectiveName) -> Standing {
         }
         Compatibility => Differs("ours: which ModSecurity's reading counts, see docs/compatibility.md"),
         SecondReadings => Differs("ours: rules also see arguments as other applications read them"),
+        EventSocket => Differs(
+            "ours: sends events to `events.listen` of a Portcullis, from a server that loads our libmodsecurity; the proxy \
+             has its own events",
+        ),
         SemanticDetector => Differs(
             "ours: runs the semantic detector beside the rules in a server that loads our libmodsecurity; the proxy has a \
              mode for it",

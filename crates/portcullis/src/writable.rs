@@ -11,12 +11,14 @@ use rustix::fs::{Access, access};
 /// Returns the paths that a start could not write, a line each.
 pub fn check(config: &Config) -> Vec<String> {
     let files = config.access_log_files();
+    let socket = config.event_socket.iter().filter_map(|socket| socket.path.parent());
     let files = files.iter().chain(config.events.as_ref().map(|events| &events.file));
     let files = files.chain(&config.error_log).chain(&config.plan_cache).chain(&config.ban_file);
     let folders = config.store.folder.iter();
     files
         .filter_map(|file| file_error(file))
         .chain(folders.filter_map(|folder| folder_error(folder)))
+        .chain(socket.filter_map(socket_error))
         .collect()
 }
 
@@ -61,6 +63,12 @@ fn folder_error(path: &Path) -> Option<String> {
     }
     let why = unwritable(there)?;
     Some(format!("{}: the folder cannot be used: {} {why}", path.display(), there.display()))
+}
+
+/// The folder of a socket, which is not made.
+fn socket_error(folder: &Path) -> Option<String> {
+    let why = unwritable(folder)?;
+    Some(format!("{}: there can be no socket: the folder {why}", folder.display()))
 }
 
 fn unwritable(folder: &Path) -> Option<String> {

@@ -116,9 +116,13 @@ fn native() {
          --0a1b2c3d-K--\nSecRule \"ARGS\" \"@rx attack\" \"id:10\"\n\n\n--0a1b2c3d-Z--\n"
     );
     // The body goes out as it came.
-    let bytes = written(Form::Native);
-    let text = bytes.iter().map(|&b| if b == 0xff { "\\xff".into() } else { (b as char).to_string() });
-    assert_eq!(text.collect::<String>(), expected);
+    let shown = |form| {
+        let bytes = written(form);
+        let text = bytes.iter().map(|&b| if b == 0xff { "\\xff".into() } else { (b as char).to_string() });
+        text.collect::<String>()
+    };
+    assert_eq!(shown(Form::Native), expected);
+    assert_eq!(shown(Form::Native3), expected.replace("--0a1b2c3d-", "---0a1b2c3d---"));
 }
 
 #[test]

@@ -20,6 +20,13 @@ pub(crate) struct Events {
     /// Other receivers. Default: none.
     #[serde(default)]
     pub sinks: Vec<Spanned<Sink>>,
+    /// Path of a local socket on which other processes of this machine may send their events: servers with
+    /// our libmodsecurity, `portcullis serve --events-socket`. Default: none.
+    pub listen: Option<Spanned<String>>,
+    /// Users, by name or number, whose processes may do so, for example `www-data`, beside root and the user
+    /// of this process. Default: none.
+    #[serde(default)]
+    pub listen_users: Vec<Spanned<String>>,
     /// The database of events that the console and `portcullis events --config` read. Default: none, the
     /// event store of this node.
     pub read_from: Option<ReadFrom>,

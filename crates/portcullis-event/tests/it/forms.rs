@@ -42,7 +42,7 @@ fn semantic() -> Event {
     event.verdict.control = None;
     event.verdict.class = Some(Class::Sqli);
     let mut finding = event.findings[0].clone();
-    (finding.class, finding.kind, finding.place) = (Class::Sqli, "sqli.union", Place::Query);
+    (finding.class, finding.kind, finding.place) = (Class::Sqli, "sqli.union".into(), Place::Query);
     (finding.name, finding.evidence) = ("q".to_owned(), "union select a|b=c\\d\r\nCEF:0|".to_owned());
     finding.points = 9.0;
     event.findings.insert(1, finding.clone());

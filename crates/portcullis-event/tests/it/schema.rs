@@ -44,7 +44,7 @@ pub fn full() -> Event {
     event.request.head_bytes = 310;
     event.request.body_bytes = 64;
     event.request.trailers_dropped = 2;
-    event.request.oddities = vec!["folded-header"];
+    event.request.oddities = vec!["folded-header".into()];
     event.request.body_error = Some("Multipart parsing error: Final boundary missing (at byte 64)".into());
     event.response.status = Some(403);
     event.response.body_bytes = 512;
@@ -129,18 +129,18 @@ pub fn full() -> Event {
     event.scores.semantic_omitted = 1;
     event.push_finding(Finding {
         class: Class::Sqli,
-        kind: "sqli.union-select",
+        kind: "sqli.union-select".into(),
         place,
         name,
-        decoded: vec!["base64"],
+        decoded: vec!["base64".into()],
         span: Some(Span::new(2, 14)),
         evidence: "union select".into(),
         count: 1,
         below: false,
         mentioned: true,
         points: 4.875,
-        reason: "the result of another SELECT is added by UNION",
-        reference: "https://owasp.org/www-community/attacks/SQL_Injection",
+        reason: "the result of another SELECT is added by UNION".into(),
+        reference: "https://owasp.org/www-community/attacks/SQL_Injection".into(),
     });
     // At the address of a secret, and one that is part of a secret of the target.
     for (place, name, evidence) in [
@@ -191,6 +191,15 @@ fn dead_upstream() -> Event {
     event.upstream_error = Some(UpstreamError::ConnectTimeout);
     event.response.status = Some(504);
     event
+}
+
+#[test]
+fn events_are_read_back_as_they_were_written() {
+    for event in [full(), refused(), dead_upstream()] {
+        let line = event.json_line();
+        let read = Event::from_json(line.as_bytes()).unwrap();
+        assert_eq!(read.json_line(), line);
+    }
 }
 
 fn here() -> PathBuf {

@@ -371,7 +371,7 @@ pub unsafe extern "C" fn msc_append_response_body(
     unsafe { on(transaction, work) }
 }
 
-/// The response body as far as it was inspected; lives until the next call for the transaction.
+/// The response body as far as it was inspected; lives until more of it is shown, at least.
 ///
 /// # Safety
 ///

@@ -1,6 +1,6 @@
 //! Programs that call the C interface: one in C, under valgrind where that is installed, and one in Python.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::library::{has, install, output};
@@ -26,6 +26,24 @@ fn the_functions_of_the_headers_and_no_others_are_exported() {
     assert!(dynamic.contains("Library soname: [libmodsecurity.so.3]"), "{dynamic}");
 }
 
+/// Compiles a program of `tests/programs` against the library.
+fn compile(name: &str, folder: &Path, library: &Path) -> PathBuf {
+    let program = folder.join(name.trim_end_matches(".c"));
+    let mut compiler = Command::new("cc");
+    compiler.args(["-Wall", "-Wextra", "-Werror", "-g", "-o"]).arg(&program).arg(source(name)).arg(library);
+    output(&mut compiler);
+    program
+}
+
+/// The program under valgrind: reads and writes beyond memory, values that were never set, and memory that
+/// nobody can free any more are errors.
+fn valgrind(program: &Path) -> Command {
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["-q", "--error-exitcode=9", "--leak-check=full"]);
+    valgrind.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]).arg(program);
+    valgrind
+}
+
 #[test]
 fn a_program_in_c_gets_what_the_headers_promise() {
     if !has("cc", "C program with libmodsecurity") {
@@ -33,24 +51,38 @@ fn a_program_in_c_gets_what_the_headers_promise() {
     }
     let folder = tempfile::tempdir().unwrap();
     let library = install(folder.path());
-    let (program, body) = (folder.path().join("program"), folder.path().join("body"));
+    let body = folder.path().join("body");
     std::fs::write(&body, "a=evil").unwrap();
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-Wall", "-Wextra", "-Werror", "-g", "-o"])
-        .arg(&program)
-        .arg(source("program.c"))
-        .arg(&library);
-    output(&mut compiler);
+    let program = compile("program.c", folder.path(), &library);
     let run = |command: &mut Command| {
         let said = output(command.arg(&body).env("LD_LIBRARY_PATH", folder.path()));
         assert!(said.contains("all well"), "{said}");
     };
     run(&mut Command::new(&program));
     if has("valgrind", "C program with libmodsecurity under valgrind") {
-        let mut valgrind = Command::new("valgrind");
-        valgrind.args(["-q", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
-        run(valgrind.arg(&program));
+        run(&mut valgrind(&program));
+    }
+}
+
+#[test]
+fn calls_in_any_order_with_any_bytes_touch_no_memory_of_others() {
+    if !has("cc", "hostile C program with libmodsecurity") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let library = install(folder.path());
+    let program = compile("hostile.c", folder.path(), &library);
+    // Nobody listens: events wait, and are given up at the end.
+    let socket = folder.path().join("events.sock");
+    let run = |command: &mut Command, transactions: &str| {
+        let command = command.arg(transactions).arg(&socket).env("LD_LIBRARY_PATH", folder.path());
+        let said = output(command);
+        assert!(said.contains("all well"), "{said}");
+    };
+    run(&mut Command::new(&program), "5000");
+    if has("valgrind", "hostile C program with libmodsecurity under valgrind") {
+        let transactions = std::env::var("HOSTILE_TRANSACTIONS");
+        run(&mut valgrind(&program), transactions.as_deref().unwrap_or("60"));
     }
 }
 

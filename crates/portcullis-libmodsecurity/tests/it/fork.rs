@@ -12,7 +12,7 @@ fn children_of_a_fork_write_whole_records_with_ids_of_their_own() {
     }
     let folder = tempfile::tempdir().unwrap();
     let (library, program) = (install(folder.path()), folder.path().join("fork"));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fork.c");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/fork.c");
     let mut compiler = Command::new("cc");
     output(compiler.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).args([source]).arg(&library));
     output(Command::new(&program).arg(folder.path()).env("LD_LIBRARY_PATH", folder.path()));

@@ -5,5 +5,6 @@ mod c_program;
 mod fork;
 mod library;
 mod nginx;
+mod nginx_events;
 mod rule_sets;
 mod transactions;

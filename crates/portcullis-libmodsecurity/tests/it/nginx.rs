@@ -23,15 +23,20 @@ SecRule ARGS \"@contains evil\" \"id:1,phase:2,deny,status:403,log,auditlog,msg:
 SecRule REQUEST_HEADERS:X-Warn \"@rx .\" \"id:2,phase:1,pass,log,auditlog,msg:'Warned'\"
 ";
 
-struct Nginx {
-    process: Child,
-    folder: TempDir,
+pub struct Nginx {
+    pub process: Child,
+    pub folder: TempDir,
     port: u16,
 }
 
 impl Nginx {
     /// nginx in a folder of its own; None if it or its module is not there.
-    fn start(test: &str) -> Option<Nginx> {
+    pub fn start(test: &str) -> Option<Nginx> {
+        Nginx::start_with(test, |_| String::new())
+    }
+
+    /// The same with more rules, which may name the folder.
+    pub fn start_with(test: &str, rules: impl Fn(&Path) -> String) -> Option<Nginx> {
         if !has("nginx", test) || !has(MODULE, test) {
             return None;
         }
@@ -40,8 +45,9 @@ impl Nginx {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let at = |name: &str| folder.path().join(name);
         let logs = format!(
-            "{RULES}SecAuditEngine RelevantOnly\nSecAuditLogParts ABHZ\nSecAuditLogType Serial\nSecAuditLog {}\n",
-            at("audit.log").display()
+            "{RULES}SecAuditEngine RelevantOnly\nSecAuditLogParts ABHZ\nSecAuditLogType Serial\nSecAuditLog {}\n{}",
+            at("audit.log").display(),
+            rules(folder.path())
         );
         fs::write(at("rules.conf"), logs).unwrap();
         fs::write(at("nginx.conf"), configuration(folder.path(), port)).unwrap();
@@ -55,12 +61,12 @@ impl Nginx {
         self.folder.path().join(name)
     }
 
-    fn log(&self) -> String {
+    pub fn log(&self) -> String {
         fs::read_to_string(self.at("error.log")).unwrap_or_default()
     }
 
     #[track_caller]
-    fn wait(&self, what: &str, is_so: impl Fn(&Nginx) -> bool) {
+    pub fn wait(&self, what: &str, is_so: impl Fn(&Nginx) -> bool) {
         let begin = Instant::now();
         while !is_so(self) {
             assert!(begin.elapsed() < PATIENCE, "{what}: not in time\n{}", self.log());
@@ -69,7 +75,7 @@ impl Nginx {
     }
 
     /// The status of the answer to a request.
-    fn status(&self, head: &str, body: &str) -> u16 {
+    pub fn status(&self, head: &str, body: &str) -> u16 {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         connection.set_read_timeout(Some(PATIENCE)).unwrap();
         let length =
@@ -86,16 +92,16 @@ impl Nginx {
             .unwrap_or_else(|| panic!("{answer:?}"))
     }
 
-    fn get(&self, target: &str) -> u16 {
+    pub fn get(&self, target: &str) -> u16 {
         self.status(&format!("GET {target} HTTP/1.1"), "")
     }
 
-    fn signal(&self, signal: &str) {
+    pub fn signal(&self, signal: &str) {
         output(Command::new("kill").args(["-s", signal, &self.process.id().to_string()]));
     }
 
     /// The workers.
-    fn workers(&self) -> Vec<u32> {
+    pub fn workers(&self) -> Vec<u32> {
         let id = self.process.id();
         let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
         children.split_whitespace().filter_map(|id| id.parse().ok()).collect()

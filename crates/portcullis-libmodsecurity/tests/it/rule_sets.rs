@@ -127,3 +127,42 @@ fn remote_rules_need_a_checksum() {
     let error = rules.add_remote("key", "https://a/\"x#sha256:0", &cache).unwrap_err();
     assert!(error.contains("must not hold"), "{error}");
 }
+
+#[test]
+fn what_is_merged_between_transactions_is_kept_until_rules_are_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rules.conf");
+    std::fs::write(&file, "SecRuleEngine On\nSecAction \"id:1,phase:1,pass,nolog\"\n").unwrap();
+    let cache = Cache::default();
+    let (mut outer, mut inner) = (RuleSet::default(), RuleSet::default());
+    outer.add_file(file.clone(), &cache).unwrap();
+    inner.add_text(b"SecAction \"id:2,phase:1,pass,nolog\"\n", &cache).unwrap();
+    let merge = || {
+        let mut merged = RuleSet::default();
+        merged.merge(&inner, &cache).unwrap();
+        merged.merge(&outer, &cache).unwrap()
+    };
+    assert_eq!((merge(), cache.loaded()), (1, 2), "nobody has it any more");
+    drop(Transaction::new(&outer, None, &cache).unwrap());
+    merge();
+    // As in a process without the rights to read it.
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!((merge(), cache.loaded()), (1, 3));
+    let many: Vec<RuleSet> = (10..60)
+        .map(|id| {
+            let mut one = RuleSet::default();
+            let file = folder.path().join(format!("{id}.conf"));
+            std::fs::write(&file, format!("SecAction \"id:{id},phase:1,pass,nolog\"\n")).unwrap();
+            one.add_file(file, &cache).unwrap();
+            one
+        })
+        .collect();
+    assert_eq!(cache.loaded(), 2 + many.len(), "reading forgets what was kept");
+    drop(Transaction::new(&outer, None, &cache).unwrap());
+    for one in &many {
+        let mut merged = RuleSet::default();
+        merged.merge(&inner, &cache).unwrap();
+        merged.merge(one, &cache).unwrap();
+    }
+    assert_eq!(cache.loaded(), 2 + many.len() + 16, "the latest are kept");
+}

@@ -165,6 +165,34 @@ fn a_body_over_its_limit_is_refused_or_cut() {
     assert!(transaction.take_lines()[0].starts_with("ModSecurity: Warning. Request body is longer"));
 }
 
+/// The connector of Apache calls phase 2 before it has the body.
+#[test]
+fn a_body_behind_its_phase_is_refused_where_bodies_are_inspected() {
+    let fixture = Fixture::new(RULES);
+    let mut late = fixture.begin("/");
+    late.request_body();
+    late.append_request_body(b"");
+    assert_eq!(late.take_intervention(), None);
+    late.append_request_body(b"a=de");
+    let found = asked(&mut late);
+    assert!(found.status == 500 && found.log.contains("came behind its phase"), "{found:?}");
+    late.append_request_body(b"ny");
+    assert_eq!((late.take_intervention(), late.take_lines().len()), (None, 0), "told once");
+    late.logging();
+
+    let detects = Fixture::new(&format!("{RULES}SecRuleEngine DetectionOnly\n"));
+    let mut transaction = detects.begin("/");
+    transaction.request_body();
+    transaction.append_request_body(b"a=deny");
+    assert_eq!((transaction.take_intervention(), transaction.take_lines().len()), (None, 1));
+
+    let unread = Fixture::new(&format!("{RULES}SecRequestBodyAccess Off\n"));
+    let mut transaction = unread.begin("/");
+    transaction.request_body();
+    transaction.append_request_body(b"a=deny");
+    assert_eq!((transaction.take_intervention(), transaction.take_lines().len()), (None, 0));
+}
+
 #[test]
 fn a_body_in_a_file_is_read_and_one_that_cannot_be_read_is_refused() {
     let fixture = Fixture::new(RULES);

@@ -54,6 +54,7 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::DisableBackendCompression => {
             Setting::DisableBackendCompression(values::switch(first, what, sink)?)
         }
+        Name::EventSocket => Setting::EventSocket(text(first, what, sink)?),
         Name::GeoLookupDb => Setting::GeoLookupDb(text(first, what, sink)?),
         Name::HttpBlKey => Setting::HttpBlKey(text(first, what, sink)?),
         Name::ParseXmlIntoArgs => Setting::ParseXmlIntoArgs(word!(XmlArgs)),

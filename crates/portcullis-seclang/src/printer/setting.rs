@@ -32,6 +32,7 @@ pub(crate) fn print(setting: &Setting, out: &mut Vec<u8>) {
         Setting::CookieV0Separator(byte) => one(Name::CookieV0Separator, &[*byte]),
         Setting::DataDir(path) => one(Name::DataDir, path),
         Setting::DebugLog(path) => one(Name::DebugLog, path),
+        Setting::EventSocket(path) => one(Name::EventSocket, path),
         Setting::DebugLogLevel(level) => one(Name::DebugLogLevel, &number(u64::from(*level))),
         Setting::DisableBackendCompression(on) => one(Name::DisableBackendCompression, switch(*on)),
         Setting::GeoLookupDb(path) => one(Name::GeoLookupDb, path),

@@ -284,6 +284,7 @@ fn setting() -> impl Strategy<Value = Setting> {
         Setting::ComponentSignature,
         Setting::DataDir,
         Setting::DebugLog,
+        Setting::EventSocket,
         Setting::SensorId,
         Setting::TmpDir,
         Setting::UploadDir,

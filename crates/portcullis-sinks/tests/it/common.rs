@@ -53,7 +53,7 @@ pub fn event(id: &str) -> Event {
 pub fn finding(kind: &'static str, place: Place, name: &str, evidence: &str) -> Finding {
     Finding {
         class: Class::Sqli,
-        kind,
+        kind: kind.into(),
         place,
         name: name.into(),
         decoded: vec![],
@@ -63,8 +63,8 @@ pub fn finding(kind: &'static str, place: Place, name: &str, evidence: &str) -> 
         below: false,
         mentioned: false,
         points: 9.5,
-        reason: "UNION reads another table",
-        reference: "https://cwe.mitre.org/data/definitions/89.html",
+        reason: "UNION reads another table".into(),
+        reference: "https://cwe.mitre.org/data/definitions/89.html".into(),
     }
 }
 

@@ -13,6 +13,7 @@ pub mod audit;
 mod bans;
 mod console;
 mod documents;
+pub mod event_inlet;
 pub mod event_socket;
 pub mod event_store;
 mod live;
@@ -109,12 +110,13 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let console = console.map(|settings| Console::open(settings, &mut inherited)).transpose()?;
         let (files, lines) = (uploads.sender(), access_log.sender());
         let record = recorder.as_ref().map(Recorder::handle);
+        let on_event = sinks::fan_out(log.sender(), sinks.sender(), record.clone(), None);
         let services = Services {
             registry: Arc::clone(&registry),
             metrics: portcullis_exchange::data_plane(&registry),
             keep_request_bytes: if config.data.is_some() { config.event_store.keep_request_bytes } else { 0 },
             on_request: event_store::on_request(record.as_ref()),
-            on_event: sinks::fan_out(log.sender(), sinks.sender(), record),
+            on_event: on_event.clone(),
             on_file: Arc::new(move |file| files.submit(upload(file))),
             access_logs,
             on_access: Arc::new(move |file, text| lines.submit(AccessLine { file, text })),
@@ -125,8 +127,10 @@ fn serve(args: &Args) -> Result<(), Failure> {
             sockets: std::mem::take(&mut inherited.listeners),
             takes_over: inherited.predecessor.is_some(),
         };
+        let takes_over = listeners.takes_over;
         let proxy = Proxy::start_on(&config, &inspectors, services, listeners).map_err(Failure::failed)?;
         drop(inspectors);
+        let inlet = event_inlet::open(&config, takes_over, &registry, on_event)?;
         let _socket = recent.and_then(|recent| {
             let folder = args.runtime_folder.clone().unwrap_or_else(runtime_folder::default);
             let socket = EventSocket::open(&folder, recent);
@@ -151,7 +155,9 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let (proxy, started) = (Arc::new(proxy), &config);
         let service =
             Service { program, args, started, registry, proxy, policies: Some(policies), notify, upgrades };
-        service.run(signals, admin, console.map(|console| console.serves(text)), reopen).await
+        let ended = service.run(signals, admin, console.map(|console| console.serves(text)), reopen).await;
+        drop(inlet);
+        ended
     })?;
     policies.close();
     let lost = traces.map_or(0, |traces| traces.shutdown(TRACES_DEADLINE));

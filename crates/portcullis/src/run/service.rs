@@ -286,6 +286,7 @@ fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> 
         ("data", started.data != now.data),
         ("events", (&started.events, &started.event_store) != (&now.events, &now.event_store)),
         ("events.sinks", started.event_sinks != now.event_sinks),
+        ("events.listen", started.event_socket != now.event_socket),
         ("events.read_from", started.event_database != now.event_database),
         ("error_log", started.error_log != now.error_log),
         ("tracing", traces::needs_restart(started, now)),

@@ -25,10 +25,15 @@ pub fn check(config: &Config) -> Option<String> {
     Sinks::check(&config.event_sinks).err().map(|error| error.to_string())
 }
 
-/// Gives each event to the store, the files and the other sinks, which share it. None if nothing takes
-/// events.
-pub fn fan_out(files: EventSender, sinks: Sender, store: Option<RecorderHandle>) -> Option<OnEvent> {
-    if !files.is_enabled() && !sinks.is_enabled() && store.is_none() {
+/// Gives each event to the store, the files, the other sinks and another process, which share it. None if
+/// nothing takes events.
+pub fn fan_out(
+    files: EventSender,
+    sinks: Sender,
+    store: Option<RecorderHandle>,
+    other: Option<EventSender>,
+) -> Option<OnEvent> {
+    if !files.is_enabled() && !sinks.is_enabled() && store.is_none() && other.is_none() {
         return None;
     }
     Some(Arc::new(move |mut event: Event| {
@@ -38,6 +43,9 @@ pub fn fan_out(files: EventSender, sinks: Sender, store: Option<RecorderHandle>)
             store.event(Arc::clone(&event), request);
         }
         sinks.submit(&event);
+        if let Some(other) = &other {
+            other.submit(Arc::clone(&event));
+        }
         files.submit(event);
     }))
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use portcullis_admin::{Health, Pages};
 use portcullis_config::Config;
+use portcullis_event_socket::Forward;
 use portcullis_event_store::Recorder;
 use portcullis_exchange::{BlockPage, Exclusions, Outputs, Service as Exchanges, Settings, redactor};
 use portcullis_inspect::{Inspector, PolicyNames};
@@ -26,7 +27,7 @@ use crate::run::event_socket::EventSocket;
 use crate::run::notify::Notify;
 use crate::run::settings::Policies;
 use crate::run::signals::{Signal, Signals};
-use crate::run::{self, EVENTS_DEADLINE, event_store, sinks};
+use crate::run::{self, EVENTS_DEADLINE, event_inlet, event_store, sinks};
 use crate::runtime_folder;
 pub use settings::Args;
 use settings::{Chosen, Common, Integration};
@@ -57,7 +58,7 @@ fn serve(integration: &Integration) -> Result<(), Failure> {
     let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
     let settings = load(&chosen, &mut policies, &registry, 1)?;
     // Without a document events are told on standard error, unless they go to a file.
-    let says = !common.has_document() && config.events.is_none();
+    let says = !common.has_document() && config.events.is_none() && common.events_socket.is_none();
     let (recent, files) = run::event_files(config, says);
     let log = EventLog::new(files, QueueLimits::default(), &registry).map_err(Failure::failed)?;
     let recorder = event_store::start(config, false, &registry)?;
@@ -65,10 +66,13 @@ fn serve(integration: &Integration) -> Result<(), Failure> {
         UploadLimits { folder_bytes_max: config.upload_folder_bytes_max, ..UploadLimits::default() };
     let uploads = UploadStore::new(uploads, &registry).map_err(Failure::failed)?;
     let sinks = sinks::start(config, &registry)?;
+    let forward = common.events_socket.as_deref();
+    let forward = forward.map(|path| event_inlet::forward(path, &registry)).transpose()?;
+    let other = forward.as_ref().map(Forward::sender);
     let (record, kept_files) = (recorder.as_ref().map(Recorder::handle), uploads.sender());
     let outputs = Outputs {
         on_request: event_store::on_request(record.as_ref()),
-        on_event: sinks::fan_out(log.sender(), sinks.sender(), record),
+        on_event: sinks::fan_out(log.sender(), sinks.sender(), record, other),
         on_file: Arc::new(move |file| kept_files.submit(run::upload(file))),
         keep_request_bytes: if config.data.is_some() { config.event_store.keep_request_bytes } else { 0 },
     };
@@ -99,6 +103,7 @@ fn serve(integration: &Integration) -> Result<(), Failure> {
     uploads.shutdown(EVENTS_DEADLINE);
     let lost =
         log.shutdown(EVENTS_DEADLINE) + audit.shutdown(EVENTS_DEADLINE) + sinks.shutdown(EVENTS_DEADLINE);
+    let lost = lost + forward.map_or(0, |forward| forward.shutdown(EVENTS_DEADLINE));
     let lost = lost + recorder.map_or(0, |recorder| recorder.shutdown(EVENTS_DEADLINE));
     if lost > 0 {
         eprintln!("portcullis: {lost} events or audit records could not be written");

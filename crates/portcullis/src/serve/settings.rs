@@ -164,6 +164,10 @@ pub struct Common {
     /// Folder of the event store; takes the place of `data.folder`
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Send events to this socket of a `portcullis run` (events.listen of its document), which stores and
+    /// shows them; no event store is opened here
+    #[arg(long, value_name = "SOCKET", conflicts_with = "data")]
+    pub events_socket: Option<PathBuf>,
     /// Folder of the socket for `portcullis events`; by default that of this user, or of the service
     #[arg(long, value_name = "DIR")]
     pub runtime_folder: Option<PathBuf>,
@@ -217,6 +221,10 @@ impl Common {
         };
         if let Some(data) = &self.data {
             config.data = Some(data.clone());
+        }
+        if self.events_socket.is_some() {
+            // The store is that of the process behind the socket, which may have the same document.
+            config.data = None;
         }
         let (policy, site, route, failure) = self.choose(&config)?;
         Ok(Chosen { config, policy, site, route, failure })

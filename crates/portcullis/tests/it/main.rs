@@ -25,6 +25,7 @@ mod crs;
 mod evaluate;
 mod event_database;
 mod event_size;
+mod event_socket;
 mod event_store;
 mod every_limit;
 mod exclusions;

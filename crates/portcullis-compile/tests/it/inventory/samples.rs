@@ -72,6 +72,7 @@ pub fn directive(name: DirectiveName) -> String {
         | RxPreFilter => "On",
         AuditLog | AuditLog2 | AuditLogStorageDir | DebugLog | DataDir | TmpDir | UploadDir | GuardianLog
         | ChrootDir => "/tmp/x",
+        EventSocket => "/run/events.sock",
         GeoLookupDb | GsbLookupDb => "geo.mmdb",
         RuleScript => "script.lua id:3",
         UnicodeCodePage => "20127",

@@ -6,23 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct ModSecurity ModSecurity;
-typedef struct RulesSet RulesSet;
-typedef struct Transaction Transaction;
-typedef struct { int status, pause; char *url, *log; int disruptive; } Intervention;
-
-ModSecurity *msc_init(void);
-void msc_set_log_cb(ModSecurity *, void (*)(void *, const void *));
-RulesSet *msc_create_rules_set(void);
-int msc_rules_add(RulesSet *, const char *, const char **);
-Transaction *msc_new_transaction(ModSecurity *, RulesSet *, void *);
-int msc_process_connection(Transaction *, const char *, int, const char *, int);
-int msc_process_uri(Transaction *, const char *, const char *, const char *);
-int msc_process_request_headers(Transaction *);
-int msc_process_request_body(Transaction *);
-int msc_intervention(Transaction *, Intervention *);
-int msc_process_logging(Transaction *);
-void msc_transaction_cleanup(Transaction *);
+#include "msc.h"
 
 enum { CHILDREN = 4, TRANSACTIONS = 250 };
 
