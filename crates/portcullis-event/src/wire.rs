@@ -43,7 +43,7 @@ impl Event {
         let lists = [
             ("matches", event.matches.len(), limits::MATCHES_MAX),
             ("named matches", event.also_matched.len(), limits::MATCHES_MAX),
-            ("trials", event.trials.len(), limits::TRIALS_MAX),
+            ("trials", event.trials.len(), limits::MATCHES_MAX),
             ("findings", event.findings.len(), limits::FINDINGS_MAX),
             ("semantic scores", event.scores.semantic.len(), limits::SEMANTIC_SCORES_MAX),
             ("forwarded addresses", event.client.forwarded_for.len(), limits::FORWARDED_FOR_MAX),
