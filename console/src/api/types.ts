@@ -13,7 +13,7 @@ export interface ProblemBody {
 
 export interface Finding {
   class: string; kind: string; place: string; name?: string; decoded?: string[]; span?: [number, number];
-  evidence?: string; mentioned?: boolean; points: number; reason: string; reference?: string;
+  evidence?: string; count?: number; mentioned?: boolean; points: number; reason: string; reference?: string;
 }
 export interface RuleMatch {
   rule_id: number; phase: number; severity?: string; message?: string; data?: string; target?: string; value?: string;
@@ -33,7 +33,8 @@ export interface WafEvent {
   };
   findings?: Finding[]; findings_below?: number; findings_omitted?: number;
   matches?: RuleMatch[]; matches_omitted?: number;
-  scores?: { semantic?: Score[]; inbound_blocking?: number; inbound_detection?: number; by_class?: Record<string, number> };
+  also_matched?: { rule_id: number; target?: string; points?: number; count?: number }[];
+  scores?: { semantic?: Score[]; semantic_omitted?: number; inbound_blocking?: number; inbound_detection?: number; by_class?: Record<string, number> };
   refusal?: string; upstream?: string; upstream_error?: string;
   coverage?: { bytes_inspected?: number; bytes_not_inspected?: Record<string, number> };
 }

@@ -166,6 +166,8 @@ export const en = {
   'event.notKept': 'The request was not kept with this event.',
   'event.noRight': 'Your role may not see requests.',
   'event.findings': 'Findings',
+  'event.others': 'and {count} findings in values over the threshold',
+  'event.otherMatches': 'and {count} matches',
   'event.below': 'and {count} weaker findings in other values',
   'event.matches': 'Rules that matched',
   'event.score': 'Score {points}, threshold {threshold}',

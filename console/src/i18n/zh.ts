@@ -159,6 +159,8 @@ export const zh: Record<Key, string> = {
   'event.notKept': '此事件没有保存请求。',
   'event.noRight': '您的角色无权查看请求。',
   'event.findings': '检测结果',
+  'event.others': '超过阈值的值中还有 {count} 个结果',
+  'event.otherMatches': '还有 {count} 个匹配',
   'event.below': '其他值中还有 {count} 个较弱的结果',
   'event.matches': '匹配的规则',
   'event.score': '得分 {points}，阈值 {threshold}',

@@ -123,6 +123,7 @@ function Findings({ event }: { event: WafEvent }) {
   return (
     <Card title={t('event.findings')}>
       {(event.findings ?? []).map((finding) => <FindingItem finding={finding} />)}
+      {event.findings_omitted !== undefined && event.findings_omitted > 0 && <Empty>{t('event.others', { count: event.findings_omitted })}</Empty>}
       {event.findings_below !== undefined && event.findings_below > 0 && <Empty>{t('event.below', { count: event.findings_below })}</Empty>}
     </Card>
   );
@@ -131,7 +132,7 @@ function Findings({ event }: { event: WafEvent }) {
 export function FindingItem({ finding }: { finding: Finding }) {
   return (
     <div class="finding">
-      <div class="what"><span>{finding.reason}</span><b>{finding.points.toFixed(2)}</b></div>
+      <div class="what"><span>{finding.reason}{finding.count ? ` × ${finding.count}` : ''}</span><b>{finding.points.toFixed(2)}</b></div>
       {finding.evidence && <code class="evidence">{finding.evidence}</code>}
       <p class="dim inline">
         <code>{finding.kind}</code><code>{finding.place}{finding.name ? `:${finding.name}` : ''}</code>
@@ -155,6 +156,13 @@ function Matches({ event }: { event: WafEvent }) {
           <p class="dim inline"><code>{match.target}</code>{match.severity && <span>{match.severity}</span>}<span>{(match.file ?? '').split('/').pop()}:{match.line}</span></p>
         </div>
       ))}
+      {(event.also_matched ?? []).map((match) => (
+        <div class="what">
+          <span><a href={href(['rules'], { id: match.rule_id, site: event.site, route: event.route })}>{match.rule_id}</a> <code>{match.target}</code>{match.count ? ` × ${match.count}` : ''}</span>
+          <b>{match.points ? `+${match.points}` : ''}</b>
+        </div>
+      ))}
+      {event.matches_omitted !== undefined && event.matches_omitted > 0 && <Empty>{t('event.otherMatches', { count: event.matches_omitted })}</Empty>}
     </Card>
   );
 }

@@ -24,13 +24,14 @@ export function choices(event: WafEvent): { path: string | null; choices: Choice
       .filter((finding) => finding.class === score.class && location(finding) === location(score)).map((finding) => finding.kind))]
       .map((kind) => ({ kind, location: location(score) })));
     const classes = [...new Set(fields.map((score) => score.class))].join(', ');
-    if (kinds.length > 0 && path) found.push({ label: t('exclude.kinds'), orders: kinds, hasPath: true });
+    // Of an event with more findings, kinds may be missing.
+    if (kinds.length > 0 && path && !event.findings_omitted) found.push({ label: t('exclude.kinds'), orders: kinds, hasPath: true });
     const whole = fields.map((score) => ({ class: score.class, location: location(score) }));
     if (path) found.push({ label: t('exclude.class', { class: classes }), orders: whole, hasPath: true });
     found.push({ label: t('exclude.field', { class: classes }), orders: whole, hasPath: false });
   }
   const seen = new Set<string>();
-  for (const match of event.matches ?? []) {
+  for (const match of [...(event.matches ?? []), ...(event.also_matched ?? [])]) {
     const counts = (match.points ?? 0) > 0 || match.rule_id === event.verdict.rule_id;
     const target = match.target ?? '';
     const key = `${match.rule_id} ${target}`;

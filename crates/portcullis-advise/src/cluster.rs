@@ -99,7 +99,7 @@ fn keys(event: &Value) -> Vec<[String; 4]> {
             key(text(score, "/class").to_owned(), location)
         })
         .collect();
-    for rule in list("/matches") {
+    for rule in list("/matches").chain(list("/also_matched")) {
         let (id, target) = (rule.pointer("/rule_id").and_then(Value::as_u64), text(rule, "/target"));
         let scores = rule.pointer("/points").and_then(Value::as_i64).is_some_and(|points| points > 0);
         if let Some(id) = id.filter(|_| scores && !target.starts_with("TX")) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde::{Serialize, Serializer};
 
+use crate::condense::Bounds;
 use crate::coverage::Coverage;
 use crate::kept::KeptRequest;
 use crate::{
@@ -56,7 +57,12 @@ pub struct Event {
     pub scores: Scores,
     /// Rules that matched and asked to be logged, in the order in which they matched.
     pub matches: Vec<RuleMatch>,
-    /// Matches beyond [`limits::MATCHES_MAX`](crate::limits::MATCHES_MAX).
+    /// Rules that matched, too, in the written form: further matches are named there, not told. Empty in
+    /// memory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also_matched: Vec<AlsoMatched>,
+    /// Matches beyond [`limits::MATCHES_MAX`](crate::limits::MATCHES_MAX); in the written form all that are
+    /// in neither list.
     #[serde(skip_serializing_if = "is_zero")]
     pub matches_omitted: u32,
     /// The findings of the semantic detector, in the order of the request: those in values whose score passed
@@ -122,6 +128,7 @@ impl Event {
             verdict: Verdict::default(),
             scores: Scores::default(),
             matches: Vec::new(),
+            also_matched: Vec::new(),
             matches_omitted: 0,
             findings: Vec::new(),
             findings_omitted: 0,
@@ -194,15 +201,23 @@ impl Event {
         String::from_utf8(line).unwrap_or_default()
     }
 
-    /// Appends what [`Event::json_line`] returns to `out`.
+    /// Appends what [`Event::json_line`] returns to `out`: at most
+    /// [`limits::WRITTEN_BYTES_MAX`](crate::limits::WRITTEN_BYTES_MAX), with what decided in full, the worst
+    /// few of the rest, and counts.
     pub fn write_json_line(&self, out: &mut Vec<u8>) {
         let before = out.len();
-        // Writing to memory cannot fail, and every map key here is a string; were it to fail, no torn line
-        // stays.
-        if serde_json::to_writer(&mut *out, self).is_err() {
-            debug_assert!(false, "an event is always serialisable");
+        for bounds in Bounds::LEVELS {
             out.truncate(before);
-            return;
+            // Writing to memory cannot fail, and every map key here is a string; were it to fail, no torn
+            // line stays.
+            if serde_json::to_writer(&mut *out, &*self.condensed(bounds)).is_err() {
+                debug_assert!(false, "an event is always serialisable");
+                out.truncate(before);
+                return;
+            }
+            if out.len() - before < crate::limits::WRITTEN_BYTES_MAX {
+                break;
+            }
         }
         out.push(b'\n');
     }
@@ -359,6 +374,9 @@ pub struct Scores {
     /// threshold first; at most [`limits::SEMANTIC_SCORES_MAX`](crate::limits::SEMANTIC_SCORES_MAX).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub semantic: Vec<SemanticScore>,
+    /// Scores that the written form leaves out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub semantic_omitted: u32,
 }
 
 /// The semantic detector's score of one class in one value.
@@ -457,6 +475,21 @@ pub struct RuleMatch {
     pub effect: RuleEffect,
 }
 
+/// A rule that matched and is only named.
+#[derive(Clone, Debug, Serialize)]
+pub struct AlsoMatched {
+    /// The rule.
+    #[serde(serialize_with = "rule_id")]
+    pub rule_id: RuleId,
+    /// The target of its match; of several that which added the most points.
+    pub target: String,
+    /// The points that this match added to an anomaly score.
+    pub points: i64,
+    /// Its matches that are not in `matches`.
+    #[serde(skip_serializing_if = "is_single")]
+    pub count: u32,
+}
+
 /// The effect of a rule's disruptive action.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RuleEffect {
@@ -492,6 +525,13 @@ pub struct Finding {
     pub span: Option<Span>,
     /// Those bytes; see [`text`](crate::text()).
     pub evidence: String,
+    /// Findings of this kind in the value that it stands for, in the written form: more than one where they
+    /// were put together.
+    #[serde(skip_serializing_if = "is_single")]
+    pub count: u32,
+    /// The score of its value passes no threshold.
+    #[serde(skip)]
+    pub below: bool,
     /// It is quoted or named in a field that is for text, and weighs less.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mentioned: bool,
@@ -553,6 +593,10 @@ pub struct Integration {
 }
 
 fn is_one(count: &u64) -> bool {
+    *count == 1
+}
+
+fn is_single(count: &u32) -> bool {
     *count == 1
 }
 

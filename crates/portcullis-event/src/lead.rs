@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use portcullis_types::{Class, RuleId};
 
-use crate::{Action, ControlKind, Event, Finding, RuleMatch};
+use crate::{Action, ControlKind, Event, Finding, RuleMatch, SemanticScore};
 
 /// The finding that an event is about: what decided or, where nothing did, what weighs most. Forms with room
 /// for one finding show this one.
@@ -184,10 +184,15 @@ impl Event {
         self.exceptions.first().map_or("", |exception| exception.cause.name())
     }
 
+    /// The score of the semantic detector that decided, or would have.
+    pub(crate) fn deciding_score(&self) -> Option<&SemanticScore> {
+        let class = self.verdict.class?;
+        self.scores.semantic.iter().find(|score| score.class == class && score.outcome.passes())
+    }
+
     /// Of the value that decided, the finding of this class that weighs most.
     fn finding_of(&self, class: Class) -> Option<&Finding> {
-        let decided =
-            self.scores.semantic.iter().find(|score| score.class == class && score.outcome.passes());
+        let decided = self.deciding_score();
         let is_there = |finding: &&Finding| {
             finding.class == class
                 && decided.is_none_or(|score| (score.place, &score.name) == (finding.place, &finding.name))

@@ -35,6 +35,7 @@
 mod access;
 mod brief;
 mod cef;
+mod condense;
 mod coverage;
 mod event;
 mod kept;
@@ -53,8 +54,8 @@ mod time;
 pub use access::AccessRecord;
 pub use coverage::{ByReason, Coverage};
 pub use event::{
-    AgentWord, Client, Control, Event, Exception, Finding, Header, Integration, Request, Response,
-    RuleEffect, RuleInfo, RuleMatch, SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
+    AgentWord, AlsoMatched, Client, Control, Event, Exception, Finding, Header, Integration, Request,
+    Response, RuleEffect, RuleInfo, RuleMatch, SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
 };
 pub use kept::{KeptRequest, RawRequest};
 pub use lead::{Gravity, Lead};

@@ -19,6 +19,31 @@ pub fn text(bytes: &[u8], bytes_max: usize) -> String {
     out
 }
 
+/// Cuts a text that is longer than `bytes_max` as a JSON string, its quotes left out.
+pub(crate) fn cut_json(long: &mut String, bytes_max: usize) {
+    // A sign takes six bytes at most.
+    if long.len() <= bytes_max / 6 {
+        return;
+    }
+    let mut length = 0;
+    let is_beyond = |sign: char| {
+        length += match sign {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+            '\0'..='\u{1f}' => 6,
+            sign => sign.len_utf8(),
+        };
+        length > bytes_max
+    };
+    let Some(kept) = long.find(is_beyond) else { return };
+    // A text that was cut before says what is missing in all.
+    let before = missing(long);
+    let whole = before.map_or(long.len(), |(at, _)| at);
+    let kept = kept.min(whole);
+    let bytes = before.map_or(0, |(_, bytes)| bytes).saturating_add((whole - kept) as u64);
+    long.truncate(kept);
+    let _ = write!(long, "{CUT_MARK}{bytes} bytes]");
+}
+
 fn escape(bytes: &[u8], out: &mut String) {
     for chunk in bytes.utf8_chunks() {
         out.push_str(chunk.valid());
@@ -31,6 +56,13 @@ fn escape(bytes: &[u8], out: &mut String) {
 /// Begins the mark of a cut; after it come the number of missing bytes and ` bytes]`.
 pub(crate) const CUT_MARK: &str = "...[+";
 
+/// Where a text was cut, and the bytes that are missing.
+fn missing(text: &str) -> Option<(usize, u64)> {
+    let at = text.rfind(CUT_MARK)?;
+    let number = text[at + CUT_MARK.len()..].strip_suffix(" bytes]")?;
+    Some((at, number.parse().ok()?))
+}
+
 /// The largest length up to `max` that does not split a UTF-8 character (or `max`, if that is not UTF-8).
 fn cut(bytes: &[u8], max: usize) -> usize {
     if bytes.len() <= max {
@@ -42,13 +74,31 @@ fn cut(bytes: &[u8], max: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::text;
+    use super::{cut_json, text};
 
     #[test]
     fn keeps_utf8_and_escapes_the_rest() {
         assert_eq!(text("' or 1=1 -- é".as_bytes(), 100), "' or 1=1 -- é");
         assert_eq!(text(b"a\xffb\xc3", 100), "a\\xffb\\xc3");
         assert_eq!(text(b"", 0), "");
+    }
+
+    #[test]
+    fn cuts_by_the_bytes_of_json() {
+        let cut = |text: &str, most: usize| {
+            let mut text = text.to_owned();
+            cut_json(&mut text, most);
+            text
+        };
+        assert_eq!(cut("abcdef", 6), "abcdef");
+        assert_eq!(cut("abcdefg", 6), "abcdef...[+1 bytes]");
+        assert_eq!(cut("\u{1}\u{2}", 11), "\u{1}...[+1 bytes]");
+        assert_eq!(cut("\"\"\"", 5), "\"\"...[+1 bytes]");
+        assert_eq!(cut("aéb", 2), "a...[+3 bytes]");
+        // What was cut before is counted, and a client that writes a mark changes nothing but a number.
+        assert_eq!(cut("abcdefgh...[+17 bytes]", 6), "abcdef...[+19 bytes]");
+        assert_eq!(cut("ab...[+17 bytes]", 6), "ab...[+17 bytes]");
+        assert_eq!(cut("abcdefgh...[+99999999999999999999 bytes]", 6), "abcdef...[+34 bytes]");
     }
 
     #[test]

@@ -347,7 +347,7 @@ impl SemanticRun {
         self.buffers.analysis.bytes_cut()
     }
 
-    /// The findings that an event tells.
+    /// The findings that an event tells, those of values over their threshold told apart from others.
     pub(crate) fn findings(&self) -> Told {
         let (analysis, detectors) = (&self.buffers.analysis, &self.semantic.detectors);
         let mut deciding = Vec::new();
@@ -369,7 +369,10 @@ impl SemanticRun {
             findings.sort_by(|a, b| detectors.points(b).total_cmp(&detectors.points(a)));
         }
         Told {
-            findings: findings.into_iter().map(|found| self.describe(found)).collect(),
+            findings: findings
+                .into_iter()
+                .map(|found| Finding { below: !is_deciding(found), ..self.describe(found) })
+                .collect(),
             below: u32::try_from(below.len()).unwrap_or(u32::MAX),
             dropped: analysis.findings_dropped(),
         }
@@ -426,6 +429,8 @@ impl SemanticRun {
             decoded: found.layers.iter().map(|layer| layer.name()).collect(),
             span: Some(found.span),
             evidence: text(&found.evidence, limits::VALUE_BYTES_MAX),
+            count: 1,
+            below: false,
             mentioned: found.mentioned,
             points: self.semantic.detectors.points(found),
             reason: found.kind.reason,

@@ -100,6 +100,14 @@ const FIELDS: [(&str, &str); 6] = [
     ("trouble", "/upstream_error"),
 ];
 
+/// Counts of what an event leaves out.
+const LEFT_OUT: [(&str, &str); 4] = [
+    ("other findings", "/findings_omitted"),
+    ("findings in values below the threshold", "/findings_below"),
+    ("other scores", "/scores/semantic_omitted"),
+    ("other matches", "/matches_omitted"),
+];
+
 /// All that matters, on several lines.
 pub fn whole(event: &Value) -> String {
     let event = &printable(event);
@@ -130,6 +138,16 @@ pub fn whole(event: &Value) -> String {
         let id = rule.pointer("/rule_id").map(Value::to_string).unwrap_or_default();
         let _ = writeln!(out, "rule      {id} at {}: {}", text(rule, "/target"), text(rule, "/message"));
         let _ = writeln!(out, "          {}", text(rule, "/value"));
+    }
+    for rule in list(event, "/also_matched") {
+        let number = |path| rule.pointer(path).map(Value::to_string).unwrap_or_default();
+        let times = rule.pointer("/count").map_or(String::new(), |count| format!(", {count} times"));
+        let _ = writeln!(out, "rule      {} at {}{times}", number("/rule_id"), text(rule, "/target"));
+    }
+    for (what, path) in LEFT_OUT {
+        if let Some(count) = event.pointer(path).and_then(Value::as_u64) {
+            let _ = writeln!(out, "and       {count} {what}");
+        }
     }
     for exception in list(event, "/exceptions") {
         let _ = writeln!(out, "exception {} ({})", text(exception, "/cause"), text(exception, "/policy"));

@@ -111,7 +111,8 @@ fn path(event: &Value) -> Option<&str> {
 
 /// A line for each rule and target that counted.
 fn rules(event: &Value) -> String {
-    let matches = event.pointer("/matches").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let list = |path: &str| event.pointer(path).and_then(Value::as_array).map(Vec::as_slice);
+    let matches = ["/matches", "/also_matched"].into_iter().filter_map(list).flatten();
     let decided = event.pointer("/verdict/rule_id");
     let mut seen = BTreeSet::new();
     let mut out = String::new();

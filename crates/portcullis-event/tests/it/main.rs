@@ -6,6 +6,7 @@
     reason = "tests read files and clocks"
 )]
 
+mod condensed;
 mod forms;
 mod kept;
 mod redaction;

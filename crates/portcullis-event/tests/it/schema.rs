@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::validator;
 use portcullis_event::{
-    Action, AgentOutcome, AgentWord, BlindSpot, Control, ControlKind, DetectionMode, EngineMode, Event,
-    Exception, ExceptionCause, ExceptionPolicy, Finding, FindingOutcome, Header, Integration,
+    Action, AgentOutcome, AgentWord, AlsoMatched, BlindSpot, Control, ControlKind, DetectionMode, EngineMode,
+    Event, Exception, ExceptionCause, ExceptionPolicy, Finding, FindingOutcome, Header, Integration,
     IntegrationKind, NotInspected, Redactor, RuleEffect, RuleInfo, RuleMatch, SCHEMA_VERSION, SemanticScore,
     Timestamp, UpstreamError, modsecurity_lines, text,
 };
@@ -109,6 +109,12 @@ pub fn full() -> Event {
         points: 0,
         effect: RuleEffect::None,
     });
+    event.also_matched.push(AlsoMatched {
+        rule_id: RuleId(942130),
+        target: "ARGS:r".into(),
+        points: 5,
+        count: 2,
+    });
     event.matches_omitted = 2;
     event.verdict.class = Some(Class::Sqli);
     let (place, name) = (Place::Query, "id".to_string());
@@ -120,6 +126,7 @@ pub fn full() -> Event {
         threshold: 1.0,
         outcome: FindingOutcome::Blocked,
     });
+    event.scores.semantic_omitted = 1;
     event.push_finding(Finding {
         class: Class::Sqli,
         kind: "sqli.union-select",
@@ -128,6 +135,8 @@ pub fn full() -> Event {
         decoded: vec!["base64"],
         span: Some(Span::new(2, 14)),
         evidence: "union select".into(),
+        count: 1,
+        below: false,
         mentioned: true,
         points: 4.875,
         reason: "the result of another SELECT is added by UNION",

@@ -14,7 +14,7 @@ pub(super) fn body(template: &JsonTemplate, event: &Event, suppressed: u64) -> V
         JsonTemplate::Text(parts) => {
             parts.iter().map(|part| text(part, event, suppressed)).collect::<String>().into()
         }
-        JsonTemplate::Event => serde_json::to_value(event).unwrap_or_default(),
+        JsonTemplate::Event => serde_json::from_str(&event.json_line()).unwrap_or_default(),
         JsonTemplate::Suppressed => suppressed.into(),
         JsonTemplate::List(items) => items.iter().map(|item| body(item, event, suppressed)).collect(),
         JsonTemplate::Object(members) => {

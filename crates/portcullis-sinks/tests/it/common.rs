@@ -59,6 +59,8 @@ pub fn finding(kind: &'static str, place: Place, name: &str, evidence: &str) -> 
         decoded: vec![],
         span: None,
         evidence: evidence.into(),
+        count: 1,
+        below: false,
         mentioned: false,
         points: 9.5,
         reason: "UNION reads another table",

@@ -109,6 +109,8 @@ fn compare(events: &str, log: &mut Log) {
         client: EventClient,
         #[serde(default)]
         matches: Vec<Match>,
+        #[serde(default)]
+        also_matched: Vec<Match>,
     }
     #[derive(Deserialize)]
     struct EventClient {
@@ -122,7 +124,8 @@ fn compare(events: &str, log: &mut Log) {
     for (index, line) in events.lines().enumerate() {
         match serde_json::from_str::<Event>(line) {
             Ok(event) => {
-                let ids = event.matches.iter().map(|rule_match| rule_match.rule_id);
+                let matches = event.matches.iter().chain(&event.also_matched);
+                let ids = matches.map(|rule_match| rule_match.rule_id);
                 seen.entry(event.client.addr).or_default().extend(ids);
             }
             Err(error) => log.troubles.push(format!("event file, line {}: {error}", index + 1)),

@@ -24,6 +24,7 @@ mod console;
 mod crs;
 mod evaluate;
 mod event_database;
+mod event_size;
 mod event_store;
 mod every_limit;
 mod exclusions;
