@@ -29,6 +29,7 @@ mod evaluate;
 mod facets;
 mod fields;
 mod folder;
+mod followups;
 mod marks;
 mod paths;
 mod query;

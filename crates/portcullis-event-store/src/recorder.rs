@@ -11,6 +11,7 @@ use portcullis_log::{DropReason, QueueLimits, Receiver, Sender};
 use portcullis_metrics::{Counter, EnumCounters, Gauge, Registry, catalogue};
 
 use crate::coalesce::{Coalescer, Fate};
+use crate::followups::FollowUps;
 use crate::recorded::Recorded;
 use crate::rollup::Tallies;
 use crate::segment::SegmentError;
@@ -84,6 +85,7 @@ impl Recorder {
         let (finished, done) = channel();
         let mut work = Work {
             writer,
+            followups: FollowUps::default(),
             coalescer: Coalescer::new(coalesce_above),
             receiver: receiver.clone(),
             tallies: Arc::clone(&handle.tallies),
@@ -152,6 +154,7 @@ impl Metrics {
 
 struct Work {
     writer: Writer,
+    followups: FollowUps,
     coalescer: Coalescer,
     receiver: Receiver<Recorded>,
     tallies: Arc<Tallies>,
@@ -173,10 +176,12 @@ impl Work {
             if stop {
                 // The queue is closed: it has an end.
                 while self.drain() == ROUND {}
+                self.followups.flush().iter().for_each(|recorded| self.store(recorded));
                 self.coalescer.flush().iter().for_each(|recorded| self.store(recorded));
                 self.commit();
                 return;
             }
+            self.followups.due(now()).into_iter().for_each(|recorded| self.coalesce(recorded));
             self.coalescer.due(now()).iter().for_each(|recorded| self.store(recorded));
             if self.last_commit.elapsed() >= Writer::COMMIT_AFTER {
                 self.commit();
@@ -194,15 +199,25 @@ impl Work {
 
     /// Takes events out of the queue, some thousands at most.
     fn drain(&mut self) -> usize {
+        let now = now();
         for taken in 0..ROUND {
             let Some(recorded) = self.receiver.take() else { return taken };
-            match self.coalescer.look_at(recorded) {
+            match self.followups.look_at(recorded, now) {
                 Fate::Held => {}
                 Fate::Counted => self.metrics.coalesced.inc(),
-                Fate::Stays(recorded) => self.store(&recorded),
+                Fate::Stays(recorded) => self.coalesce(recorded),
             }
         }
         ROUND
+    }
+
+    /// Stores an event, unless it is counted in another of its kind.
+    fn coalesce(&mut self, recorded: Recorded) {
+        match self.coalescer.look_at(recorded) {
+            Fate::Held => {}
+            Fate::Counted => self.metrics.coalesced.inc(),
+            Fate::Stays(recorded) => self.store(&recorded),
+        }
     }
 
     fn store(&mut self, recorded: &Recorded) {
