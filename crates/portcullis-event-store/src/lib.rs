@@ -45,7 +45,7 @@ mod writer;
 pub use backup::Copied;
 pub use facets::{Facet, FacetRequest, Facets};
 pub use query::{After, Page, PageRequest, QueryError, Store, StoredEvent};
-pub use recorder::{Recorder, RecorderHandle, Say};
+pub use recorder::{Recorder, RecorderHandle, SampleHandle, Say};
 pub use rollup::{Dimension, Entry, Latency, Rollup, Rollups, SiteRollup, Tallies, Tally, Top};
 pub use segment::SegmentError;
 pub use settings::StoreSettings;

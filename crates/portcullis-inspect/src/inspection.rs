@@ -414,6 +414,10 @@ impl Inspection {
             true => None,
             false => self.event(action, outcome, &coverage),
         };
+        let captured = match event {
+            None => self.captured(action, outcome, &coverage),
+            Some(_) => None,
+        };
         let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
         let buffers = self.semantic.take().map_or(self.spare, |semantic| semantic.into_buffers());
         let kept_files = self.transaction.kept_files();
@@ -421,6 +425,7 @@ impl Inspection {
             kept_files,
             action,
             event,
+            captured,
             matched_rules,
             findings,
             coverage,

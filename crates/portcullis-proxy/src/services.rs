@@ -20,6 +20,8 @@ pub struct Services {
     pub on_event: Option<Arc<dyn Fn(Event) + Send + Sync>>,
     /// Requests are kept with their events, and of their bodies so many bytes; 0: they are not.
     pub keep_request_bytes: usize,
+    /// Takes a sample of the requests that pass without an event. Called on the worker, so it must not wait.
+    pub capture: Option<Capture>,
     /// Takes the record of each request, whatever came of it. Called on the worker, so it must not wait.
     pub on_request: Option<OnRequest>,
     /// Takes an uploaded file that is to be kept. Called on the worker, so it must not wait.
@@ -32,6 +34,15 @@ pub struct Services {
     pub traces: Option<portcullis_trace::Sender>,
     /// Takes a line for the operator, without a line break: an endpoint is down, or back. These are rare.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// A sample of the requests that pass.
+#[derive(Clone)]
+pub struct Capture {
+    /// The share of them that is taken, 0 to 1.
+    pub share: f64,
+    /// Takes one, kept with an event that says where it went.
+    pub take: Arc<dyn Fn(Event) + Send + Sync>,
 }
 
 /// Takes the record of a request and how much of it was inspected.

@@ -9,7 +9,7 @@ use portcullis_config::{Failure, Network};
 use portcullis_event::{Action, Event, IntegrationKind, Redactor};
 use portcullis_inspect::{Inspector, KeptFile, Memo, PolicyNames, Scratch};
 use portcullis_metrics::{DataPlane, Registry, RouteMetrics, RuleCounters};
-use portcullis_proxy::{BlockPage, LocalTime, OnRequest, RequestIds};
+use portcullis_proxy::{BlockPage, Capture, LocalTime, OnRequest, RequestIds};
 
 use crate::metrics::Metrics;
 
@@ -87,6 +87,8 @@ pub struct Outputs {
     pub on_file: Arc<dyn Fn(KeptFile) + Send + Sync>,
     /// Requests are kept with their events, and of their bodies so many bytes; 0: they are not.
     pub keep_request_bytes: usize,
+    /// Takes a sample of the requests that pass without an event.
+    pub capture: Option<Capture>,
 }
 
 impl fmt::Debug for Outputs {
