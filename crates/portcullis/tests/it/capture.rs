@@ -9,6 +9,7 @@ use portcullis_event_store::{PageRequest, Store, StoredEvent};
 use portcullis_query::parse;
 use serde_json::{Value, json};
 
+use crate::revisions::Managed;
 use crate::served::*;
 
 const KEPT: &str = "data = { folder = \"data\" }\nevents = { capture = { share = 1 }, file = ";
@@ -111,4 +112,53 @@ fn a_share_is_kept_and_none_by_default() {
     let kept = sample(&bounded.folder.path().join("data"));
     let request = kept[0].request.as_ref().unwrap();
     assert!(request.bytes.ends_with(b"\r\n\r\n0123456789") && request.omitted == 6, "{request:?}");
+}
+
+#[test]
+fn the_api_replays_what_is_stored() {
+    let application = application(|_| says("found"));
+    let folder = tempfile::tempdir().unwrap();
+    let managed = Managed::start(folder.path(), application.address(), "mode = \"semantic\"", "");
+    let text = managed.text().replace("events = { file", "events = { capture = { share = 1 }, file");
+    std::fs::write(&managed.document, &text).unwrap();
+    let (address, document) = (managed.address, managed.document.clone());
+    managed.stop();
+    let managed = Managed::start_again(folder.path(), address, document);
+    assert_eq!((managed.attack("q"), managed.attack("other")), (403, 403));
+    let honest = "GET /find?q=good%20day HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let answer = portcullis_testkit::client::exchange(managed.address, None, honest.as_bytes(), PATIENCE);
+    assert_eq!(answer.unwrap().status, 200);
+    let loose = text.replace(
+        "mode = \"semantic\"",
+        "mode = \"semantic\"\n[[sites.semantic.exclude]]\nclass = \"sqli\"\nlocation = \"query:q\"",
+    );
+    let order = json!({"text": loose, "filter": "time >= -1h"});
+    until(|| managed.ask("POST", "/replay", &order).1["requests"] == 3);
+    let (status, answer) = managed.ask("POST", "/replay", &order);
+    assert_eq!(
+        (status, &answer["lost"], &answer["new"], &answer["stopped"]),
+        (200, &1.into(), &0.into(), &1.into())
+    );
+    let lost = &answer["changes"][0];
+    assert!(lost["request"].as_str().unwrap().starts_with("GET /find?q=1%27%20UNION"), "{lost}");
+    assert!(lost["reason"].as_str().unwrap().contains("SQL injection in query:q"), "{lost}");
+    // Stricter, by rules, and on a message that nobody sent.
+    let rule = "SecRuleEngine On\nSecRule ARGS \"@contains good day\" \"id:7,phase:2,deny,msg:'A greeting'\"";
+    let strict = text.replace("mode = \"semantic\"", &format!("mode = \"both\"\n{}", rules(rule)));
+    let (_, answer) = managed.ask("POST", "/replay", &json!({"text": strict, "filter": ""}));
+    assert_eq!(
+        (&answer["lost"], &answer["new"], &answer["changes"][0]["reason"]),
+        (&0.into(), &1.into(), &"A greeting".into())
+    );
+    let given = json!([{"request": "POST /posts HTTP/1.1\nHost: a\nContent-Type: application/x-www-form-urlencoded\n\nc=a+good+day"}]);
+    let (_, answer) = managed.ask("POST", "/replay", &json!({"text": strict, "requests": given}));
+    assert_eq!((&answer["requests"], &answer["new"]), (&1.into(), &1.into()), "{answer}");
+    // A rule that cannot be read, and the trail of what was asked.
+    let wrong = strict.replace("@contains", "@contanis");
+    let (status, problem) = managed.ask("POST", "/replay", &json!({"text": wrong, "filter": ""}));
+    assert!(status == 422 && problem["detail"].as_str().unwrap().contains("contanis"), "{problem}");
+    let (_, trail) = managed.ask("GET", "/audit", &Value::Null);
+    assert!(trail["items"].as_array().unwrap().iter().any(|entry| entry["action"] == "replay"), "{trail}");
+    assert_eq!(managed.text(), text);
+    managed.stop();
 }
