@@ -137,6 +137,7 @@ impl Engine {
             tls: false,
             environment: Vec::new(),
             keep_request_bytes: 0,
+            capture_share: 0.0,
         };
         let names = PolicyNames { site: "bench".into(), route: "/".into(), generation: 1 };
         Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: Box::default() })

@@ -24,6 +24,7 @@ mod counted;
 mod extract;
 mod guard;
 pub mod live;
+mod message;
 mod oidc;
 mod pages;
 mod patient;
@@ -34,6 +35,7 @@ mod routes;
 mod server;
 mod settings;
 mod setup;
+mod stored;
 mod supplies;
 mod tls;
 
@@ -44,6 +46,7 @@ pub use settings::{Limits, Supplies};
 pub use setup::{SETUP_CODE_S, SetupCode};
 pub use supplies::{
     AdviceOrder, Banned, Bans, CheckedDocument, CheckedRules, Explained, Health, Reload, ReloadResult,
-    StoredRequest, Trial, TrialError, Trials,
+    ReplayChange, ReplayError, ReplayOrder, ReplayRequest, Replayed, StoredRequest, Trial, TrialError,
+    Trials,
 };
 pub use tls::{CertificateFiles, TlsError, acceptor, self_signed};

@@ -136,6 +136,12 @@ impl Problem {
         Problem { detail: Some(detail.into()), ..Problem::of(kind) }
     }
 
+    /// With the part of the request that it is about.
+    pub(crate) fn within(self, part: &str) -> Problem {
+        let detail = format!("{part}: {}", self.summary());
+        Problem { detail: Some(detail), ..self }
+    }
+
     /// With the place in the filter.
     pub(crate) fn at(self, column: usize) -> Problem {
         Problem { column: Some(column), ..self }

@@ -43,6 +43,15 @@ pub(crate) async fn ask_store_with<T: Send + 'static>(
     run(context, permits, move || work(&store)).await
 }
 
+/// Asks the sample of requests that passed. None if there is none, or not yet.
+pub(crate) async fn ask_sample<T: Send + 'static>(
+    context: &Context,
+    work: impl FnOnce(&Store) -> Result<T, QueryError> + Send + 'static,
+) -> Result<Option<T>, Problem> {
+    let Some(sample) = context.supplies.sample.clone() else { return Ok(None) };
+    run(context, &context.queries, move || work(&sample)).await
+}
+
 async fn run<T: Send + 'static>(
     context: &Context,
     permits: &Arc<Semaphore>,

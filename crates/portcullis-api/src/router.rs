@@ -26,7 +26,7 @@ use crate::pages::page;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
     advise, audit, bans, check, clients, config, events, exclusions, explain, facets, live, login, oidc,
-    reload, revisions, rules, setup, site_settings, statistics, status, stream, tokens, totp, users,
+    reload, replay, revisions, rules, setup, site_settings, statistics, status, stream, tokens, totp, users,
 };
 
 /// Prefix of the paths of all routes.
@@ -88,6 +88,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(admin, routes!(site_settings::change))
             .add(admin, routes!(config::show, config::replace))
             .add(admin, routes!(check::check))
+            .add(admin, routes!(replay::replay))
             .add(analyst, routes!(revisions::list))
             .add(admin, routes!(revisions::one))
             .add(admin, routes!(revisions::restore))

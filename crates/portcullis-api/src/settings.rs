@@ -18,6 +18,8 @@ pub struct Supplies {
     pub identities: Arc<Identities>,
     /// The event store of this process; none: there are no events.
     pub events: Option<Store>,
+    /// The sample of requests that passed; none: there is none.
+    pub sample: Option<Store>,
     /// The database of events that is listed, searched and counted in place of the store; none: the store.
     pub database: Option<Arc<dyn EventSource>>,
     /// The banned clients; none: there are no bans.

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
+use std::time::Duration;
 
 use portcullis_config::{Format, Mistake};
 
@@ -133,6 +134,91 @@ pub struct AdviceOrder {
     pub others: Vec<StoredRequest>,
 }
 
+/// A request that another document is tried on.
+#[derive(Clone, Debug)]
+pub struct ReplayRequest {
+    /// Its id, or its number.
+    pub id: String,
+    /// The request as it would be sent.
+    pub request: Vec<u8>,
+    /// Bytes of the body that are missing.
+    pub omitted: u64,
+    /// The site and the route, where they are known.
+    pub site: Option<String>,
+    /// The route of the site.
+    pub route: Option<String>,
+    /// The client's address.
+    pub client: IpAddr,
+}
+
+/// Two texts for the document, and the requests that they are compared on.
+#[derive(Clone, Debug)]
+pub struct ReplayOrder {
+    /// The text that is tried.
+    pub text: String,
+    /// The text that it is compared with.
+    pub against: String,
+    /// The form of both.
+    pub format: Format,
+    /// The file that they belong to.
+    pub file: String,
+    /// The site of requests of which it is not known.
+    pub site: Option<String>,
+    /// The requests.
+    pub requests: Vec<ReplayRequest>,
+    /// Changes that are told, at most.
+    pub changes_max: usize,
+    /// After this time no further request is tried.
+    pub patience: Duration,
+}
+
+/// A request on which two documents differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayChange {
+    /// It was stopped and would pass; otherwise it passed and would be stopped.
+    pub is_lost: bool,
+    /// Its id.
+    pub id: String,
+    /// Its site, where that is known.
+    pub site: Option<String>,
+    /// The client's address.
+    pub client: IpAddr,
+    /// Method and target.
+    pub line: String,
+    /// Why it was stopped, or would be.
+    pub reason: String,
+}
+
+/// What two documents decide on requests.
+#[derive(Clone, Debug, Default)]
+pub struct Replayed {
+    /// Requests that were tried.
+    pub requests: usize,
+    /// Requests that the text would stop.
+    pub stopped: usize,
+    /// Requests that were stopped and would pass.
+    pub lost: usize,
+    /// Requests that passed and would be stopped.
+    pub new: usize,
+    /// Requests that no route which is inspected takes.
+    pub not_inspected: usize,
+    /// Requests of which the end of the body is missing.
+    pub incomplete: usize,
+    /// Requests for which there was no time.
+    pub untried: usize,
+    /// The first of those that differ.
+    pub changes: Vec<ReplayChange>,
+}
+
+/// The reason why nothing was replayed.
+#[derive(Clone, Debug)]
+pub enum ReplayError {
+    /// A text has mistakes.
+    Document(Vec<Mistake>),
+    /// Its rules cannot be loaded, or it has no such site.
+    Unfit(String),
+}
+
 /// All that a start would find wrong with a document.
 #[derive(Clone, Debug, Default)]
 pub struct CheckedDocument {
@@ -164,6 +250,9 @@ pub trait Trials: Send + Sync {
     /// Measures the exclusions that come into question: JSON, or the reason why there are none. Takes a few
     /// seconds.
     fn advise(&self, order: AdviceOrder) -> Result<String, String>;
+
+    /// Compares what two texts for the document decide on requests.
+    fn replay(&self, order: ReplayOrder) -> Result<Replayed, ReplayError>;
 
     /// Checks a text for the document that is in this file, with the rules that it names.
     fn check(&self, text: String, format: Format, file: String) -> CheckedDocument;

@@ -208,6 +208,25 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// `keeps`: requests are kept.
+    fn capture(&mut self, raw: &raw::Capture, keeps: bool) -> Capture {
+        let (share, span) = (raw.share.value, raw.share.span.clone());
+        if !(1e-9..=1.0).contains(&share) {
+            self.mistakes.wrong(span, "share must be above 0 (at least 1e-9) and at most 1".to_string());
+        } else if !keeps {
+            self.mistakes.wrong_with_hint(
+                span,
+                "a sample keeps requests, and `keep_request` is 0".to_string(),
+                "give `events.keep_request` a size, or remove `capture`".to_string(),
+            );
+        }
+        if let Some(size) = raw.keep_bytes.as_ref().filter(|size| size.0 < EventStore::KEEP_BYTES_MIN) {
+            self.mistakes.wrong(size.span.clone(), "keep_bytes must be at least 64MiB".to_string());
+        }
+        let keep_bytes = raw.keep_bytes.as_ref().map_or(Capture::KEEP_BYTES, |size| size.0);
+        Capture { of_billion: (share * 1e9).round() as u32, keep_bytes }
+    }
+
     fn event_store(&mut self, raw: Option<&raw::Events>) -> EventStore {
         let default = EventStore::default();
         let Some(raw) = raw else { return default };
@@ -219,6 +238,7 @@ impl<'a> Checker<'a> {
         {
             self.mistakes.wrong(size.span.clone(), "keep_request must be at most 1MiB".to_string());
         }
+        let keeps = raw.keep_request.as_ref().is_none_or(|size| size.0 > 0);
         EventStore {
             keep: raw.keep.as_ref().map_or(default.keep, |time| time.0),
             keep_bytes: raw.keep_bytes.as_ref().map_or(default.keep_bytes, |size| size.0),
@@ -227,6 +247,7 @@ impl<'a> Checker<'a> {
             keep_request_bytes: raw.keep_request.as_ref().map_or(default.keep_request_bytes, |size| {
                 size.0.min(EventStore::KEEP_REQUEST_BYTES_MAX) as usize
             }),
+            capture: raw.capture.as_ref().map(|capture| self.capture(capture, keeps)),
         }
     }
 

@@ -115,7 +115,11 @@ impl Config {
                  are open to them; listen on 127.0.0.1 or on an address of the network that you manage it from"
             )
         });
-        unreachable_for_acme(&self.listeners).into_iter().chain(admin).collect()
+        let capture = self.event_store.capture.as_ref().filter(|_| self.data.is_none()).map(|_| {
+            "`events.capture` has no effect without a data folder: add `data = { folder = \"...\" }` or `--data DIR`"
+                .to_owned()
+        });
+        unreachable_for_acme(&self.listeners).into_iter().chain(admin).chain(capture).collect()
     }
 
     /// The files of all access logs, each once.
@@ -166,6 +170,27 @@ pub struct EventStore {
     pub coalesce_above: u32,
     /// Bytes of a request's body that are stored with its event, beside its head; 0: requests are not stored.
     pub keep_request_bytes: usize,
+    /// The sample of requests that passed.
+    pub capture: Option<Capture>,
+}
+
+/// A sample of the requests that were inspected and passed without an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// Of a billion of them so many are kept.
+    pub of_billion: u32,
+    /// The oldest requests are deleted while the sample is larger.
+    pub keep_bytes: u64,
+}
+
+impl Capture {
+    /// [`keep_bytes`](Self::keep_bytes) where the document does not say.
+    pub const KEEP_BYTES: u64 = 256 << 20;
+
+    /// The share of them that is kept: above 0, at most 1.
+    pub fn share(&self) -> f64 {
+        f64::from(self.of_billion) / 1e9
+    }
 }
 
 impl EventStore {
@@ -184,6 +209,7 @@ impl Default for EventStore {
             keep_rollups: days(400),
             coalesce_above: 100,
             keep_request_bytes: 64 << 10,
+            capture: None,
         }
     }
 }

@@ -114,8 +114,13 @@ impl Waf {
             Loader { builder, patterns: Patterns::default(), detectors: SharedDetectors::default(), store };
         let Ready { settings, held_bytes_max, warnings } = loader.load(&registry, 1)?;
         // Uploaded files go to the application, which keeps what it wants.
-        let outputs =
-            Outputs { on_event, on_request: None, on_file: Arc::new(|_| {}), keep_request_bytes: 0 };
+        let outputs = Outputs {
+            on_event,
+            on_request: None,
+            on_file: Arc::new(|_| {}),
+            keep_request_bytes: 0,
+            capture: None,
+        };
         let limits = Limits { held_bytes_max, refuses_cut_bodies: false };
         let counters = data_plane(&registry);
         let service = Service::new(IntegrationKind::Embedded, settings, limits, outputs, &registry, counters);

@@ -1,7 +1,10 @@
 //! The recorder: a queue that no request waits for, and the thread that writes what comes out of it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{self, Relaxed},
+};
 use std::sync::mpsc::{Receiver as Done, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -11,6 +14,7 @@ use portcullis_log::{DropReason, QueueLimits, Receiver, Sender};
 use portcullis_metrics::{Counter, EnumCounters, Gauge, Registry, catalogue};
 
 use crate::coalesce::{Coalescer, Fate};
+use crate::followups::FollowUps;
 use crate::recorded::Recorded;
 use crate::rollup::Tallies;
 use crate::segment::SegmentError;
@@ -42,6 +46,28 @@ pub struct RecorderHandle {
     sender: Sender<Recorded>,
     tallies: Arc<Tallies>,
     not_kept: Counter,
+    /// The last commit failed.
+    fails: Arc<AtomicBool>,
+}
+
+/// What workers record requests of the sample with. Cheap to clone; nothing here waits.
+#[derive(Clone, Debug)]
+pub struct SampleHandle {
+    sample: RecorderHandle,
+    /// Events come first.
+    events: RecorderHandle,
+}
+
+impl SampleHandle {
+    /// Queues a request to be stored, with an event that says where it went; gives it up while the store of
+    /// events is pressed.
+    pub fn request(&self, event: Arc<Event>, request: Option<Box<KeptRequest>>) {
+        if self.events.sender.is_half_full() || self.events.fails.load(Relaxed) {
+            self.sample.not_kept.inc();
+            return;
+        }
+        self.sample.sender.submit(Recorded { event, request: request.map(Arc::from) });
+    }
 }
 
 impl RecorderHandle {
@@ -75,15 +101,37 @@ impl Recorder {
         registry: &Registry,
         say: Say,
     ) -> std::io::Result<Recorder> {
-        let queued = registry.gauge(&catalogue::EVENT_STORE_QUEUED, &[]);
-        let metrics = Metrics::new(registry);
-        let (sender, receiver) = portcullis_log::queue(limits, queued, metrics.dropped.clone());
-        let not_kept = registry.counter(&catalogue::EVENT_STORE_REQUESTS_NOT_KEPT, &[]);
-        let handle = RecorderHandle { sender, tallies: Arc::default(), not_kept };
+        Recorder::start_roll(Roll::Events, writer, coalesce_above, limits, registry, say)
+    }
+
+    /// Starts the thread of a writer of the sample of requests that passed, a store of its own.
+    pub fn start_sample(
+        writer: Writer,
+        limits: QueueLimits,
+        registry: &Registry,
+        say: Say,
+    ) -> std::io::Result<Recorder> {
+        Recorder::start_roll(Roll::Sample, writer, 0, limits, registry, say)
+    }
+
+    fn start_roll(
+        roll: Roll,
+        writer: Writer,
+        coalesce_above: u32,
+        limits: QueueLimits,
+        registry: &Registry,
+        say: Say,
+    ) -> std::io::Result<Recorder> {
+        let metrics = Metrics::new(roll, registry);
+        let (sender, receiver) =
+            portcullis_log::queue(limits, metrics.queued.clone(), metrics.dropped.clone());
+        let (not_kept, fails) = (metrics.not_kept.clone(), Arc::default());
+        let handle = RecorderHandle { sender, tallies: Arc::default(), not_kept, fails };
         let stop = Arc::new(AtomicBool::new(false));
         let (finished, done) = channel();
         let mut work = Work {
             writer,
+            followups: FollowUps::default(),
             coalescer: Coalescer::new(coalesce_above),
             receiver: receiver.clone(),
             tallies: Arc::clone(&handle.tallies),
@@ -91,7 +139,8 @@ impl Recorder {
             metrics,
             say,
             last_commit: Instant::now(),
-            fails: false,
+            roll,
+            fails: Arc::clone(&handle.fails),
         };
         let body = move || {
             work.run();
@@ -106,6 +155,11 @@ impl Recorder {
     /// A handle for workers.
     pub fn handle(&self) -> RecorderHandle {
         self.handle.clone()
+    }
+
+    /// A handle for requests of this sample, which give way to these events.
+    pub fn sample_of(&self, events: RecorderHandle) -> SampleHandle {
+        SampleHandle { sample: self.handle.clone(), events }
     }
 
     /// Writes what is queued and ends, but waits no longer than `deadline`. Returns how many events were
@@ -126,32 +180,67 @@ impl Recorder {
     }
 }
 
+/// What a store holds.
+#[derive(Clone, Copy, Debug)]
+enum Roll {
+    Events,
+    /// Requests that passed.
+    Sample,
+}
+
+impl Roll {
+    fn name(self) -> &'static str {
+        match self {
+            Roll::Events => "event store",
+            Roll::Sample => "sample of requests",
+        }
+    }
+}
+
 struct Metrics {
+    queued: Gauge,
     written: Counter,
-    coalesced: Counter,
+    /// Of events only.
+    coalesced: Option<Counter>,
+    not_kept: Counter,
     dropped: EnumCounters,
     bytes: Gauge,
     segments_dropped: EnumCounters,
 }
 
 impl Metrics {
-    fn new(registry: &Registry) -> Metrics {
-        Metrics {
-            written: registry.counter(&catalogue::EVENT_STORE_WRITTEN, &[]),
-            coalesced: registry.counter(&catalogue::EVENT_STORE_COALESCED, &[]),
-            dropped: registry.enum_counters(&catalogue::EVENT_STORE_DROPPED, &[], DropReason::NAMES),
-            bytes: registry.gauge(&catalogue::EVENT_STORE_BYTES, &[]),
-            segments_dropped: registry.enum_counters(
-                &catalogue::EVENT_STORE_SEGMENTS_DROPPED,
-                &[],
-                &["retention", "damaged"],
-            ),
+    fn new(roll: Roll, registry: &Registry) -> Metrics {
+        let segments = &["retention", "damaged"];
+        match roll {
+            Roll::Events => Metrics {
+                queued: registry.gauge(&catalogue::EVENT_STORE_QUEUED, &[]),
+                written: registry.counter(&catalogue::EVENT_STORE_WRITTEN, &[]),
+                coalesced: Some(registry.counter(&catalogue::EVENT_STORE_COALESCED, &[])),
+                not_kept: registry.counter(&catalogue::EVENT_STORE_REQUESTS_NOT_KEPT, &[]),
+                dropped: registry.enum_counters(&catalogue::EVENT_STORE_DROPPED, &[], DropReason::NAMES),
+                bytes: registry.gauge(&catalogue::EVENT_STORE_BYTES, &[]),
+                segments_dropped: registry.enum_counters(
+                    &catalogue::EVENT_STORE_SEGMENTS_DROPPED,
+                    &[],
+                    segments,
+                ),
+            },
+            Roll::Sample => Metrics {
+                queued: registry.gauge(&catalogue::CAPTURE_QUEUED, &[]),
+                written: registry.counter(&catalogue::CAPTURE_WRITTEN, &[]),
+                coalesced: None,
+                not_kept: registry.counter(&catalogue::CAPTURE_GIVEN_UP, &[]),
+                dropped: registry.enum_counters(&catalogue::CAPTURE_DROPPED, &[], DropReason::NAMES),
+                bytes: registry.gauge(&catalogue::CAPTURE_BYTES, &[]),
+                segments_dropped: registry.enum_counters(&catalogue::CAPTURE_SEGMENTS_DROPPED, &[], segments),
+            },
         }
     }
 }
 
 struct Work {
     writer: Writer,
+    followups: FollowUps,
     coalescer: Coalescer,
     receiver: Receiver<Recorded>,
     tallies: Arc<Tallies>,
@@ -159,8 +248,9 @@ struct Work {
     metrics: Metrics,
     say: Say,
     last_commit: Instant,
+    roll: Roll,
     /// The last commit failed: this was told.
-    fails: bool,
+    fails: Arc<AtomicBool>,
 }
 
 impl Work {
@@ -173,10 +263,12 @@ impl Work {
             if stop {
                 // The queue is closed: it has an end.
                 while self.drain() == ROUND {}
+                self.followups.flush().iter().for_each(|recorded| self.store(recorded));
                 self.coalescer.flush().iter().for_each(|recorded| self.store(recorded));
                 self.commit();
                 return;
             }
+            self.followups.due(now()).into_iter().for_each(|recorded| self.coalesce(recorded));
             self.coalescer.due(now()).iter().for_each(|recorded| self.store(recorded));
             if self.last_commit.elapsed() >= Writer::COMMIT_AFTER {
                 self.commit();
@@ -194,15 +286,25 @@ impl Work {
 
     /// Takes events out of the queue, some thousands at most.
     fn drain(&mut self) -> usize {
+        let now = now();
         for taken in 0..ROUND {
             let Some(recorded) = self.receiver.take() else { return taken };
-            match self.coalescer.look_at(recorded) {
+            match self.followups.look_at(recorded, now) {
                 Fate::Held => {}
-                Fate::Counted => self.metrics.coalesced.inc(),
-                Fate::Stays(recorded) => self.store(&recorded),
+                Fate::Counted => self.metrics.coalesced.iter().for_each(Counter::inc),
+                Fate::Stays(recorded) => self.coalesce(recorded),
             }
         }
         ROUND
+    }
+
+    /// Stores an event, unless it is counted in another of its kind.
+    fn coalesce(&mut self, recorded: Recorded) {
+        match self.coalescer.look_at(recorded) {
+            Fate::Held => {}
+            Fate::Counted => self.metrics.coalesced.iter().for_each(Counter::inc),
+            Fate::Stays(recorded) => self.store(&recorded),
+        }
     }
 
     fn store(&mut self, recorded: &Recorded) {
@@ -223,16 +325,18 @@ impl Work {
                     _ => DropReason::WriteError,
                 };
                 self.metrics.dropped.add(reason as usize, pending);
-                if !std::mem::replace(&mut self.fails, true) {
-                    (self.say)(&format!("event store: {error}; events are lost until it can be written to"));
+                if !self.fails.swap(true, Relaxed) {
+                    let name = self.roll.name();
+                    (self.say)(&format!("{name}: {error}; what comes is lost until it can be written to"));
                 }
             }
         }
     }
 
     fn tell(&mut self, committed: Committed) {
-        if std::mem::replace(&mut self.fails, false) {
-            (self.say)("event store: it is written to again");
+        let name = self.roll.name();
+        if self.fails.swap(false, Relaxed) {
+            (self.say)(&format!("{name}: it is written to again"));
         }
         self.metrics.written.add(committed.written);
         self.metrics.segments_dropped.add(0, committed.segments_dropped);
@@ -243,11 +347,11 @@ impl Work {
             let text = match notice {
                 Notice::Damaged(text) => {
                     self.metrics.segments_dropped.inc(1);
-                    format!("event store: a segment is damaged and was set aside: {text}")
+                    format!("{name}: a segment is damaged and was set aside: {text}")
                 }
-                Notice::NotDeleted(text) => format!("event store: an old segment cannot be deleted: {text}"),
+                Notice::NotDeleted(text) => format!("{name}: an old segment cannot be deleted: {text}"),
                 Notice::RollupsLost(text) => {
-                    format!("event store: the statistics of a segment that was deleted are lost: {text}")
+                    format!("{name}: the statistics of a segment that was deleted are lost: {text}")
                 }
             };
             (self.say)(&text);

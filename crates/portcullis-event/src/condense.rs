@@ -34,19 +34,19 @@ impl Bounds {
     /// From what an event usually has to what fits whatever is in it.
     pub(crate) const LEVELS: [Bounds; 3] = [
         Bounds {
-            deciding: 6,
-            others: 2,
-            matches: 3,
+            deciding: 2,
+            others: 1,
+            matches: 2,
             rules: 64,
-            scores: [6, 2],
+            scores: [6, 1],
             text_bytes: 256,
             target_bytes: 2048,
             short_bytes: 64,
         },
         Bounds {
-            deciding: 4,
-            others: 2,
-            matches: 3,
+            deciding: 2,
+            others: 1,
+            matches: 2,
             rules: 64,
             scores: [4, 1],
             text_bytes: 128,
@@ -115,10 +115,13 @@ impl Event {
     fn condense_matches(&mut self, bounds: Bounds) {
         let by_rules = self.verdict.class.is_none() || self.verdict.rule_id.is_some();
         // Where the semantic detector decided, rules are evidence beside it.
-        let most = if by_rules { bounds.matches } else { bounds.matches.min(1) };
+        let most = if by_rules { bounds.matches } else { 0 };
         let matches = std::mem::take(&mut self.matches);
-        let mut worst: Vec<usize> = (0..matches.len()).collect();
+        let mut worst: Vec<usize> = (0..matches.len()).filter(|at| matches[*at].points > 0).collect();
         worst.sort_by_key(|at| std::cmp::Reverse(matches[*at].points));
+        if worst.is_empty() && !matches.is_empty() {
+            worst.push(0);
+        }
         let mut kept: Vec<usize> = Vec::with_capacity(most + 1);
         for at in worst {
             let of_rule = |known: &usize| matches[*known].rule.rule_id == matches[at].rule.rule_id;

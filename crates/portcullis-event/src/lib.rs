@@ -37,6 +37,7 @@ mod brief;
 mod cef;
 mod condense;
 mod coverage;
+mod echo;
 mod event;
 mod kept;
 mod lead;

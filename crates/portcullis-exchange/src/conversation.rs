@@ -97,6 +97,7 @@ impl Conversation {
             tls: arrival.tls,
             environment: Vec::new(),
             keep_request_bytes: service.outputs.keep_request_bytes,
+            capture_share: service.outputs.capture.as_ref().map_or(0.0, |capture| capture.share),
         };
         let inspected = Inspected::begin(service, &settings, connection);
         let mut conversation = Conversation {

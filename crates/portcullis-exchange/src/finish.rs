@@ -16,7 +16,8 @@ use crate::conversation::Conversation;
 /// Closes the account of an exchange.
 pub(crate) fn finish(conversation: &mut Conversation) {
     let outcome = end(conversation);
-    let report = conversation.inspected.finish(&outcome);
+    let mut report = conversation.inspected.finish(&outcome);
+    let captured = report.as_mut().and_then(|report| report.captured.take());
     let (action, mut event, mut coverage) = match report {
         Some(report) => count_report(conversation, report),
         None => uninspected(conversation, &outcome),
@@ -27,7 +28,20 @@ pub(crate) fn finish(conversation: &mut Conversation) {
     }
     count(conversation, &outcome, action, &coverage);
     record(conversation, &outcome, action, &coverage);
-    tell(conversation, event);
+    let outputs = &conversation.service.outputs;
+    match (event, captured) {
+        (Some(event), _) => {
+            if let Some(on_event) = &outputs.on_event {
+                on_event(completed(conversation, event));
+            }
+        }
+        (None, Some(captured)) => {
+            if let Some(capture) = &outputs.capture {
+                (capture.take)(completed(conversation, captured));
+            }
+        }
+        (None, None) => {}
+    }
 }
 
 /// Phase 5, and what the exchange came to.
@@ -185,17 +199,16 @@ fn record(conversation: &Conversation, outcome: &Outcome, action: Action, covera
     on_request(&record, coverage);
 }
 
-/// The event, with what only the asking server's protocol tells.
-fn tell(conversation: &Conversation, event: Option<Box<Event>>) {
+/// An event, with what only the asking server's protocol tells.
+fn completed(conversation: &Conversation, mut event: Box<Event>) -> Event {
     let Conversation { service, arrival, .. } = conversation;
-    let (Some(mut event), Some(on_event)) = (event, &service.outputs.on_event) else { return };
     if arrival.client.ip() != arrival.peer.ip() {
         event.client.peer = Some(arrival.peer.ip().to_string());
     }
     let mut blind_spots = conversation.blind_spots.clone();
     blind_spots.sort_unstable();
     event.integration = Some(Integration { kind: service.kind, blind_spots });
-    on_event(*event);
+    *event
 }
 
 fn micros(duration: Duration) -> u64 {

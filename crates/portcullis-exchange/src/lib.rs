@@ -38,7 +38,7 @@ pub use exclusions::Exclusions;
 pub use http_head::request_head;
 pub use local_time::LocalTime;
 pub use metrics::Unanswered;
-pub use outputs::{OnRequest, Outputs, redactor};
+pub use outputs::{Capture, OnRequest, Outputs, redactor};
 pub use portcullis_event::IntegrationKind;
 pub use request_id::RequestIds;
 pub use service::{Limits, Service};

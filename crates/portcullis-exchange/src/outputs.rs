@@ -10,6 +10,15 @@ use portcullis_inspect::KeptFile;
 /// Takes the record of a request and how much of it was inspected.
 pub type OnRequest = Arc<dyn Fn(&AccessRecord<'_>, &Coverage) + Send + Sync>;
 
+/// A sample of the requests that pass.
+#[derive(Clone)]
+pub struct Capture {
+    /// The share of them that is taken, 0 to 1.
+    pub share: f64,
+    /// Takes one, kept with an event that says where it went.
+    pub take: Arc<dyn Fn(Event) + Send + Sync>,
+}
+
 /// The receivers of what exchanges leave behind. They are called by the threads that serve and must not wait.
 #[derive(Clone)]
 pub struct Outputs {
@@ -21,6 +30,8 @@ pub struct Outputs {
     pub on_file: Arc<dyn Fn(KeptFile) + Send + Sync>,
     /// Requests are kept with their events, and of their bodies so many bytes; 0: they are not.
     pub keep_request_bytes: usize,
+    /// Takes a sample of the requests that pass without an event.
+    pub capture: Option<Capture>,
 }
 
 impl fmt::Debug for Outputs {

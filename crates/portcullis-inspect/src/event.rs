@@ -25,9 +25,24 @@ impl Inspection {
             && outcome.upstream_error.is_none()
             && outcome.exceptions.is_empty()
             && self.unread_by_rules().is_none();
-        if quiet {
+        (!quiet).then(|| self.describe(action, outcome, coverage))
+    }
+
+    /// The request of the sample, if it is one.
+    pub(crate) fn captured(
+        &mut self,
+        action: Action,
+        outcome: &Outcome,
+        coverage: &Coverage,
+    ) -> Option<Box<Event>> {
+        if action != Action::Pass || !is_drawn(&self.connection.request_id, self.connection.capture_share) {
             return None;
         }
+        let captured = self.describe(action, outcome, coverage);
+        captured.kept.is_some().then_some(captured)
+    }
+
+    fn describe(&mut self, action: Action, outcome: &Outcome, coverage: &Coverage) -> Box<Event> {
         let mut event = Box::new(Event::new(std::mem::take(&mut self.connection.request_id), self.time()));
         event.site = Arc::clone(&self.names.site);
         event.route = Arc::clone(&self.names.route);
@@ -71,7 +86,7 @@ impl Inspection {
         self.hide_in_event(&mut event);
         self.inspector.redactor.redact(&mut event);
         event.kept = self.kept_request(outcome);
-        Some(event)
+        event
     }
 
     pub(crate) fn verdict(&self, action: Action, outcome: &Outcome) -> Verdict {
@@ -185,5 +200,32 @@ impl Inspection {
     /// reads bodies that their parser rejects.
     pub(crate) fn unread_by_rules(&self) -> Option<&str> {
         self.request_body_error().filter(|_| self.semantic.is_none())
+    }
+}
+
+/// True for about this share of ids. Their last 64 bits are random: neither clock nor counter is needed, and
+/// no client can tell which of its requests are drawn.
+fn is_drawn(request_id: &str, share: f64) -> bool {
+    if share <= 0.0 {
+        return false;
+    }
+    let digits = request_id.len().checked_sub(16).and_then(|from| request_id.get(from..));
+    let lot = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    lot.is_some_and(|lot| share >= 1.0 || (lot as f64) < share * u64::MAX as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_drawn;
+
+    #[test]
+    fn a_share_of_the_ids_is_drawn() {
+        let id = |number: u64| format!("{:016x}{:016x}", 7, number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let drawn = |share: f64| (0..100_000).filter(|number| is_drawn(&id(*number), share)).count();
+        assert_eq!((drawn(0.0), drawn(-1.0), drawn(f64::NAN), drawn(1.0)), (0, 0, 0, 100_000));
+        assert!((900..1100).contains(&drawn(0.01)), "{}", drawn(0.01));
+        for wrong in ["", "é", "short", "not hexadecimal digits at all"] {
+            assert!(!is_drawn(wrong, 1.0), "{wrong}");
+        }
     }
 }

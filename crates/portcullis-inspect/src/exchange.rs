@@ -43,6 +43,9 @@ pub struct Connection {
     pub environment: Vec<(&'static str, String)>,
     /// The request is kept with its event, and of its body so many bytes; 0: it is not.
     pub keep_request_bytes: usize,
+    /// The share of requests that are captured if they pass without an event, 0 to 1. The id decides, so it
+    /// must end in random hex digits. Only what is kept with events is captured.
+    pub capture_share: f64,
 }
 
 /// An answer that the caller gave on its own account.
@@ -92,6 +95,9 @@ pub struct Report {
     pub action: Action,
     /// The event, redacted; `None` if there is nothing to report.
     pub event: Option<Box<Event>>,
+    /// The request, redacted, with an event that says where it went: it passed, makes no event, and is one of
+    /// the sample.
+    pub captured: Option<Box<Event>>,
     /// Rules with a logged match, each as often as it matched.
     pub matched_rules: Vec<RuleId>,
     /// Classes of which the semantic detector found something, each once, with what came of it.

@@ -439,6 +439,10 @@ impl Inspection {
             true => None,
             false => self.event(action, outcome, &coverage),
         };
+        let captured = match event {
+            None => self.captured(action, outcome, &coverage),
+            Some(_) => None,
+        };
         let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
         let (excluded, trial) = (self.excluded(), self.trial());
         let buffers = self.semantic.take().map_or(self.spare, |semantic| semantic.into_buffers());
@@ -447,6 +451,7 @@ impl Inspection {
             kept_files,
             action,
             event,
+            captured,
             matched_rules,
             findings,
             excluded,

@@ -135,6 +135,7 @@ impl Transaction {
             tls: false,
             environment: Vec::new(),
             keep_request_bytes: 0,
+            capture_share: 0.0,
         };
         let rules = &self.rules;
         let mut inspection = rules.inspector.begin(&rules.names, connection, scratch::take());

@@ -283,6 +283,18 @@ catalogue! {
         "Size of the event store on disk.";
     EVENT_STORE_SEGMENTS_DROPPED Counter "portcullis_event_store_segments_dropped_total" ["reason"]
         "Segments of the event store that were deleted (retention) or set aside (damaged).";
+    CAPTURE_QUEUED Gauge "portcullis_capture_queued" []
+        "Requests queued for the sample of requests that passed.";
+    CAPTURE_WRITTEN Counter "portcullis_capture_written_total" []
+        "Requests written to the sample of requests that passed.";
+    CAPTURE_DROPPED Counter "portcullis_capture_dropped_total" ["reason"]
+        "Requests of the sample that could not be stored: queue_full or queue_bytes, shutdown, disk_full, write_error.";
+    CAPTURE_GIVEN_UP Counter "portcullis_capture_given_up_total" []
+        "Requests that were not taken into the sample, because events came first: half of the queue of the event store was in use, or it could not be written to.";
+    CAPTURE_BYTES Gauge "portcullis_capture_bytes" []
+        "Size of the sample of requests that passed on disk.";
+    CAPTURE_SEGMENTS_DROPPED Counter "portcullis_capture_segments_dropped_total" ["reason"]
+        "Segments of the sample of requests that passed that were deleted (retention) or set aside (damaged).";
     EVENT_DATABASE_QUERIES Counter "portcullis_event_database_queries_total" ["result"]
         "Questions to the database of events that `events.read_from` names: answered, unavailable (down, or it refuses), late.";
     SINK_QUEUED Gauge "portcullis_sink_events_queued" ["sink"]

@@ -43,9 +43,9 @@
 //! let (on_event, traces) = (None, None);
 //! let say = Arc::new(|line: &str| eprintln!("{line}"));
 //! let (on_file, on_access) = (Arc::new(|_| {}), Arc::new(|_, _| {}));
-//! let (on_request, keep_request_bytes, access_logs) = (None, 0, vec![]);
+//! let (on_request, keep_request_bytes, access_logs, capture) = (None, 0, vec![], None);
 //! let services = Services {
-//!     registry, metrics, on_event, keep_request_bytes, on_request, on_file, access_logs, on_access, say, traces,
+//!     registry, metrics, on_event, keep_request_bytes, capture, on_request, on_file, access_logs, on_access, say, traces,
 //! };
 //! let proxy = Proxy::start(&config, &[], services)?;
 //!

@@ -34,6 +34,8 @@ struct Record<'a> {
     trace_id: Option<String>,
     /// The event, if there is one.
     event: Option<Box<Event>>,
+    /// The request, if it is one of the sample of those that passed.
+    captured: Option<Box<Event>>,
 }
 
 /// Closes the account of a request: phase 5, then everybody who observes requests sees the record.
@@ -42,7 +44,8 @@ pub(crate) async fn close(exchange: &mut Exchange<'_>) {
     let outcome = end(exchange, now).await;
     let transaction = &mut exchange.transaction;
     let phases = transaction.inspection.take_phases();
-    let report = transaction.inspection.finish(&outcome);
+    let mut report = transaction.inspection.finish(&outcome);
+    let captured = report.as_mut().and_then(|report| report.captured.take());
     let (decision, trace) = (transaction.decision.take(), transaction.trace.take());
     let (verdict, event, coverage) = match report {
         Some(report) => count_report(exchange, report),
@@ -58,6 +61,7 @@ pub(crate) async fn close(exchange: &mut Exchange<'_>) {
         coverage,
         trace_id: trace.as_ref().map(|trace| trace.id()),
         event,
+        captured,
     };
     if let Some(decision) = decision {
         record.note(decision);
@@ -342,22 +346,36 @@ impl Record<'_> {
         }
     }
 
-    /// Events.
-    fn tell(self) {
-        let Exchange { connection, generation, head, transaction, .. } = self.exchange;
-        let (Some(mut event), Some(on_event)) = (self.event, &connection.worker.shared.services.on_event)
-        else {
-            return;
-        };
-        if !agents::is_kept(transaction.failed_agent.as_deref(), &event) {
-            return;
+    /// Events, and the sample of requests that passed.
+    fn tell(mut self) {
+        let Exchange { connection, transaction, .. } = self.exchange;
+        let services = &connection.worker.shared.services;
+        match (self.event.take(), self.captured.take()) {
+            (Some(event), _) => {
+                if let Some(on_event) = &services.on_event
+                    && agents::is_kept(transaction.failed_agent.as_deref(), &event)
+                {
+                    on_event(self.completed(event));
+                }
+            }
+            (None, Some(captured)) => {
+                if let Some(capture) = &services.capture {
+                    (capture.take)(self.completed(captured));
+                }
+            }
+            (None, None) => {}
         }
+    }
+
+    /// An event with what only the proxy knows.
+    fn completed(&self, mut event: Box<Event>) -> Event {
+        let Exchange { connection, generation, head, transaction, .. } = self.exchange;
         event.request.trailers_dropped = transaction.trailers_dropped;
         event.response.body_bytes = self.outcome.response_body_bytes + self.outcome.own_body_bytes;
         let visitor = (transaction.client(), *transaction.place());
         event.client = client::describe(&generation.client_address, visitor, connection.peer, head);
         event.upstream = transaction.endpoint().map(str::to_string);
-        event.trace_id = self.trace_id;
-        on_event(*event);
+        event.trace_id.clone_from(&self.trace_id);
+        *event
     }
 }

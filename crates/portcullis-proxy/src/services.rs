@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use portcullis_event::Event;
-use portcullis_exchange::OnRequest;
+use portcullis_exchange::{Capture, OnRequest};
 use portcullis_inspect::KeptFile;
 use portcullis_metrics::{DataPlane, Registry};
 
@@ -20,6 +20,8 @@ pub struct Services {
     pub on_event: Option<Arc<dyn Fn(Event) + Send + Sync>>,
     /// Requests are kept with their events, and of their bodies so many bytes; 0: they are not.
     pub keep_request_bytes: usize,
+    /// Takes a sample of the requests that pass without an event. Called on the worker, so it must not wait.
+    pub capture: Option<Capture>,
     /// Takes the record of each request, whatever came of it. Called on the worker, so it must not wait.
     pub on_request: Option<OnRequest>,
     /// Takes an uploaded file that is to be kept. Called on the worker, so it must not wait.

@@ -117,7 +117,7 @@ impl Transaction {
         (client, place): (SocketAddr, Whereabouts),
         (entry, account): (Entry, Key),
     ) -> Self {
-        let began = connection.began;
+        let (began, services) = (connection.began, &connection.worker.shared.services);
         let request_id = connection.worker.request_ids.borrow_mut().make(began.time);
         let about = || Inspected {
             client,
@@ -132,7 +132,8 @@ impl Transaction {
                 Some(certificate) => ClientCertificate::environment(certificate.as_deref()),
                 None => Vec::new(),
             },
-            keep_request_bytes: connection.worker.shared.services.keep_request_bytes,
+            keep_request_bytes: services.keep_request_bytes,
+            capture_share: services.capture.as_ref().map_or(0.0, |capture| capture.share),
         };
         let mut inspection =
             Guarded::begin(route.filter(|_| entry == Entry::Inspected), &connection.worker, about);

@@ -21,6 +21,7 @@ pub fn connection(client: SocketAddr, epoch_millis: u64, utc_offset_seconds: i32
         tls: false,
         environment: Vec::new(),
         keep_request_bytes: 0,
+        capture_share: 0.0,
     }
 }
 

@@ -63,8 +63,14 @@ fn answer(args: &Args) -> Result<String, Failure> {
     })?;
     let read = stored::read_newest(&store, &filter, args.limit as usize).map_err(Failure::failed)?;
     let (events, mut skipped) = read;
+    let sample = source::sample(&args.data).map(|sample| {
+        let limit = (args.limit as usize).saturating_sub(events.len());
+        stored::read_newest(&sample, &filter, limit).map_err(Failure::failed)
+    });
+    let (sample, not_read) = sample.transpose()?.unwrap_or_default();
+    skipped.extend(not_read);
     stored::tell_skipped(&mut skipped);
-    let bench = Bench { args, store: &store, events };
+    let bench = Bench { args, store: &store, events, sample };
     match &args.request_id {
         Some(id) => bench.one(id),
         None => bench.groups(),
@@ -76,6 +82,8 @@ struct Bench<'a> {
     args: &'a Args,
     store: &'a Store,
     events: Vec<StoredEvent>,
+    /// Requests that passed.
+    sample: Vec<StoredEvent>,
 }
 
 impl Bench<'_> {
@@ -152,7 +160,8 @@ impl Bench<'_> {
         })?;
         let (site, route) = (text(&value, "/site"), text(&value, "/route"));
         let edited = self.document(site, route)?;
-        let cases: Vec<Stored> = self.events.iter().filter_map(|event| Stored::of(event, site)).collect();
+        let all = self.events.iter().chain(&self.sample);
+        let cases: Vec<Stored> = all.filter_map(|event| Stored::of(event, site)).collect();
         let others: Vec<Case<'_>> = cases.iter().map(Stored::case).collect();
         let case = Case {
             id: text(&value, "/request_id"),

@@ -14,3 +14,8 @@ pub fn create(data: &Path) -> io::Result<()> {
 pub fn events(data: &Path) -> PathBuf {
     data.join("events")
 }
+
+/// The folder of the sample of requests that passed.
+pub fn sample(data: &Path) -> PathBuf {
+    data.join("sample")
+}

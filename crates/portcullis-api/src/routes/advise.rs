@@ -1,13 +1,10 @@
 //! `POST /advise`.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use portcullis_event_store::{Page, PageRequest, StoredEvent};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
@@ -15,18 +12,14 @@ use crate::changes;
 use crate::context::Context;
 use crate::extract::Body;
 use crate::problem::{Kind, Problem};
-use crate::queries::ask_store;
 use crate::routes::events;
-use crate::supplies::{AdviceOrder, StoredRequest};
+use crate::stored::{self, CLIENT};
+use crate::supplies::{AdviceOrder, ReplayRequest, StoredRequest};
 
 /// Stored requests that candidates are tried on, of the last week.
 const OTHERS_MAX: usize = 1000;
-/// Bytes of all of them.
-const OTHERS_BYTES_MAX: usize = 16 << 20;
 /// The events that they are looked for in.
 const OTHERS_OF: &str = "time >= -7d";
-/// The client of a request that names none: an address for documentation (RFC 5737).
-const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
 /// A request that was stopped wrongly.
 #[derive(Deserialize, ToSchema)]
@@ -65,7 +58,7 @@ pub(crate) async fn advise(
     let (site, route) = (kept.site.unwrap_or_default(), kept.route.unwrap_or_default());
     let client = kept.client.unwrap_or(CLIENT);
     let request = StoredRequest { id: order.request_id, request: kept.bytes, client };
-    let others = others(&context, site.clone()).await?;
+    let others = others(&context, &site).await?;
     let now = context.now_ms();
     let document = changes::with(&context, move |revisions| {
         let (text, document) = (revisions.current(now)?.text, revisions.document());
@@ -81,30 +74,11 @@ pub(crate) async fn advise(
 }
 
 /// The newest kept requests of a site.
-async fn others(context: &Arc<Context>, site: String) -> Result<Vec<StoredRequest>, Problem> {
+async fn others(context: &Arc<Context>, site: &str) -> Result<Vec<StoredRequest>, Problem> {
     let filter = events::filter(context, Some(OTHERS_OF))?;
-    let patience = context.limits.query_time_max;
-    let page = ask_store(context, move |store| {
-        store.page(&PageRequest { filter: &filter, before: None, limit: OTHERS_MAX, patience })
-    });
-    let page: Page = page.await?.unwrap_or_default();
-    let mut bytes = 0;
-    let fits = |other: &StoredRequest| {
-        bytes += other.request.len();
-        bytes <= OTHERS_BYTES_MAX
-    };
-    Ok(page.events.into_iter().filter_map(|event| of_site(event, &site)).take_while(fits).collect())
-}
-
-/// The request that is kept with an event, if it is one of the site.
-fn of_site(event: StoredEvent, site: &str) -> Option<StoredRequest> {
-    let request = event.request?.bytes;
-    let event: Value = serde_json::from_str(&event.json).ok()?;
-    let text = |path: &str| event.pointer(path).and_then(Value::as_str);
-    let client = text("/client/addr").and_then(|address| address.parse().ok()).unwrap_or(CLIENT);
-    (text("/site") == Some(site)).then(|| StoredRequest {
-        id: text("/request_id").unwrap_or_default().to_owned(),
-        request,
-        client,
-    })
+    let (requests, _) = stored::requests(context, filter, OTHERS_MAX).await?;
+    let of_site = requests.into_iter().filter(|other| other.site.as_deref() == Some(site));
+    let other =
+        |other: ReplayRequest| StoredRequest { id: other.id, request: other.request, client: other.client };
+    Ok(of_site.map(other).collect())
 }

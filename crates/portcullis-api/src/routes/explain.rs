@@ -1,27 +1,22 @@
 //! `POST /explain`: a message through the policies that serve, without being served.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use data_encoding::BASE64;
-use portcullis_replay::{Message, read_curl, read_message};
+use portcullis_replay::{Message, read_message};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::context::Context;
 use crate::extract::DocumentBody;
+use crate::message::{self, Given};
 use crate::problem::{Kind, Problem};
 use crate::routes::events;
+use crate::stored::CLIENT;
 use crate::supplies::{Explained, Trial, TrialError};
-
-/// The client of a message that names none: an address for documentation (RFC 5737).
-const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-
-/// The longest message, in bytes, however it is given.
-const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// A message to explain: one of `request`, `request_base64`, `curl` and `request_id`.
 #[derive(Deserialize, ToSchema)]
@@ -94,21 +89,12 @@ pub(crate) async fn explain(
 ) -> Result<Json<ExplainAnswer>, Problem> {
     let ExplainOrder { request, request_base64, curl, request_id, response, .. } = order;
     let texts = [&request, &request_base64, &curl, &response];
-    if texts.into_iter().flatten().any(|text| text.len() > MESSAGE_BYTES_MAX) {
-        let detail = format!("a message has at most {MESSAGE_BYTES_MAX} bytes");
-        return Err(Problem::with(Kind::BodyTooLarge, detail));
-    }
+    message::bound(texts.into_iter().flatten())?;
     let (mut site, mut route, mut client) = (order.site, order.route, order.client);
-    let message = match (request, request_base64, curl, request_id) {
-        (Some(text), None, None, None) => read_message(text.as_bytes()),
-        (None, Some(text), None, None) => {
-            let invalid = |_| Problem::with(Kind::Invalid, "request_base64 is not base64");
-            read_message(&BASE64.decode(text.trim().as_bytes()).map_err(invalid)?)
-        }
-        (None, None, Some(line), None) => {
-            read_curl(&line).map_err(|error| Problem::with(Kind::Invalid, format!("curl: {error}")))?
-        }
-        (None, None, None, Some(id)) => {
+    let given = Given { request, request_base64, curl };
+    let message = match (given.is_none(), request_id) {
+        (false, None) => given.read()?,
+        (true, Some(id)) => {
             let kept = events::kept(&context, id).await?;
             site = site.or(kept.site);
             route = route.or(kept.route);

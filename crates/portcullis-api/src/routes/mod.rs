@@ -15,6 +15,7 @@ pub(crate) mod login;
 pub(crate) mod oidc;
 pub(crate) mod page;
 pub(crate) mod reload;
+pub(crate) mod replay;
 pub(crate) mod revisions;
 pub(crate) mod rules;
 pub(crate) mod setup;

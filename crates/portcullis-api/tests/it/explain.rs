@@ -1,7 +1,10 @@
 //! `POST /explain`: which message is meant, and errors.
 
-use portcullis_api::{AdviceOrder, CheckedDocument, CheckedRules, Explained, Trial, TrialError, Trials};
-use portcullis_config::{Format, Survey};
+use portcullis_api::{
+    AdviceOrder, CheckedDocument, CheckedRules, Explained, ReplayChange, ReplayError, ReplayOrder,
+    ReplayRequest, Replayed, Trial, TrialError, Trials,
+};
+use portcullis_config::{Config, Format, Survey};
 use portcullis_identity::Role;
 use serde_json::{Value, json};
 
@@ -42,6 +45,37 @@ impl Trials for Echo {
         let others: Vec<String> = order.others.into_iter().map(|other| other.id).collect();
         Ok(json!({ "request": request, "site": order.site, "route": order.route, "others": others })
             .to_string())
+    }
+
+    /// Requests with `attack` are stopped, but by a text with `loose`.
+    fn replay(&self, order: ReplayOrder) -> Result<Replayed, ReplayError> {
+        if let Err(error) = Config::parse(&order.text, order.format, &order.file) {
+            return Err(ReplayError::Document(error.mistakes().to_vec()));
+        }
+        if order.site.as_deref() == Some("nowhere") {
+            return Err(ReplayError::Unfit("the document has no site nowhere".to_owned()));
+        }
+        let stops = |text: &str, request: &ReplayRequest| {
+            request.request.windows(6).any(|part| part == b"attack") && !text.contains("loose")
+        };
+        let mut replayed = Replayed { requests: order.requests.len(), ..Replayed::default() };
+        for request in &order.requests {
+            let (was, is) = (stops(&order.against, request), stops(&order.text, request));
+            replayed.stopped += usize::from(is);
+            replayed.incomplete += usize::from(request.omitted > 0);
+            if was && !is {
+                replayed.lost += 1;
+                replayed.changes.push(ReplayChange {
+                    is_lost: true,
+                    id: request.id.clone(),
+                    site: request.site.clone(),
+                    client: request.client,
+                    line: "GET /".to_owned(),
+                    reason: "a reason".to_owned(),
+                });
+            }
+        }
+        Ok(replayed)
     }
 
     fn check(&self, text: String, format: Format, file: String) -> CheckedDocument {

@@ -15,4 +15,5 @@ mod login;
 mod oidc;
 mod openapi;
 mod pages;
+mod replay;
 mod server;

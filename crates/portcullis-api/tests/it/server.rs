@@ -165,6 +165,7 @@ impl Server {
         let supplies = Supplies {
             identities,
             events: Some(Store::new(&folder.path().join("events"))),
+            sample: Some(Store::new(&folder.path().join("sample"))),
             database,
             bans: Some(Arc::new(ThreeBans::default())),
             reload: Some(Arc::new(OneReload::default())),

@@ -43,6 +43,18 @@ pub(crate) struct Events {
     /// Bytes of a request's body that are stored with its event, beside its head; secrets are replaced by
     /// texts of the same shape. At most 1MiB; 0: requests are not stored. Default: 64KiB.
     pub keep_request: Option<Spanned<Size>>,
+    /// A sample of the requests that passed, kept in the data folder for replays. Default: none.
+    pub capture: Option<Capture>,
+}
+
+/// A sample of the requests that were inspected and passed without an event.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Capture {
+    /// The share of them that is kept: above 0, at most 1. A thousandth is `0.001`.
+    pub share: Spanned<f64>,
+    /// Size of the sample on disk; its oldest requests make room. At least 64MiB. Default: 256MiB.
+    pub keep_bytes: Option<Spanned<Size>>,
 }
 
 /// The folder of what a running instance keeps.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use portcullis_config::{Config, Format};
 
-const CASES: usize = 57;
+const CASES: usize = 59;
 
 #[test]
 fn golden_documents() {

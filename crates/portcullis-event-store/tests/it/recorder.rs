@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use portcullis_event::{Event, Timestamp};
-use portcullis_event_store::{Recorder, Store, StoreSettings, Writer};
+use portcullis_event_store::{Recorder, SampleHandle, Store, StoreSettings, Writer};
 use portcullis_log::QueueLimits;
 use portcullis_metrics::Registry;
 
@@ -136,4 +136,74 @@ fn requests_make_room_for_events() {
         assert!(stored.json.contains(&format!("\"request_id\":\"r{}\"", request.omitted)), "{}", stored.json);
     }
     assert!(count > 0);
+}
+
+/// The sample of a recorder, and the thread that writes it.
+fn sample(folder: &Path, events: &Recorder, registry: &Registry) -> (Recorder, SampleHandle) {
+    let settings = StoreSettings { keep_bytes: StoreSettings::KEEP_BYTES_MIN, ..StoreSettings::new(folder) };
+    let writer = Writer::open(settings, false).unwrap();
+    let say = Arc::new(|_: &str| {});
+    let recorder = Recorder::start_sample(writer, QueueLimits::default(), registry, say).unwrap();
+    let handle = recorder.sample_of(events.handle());
+    (recorder, handle)
+}
+
+/// A sample gives way to events, whatever is wrong with their store.
+#[test]
+fn requests_of_the_sample_are_given_up_before_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let (events, passed) = (folder.path().join("events"), folder.path().join("sample"));
+    let limits = QueueLimits { events_max: 64, ..QueueLimits::default() };
+    let Recording { registry, recorder, .. } = record(&events, 0, limits);
+    let (writes, sample) = sample(&passed, &recorder, &registry);
+    let take = |number: u64| sample.request(Arc::new(event(number)), Some(Box::new(kept(number))));
+    take(1);
+    until(|| metric(&registry, "capture_written_total") == 1.0);
+    assert_eq!(metric(&registry, "capture_given_up_total"), 0.0);
+    // Nothing of it is counted among events.
+    assert_eq!(metric(&registry, "event_store_written_total"), 0.0);
+    let flood = recorder.handle();
+    for number in 0..20_000 {
+        flood.event(Arc::new(event(number)), None);
+        take(number);
+    }
+    let given_up = metric(&registry, "capture_given_up_total");
+    assert!(given_up > 0.0);
+    recorder.shutdown(Duration::from_secs(30));
+    assert_eq!(writes.shutdown(Duration::from_secs(30)), 0);
+    let stored = ids(&Store::new(&passed), "", 1000).len() as f64;
+    assert!(page(&Store::new(&passed), "", None, 100).events.iter().all(|event| event.request.is_some()));
+    let lost = metric(&registry, "capture_dropped_total{reason=\"queue_full\"}")
+        + metric(&registry, "capture_dropped_total{reason=\"queue_bytes\"}");
+    assert_eq!(stored + lost + metric(&registry, "capture_given_up_total"), 20_001.0);
+    assert!(metric(&registry, "capture_queued") == 0.0 && metric(&registry, "capture_bytes") >= 0.0);
+    // A segment that is damaged is set aside, as one of events.
+    let files = fs::read_dir(&passed).unwrap().map(|entry| entry.unwrap().path());
+    for segment in files.filter(|path| path.extension().is_some_and(|end| end == "events")) {
+        fs::write(segment, vec![7; 100_000]).unwrap();
+    }
+    let Recording { registry, recorder, .. } = record(&events, 0, limits);
+    let (writes, again) = self::sample(&passed, &recorder, &registry);
+    again.request(Arc::new(event_of_today()), None);
+    until(|| metric(&registry, "capture_segments_dropped_total{reason=\"damaged\"}") == 1.0);
+    writes.shutdown(Duration::from_secs(30));
+    recorder.shutdown(Duration::from_secs(30));
+}
+
+/// Where events cannot be written the disk is not filled with a sample.
+#[test]
+fn nothing_is_sampled_while_events_are_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let (events, passed) = (folder.path().join("events"), folder.path().join("sample"));
+    let Recording { registry, recorder, .. } = record(&events, 0, QueueLimits::default());
+    let (writes, sample) = sample(&passed, &recorder, &registry);
+    fs::remove_dir_all(&events).unwrap();
+    recorder.handle().event(Arc::new(event_of_today()), None);
+    until(|| metric(&registry, "event_store_dropped_total{reason=\"write_error\"}") == 1.0);
+    until(|| {
+        sample.request(Arc::new(event(7)), Some(Box::new(kept(7))));
+        metric(&registry, "capture_given_up_total") > 0.0
+    });
+    recorder.shutdown(Duration::from_secs(30));
+    writes.shutdown(Duration::from_secs(30));
 }

@@ -58,6 +58,7 @@ pub fn begin(inspector: &Arc<Inspector>) -> Box<Inspection> {
         tls: false,
         environment: Vec::new(),
         keep_request_bytes: 64 << 10,
+        capture_share: 0.0,
     };
     inspector.begin(&names, connection, Box::default())
 }

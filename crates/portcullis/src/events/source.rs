@@ -23,6 +23,12 @@ pub fn store(data: &Path) -> Result<Store, Failure> {
     }
 }
 
+/// The sample of requests that passed, in a data folder; none if there is none.
+pub fn sample(data: &Path) -> Option<Store> {
+    let folder = data_folder::sample(data);
+    folder.is_dir().then(|| Store::new(&folder))
+}
+
 /// Stored events.
 pub enum Stored {
     /// Those of one node.

@@ -9,7 +9,7 @@ use portcullis_query::{Filter, parse};
 use serde_json::Value;
 
 use super::csv;
-use super::source::{Stored, store};
+use super::source::{Stored, sample, store};
 use crate::cli::Failure;
 use crate::{data_folder, event_text};
 
@@ -210,6 +210,26 @@ pub fn read_newest(
         }
     }
     Ok((found, skipped))
+}
+
+/// The newest events with a request that is kept, of the event store and of the sample of requests that
+/// passed, newest first.
+pub fn kept_requests(data: &Path, filter: &Filter, limit: usize) -> Result<Vec<StoredEvent>, Failure> {
+    let (mut found, mut skipped) = read_newest(&store(data)?, filter, limit).map_err(Failure::failed)?;
+    if let Some(sample) = sample(data) {
+        let (more, not_read) = read_newest(&sample, filter, limit).map_err(Failure::failed)?;
+        found.extend(more);
+        skipped.extend(not_read);
+    }
+    tell_skipped(&mut skipped);
+    found.retain(|event| event.request.is_some());
+    // Times are of one form, and sort as texts.
+    found.sort_by_cached_key(|event| {
+        let value: Option<Value> = serde_json::from_str(&event.json).ok();
+        std::cmp::Reverse(value.map(|value| event_text::text(&value, "/time").to_owned()))
+    });
+    found.truncate(limit);
+    Ok(found)
 }
 
 fn all(events: &dyn EventSource, filter: &Filter, printer: &mut Printer<'_>) -> Result<(), Stop> {

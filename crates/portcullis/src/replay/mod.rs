@@ -1,5 +1,6 @@
 //! `portcullis replay`: what another document would decide on requests that were stored or saved.
 
+mod compare;
 mod requests;
 mod side;
 
@@ -10,8 +11,9 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::cli::{Failure, print};
-use requests::{Recorded, Request};
-use side::{Side, Verdict};
+pub use compare::{Change, Counts, compare};
+pub use requests::Request;
+pub use side::Side;
 
 /// Arguments of `portcullis replay`.
 #[derive(Debug, clap::Args)]
@@ -20,7 +22,7 @@ pub struct Args {
     /// `id`, `site`, `route`, `client` if known), an archive of a browser (.har)
     #[arg(value_name = "FILE", required_unless_present = "data", conflicts_with = "data")]
     files: Vec<PathBuf>,
-    /// The requests that are kept in this data folder
+    /// The requests that are kept in this data folder, with events and as a sample of those that passed
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Events whose requests are taken, as a filter
@@ -45,7 +47,7 @@ pub struct Args {
 
 /// Exit code 1 if a request that was stopped would pass, 2 if a document or the requests cannot be read.
 pub fn run(args: &Args) -> ExitCode {
-    match compare(args) {
+    match replay(args) {
         Ok(Found { text, lost }) => {
             let printed = print(&text);
             if lost > 0 { ExitCode::FAILURE } else { printed }
@@ -60,52 +62,18 @@ struct Found {
     lost: usize,
 }
 
-#[derive(Default)]
-struct Counts {
-    requests: usize,
-    stopped: usize,
-    lost: usize,
-    new: usize,
-    not_inspected: usize,
-    incomplete: usize,
-}
-
-fn compare(args: &Args) -> Result<Found, Failure> {
+fn replay(args: &Args) -> Result<Found, Failure> {
     let requests = match &args.data {
         Some(data) => requests::of_store(data, &args.events, args.limit as usize)?,
         None => requests::of_files(&args.files, args.limit as usize)?,
     };
     let mut after = Side::new(&args.config, args.site.as_deref())?;
     let mut before = args.against.as_ref().map(|path| Side::new(path, args.site.as_deref())).transpose()?;
-    let (mut text, mut counts) = (String::new(), Counts::default());
-    for request in &requests {
-        counts.requests += 1;
-        counts.incomplete += usize::from(request.omitted > 0);
-        let now = after.verdict(request)?;
-        let then = match &mut before {
-            Some(side) => Some(side.verdict(request)?),
-            None => request.recorded.map(|recorded| match recorded {
-                Recorded::Stopped => Verdict::Stopped("recorded".to_owned()),
-                Recorded::Passed => Verdict::Passed,
-            }),
-        };
-        counts.stopped += usize::from(now.is_stopped());
-        counts.not_inspected += usize::from(matches!(now, Verdict::NotInspected));
-        let change = match (then.as_ref().map(Verdict::is_stopped), now.is_stopped()) {
-            (Some(true), false) => {
-                counts.lost += 1;
-                "lost"
-            }
-            (Some(false), true) => {
-                counts.new += 1;
-                "new"
-            }
-            (None, true) => "stopped",
-            _ => continue,
-        };
-        tell(&mut text, args.json, change, request, then.as_ref(), &now);
-    }
-    let Counts { requests, stopped, lost, new, not_inspected, incomplete } = counts;
+    let mut text = String::new();
+    let mut told =
+        |change: Change, request: &Request, why: &str| tell(&mut text, args.json, change, request, why);
+    let counts = compare(&requests, &mut after, before.as_mut(), None, &mut told)?;
+    let Counts { requests, stopped, lost, new, not_inspected, incomplete, untried: _ } = counts;
     if args.json {
         let counts = json!({
             "requests": requests, "stopped": stopped, "lost": lost, "new": new,
@@ -127,19 +95,8 @@ fn compare(args: &Args) -> Result<Found, Failure> {
     Ok(Found { text, lost })
 }
 
-fn tell(
-    text: &mut String,
-    as_json: bool,
-    change: &str,
-    request: &Request,
-    then: Option<&Verdict>,
-    now: &Verdict,
-) {
-    let line = request.line();
-    let why = match (change, then) {
-        ("lost", Some(then)) => then.reason(),
-        _ => now.reason(),
-    };
+fn tell(text: &mut String, as_json: bool, change: Change, request: &Request, why: &str) {
+    let (line, change) = (request.line(), change.name());
     let _ = match as_json {
         true => {
             let Request { id, site, client, .. } = request;

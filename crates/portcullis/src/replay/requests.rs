@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use data_encoding::BASE64;
+use portcullis_event_store::StoredEvent;
 use portcullis_query::parse;
 use portcullis_replay::{read_har, read_message};
 use serde::Deserialize;
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use crate::cli::Failure;
 use crate::event_text::text;
-use crate::events::{source, stored};
+use crate::events::stored;
 
 /// A file larger than this is refused.
 const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -51,32 +52,33 @@ impl Request {
     }
 }
 
-/// The newest requests that are kept with events which pass a filter, oldest first.
+/// The newest requests that are kept with events which pass a filter, and of the sample of those that passed,
+/// oldest first.
 pub fn of_store(data: &Path, filter: &str, limit: usize) -> Result<Vec<Request>, Failure> {
-    let store = source::store(data)?;
     let filter = parse(filter, stored::now())
         .map_err(|mistake| Failure::usage(format_args!("filter `{}`: {mistake}", filter.escape_debug())))?;
-    let (events, mut skipped) = stored::read_newest(&store, &filter, limit).map_err(Failure::failed)?;
-    stored::tell_skipped(&mut skipped);
-    let requests = events.into_iter().rev().filter_map(|event| {
-        let kept = event.request?;
-        let value: Value = serde_json::from_str(&event.json).ok()?;
-        let (action, mode) = (text(&value, "/verdict/action"), text(&value, "/engine"));
-        // What only logs has no rule and no class that decided.
-        let decided = ["/verdict/rule_id", "/verdict/class"].iter().any(|path| value.pointer(path).is_some());
-        let stopped = matches!(action, "deny" | "drop" | "redirect" | "refuse")
-            || action == "detect" && decided && mode == "detection_only";
-        Some(Request {
-            id: text(&value, "/request_id").to_owned(),
-            site: Some(text(&value, "/site").to_owned()),
-            route: Some(text(&value, "/route").to_owned()),
-            client: SocketAddr::new(text(&value, "/client/addr").parse().unwrap_or(UNKNOWN), 50_000),
-            bytes: kept.bytes,
-            omitted: kept.omitted,
-            recorded: Some(if stopped { Recorded::Stopped } else { Recorded::Passed }),
-        })
-    });
-    Ok(requests.collect())
+    let events = stored::kept_requests(data, &filter, limit)?;
+    Ok(events.into_iter().rev().filter_map(of_event).collect())
+}
+
+/// The request that is kept with an event.
+fn of_event(event: StoredEvent) -> Option<Request> {
+    let kept = event.request?;
+    let value: Value = serde_json::from_str(&event.json).ok()?;
+    let (action, mode) = (text(&value, "/verdict/action"), text(&value, "/engine"));
+    // What only logs has no rule and no class that decided.
+    let decided = ["/verdict/rule_id", "/verdict/class"].iter().any(|path| value.pointer(path).is_some());
+    let stopped = matches!(action, "deny" | "drop" | "redirect" | "refuse")
+        || action == "detect" && decided && mode == "detection_only";
+    Some(Request {
+        id: text(&value, "/request_id").to_owned(),
+        site: Some(text(&value, "/site").to_owned()),
+        route: Some(text(&value, "/route").to_owned()),
+        client: SocketAddr::new(text(&value, "/client/addr").parse().unwrap_or(UNKNOWN), 50_000),
+        bytes: kept.bytes,
+        omitted: kept.omitted,
+        recorded: Some(if stopped { Recorded::Stopped } else { Recorded::Passed }),
+    })
 }
 
 /// A line of a file of requests.

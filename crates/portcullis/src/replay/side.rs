@@ -55,8 +55,12 @@ impl Side {
     /// Of the document in this file; `site` is that of requests of which it is not known.
     pub fn new(path: &Path, site: Option<&str>) -> Result<Side, Failure> {
         let config = Config::from_file(path).map_err(Failure::usage)?;
+        Side::of(config, path.display().to_string(), site)
+    }
+
+    /// Of the document in this file, which has been read.
+    pub fn of(config: Config, file: String, site: Option<&str>) -> Result<Side, Failure> {
         let names: Vec<&str> = config.sites.iter().map(|site| site.name.as_str()).collect();
-        let file = path.display().to_string();
         if let Some(unknown) = site.filter(|site| !names.contains(site)) {
             let names = names.join(", ");
             return Err(Failure::usage(format_args!("{file} has no site {unknown}; there are {names}")));
@@ -94,7 +98,10 @@ impl Side {
     /// The policy of a request's route: the first one that is inspected, where the route is not known.
     fn policy(&self, request: &Request) -> Result<Option<usize>, Failure> {
         let name = request.site.as_ref().or(self.site.as_ref()).ok_or_else(|| {
-            Failure::usage(format_args!("{} has several sites: choose one with --site NAME", self.file))
+            Failure::usage(format_args!(
+                "{} has several sites: name that of requests of which it is not known (`--site NAME`, or `site` of a request)",
+                self.file
+            ))
         })?;
         let site = self.config.sites.iter().find(|site| site.name == *name);
         let routes = site.map_or(&[][..], |site| &site.routes);

@@ -56,6 +56,7 @@ pub struct Console {
     identities: Identities,
     setup: Option<SetupCode>,
     events: Store,
+    sample: Store,
     database: Option<EventDatabase>,
     hosts: Vec<String>,
     oidc: Option<OidcLogin>,
@@ -126,6 +127,7 @@ impl Console {
             identities,
             setup,
             events: Store::new(&data_folder::events(data)),
+            sample: Store::new(&data_folder::sample(data)),
             database: database.cloned(),
             hosts,
             oidc,
@@ -163,6 +165,7 @@ impl Console {
         let supplies = Supplies {
             identities: Arc::new(self.identities),
             events: Some(self.events),
+            sample: Some(self.sample),
             database: database.map(|database| Arc::new(database) as Arc<dyn EventSource>),
             bans: Some(Arc::new(Desk(bans))),
             reload: Some(Arc::new(Asker(reloads))),

@@ -89,6 +89,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let (recent, files) = event_files(&config, says);
     let log = EventLog::new(files, QueueLimits::default(), &registry).map_err(Failure::failed)?;
     let recorder = event_store::start(&config, inherited.predecessor.is_some(), &registry)?;
+    let sample = event_store::start_sample(&config, inherited.predecessor.is_some(), &registry)?;
     let access_logs = config.access_log_files();
     let access_log = AccessLog::open(&access_logs, ACCESS_LOG_QUEUE, &registry).map_err(Failure::failed)?;
     let limits = UploadLimits { folder_bytes_max: config.upload_folder_bytes_max, ..UploadLimits::default() };
@@ -115,6 +116,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
             registry: Arc::clone(&registry),
             metrics: portcullis_exchange::data_plane(&registry),
             keep_request_bytes: if config.data.is_some() { config.event_store.keep_request_bytes } else { 0 },
+            capture: event_store::capture(&config, sample.as_ref(), record.as_ref()),
             on_request: event_store::on_request(record.as_ref()),
             on_event: on_event.clone(),
             on_file: Arc::new(move |file| files.submit(upload(file))),
@@ -168,6 +170,8 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let lost = log.shutdown(EVENTS_DEADLINE) + audit.shutdown(EVENTS_DEADLINE);
     let lost = lost + access_log.shutdown(EVENTS_DEADLINE) + sinks.shutdown(EVENTS_DEADLINE);
     let lost = lost + recorder.map_or(0, |recorder| recorder.shutdown(EVENTS_DEADLINE));
+    // What is lost of a sample is counted, and no more.
+    let _ = sample.map(|sample| sample.shutdown(EVENTS_DEADLINE));
     if lost > 0 {
         eprintln!("portcullis: {lost} events, audit records or lines of the access log could not be written");
     }

@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use portcullis_advise::{Case, advise};
 use portcullis_api::{
-    AdviceOrder, CheckedDocument, CheckedRules, Explained, StoredRequest, Trial, TrialError, Trials,
+    AdviceOrder, CheckedDocument, CheckedRules, Explained, ReplayChange, ReplayError, ReplayOrder,
+    ReplayRequest, Replayed, StoredRequest, Trial, TrialError, Trials,
 };
-use portcullis_config::{Format, Survey};
+use portcullis_config::{Config, Format, Survey};
 use portcullis_event::Timestamp;
 use portcullis_exchange::LocalTime;
 use portcullis_http::message::RequestHead;
@@ -18,8 +19,10 @@ use portcullis_proxy::{RouteChoice, Serving, Status};
 use portcullis_replay::{Exchange, Message, parse, parse_response};
 
 use crate::checked::{self, Checked};
+use crate::cli::Failure;
 use crate::edited::Edited;
 use crate::explain;
+use crate::replay::{Change, Counts, Request, Side, compare};
 
 /// The policies of the proxy.
 pub struct Bench(pub Status);
@@ -63,6 +66,36 @@ impl Trials for Bench {
         serde_json::to_string(&advice.map_err(|none| none.to_string())?).map_err(|error| error.to_string())
     }
 
+    fn replay(&self, order: ReplayOrder) -> Result<Replayed, ReplayError> {
+        let ReplayOrder { text, against, format, file, site, requests, changes_max, patience } = order;
+        let unfit = |failure: Failure| ReplayError::Unfit(failure.to_string());
+        let side = |text: &str| {
+            let config = Config::parse(text, format, &file)
+                .map_err(|error| ReplayError::Document(error.mistakes().to_vec()))?;
+            Side::of(config, file.clone(), site.as_deref()).map_err(unfit)
+        };
+        let (mut after, mut before) = (side(&text)?, side(&against)?);
+        let requests: Vec<Request> = requests.into_iter().map(request).collect();
+        let mut changes = Vec::new();
+        let mut told = |change: Change, request: &Request, why: &str| {
+            if changes.len() < changes_max {
+                changes.push(ReplayChange {
+                    is_lost: change == Change::Lost,
+                    id: request.id.clone(),
+                    site: request.site.clone(),
+                    client: request.client.ip(),
+                    line: request.line(),
+                    reason: why.to_owned(),
+                });
+            }
+        };
+        let deadline = Instant::now() + patience;
+        let counts = compare(&requests, &mut after, Some(&mut before), Some(deadline), &mut told);
+        let Counts { requests, stopped, lost, new, not_inspected, incomplete, untried } =
+            counts.map_err(unfit)?;
+        Ok(Replayed { requests, stopped, lost, new, not_inspected, incomplete, untried, changes })
+    }
+
     fn check(&self, text: String, format: Format, file: String) -> CheckedDocument {
         let survey = match Survey::of_text(text, format, file) {
             Ok(survey) => survey,
@@ -79,6 +112,12 @@ impl Trials for Bench {
         };
         CheckedDocument { mistakes, warnings, rules: sets.into_iter().map(rules).collect() }
     }
+}
+
+fn request(of: ReplayRequest) -> Request {
+    let ReplayRequest { id, request: bytes, omitted, site, route, client } = of;
+    let client = SocketAddr::new(client, 50_000);
+    Request { id, site, route, client, bytes, omitted, recorded: None }
 }
 
 fn case(stored: &StoredRequest, epoch_millis: u64) -> Case<'_> {

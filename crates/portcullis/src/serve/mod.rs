@@ -62,6 +62,7 @@ fn serve(integration: &Integration) -> Result<(), Failure> {
     let (recent, files) = run::event_files(config, says);
     let log = EventLog::new(files, QueueLimits::default(), &registry).map_err(Failure::failed)?;
     let recorder = event_store::start(config, false, &registry)?;
+    let sample = event_store::start_sample(config, false, &registry)?;
     let uploads =
         UploadLimits { folder_bytes_max: config.upload_folder_bytes_max, ..UploadLimits::default() };
     let uploads = UploadStore::new(uploads, &registry).map_err(Failure::failed)?;
@@ -71,6 +72,7 @@ fn serve(integration: &Integration) -> Result<(), Failure> {
     let other = forward.as_ref().map(Forward::sender);
     let (record, kept_files) = (recorder.as_ref().map(Recorder::handle), uploads.sender());
     let outputs = Outputs {
+        capture: event_store::capture(config, sample.as_ref(), record.as_ref()),
         on_request: event_store::on_request(record.as_ref()),
         on_event: sinks::fan_out(log.sender(), sinks.sender(), record, other),
         on_file: Arc::new(move |file| kept_files.submit(run::upload(file))),
@@ -105,6 +107,7 @@ fn serve(integration: &Integration) -> Result<(), Failure> {
         log.shutdown(EVENTS_DEADLINE) + audit.shutdown(EVENTS_DEADLINE) + sinks.shutdown(EVENTS_DEADLINE);
     let lost = lost + forward.map_or(0, |forward| forward.shutdown(EVENTS_DEADLINE));
     let lost = lost + recorder.map_or(0, |recorder| recorder.shutdown(EVENTS_DEADLINE));
+    let _ = sample.map(|sample| sample.shutdown(EVENTS_DEADLINE));
     if lost > 0 {
         eprintln!("portcullis: {lost} events or audit records could not be written");
     }

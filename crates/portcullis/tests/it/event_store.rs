@@ -106,3 +106,35 @@ fn a_flood_is_counted_to_the_last_request() {
     );
     assert_eq!(all.by(Dimension::Path).count("/item/*"), 301);
 }
+
+/// A browser sends the address of a page with each picture of it.
+#[test]
+fn an_attack_and_what_follows_it_are_one_event() {
+    let application = application(|_| says("hello"));
+    let rule = "SecRuleEngine DetectionOnly\nSecRule ARGS|REQUEST_HEADERS:Referer \"@rx (?i)union.select\" \"id:7,phase:2,deny,log\"";
+    let served = Served::start(&application, rule, "[data]\nfolder = \"data\"\n");
+    let data = served.folder.path().join("data");
+    let attack = "/find?q=1%27+UNION+SELECT+password+FROM+users--+";
+    assert_eq!(served.get(attack).status(), 200);
+    let follow = |target: &str, referer: &str| {
+        let request =
+            format!("GET {target} HTTP/1.1\r\nHost: a\r\nReferer: {referer}\r\nConnection: close\r\n\r\n");
+        assert_eq!(served.raw(request).status(), 200);
+    };
+    for number in 0..20 {
+        follow(&format!("/img/{number}.png"), &format!("http://a{attack}"));
+    }
+    // In the Referer of another page it is an attack of its own.
+    follow("/style.css", "http://a/other?q=1%27+UNION+SELECT+password+FROM+users--+");
+    let stands_for =
+        || -> u64 { json(&data, "").iter().map(|event| event["count"].as_u64().unwrap_or(1)).sum() };
+    until(|| stands_for() == 22);
+    let of_page = json(&data, "path = /find and text ~ \"UNION\"");
+    assert!(of_page.len() == 1, "{of_page:?}");
+    // Some may come when the event of the page is stored already: those are one together.
+    let all = json(&data, "");
+    assert!((2..=3).contains(&all.len()), "{all:?}");
+    assert_eq!(json(&data, "path = /style.css").len(), 1);
+    // The file of events has each.
+    assert_eq!(served.events(22).len(), 22);
+}

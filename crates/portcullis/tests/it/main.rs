@@ -15,6 +15,7 @@ mod bans;
 #[cfg(feature = "bench")]
 mod bench;
 mod body_limits;
+mod capture;
 mod check;
 #[path = "../../../portcullis-clickhouse/tests/it/server.rs"]
 #[allow(dead_code, reason = "the tests of that crate use the rest")]

@@ -12,22 +12,22 @@ use serde_json::{Value, json};
 use crate::served::*;
 
 /// A running program with a document, a console and an administrator.
-struct Managed {
+pub struct Managed {
     process: Process,
-    address: SocketAddr,
+    pub address: SocketAddr,
     console: SocketAddr,
-    document: PathBuf,
+    pub document: PathBuf,
     token: String,
 }
 
 impl Managed {
-    fn start(folder: &Path, upstream: SocketAddr, site: &str, more: &str) -> Managed {
+    pub fn start(folder: &Path, upstream: SocketAddr, site: &str, more: &str) -> Managed {
         let (address, admin) = (free_address(), free_address());
         let path = document(folder, address, admin, upstream, site, more);
         Managed::start_again(folder, address, path)
     }
 
-    fn start_again(folder: &Path, address: SocketAddr, document: PathBuf) -> Managed {
+    pub fn start_again(folder: &Path, address: SocketAddr, document: PathBuf) -> Managed {
         let (console, data) = (free_address(), folder.join("data"));
         let run = ["run", "--config"].map(Into::into);
         let console_text = console.to_string();
@@ -43,13 +43,13 @@ impl Managed {
     }
 
     /// The status of a request whose only parameter has an attack.
-    fn attack(&self, name: &str) -> u16 {
+    pub fn attack(&self, name: &str) -> u16 {
         let target = format!("/find?{name}=1%27%20UNION%20SELECT%20password%20FROM%20users--%20");
         let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         exchange(self.address, None, request.as_bytes(), PATIENCE).unwrap().status
     }
 
-    fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    pub fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = format!(
             "{method} /api/v1{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nIf-Match: *\r\n\
@@ -61,11 +61,11 @@ impl Managed {
         (answer.status, serde_json::from_slice(answer.after_head()).unwrap_or_default())
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         std::fs::read_to_string(&self.document).unwrap()
     }
 
-    fn stop(self) {
+    pub fn stop(self) {
         assert!(self.process.stop(PATIENCE).unwrap().success());
     }
 }

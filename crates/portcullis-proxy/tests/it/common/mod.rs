@@ -279,6 +279,7 @@ impl Front {
             metrics: DataPlane::new(&registry, "test", names),
             on_event: Some(Arc::new(move |event| sink.lock().unwrap().push(event))),
             keep_request_bytes: 64 << 10,
+            capture: None,
             on_request: None,
             on_file: Arc::new(|_| {}),
             access_logs: config.access_log_files(),

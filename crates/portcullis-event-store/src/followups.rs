@@ -1,0 +1,279 @@
+//! One attack is one event: the requests that follow it are counted in it.
+//!
+//! Where an attack in an address was let through, the browser asks for each picture and style of the page, and
+//! sends the address along in the Referer. Such an event, in whose Referer alone something was found, belongs
+//! to that of the page if it comes from the same client within ten seconds. The event of a page waits a moment
+//! for them; those that come later become one event. An attack that stands in a Referer by itself has no page,
+//! and is stored as any other.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use portcullis_event::{Action, Event};
+
+use crate::coalesce::Fate;
+use crate::recorded::Recorded;
+
+/// The event of a page waits so long. With a commit each half second it is on disk within one.
+const WAIT_MS: u64 = 400;
+/// For so long requests are looked for that follow it.
+const WINDOW_MS: u64 = 10_000;
+/// Pages that are known at a time; events of further ones do not wait.
+const PAGES_MAX: usize = 1024;
+/// Bytes of a request that waits; with longer ones pages would hold too much memory together.
+const REQUEST_BYTES_MAX: usize = 16 << 10;
+
+/// The pages of the last seconds.
+#[derive(Default)]
+pub(crate) struct FollowUps {
+    pages: HashMap<u64, Page>,
+}
+
+struct Page {
+    since: u64,
+    /// The event of the page or, when it is stored, the first that came later; and those that it stands for.
+    held: Option<(Recorded, u64)>,
+    is_stored: bool,
+}
+
+impl FollowUps {
+    /// `now` in milliseconds.
+    pub(crate) fn look_at(&mut self, recorded: Recorded, now: u64) -> Fate {
+        let event = &recorded.event;
+        let is_page = event.verdict.action == Action::Detect
+            && event.request.method == "GET"
+            && !(event.findings.is_empty() && event.matches.is_empty());
+        let request = recorded.request.as_deref().filter(|request| request.bytes.len() <= REQUEST_BYTES_MAX);
+        let Some(head) = request.and_then(|request| Head::of(&request.bytes)) else {
+            return Fate::Stays(recorded);
+        };
+        if event.is_only_in_referer(head.target) {
+            let key = head.page().map(|page| self.key(event, head.host, page));
+            let Some(page) = key.and_then(|key| self.pages.get_mut(&key)) else {
+                return Fate::Stays(recorded);
+            };
+            return match &mut page.held {
+                _ if now.saturating_sub(page.since) >= WINDOW_MS => Fate::Stays(recorded),
+                Some((_, count)) => {
+                    *count = count.saturating_add(event.count);
+                    Fate::Counted
+                }
+                held => {
+                    let count = event.count;
+                    *held = Some((recorded, count));
+                    Fate::Held
+                }
+            };
+        }
+        let key = self.key(event, head.host, head.target);
+        if !is_page || self.pages.len() >= PAGES_MAX || self.pages.contains_key(&key) {
+            return Fate::Stays(recorded);
+        }
+        let count = event.count;
+        self.pages.insert(key, Page { since: now, held: Some((recorded, count)), is_stored: false });
+        Fate::Held
+    }
+
+    /// Gives out what has waited long enough.
+    pub(crate) fn due(&mut self, now: u64) -> Vec<Recorded> {
+        let mut due = Vec::new();
+        self.pages.retain(|_, page| {
+            let age = now.saturating_sub(page.since);
+            // A clock that went back ends the wait.
+            let is_over = age >= WINDOW_MS || now < page.since;
+            if is_over || !page.is_stored && age >= WAIT_MS {
+                page.is_stored = true;
+                due.extend(page.held.take());
+            }
+            !is_over
+        });
+        counted(due)
+    }
+
+    /// Gives out what is held back.
+    pub(crate) fn flush(&mut self) -> Vec<Recorded> {
+        counted(self.pages.drain().filter_map(|(_, page)| page.held).collect())
+    }
+
+    /// The client and the address of a page.
+    fn key(&self, event: &Event, host: &[u8], page: &[u8]) -> u64 {
+        self.pages.hasher().hash_one((&*event.site, &event.client.addr, host.to_ascii_lowercase(), page))
+    }
+}
+
+fn counted(held: Vec<(Recorded, u64)>) -> Vec<Recorded> {
+    let counted = held.into_iter().map(|(recorded, count)| match count == recorded.event.count {
+        true => recorded,
+        false => {
+            let mut event = Event::clone(&recorded.event);
+            event.count = count;
+            Recorded { event: Arc::new(event), ..recorded }
+        }
+    });
+    let mut events: Vec<Recorded> = counted.collect();
+    events.sort_by_key(|recorded| recorded.event.time);
+    events
+}
+
+/// What is looked at of a kept request.
+struct Head<'r> {
+    target: &'r [u8],
+    host: &'r [u8],
+    /// None: there is none, or several.
+    referer: Option<&'r [u8]>,
+}
+
+impl<'r> Head<'r> {
+    fn of(request: &'r [u8]) -> Option<Head<'r>> {
+        let mut lines =
+            request.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let target = lines.next()?.split(|byte| *byte == b' ').nth(1)?;
+        let (mut host, mut referers) = (&b""[..], Vec::new());
+        for line in lines.take_while(|line| !line.is_empty()) {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+            if name.eq_ignore_ascii_case(b"host") {
+                host = value;
+            } else if name.eq_ignore_ascii_case(b"referer") {
+                referers.push(value);
+            }
+        }
+        let referer = if referers.len() == 1 { referers.pop() } else { None };
+        Some(Head { target, host, referer })
+    }
+
+    /// The target of the page that the Referer names, if it is one of the same host.
+    fn page(&self) -> Option<&'r [u8]> {
+        let referer = self.referer?;
+        let rest = referer.strip_prefix(b"https://").or_else(|| referer.strip_prefix(b"http://"))?;
+        let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'))?;
+        let is_own = !self.host.is_empty() && rest[..end].eq_ignore_ascii_case(self.host);
+        let page = rest[end..].split(|byte| *byte == b'#').next()?;
+        is_own.then_some(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_event::{Finding, KeptRequest, Timestamp};
+    use portcullis_types::{Class, Place};
+
+    use super::*;
+
+    const ATTACK: &str = "/find?q=%27+or+1=1--";
+
+    fn recorded(client: &str, target: &str, referer: Option<&str>, place: Place) -> Recorded {
+        let mut event = Event::new("r", Timestamp::from_epoch_millis(5000));
+        event.client.addr = client.to_owned();
+        (event.request.method, event.request.target) = ("GET".to_owned(), target.to_owned());
+        event.verdict.action = Action::Detect;
+        event.push_finding(Finding {
+            class: Class::Sqli,
+            kind: "sqli.tautology",
+            place,
+            name: if place == Place::Header { "Referer" } else { "q" }.to_owned(),
+            decoded: Vec::new(),
+            span: None,
+            evidence: "' or 1=1--".to_owned(),
+            count: 1,
+            below: false,
+            mentioned: false,
+            points: 5.0,
+            reason: "",
+            reference: "",
+        });
+        let referer = referer.map_or(String::new(), |referer| format!("Referer: {referer}\r\n"));
+        let bytes = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{referer}\r\n").into_bytes();
+        let request = Some(Arc::new(KeptRequest { bytes, omitted: 0 }));
+        Recorded { event: Arc::new(event), request }
+    }
+
+    fn page(client: &str) -> Recorded {
+        recorded(client, ATTACK, None, Place::Query)
+    }
+
+    fn follows(client: &str, referer: &str) -> Recorded {
+        recorded(client, "/style.css?v=1", Some(referer), Place::Header)
+    }
+
+    fn counts(events: &[Recorded]) -> Vec<(String, u64)> {
+        events.iter().map(|found| (found.event.request.target.clone(), found.event.count)).collect()
+    }
+
+    #[test]
+    fn requests_of_a_page_are_counted_in_its_event() {
+        let mut followups = FollowUps::default();
+        assert!(matches!(followups.look_at(page("192.0.2.7"), 1000), Fate::Held));
+        let referer = format!("https://A{ATTACK}#top");
+        for _ in 0..30 {
+            assert!(matches!(followups.look_at(follows("192.0.2.7", &referer), 1100), Fate::Counted));
+        }
+        assert!(followups.due(1399).is_empty());
+        assert_eq!(counts(&followups.due(1400)), [(ATTACK.to_owned(), 31)]);
+        // Those that come later become one event, and what comes too late is one of its own.
+        assert!(matches!(followups.look_at(follows("192.0.2.7", &referer), 2000), Fate::Held));
+        assert!(matches!(followups.look_at(follows("192.0.2.7", &referer), 9000), Fate::Counted));
+        assert!(followups.due(10_999).is_empty());
+        assert_eq!(counts(&followups.due(11_000)), [("/style.css?v=1".to_owned(), 2)]);
+        assert!(matches!(followups.look_at(follows("192.0.2.7", &referer), 11_001), Fate::Stays(_)));
+        assert!(followups.pages.is_empty() && followups.flush().is_empty());
+    }
+
+    /// Nobody hides an attack by calling it a follow-up.
+    #[test]
+    fn an_attack_of_its_own_is_an_event_of_its_own() {
+        let mut followups = FollowUps::default();
+        assert!(matches!(followups.look_at(page("192.0.2.7"), 1000), Fate::Held));
+        let referer = format!("https://a{ATTACK}");
+        let mut two = follows("192.0.2.7", &referer);
+        let bytes = format!("GET /x HTTP/1.1\r\nHost: a\r\nReferer: {referer}\r\nReferer: {referer}\r\n\r\n");
+        two.request = Some(Arc::new(KeptRequest { bytes: bytes.into_bytes(), omitted: 0 }));
+        let not_kept = Recorded { request: None, ..follows("192.0.2.7", &referer) };
+        let mut also = follows("192.0.2.7", &referer);
+        Arc::make_mut(&mut also.event).findings_omitted = 1;
+        for other in [
+            follows("192.0.2.8", &referer),
+            follows("192.0.2.7", "https://b/find?q=%27+or+1=1--"),
+            follows("192.0.2.7", &format!("{referer}x")),
+            follows("192.0.2.7", "https://a"),
+            follows("192.0.2.7", ATTACK),
+            recorded("192.0.2.7", "/other?q=%27+or+1", Some(&referer), Place::Query),
+            two,
+            not_kept,
+            also,
+        ] {
+            let shown = format!("{other:?}");
+            let fate = followups.look_at(other, 1100);
+            assert!(matches!(fate, Fate::Stays(_) | Fate::Held), "{shown}");
+        }
+        let due = followups.due(1400);
+        assert_eq!(due.iter().map(|found| found.event.count).max(), Some(1));
+        // One that was stopped does not wait: no page was shown.
+        let mut stopped = page("192.0.2.9");
+        Arc::make_mut(&mut stopped.event).verdict.action = Action::Deny;
+        assert!(matches!(followups.look_at(stopped, 2000), Fate::Stays(_)));
+        assert!(matches!(followups.look_at(follows("192.0.2.9", &referer), 2000), Fate::Stays(_)));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_nothing_is_lost() {
+        let mut followups = FollowUps::default();
+        let mut stayed = 0;
+        for number in 0..5000 {
+            let target = format!("/{number}?q=%27");
+            let fate = followups.look_at(recorded("192.0.2.7", &target, None, Place::Query), 1000);
+            stayed += usize::from(matches!(fate, Fate::Stays(_)));
+        }
+        assert_eq!((followups.pages.len(), stayed), (PAGES_MAX, 5000 - PAGES_MAX));
+        // A clock that goes back ends every wait.
+        assert_eq!(followups.due(0).len(), PAGES_MAX);
+        assert!(matches!(followups.look_at(page("192.0.2.7"), 1000), Fate::Held));
+        assert_eq!(followups.flush().len(), 1);
+        for bytes in ["", "\r\n", "GET", "GET / HTTP/1.1\r\nno colon\r\n\r\n"] {
+            let request = Some(Arc::new(KeptRequest { bytes: bytes.into(), omitted: 0 }));
+            let fate = followups.look_at(Recorded { request, ..page("192.0.2.7") }, 1000);
+            assert!(matches!(fate, Fate::Stays(_)), "{bytes:?}");
+        }
+    }
+}
