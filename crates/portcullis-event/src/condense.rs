@@ -209,8 +209,10 @@ impl Event {
 fn grouped(findings: Vec<Finding>) -> Vec<Finding> {
     let mut groups: Vec<Finding> = Vec::with_capacity(findings.len());
     for finding in findings {
-        let key = |finding: &Finding| (finding.kind, finding.class, finding.place);
-        let same = |known: &&mut Finding| key(known) == key(&finding) && known.name == finding.name;
+        let same = |known: &&mut Finding| {
+            (known.class, known.place) == (finding.class, finding.place)
+                && (&known.kind, &known.name) == (&finding.kind, &finding.name)
+        };
         let Some(known) = groups.iter_mut().find(same) else {
             groups.push(finding);
             continue;

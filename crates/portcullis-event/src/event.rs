@@ -496,7 +496,7 @@ pub struct AlsoMatched {
     /// The points that this match added to an anomaly score.
     pub points: i64,
     /// Its matches that are not in `matches`.
-    #[serde(default = "one", skip_serializing_if = "is_single")]
+    #[serde(default = "single", skip_serializing_if = "is_single")]
     pub count: u32,
 }
 
@@ -537,7 +537,7 @@ pub struct Finding {
     pub evidence: String,
     /// Findings of this kind in the value that it stands for, in the written form: more than one where they
     /// were put together.
-    #[serde(default = "one", skip_serializing_if = "is_single")]
+    #[serde(default = "single", skip_serializing_if = "is_single")]
     pub count: u32,
     /// The score of its value passes no threshold.
     #[serde(skip)]
@@ -610,7 +610,7 @@ fn is_one(count: &u64) -> bool {
     *count == 1
 }
 
-fn one() -> u32 {
+fn single() -> u32 {
     1
 }
 
