@@ -9,12 +9,12 @@ use portcullis_match::regex::Captures;
 use portcullis_match::{Regex, RegexFlags};
 use portcullis_metrics::RouteMetrics;
 
-use crate::exclusions::Exclusions;
 use crate::StartError;
 use crate::access::Access;
 use crate::access_log::AccessLog;
 use crate::agents::AgentUse;
 use crate::compress::Compression;
+use crate::exclusions::Exclusions;
 use crate::facts::Facts;
 use crate::https::Https;
 use crate::template::{Source, fill, query};
