@@ -100,8 +100,8 @@ impl SemanticPolicy {
     }
 
     /// Adds the numbers of the exclusions that name findings of `class` in this value, each once; `kinds` are
-    /// those that were found. Either of those that count or of those on trial. Nothing where the policy leaves
-    /// the class out anyhow.
+    /// those that were found. Either of those that count or of those on trial. Nothing where the policy
+    /// leaves the class out anyhow.
     pub(crate) fn fitting(
         &self,
         on_trial: bool,
@@ -124,6 +124,10 @@ impl SemanticPolicy {
     /// True if there are exclusions on trial.
     pub(crate) fn has_trials(&self) -> bool {
         self.exclusions.iter().any(|each| each.trial)
+    }
+
+    pub(crate) fn is_on_trial(&self, number: u32) -> bool {
+        self.exclusions.get(number as usize).is_some_and(|each| each.trial)
     }
 
     /// The same with the exclusions on trial counting.

@@ -1,8 +1,8 @@
-//! Exclusions on trial: the policy decides without them; where it stops a request, the request is looked at once
-//! more by the policy that they would make.
+//! Exclusions on trial: the policy decides without them; where it stops a request, the request is looked at
+//! once more by the policy that they would make.
 //!
-//! A policy without such exclusions keeps nothing and does nothing here. One that has some keeps the request as
-//! it was shown; it is looked at again only if it was stopped, and for something that they name.
+//! A policy without such exclusions keeps nothing and does nothing here. One that has some keeps the request
+//! as it was shown; it is looked at again only if it was stopped, and for something that they name.
 
 use std::sync::Arc;
 
@@ -107,8 +107,29 @@ impl Inspection {
         if !is_stopped || touched == Excluded::default() {
             return Some(Trial { seen, tried: None });
         }
-        let result = if shown.is_whole() { self.look_again(second, shown) } else { TrialResult::Unknown };
-        Some(Trial { seen, tried: Some((touched, result)) })
+        if !shown.is_whole() {
+            return Some(Trial { seen, tried: Some((touched, TrialResult::Unknown)) });
+        }
+        let (result, used) = self.look_again(second, shown);
+        let named = self.on_trial(touched, used);
+        Some(Trial { seen, tried: Some((named, result)) })
+    }
+
+    /// The exclusions on trial of both, each once: what stopped the request first hides what would have stopped
+    /// it next.
+    fn on_trial(&self, mut touched: Excluded, used: Excluded) -> Excluded {
+        let semantic = self.semantic.as_ref().map(|semantic| &semantic.semantic.policy);
+        let rules = self.inspector.rule_exclusions.as_ref();
+        let of_detector = used.semantic.into_iter().filter(|number| !touched.semantic.contains(number));
+        let of_detector =
+            of_detector.filter(|number| semantic.is_some_and(|policy| policy.is_on_trial(*number)));
+        let of_detector: Vec<u32> = of_detector.collect();
+        let of_rules = used.rules.into_iter().filter(|number| !touched.rules.contains(number));
+        let of_rules = of_rules.filter(|number| rules.is_some_and(|rules| rules.is_on_trial(*number)));
+        let of_rules: Vec<u32> = of_rules.collect();
+        touched.semantic.extend(of_detector);
+        touched.rules.extend(of_rules);
+        touched
     }
 
     /// The exclusions on trial whose field this request has.
@@ -171,26 +192,35 @@ impl Inspection {
         }
     }
 
-    /// Inspects the request once more, by the policy with the exclusions.
-    fn look_again(&self, second: &Arc<Inspector>, shown: &Shown) -> TrialResult {
+    /// Inspects the request once more, by the policy with the exclusions; also tells which of all took something
+    /// away.
+    fn look_again(&self, second: &Arc<Inspector>, shown: &Shown) -> (TrialResult, Excluded) {
         let mut connection = self.connection.clone();
         connection.keep_request_bytes = 0;
         let mut again = second.begin(&self.names, connection, Box::<Scratch>::default());
-        let step = again.request_head(&shown.head, None);
-        if again.settled(step) != Step::Continue {
-            return TrialResult::Stopped;
+        let result = match again.runs_through(shown, self.agent_score) {
+            false => TrialResult::Stopped,
+            true => {
+                let finds = again.semantic.as_ref().is_some_and(|semantic| semantic.finds_more());
+                let matches = again.transaction.matches().iter().any(|found| found.log);
+                if finds || matches { TrialResult::Lost } else { TrialResult::Passes }
+            }
+        };
+        (result, again.excluded())
+    }
+
+    /// The request phases; true if nothing stops the request.
+    fn runs_through(&mut self, shown: &Shown, agent_score: u32) -> bool {
+        let step = self.request_head(&shown.head, None);
+        if self.settled(step) != Step::Continue {
+            return false;
         }
-        if self.agent_score > 0 {
-            again.add_agent_score(self.agent_score);
+        if agent_score > 0 {
+            self.add_agent_score(agent_score);
         }
-        again.request_body(&shown.body);
-        let step = again.request_end(shown.ended.unwrap_or(false));
-        if again.settled(step) != Step::Continue || again.refuses_request_body() {
-            return TrialResult::Stopped;
-        }
-        let finds = again.semantic.as_ref().is_some_and(|semantic| semantic.finds_more());
-        let matches = again.transaction.matches().iter().any(|found| found.log);
-        if finds || matches { TrialResult::Lost } else { TrialResult::Passes }
+        self.request_body(&shown.body);
+        let step = self.request_end(shown.ended.unwrap_or(false));
+        self.settled(step) == Step::Continue && !self.refuses_request_body()
     }
 
     /// Lookups are not asked a second time.

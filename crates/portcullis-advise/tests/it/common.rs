@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::Arc;
 
 use portcullis_advise::{Case, Policies};
@@ -33,6 +34,14 @@ impl Bench {
         Bench { policy, detectors: Arc::new(Detectors::new()) }
     }
 
+    /// Of a mode, with a CRS.
+    pub fn with_crs(mode: Mode, folder: &Path, paranoia: u8) -> Bench {
+        let mut bench = Bench::new(mode, "");
+        bench.policy.crs = Some(folder.to_owned());
+        bench.policy.paranoia = Some(paranoia);
+        bench
+    }
+
     pub fn inspector(&self) -> Arc<Inspector> {
         self.with(&[]).unwrap()
     }
@@ -54,6 +63,7 @@ impl Policies for Bench {
                         name: Some(name.to_owned()).filter(|name| !name.is_empty()),
                         path: term.path.clone(),
                         until: None,
+                        trial: false,
                     });
                 }
                 Exclusion::Rule(term) => {
@@ -64,6 +74,7 @@ impl Policies for Bench {
                         name: target.map(|(_, name)| name.to_owned()),
                         path: term.path.clone(),
                         until: None,
+                        trial: false,
                     });
                 }
             }

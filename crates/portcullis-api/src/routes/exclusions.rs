@@ -206,7 +206,8 @@ pub(crate) struct ExclusionOrder {
     /// Why.
     #[schema(max_length = 1000)]
     reason: Option<String>,
-    /// Only try it: what it names counts, and requests that would have passed are pointed out. Default: false.
+    /// Only try it: what it names counts, and requests that would have passed are pointed out. Default:
+    /// false.
     #[serde(default)]
     trial: bool,
     /// Only show what would change. Default: false.

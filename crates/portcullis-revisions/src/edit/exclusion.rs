@@ -32,7 +32,7 @@ fn add_semantic(root: &mut Table, at: &Scope, exclusion: &SemanticExclusion) -> 
     let parts = [&exclusion.class, &exclusion.location, &exclusion.path, &exclusion.kind];
     let identity = ExclusionIdentity::Semantic(parts.map(Option::as_deref));
     let semantic = table(place, "semantic", false)?;
-    is_new(semantic.table, at, &id_of(at, &identity))?;
+    is_new(semantic.table, at, &id_of(at, &identity), &exclusion.until)?;
     let mut entry = Table::new();
     let members = [
         ("class", &exclusion.class),
@@ -68,7 +68,8 @@ fn add_rule(root: &mut Table, at: &Scope, exclusion: &RuleExclusion) -> Result<(
     }
     let rules = table(place, "rules", false)?;
     let parts = [exclusion.target.as_deref(), exclusion.path.as_deref()];
-    is_new(rules.table, at, &id_of(at, &ExclusionIdentity::Rule(&[exclusion.rule_id], parts)))?;
+    let id = id_of(at, &ExclusionIdentity::Rule(&[exclusion.rule_id], parts));
+    is_new(rules.table, at, &id, &exclusion.until)?;
     let mut entry = Table::new();
     entry.insert("rules", Item::Value(Value::Array(Array::from_iter([i64::from(exclusion.rule_id)]))));
     let members = [
@@ -162,10 +163,16 @@ fn entry_id(table: &dyn TableLike, at: &Scope) -> String {
     id_of(at, &ExclusionIdentity::Rule(&rules, parts))
 }
 
-/// Refuses a second exclusion that says the same.
-fn is_new(table: &mut dyn TableLike, at: &Scope, id: &str) -> Result<(), RevisionError> {
-    let list = table.get_mut("exclude");
-    match list.is_some_and(|list| tables(list).any(|place| entry_id(place.table, at) == id)) {
+/// Refuses a second exclusion that says the same and ends at the same time.
+fn is_new(
+    table: &mut dyn TableLike,
+    at: &Scope,
+    id: &str,
+    until: &Option<String>,
+) -> Result<(), RevisionError> {
+    let is_it =
+        |place: Place<'_>| entry_id(place.table, at) == id && text(place.table, "until") == until.as_deref();
+    match table.get_mut("exclude").is_some_and(|list| tables(list).any(is_it)) {
         true => Err(unfit(format!("{at} has this exclusion already: `{id}`"))),
         false => Ok(()),
     }

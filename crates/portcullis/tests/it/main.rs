@@ -29,6 +29,7 @@ mod event_size;
 mod event_socket;
 mod event_store;
 mod every_limit;
+mod exclusion_use;
 mod exclusions;
 mod explain;
 mod generated;
