@@ -183,7 +183,7 @@ names! {
         ExtAuthz "ext_authz",
         /// Envoy's external processing.
         ExtProc "ext_proc",
-        /// The engine as a library in the application's process: tower, Python, Node.
+        /// The engine as a library in the application's process.
         Embedded "embedded",
     }
 }
