@@ -191,7 +191,7 @@ names! {
         ExtAuthz "ext_authz",
         /// Envoy's external processing.
         ExtProc "ext_proc",
-        /// The engine as a library in the application's process: tower, Python, Node.
+        /// The engine as a library in the application's process.
         Embedded "embedded",
         /// Our library in place of libmodsecurity: nginx and its module, and other programs that load it.
         Libmodsecurity "libmodsecurity",

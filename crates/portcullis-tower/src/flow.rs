@@ -17,7 +17,7 @@ use crate::replay::Replay;
 use crate::response_body::ResponseBody;
 
 /// What may go on, or the answer in its place.
-type Judged<T, R> = Result<T, Response<ResponseBody<R>>>;
+type Judged<T, R> = Result<T, Box<Response<ResponseBody<R>>>>;
 
 pub(crate) async fn serve<S, B, R>(
     shared: Shared,
@@ -33,10 +33,10 @@ where
     let exchange = shared.waf.begin(&parts, body.is_end_stream(), shared.client(&parts));
     let (exchange, body) = match judge_request(&shared, exchange, body).await {
         Ok(passed) => passed,
-        Err(answer) => return Ok(answer),
+        Err(answer) => return Ok(*answer),
     };
     let answered = inner.call(Request::from_parts(parts, body)).await?;
-    Ok(judge_response(exchange, answered).await.unwrap_or_else(|answer| answer))
+    Ok(judge_response(exchange, answered).await.unwrap_or_else(|answer| *answer))
 }
 
 /// Holds and judges the body of a request.
@@ -159,12 +159,12 @@ fn judged<R: Body>(exchange: Result<Exchange, ShuttingDown>) -> Judged<Exchange,
     let exchange = exchange.map_err(|ShuttingDown| unavailable())?;
     match exchange.answer() {
         None => Ok(exchange),
-        Some(answer) => Err(answer.map(ResponseBody::ours)),
+        Some(answer) => Err(Box::new(answer.map(ResponseBody::ours))),
     }
 }
 
-fn unavailable<R: Body>() -> Response<ResponseBody<R>> {
+fn unavailable<R: Body>() -> Box<Response<ResponseBody<R>>> {
     let mut response = Response::new(ResponseBody::ours(Vec::new()));
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-    response
+    Box::new(response)
 }

@@ -3,12 +3,14 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
 use portcullis_tower::WafLayer;
 use portcullis_tower::embed::{Builder, Waf};
+use tokio::sync::oneshot;
 
 /// Waits end after this time, with a failure.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,12 +35,13 @@ impl Events {
     }
 }
 
-/// A server. It ends with the test's process, or its runtime.
+/// A server, until it is dropped.
 pub struct Served {
     pub address: SocketAddr,
     pub waf: Waf,
     pub events: Events,
-    _runtime: tokio::runtime::Runtime,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// Serves `app` behind a layer that `change` may change.
@@ -51,13 +54,31 @@ pub fn serve_with(builder: Builder, app: Router, change: impl FnOnce(WafLayer) -
         Some(at.0.into())
     });
     let app = app.layer(change(layer));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    runtime.spawn(async move {
-        axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    listener.set_nonblocking(true).unwrap();
+    let thread = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            let service = app.into_make_service_with_connect_info::<SocketAddr>();
+            tokio::select! {
+                result = axum::serve(listener, service) => result.unwrap(),
+                _ = stopped => {}
+            }
+        });
     });
-    Served { address, waf, events, _runtime: runtime }
+    Served { address, waf, events, stop: Some(stop), thread: Some(thread) }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 /// Serves `app` behind the layer.

