@@ -48,13 +48,14 @@ fn add_semantic(root: &mut Table, at: &Scope, exclusion: &SemanticExclusion) -> 
 }
 
 fn fill(entry: &mut Table, members: &[(&str, &Option<String>)], trial: bool) {
+    if trial {
+        // Not last: it will be taken out of tables in one line, too.
+        entry.insert("trial", Item::Value(Value::from(true)));
+    }
     for (key, value) in members {
         if let Some(value) = value {
             entry.insert(key, Item::Value(Value::from(value.as_str())));
         }
-    }
-    if trial {
-        entry.insert("trial", Item::Value(Value::from(true)));
     }
 }
 
