@@ -170,7 +170,7 @@ mod tests {
         event.verdict.action = Action::Detect;
         event.push_finding(Finding {
             class: Class::Sqli,
-            kind: "sqli.tautology",
+            kind: "sqli.tautology".into(),
             place,
             name: if place == Place::Header { "Referer" } else { "q" }.to_owned(),
             decoded: Vec::new(),
@@ -180,8 +180,8 @@ mod tests {
             below: false,
             mentioned: false,
             points: 5.0,
-            reason: "",
-            reference: "",
+            reason: "".into(),
+            reference: "".into(),
         });
         let referer = referer.map_or(String::new(), |referer| format!("Referer: {referer}\r\n"));
         let bytes = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{referer}\r\n").into_bytes();

@@ -21,7 +21,7 @@ fn written(event: &Event) -> Value {
 
 fn finding(kind: &'static str, name: &str, points: f32, below: bool) -> Finding {
     let mut finding = full().findings[0].clone();
-    (finding.kind, finding.name, finding.place) = (kind, name.to_owned(), Place::Form);
+    (finding.kind, finding.name, finding.place) = (kind.into(), name.to_owned(), Place::Form);
     (finding.points, finding.below) = (points, below);
     finding
 }
