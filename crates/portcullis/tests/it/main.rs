@@ -39,6 +39,7 @@ mod leaks;
 mod live;
 mod lookups;
 mod messages;
+mod migrate;
 mod oidc;
 mod operations;
 mod replay;
