@@ -98,10 +98,11 @@ function Measured({ event, advised, onClose, onDone }: { event: WafEvent; advise
   const { candidates, probes, fields } = advised.advice;
   const [chosen, setChosen] = useState(Math.max(0, candidates.findIndex((one) => one.recommended)));
   const [until, setUntil] = useState('');
+  const [trial, setTrial] = useState(false);
   const choice = candidates[chosen];
   const end = /^\d{4}-\d{2}-\d{2}$/.test(until) ? { until } : {};
   const changes = (choice?.exclusions ?? []).map((order): Change => (
-    { method: 'POST', path: '/exclusions', body: { site: event.site, ...order, ...end } }));
+    { method: 'POST', path: '/exclusions', body: { site: event.site, ...order, ...end, ...(trial ? { trial } : {}) } }));
   return (
     <ChangeDialog title={t('exclude.title')} changes={changes} onClose={onClose} onDone={onDone}>
       <p class="dim">{t('exclude.tried', { probes: number(probes), fields: fields.join(', ') || '-' })}</p>
@@ -121,6 +122,12 @@ function Measured({ event, advised, onClose, onDone }: { event: WafEvent; advise
         </div>
       ))}
       {probes === 0 && <p class="notice warn">{t('exclude.noProbes')}</p>}
+      {choice && (
+        <label class="choice">
+          <input type="checkbox" checked={trial} onChange={(change) => setTrial(change.currentTarget.checked)} />
+          <span>{t('exclude.trial')}<br /><small class="dim">{t('exclude.trialHint')}</small></span>
+        </label>
+      )}
       {choice && <Input label={t('exclude.until')} hint={t('exclude.untilHint')} value={until} onInput={setUntil} type="date" />}
     </ChangeDialog>
   );

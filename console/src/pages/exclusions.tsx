@@ -7,6 +7,7 @@ import { can } from '../app.tsx';
 import { ago, dateTime, number } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
+import { href } from '../route.ts';
 import { Badge, Button, Card, Empty, Failure, PageHead, Skeleton } from '../ui/kit.tsx';
 import { ChangeDialog } from './change.tsx';
 
@@ -22,6 +23,17 @@ function where(each: Exclusion): string {
 
 /** How often it was needed, and since when it was not. */
 function Use({ each }: { each: Exclusion }) {
+  if (each.trial) {
+    const { seen, passes, lost, stopped, unknown } = each.trial;
+    const counts = { seen: number(seen), passes: number(passes), lost: number(lost), stopped: number(stopped), unknown: number(unknown) };
+    return (
+      <>
+        <Badge tone={lost > 0 ? 'bad' : 'info'}>{t('exclusions.onTrial')}</Badge>
+        <div>{t('exclusions.trial', counts)}</div>
+        <a href={href(['events'], { filter: `"${each.id}"` })}>{t('exclusions.trialEvents')}</a>
+      </>
+    );
+  }
   if (!each.use) return <span class="dim">{t('exclusions.uncounted')}</span>;
   const { hits, last_hit, counted_since, unused_since } = each.use;
   if (unused_since) return <Badge tone="warn">{t('exclusions.unused', { since: dateTime(unused_since) })}</Badge>;
@@ -37,6 +49,7 @@ function isOver(until: string): boolean {
 export function ExclusionsPage() {
   const list = useLoad((signal) => ask<{ items: Exclusion[] }>('/exclusions', { signal }), 'exclusions');
   const [removing, setRemoving] = useState<Exclusion | null>(null);
+  const [enforcing, setEnforcing] = useState<Exclusion | null>(null);
   return (
     <>
       <PageHead title={t('exclusions.title')} />
@@ -57,13 +70,19 @@ export function ExclusionsPage() {
                     <td class="wrap"><code>{where(each)}</code></td>
                     <td class="wrap"><Use each={each} /></td>
                     <td class="wrap">{each.reason ?? <span class="dim">–</span>}{each.author && <div class="dim">{t('exclusions.by', { author: each.author })}</div>}{each.until && <div class="dim">{t(isOver(each.until) ? 'exclusions.over' : 'exclusions.until', { until: each.until })}</div>}</td>
-                    <td class="right">{can('analyst') && <Button tone="ghost" onClick={() => setRemoving(each)} aria-label={`${t('app.remove')} ${what(each)}`}>{t('app.remove')}</Button>}</td>
+                    <td class="right">{can('analyst') && each.trial && <Button onClick={() => setEnforcing(each)} aria-label={`${t('exclusions.enforce')} ${what(each)}`}>{t('exclusions.enforce')}</Button>}{can('analyst') && <Button tone="ghost" onClick={() => setRemoving(each)} aria-label={`${t('app.remove')} ${what(each)}`}>{t('app.remove')}</Button>}</td>
                   </tr>
                 ))}</tbody>
               </table>
             </div>
           )}
         </Card>
+      )}
+      {enforcing && (
+        <ChangeDialog title={t('exclusions.enforceTitle')} onClose={() => setEnforcing(null)} onDone={() => { setEnforcing(null); list.again(); }}
+          changes={[{ method: 'POST', path: `/exclusions/${enforcing.id}/enforce`, body: {} }]}>
+          <p><code>{what(enforcing)} {where(enforcing)}</code></p>
+        </ChangeDialog>
       )}
       {removing && (
         <ChangeDialog title={t('exclusions.removeTitle')} danger onClose={() => setRemoving(null)} onDone={() => { setRemoving(null); list.again(); }}

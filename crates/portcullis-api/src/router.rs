@@ -81,6 +81,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(exclusions::list))
             .add(analyst, routes!(exclusions::add))
             .add(analyst, routes!(exclusions::remove))
+            .add(analyst, routes!(exclusions::enforce))
             .add(analyst, routes!(clients::add, clients::remove))
             .add(viewer, routes!(live::sites))
             .add(viewer, routes!(live::site))

@@ -2,7 +2,7 @@
 
 use portcullis_types::{Class, Place, Variable};
 
-use crate::checked::policy::{Exclusion, RuleExclusion, RuleTarget, Terms};
+use crate::checked::policy::{AutoEnforce, Exclusion, RuleExclusion, RuleTarget, Terms};
 use crate::hint;
 use crate::mistakes::Mistakes;
 use crate::raw;
@@ -28,7 +28,8 @@ pub(crate) fn semantic(mistakes: &mut Mistakes<'_>, raw: &Spanned<raw::Exclude>)
     let (place, name) = raw.location.as_ref().map_or((None, None), |text| location(mistakes, text));
     let kind = raw.kind.as_ref().map(|kind| kind_of(mistakes, kind, class));
     let location = raw.location.as_ref().map(|text| text.value.clone());
-    let terms = terms(mistakes, raw.path.as_ref(), raw.until.as_ref(), &raw.reason, &raw.author);
+    let raw::Exclude { path, until, reason, author, trial, auto_enforce, .. } = &raw.value;
+    let terms = terms(mistakes, &Said { path, until, reason, author, trial: *trial, auto_enforce });
     Exclusion { class, kind, place, name, location, terms }
 }
 
@@ -40,7 +41,8 @@ pub(crate) fn rule(mistakes: &mut Mistakes<'_>, raw: &Spanned<raw::ExcludeRule>)
     }
     let target = raw.target.as_ref().and_then(|text| target(mistakes, text));
     let target_text = raw.target.as_ref().map(|text| text.value.clone());
-    let terms = terms(mistakes, raw.path.as_ref(), raw.until.as_ref(), &raw.reason, &raw.author);
+    let raw::ExcludeRule { path, until, reason, author, trial, auto_enforce, .. } = &raw.value;
+    let terms = terms(mistakes, &Said { path, until, reason, author, trial: *trial, auto_enforce });
     RuleExclusion { rules: raw.rules.clone(), target, target_text, terms }
 }
 
@@ -60,13 +62,21 @@ fn target(mistakes: &mut Mistakes<'_>, text: &Spanned<String>) -> Option<RuleTar
 }
 
 /// What exclusions of both sorts say.
-fn terms(
-    mistakes: &mut Mistakes<'_>,
-    path: Option<&Spanned<String>>,
-    until: Option<&Spanned<String>>,
-    reason: &Option<String>,
-    author: &Option<String>,
-) -> Terms {
+struct Said<'r> {
+    path: &'r Option<Spanned<String>>,
+    until: &'r Option<Spanned<String>>,
+    reason: &'r Option<String>,
+    author: &'r Option<String>,
+    trial: bool,
+    auto_enforce: &'r Option<Spanned<raw::AutoEnforce>>,
+}
+
+fn terms(mistakes: &mut Mistakes<'_>, said: &Said<'_>) -> Terms {
+    let (path, until) = (said.path.as_ref(), said.until.as_ref());
+    if let Some(auto) = said.auto_enforce.as_ref().filter(|_| !said.trial) {
+        let message = "`auto_enforce` ends a trial, and this exclusion is not on trial".to_string();
+        mistakes.wrong_with_hint(auto.span.clone(), message, "add `trial = true`, or drop it".to_string());
+    }
     if let Some(path) = path.filter(|path| !path.starts_with('/') && !path.starts_with('*')) {
         mistakes.wrong(path.span.clone(), "a path must begin with `/`".to_string());
     }
@@ -86,7 +96,17 @@ fn terms(
         }
         until
     });
-    Terms { path, until, reason: reason.clone(), author: author.clone() }
+    Terms {
+        path,
+        until,
+        reason: said.reason.clone(),
+        author: said.author.clone(),
+        trial: said.trial,
+        auto_enforce: said
+            .auto_enforce
+            .as_ref()
+            .map(|auto| AutoEnforce { after: auto.after.0, requests: auto.requests.get() }),
+    }
 }
 
 /// The end of a day in UTC, or a time; milliseconds since 1970.

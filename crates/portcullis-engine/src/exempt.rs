@@ -1,7 +1,7 @@
 //! Matches that do not count: exclusions of the caller, which hold for single transactions.
 //!
-//! Unlike a target that `ctl:ruleRemoveTargetById` takes away, the value is tested, so that an exclusion which
-//! took something away is known from one that nothing needs any more.
+//! Unlike a target that `ctl:ruleRemoveTargetById` takes away, the value is tested, so that an exclusion
+//! which took something away is known from one that nothing needs any more.
 
 use std::fmt;
 use std::sync::Arc;

@@ -79,6 +79,9 @@ pub struct Event {
     /// The ambiguities: points where applications could read the request body differently.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ambiguities: Vec<Cow<'static, str>>,
+    /// Ids of exclusions on trial with which the request would have passed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<String>,
     /// The endpoint of the upstream that was asked last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
@@ -129,6 +132,7 @@ impl Event {
             agents: Vec::new(),
             refusal: None,
             ambiguities: Vec::new(),
+            trials: Vec::new(),
             upstream: None,
             trace_id: None,
             upstream_error: None,

@@ -10,6 +10,7 @@ use portcullis_types::{Class, RuleId};
 
 use crate::excluded::Excluded;
 use crate::inspector::Scratch;
+use crate::trial::Trial;
 
 /// The caller's next step after a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +98,8 @@ pub struct Report {
     pub findings: Vec<(Class, FindingOutcome)>,
     /// The exclusions that took something away from the verdict.
     pub excluded: Excluded,
+    /// What it says about the exclusions on trial; none: there are none.
+    pub trial: Option<Trial>,
     /// The coverage: what was inspected and what was not.
     pub coverage: Coverage,
     /// The ambiguities of the request body: points where applications could read it differently.

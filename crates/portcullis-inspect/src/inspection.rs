@@ -18,6 +18,7 @@ use crate::kept::KeptBody;
 use crate::request_summary::RequestSummary;
 use crate::response::Response;
 use crate::semantic::{Buffers, ScoredValue, SemanticRun};
+use crate::trial::Shown;
 use crate::weighing::{Vote, Weighed};
 
 /// The inspection of one exchange.
@@ -43,6 +44,8 @@ pub struct Inspection {
     pub(crate) request_coded: CodedBody,
     pub(crate) kept_body: KeptBody,
     pub(crate) response: Response,
+    /// The request as it was shown, for exclusions on trial.
+    pub(crate) shown: Option<Box<Shown>>,
 }
 
 impl Inspection {
@@ -95,6 +98,7 @@ impl Inspection {
             request_coded: CodedBody::default(),
             kept_body,
             response: Response::default(),
+            shown: None,
         })
     }
 
@@ -110,6 +114,9 @@ impl Inspection {
         }
         self.request_coded =
             CodedBody::request(head.header("content-encoding"), self.inspector.decoded_ratio_max);
+        if self.inspector.second.is_some() && refusal.is_none() {
+            self.shown = Some(Shown::new(head));
+        }
         let line = RequestLine {
             line: head.line(),
             method: head.method(),
@@ -143,6 +150,9 @@ impl Inspection {
     pub fn request_body(&mut self, chunk: &[u8]) {
         let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return };
         self.request_body_seen += chunk.len() as u64;
+        if let Some(shown) = &mut self.shown {
+            shown.body(chunk);
+        }
         let Inspection { request_coded, transaction, semantic, kept_body, request_body_shown, .. } = self;
         let take = &mut |data: &[u8]| {
             *request_body_shown += data.len() as u64;
@@ -182,7 +192,8 @@ impl Inspection {
     pub fn held_bytes(&self) -> usize {
         let semantic = self.semantic.as_ref().map_or(0, |semantic| semantic.held_bytes());
         let coded = self.request_coded.held_bytes() + self.response.coded.held_bytes();
-        self.transaction.held_bytes() + semantic + coded + self.kept_body.held_bytes()
+        let shown = self.shown.as_ref().map_or(0, |shown| shown.held_bytes());
+        self.transaction.held_bytes() + semantic + coded + self.kept_body.held_bytes() + shown
     }
 
     /// Returns the coding error for which rules do not see the content of the request body: its content
@@ -212,6 +223,9 @@ impl Inspection {
         if let Some(semantic) = self.semantic.as_mut().filter(|_| is_shown(&self.transaction)) {
             semantic.request_trailers(fields.clone());
         }
+        if let Some(shown) = &mut self.shown {
+            shown.more();
+        }
         let length = fields.clone().map(|(name, value)| name.len() + value.len()).sum::<usize>() as u64;
         self.transaction.allow_work(length, length);
         self.transaction.request_trailers(fields);
@@ -223,6 +237,9 @@ impl Inspection {
             return Step::Continue;
         }
         self.request_coding_error(!truncated);
+        if let Some(shown) = &mut self.shown {
+            shown.end(truncated);
+        }
         self.phase = Phase::RequestBody;
         self.transaction.allow_work(self.request_body_seen, self.request_body_shown);
         self.transaction.request_body_end(truncated);
@@ -249,6 +266,9 @@ impl Inspection {
             (self.request_body_plan(), &mut self.semantic)
         {
             semantic.begin_upload(limit_bytes);
+            if let Some(shown) = &mut self.shown {
+                shown.more();
+            }
         }
     }
 
@@ -420,7 +440,7 @@ impl Inspection {
             false => self.event(action, outcome, &coverage),
         };
         let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
-        let excluded = self.excluded();
+        let (excluded, trial) = (self.excluded(), self.trial());
         let buffers = self.semantic.take().map_or(self.spare, |semantic| semantic.into_buffers());
         let kept_files = self.transaction.kept_files();
         Report {
@@ -430,6 +450,7 @@ impl Inspection {
             matched_rules,
             findings,
             excluded,
+            trial,
             coverage,
             ambiguities: self.transaction.body_ambiguities(),
             patterns_exhausted: self.transaction.patterns_exhausted(),

@@ -66,6 +66,8 @@ pub struct Inspector {
     pub(crate) weighing: Option<Arc<Weighing>>,
     /// Matches of rules that do not count.
     pub(crate) rule_exclusions: Option<Arc<RuleExclusions>>,
+    /// The policy that its exclusions on trial would make.
+    pub(crate) second: Option<Arc<Inspector>>,
     pub(crate) decoded_ratio_max: u64,
 }
 
@@ -87,6 +89,7 @@ impl Inspector {
             audit: None,
             weighing: None,
             rule_exclusions: None,
+            second: None,
             decoded_ratio_max: DECODED_RATIO_MAX,
         }
     }
@@ -143,6 +146,7 @@ impl Inspector {
             audit: None,
             weighing: self.weighing.clone(),
             rule_exclusions: self.rule_exclusions.clone(),
+            second: None,
             decoded_ratio_max: self.decoded_ratio_max,
         }
     }

@@ -31,6 +31,7 @@ mod response;
 mod rule_exclusions;
 mod semantic;
 mod semantic_policy;
+mod trial;
 mod weighing;
 
 pub use audit::AuditSink;
@@ -47,4 +48,5 @@ pub use portcullis_http::coding::CodingError;
 pub use rule_exclusions::RuleExclusion;
 pub use semantic::{ScoredValue, Semantic};
 pub use semantic_policy::{ClassAction, Exclusion, SemanticPolicy};
+pub use trial::{Trial, TrialResult};
 pub use weighing::{Spot, Vote, Weighed, Weight, Weights, WeightsError, fingerprint};

@@ -20,6 +20,8 @@ pub struct RuleExclusion {
     pub path: Option<String>,
     /// From then on they count again; milliseconds since 1970.
     pub until: Option<u64>,
+    /// It is only tried: matches count.
+    pub trial: bool,
 }
 
 impl RuleExclusion {
@@ -53,6 +55,33 @@ impl RuleExclusions {
             (rules, exclusion)
         };
         RuleExclusions { list: exclusions.into_iter().map(with_rules).collect() }
+    }
+
+    /// True if there are exclusions on trial.
+    pub(crate) fn has_trials(&self) -> bool {
+        self.list.iter().any(|(_, each)| each.trial)
+    }
+
+    pub(crate) fn is_on_trial(&self, number: u32) -> bool {
+        self.list.get(number as usize).is_some_and(|(_, each)| each.trial)
+    }
+
+    /// The same with the exclusions on trial counting.
+    pub(crate) fn enforced(&self) -> RuleExclusions {
+        let counting = |(rules, each): &(RuleSet, RuleExclusion)| {
+            (rules.clone(), RuleExclusion { trial: false, ..each.clone() })
+        };
+        RuleExclusions { list: self.list.iter().map(counting).collect() }
+    }
+
+    /// The exclusions on trial that hold for this path at this time, with their numbers.
+    pub(crate) fn trials(
+        &self,
+        path: &[u8],
+        epoch_millis: u64,
+    ) -> impl Iterator<Item = (u32, &RuleExclusion)> {
+        let all = (0u32..).zip(&self.list).map(|(number, (_, each))| (number, each));
+        all.filter(move |(_, each)| each.trial && each.holds(path, epoch_millis))
     }
 
     /// Those that hold for a request; none: no exclusion does.
@@ -104,7 +133,7 @@ impl Exempt for RuleExclusionsHere {
             if !rules.contains(rule.0) || !exclusion.fits(variable, key) {
                 continue;
             }
-            exempts = true;
+            exempts |= !exclusion.trial;
             if !fitting.contains(number) {
                 fitting.push(*number);
             }

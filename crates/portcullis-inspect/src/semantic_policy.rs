@@ -31,9 +31,17 @@ pub struct Exclusion {
     pub path: Option<String>,
     /// From then on they count again; milliseconds since 1970.
     pub until: Option<u64>,
+    /// It is only tried: what it names counts.
+    pub trial: bool,
 }
 
 impl Exclusion {
+    /// It is for this path and not over.
+    fn holds(&self, path: &[u8], epoch_millis: u64) -> bool {
+        self.path.as_deref().is_none_or(|pattern| is_for_path(pattern, path))
+            && self.until.is_none_or(|until| epoch_millis < until)
+    }
+
     /// It is for this value, if it is for the path.
     fn fits(&self, class: Class, place: Place, name: &[u8]) -> bool {
         let is_header = matches!(place, Place::Header | Place::ResponseHeader);
@@ -62,14 +70,7 @@ impl SemanticPolicy {
         if self.exclusions.iter().all(|exclusion| exclusion.path.is_none() && exclusion.until.is_none()) {
             return Vec::new();
         }
-        let is_over = |until: u64| until <= epoch_millis;
-        self.exclusions
-            .iter()
-            .map(|each| {
-                each.path.as_deref().is_some_and(|pattern| !is_for_path(pattern, path))
-                    || each.until.is_some_and(is_over)
-            })
-            .collect()
+        self.exclusions.iter().map(|each| !each.holds(path, epoch_millis)).collect()
     }
 
     /// Returns the action that the policy sets for findings of `class` in this value, if it sets one.
@@ -80,7 +81,7 @@ impl SemanticPolicy {
         name: &[u8],
         elsewhere: &[bool],
     ) -> Option<ClassAction> {
-        match self.here(elsewhere).any(|(_, each)| each.kind.is_none() && each.fits(class, place, name)) {
+        match self.here(elsewhere).any(|each| each.kind.is_none() && each.fits(class, place, name)) {
             true => Some(ClassAction::Off),
             false => self.said(class),
         }
@@ -95,14 +96,15 @@ impl SemanticPolicy {
         name: &[u8],
         elsewhere: &[bool],
     ) -> bool {
-        self.here(elsewhere)
-            .any(|(_, each)| each.kind.as_deref() == Some(kind) && each.fits(class, place, name))
+        self.here(elsewhere).any(|each| each.kind.as_deref() == Some(kind) && each.fits(class, place, name))
     }
 
-    /// Adds the numbers of the exclusions because of which findings of `class` in this value do not count, each
-    /// once; `kinds` are those that were found. Nothing where the policy leaves the class out anyhow.
+    /// Adds the numbers of the exclusions that name findings of `class` in this value, each once; `kinds` are
+    /// those that were found. Either of those that count or of those on trial. Nothing where the policy
+    /// leaves the class out anyhow.
     pub(crate) fn fitting(
         &self,
+        on_trial: bool,
         (class, kinds): (Class, &[&str]),
         (place, name): (Place, &[u8]),
         elsewhere: &[bool],
@@ -111,7 +113,7 @@ impl SemanticPolicy {
         if self.is_off(class) {
             return;
         }
-        for (number, each) in self.here(elsewhere) {
+        for (number, each) in self.of_path(elsewhere).filter(|(_, each)| each.trial == on_trial) {
             let is_found = each.kind.as_deref().is_none_or(|kind| kinds.contains(&kind));
             if is_found && each.fits(class, place, name) && !fitting.contains(&(number as u32)) {
                 fitting.push(number as u32);
@@ -119,8 +121,40 @@ impl SemanticPolicy {
         }
     }
 
+    /// True if there are exclusions on trial.
+    pub(crate) fn has_trials(&self) -> bool {
+        self.exclusions.iter().any(|each| each.trial)
+    }
+
+    pub(crate) fn is_on_trial(&self, number: u32) -> bool {
+        self.exclusions.get(number as usize).is_some_and(|each| each.trial)
+    }
+
+    /// The same with the exclusions on trial counting.
+    pub(crate) fn enforced(&self) -> SemanticPolicy {
+        let mut policy = self.clone();
+        policy.exclusions.iter_mut().for_each(|each| each.trial = false);
+        policy
+    }
+
+    /// The exclusions on trial that hold for this path at this time: numbers, places and names.
+    pub(crate) fn trials(
+        &self,
+        path: &[u8],
+        epoch_millis: u64,
+    ) -> impl Iterator<Item = (u32, Option<Place>, Option<&str>)> {
+        let on_trial = (0u32..).zip(&self.exclusions).filter(|(_, each)| each.trial);
+        let here = on_trial.filter(move |(_, each)| each.holds(path, epoch_millis));
+        here.map(|(number, each)| (number, each.place, each.name.as_deref()))
+    }
+
+    /// The exclusions that count whose path is that of the request.
+    fn here<'p>(&'p self, elsewhere: &'p [bool]) -> impl Iterator<Item = &'p Exclusion> {
+        self.of_path(elsewhere).map(|(_, each)| each).filter(|each| !each.trial)
+    }
+
     /// The exclusions whose path is that of the request, with their numbers.
-    fn here<'p>(&'p self, elsewhere: &'p [bool]) -> impl Iterator<Item = (usize, &'p Exclusion)> {
+    fn of_path<'p>(&'p self, elsewhere: &'p [bool]) -> impl Iterator<Item = (usize, &'p Exclusion)> {
         let is_here = |(at, _): &(usize, &Exclusion)| !elsewhere.get(*at).copied().unwrap_or(false);
         self.exclusions.iter().enumerate().filter(is_here)
     }

@@ -37,7 +37,7 @@ mod rules;
 pub use catalogue::{Kind, Metric};
 pub use cells::{Counter, EnumCounters, Gauge, Histogram};
 pub use data_plane::{DataPlane, DataPlaneNames, Pause, RouteMetrics, StreamedUpload};
-pub use exclusions::{ExclusionCounters, ExclusionUse};
+pub use exclusions::{ExclusionTrial, ExclusionUse, TrialCount};
 pub use exposition::CONTENT_TYPE;
 pub use http2::{Http2Limit, Http2Metrics, Protocol};
 pub use registry::{Registry, SERIES_MAX};

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_config::{ClientAddress, Config, Listener, Timeouts};
 use portcullis_event::{Action, Redactor};
 use portcullis_inspect::{Inspector, Origin, PolicyNames};
-use portcullis_metrics::{ExclusionCounters, RouteMetrics, RuleCounters};
+use portcullis_metrics::{RouteMetrics, RuleCounters};
 use portcullis_tls::{ListenerTls, acme};
 
 use crate::access::{Access, Controls, ControlsBuilder, Geo};
@@ -16,6 +16,7 @@ use crate::agents::Agent;
 use crate::block_page::BlockPage;
 use crate::compress::Compression;
 use crate::divert;
+use crate::exclusions::Exclusions;
 use crate::https::Https;
 use crate::linger::Linger;
 use crate::local_time::LocalTime;
@@ -245,9 +246,14 @@ impl RouteBuilder<'_> {
             metrics: RouteMetrics::new(registry, site, &route.name, Action::NAMES),
             exclusions: route.policy.map(|policy| {
                 let policy = &self.sources.config.policies[policy];
-                let (semantic, rules) = policy.exclusion_ids(site, route.semantic_of.as_deref());
-                ExclusionCounters::new(registry, site, &semantic, &rules)
+                let place = (site.as_str(), route.semantic_of.as_deref());
+                Exclusions::new(registry, policy, place, epoch_seconds())
             }),
         })
     }
+}
+
+/// The time in seconds since 1970.
+fn epoch_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -113,8 +113,11 @@ async fn end(exchange: &mut Exchange<'_>, now: Instant) -> Outcome {
 }
 
 /// Takes over what the inspection reports, and counts what only it knows.
-fn count_report(exchange: &Exchange<'_>, report: Report) -> (Action, Option<Box<Event>>, Coverage) {
+fn count_report(exchange: &Exchange<'_>, mut report: Report) -> (Action, Option<Box<Event>>, Coverage) {
     let services = &exchange.shared().services;
+    if let Some(exclusions) = exchange.route.and_then(|route| route.exclusions.as_ref()) {
+        exclusions.note(&mut report, exchange.transaction.began.epoch_millis() / 1000);
+    }
     for file in report.kept_files {
         (services.on_file)(file);
     }
@@ -133,10 +136,6 @@ fn count_report(exchange: &Exchange<'_>, report: Report) -> (Action, Option<Box<
     }
     for rule in report.matched_rules {
         exchange.generation.rule_matches.inc(rule.0);
-    }
-    if let Some(counters) = exchange.route.and_then(|route| route.exclusions.as_ref()) {
-        let now = exchange.transaction.began.epoch_millis() / 1000;
-        counters.hit(&report.excluded.semantic, &report.excluded.rules, now);
     }
     (report.action, report.event, report.coverage)
 }

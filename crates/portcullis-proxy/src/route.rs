@@ -7,13 +7,14 @@ use portcullis_http::message::RequestHead;
 use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_match::regex::Captures;
 use portcullis_match::{Regex, RegexFlags};
-use portcullis_metrics::{ExclusionCounters, RouteMetrics};
+use portcullis_metrics::RouteMetrics;
 
 use crate::StartError;
 use crate::access::Access;
 use crate::access_log::AccessLog;
 use crate::agents::AgentUse;
 use crate::compress::Compression;
+use crate::exclusions::Exclusions;
 use crate::facts::Facts;
 use crate::https::Https;
 use crate::template::{Source, fill, query};
@@ -41,7 +42,7 @@ pub(crate) struct Route {
     pub(crate) request_trailers: Box<[String]>,
     pub(crate) metrics: RouteMetrics,
     /// None: it is not inspected.
-    pub(crate) exclusions: Option<ExclusionCounters>,
+    pub(crate) exclusions: Option<Exclusions>,
 }
 
 /// The target of the requests of a route.

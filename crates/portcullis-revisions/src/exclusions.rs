@@ -44,6 +44,8 @@ pub struct Listed {
     pub author: Option<String>,
     /// The directive, if it is one.
     pub directive: Option<String>,
+    /// It is only tried.
+    pub trial: bool,
 }
 
 /// The id of an exclusion of this part of the document.
@@ -125,5 +127,6 @@ fn rule(each: &Value, scope: &Scope) -> Listed {
 /// What exclusions of both sorts say.
 fn terms(each: &Value, scope: &Scope) -> Listed {
     let [path, until, reason, author] = ["path", "until", "reason", "author"].map(|key| string(each, key));
-    Listed { scope: scope.clone(), path, until, reason, author, ..Listed::default() }
+    let trial = each.get("trial").and_then(Value::as_bool).unwrap_or(false);
+    Listed { scope: scope.clone(), path, until, reason, author, trial, ..Listed::default() }
 }

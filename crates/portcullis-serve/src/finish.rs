@@ -63,8 +63,9 @@ fn end(conversation: &mut Conversation) -> Outcome {
 }
 
 /// Takes over what the inspection reports, and counts what only it knows.
-fn count_report(conversation: &Conversation, report: Report) -> (Action, Option<Box<Event>>, Coverage) {
+fn count_report(conversation: &Conversation, mut report: Report) -> (Action, Option<Box<Event>>, Coverage) {
     let Conversation { service, settings, .. } = conversation;
+    settings.exclusions.note(&mut report, conversation.epoch_millis / 1000);
     for file in report.kept_files {
         (service.outputs.on_file)(file);
     }
@@ -84,8 +85,6 @@ fn count_report(conversation: &Conversation, report: Report) -> (Action, Option<
     for rule in report.matched_rules {
         settings.rule_matches().inc(rule.0);
     }
-    let now = conversation.epoch_millis / 1000;
-    settings.exclusions.hit(&report.excluded.semantic, &report.excluded.rules, now);
     (report.action, report.event, report.coverage)
 }
 

@@ -8,8 +8,8 @@ use arc_swap::ArcSwap;
 use portcullis_config::{Failure, Network};
 use portcullis_event::{Action, Event, IntegrationKind, Redactor};
 use portcullis_inspect::{Inspector, KeptFile, Memo, PolicyNames, Scratch};
-use portcullis_metrics::{DataPlane, ExclusionCounters, Registry, RouteMetrics, RuleCounters};
-use portcullis_proxy::{BlockPage, LocalTime, OnRequest, RequestIds};
+use portcullis_metrics::{DataPlane, Registry, RouteMetrics, RuleCounters};
+use portcullis_proxy::{BlockPage, Exclusions, LocalTime, OnRequest, RequestIds};
 
 use crate::metrics::Metrics;
 
@@ -29,7 +29,7 @@ pub struct Settings {
     pub block_page: BlockPage,
     /// For the events that no inspection makes.
     pub redactor: Redactor,
-    pub(crate) exclusions: ExclusionCounters,
+    pub(crate) exclusions: Exclusions,
     rule_matches: RuleCounters,
     route: RouteMetrics,
 }
@@ -43,7 +43,7 @@ impl Settings {
         failure: Failure,
         block_page: BlockPage,
         redactor: Redactor,
-        exclusions: ExclusionCounters,
+        exclusions: Exclusions,
     ) -> Settings {
         let rule_matches = RuleCounters::new(registry, inspector.rule_ids().map(|id| id.0));
         let route = RouteMetrics::new(registry, &names.site, &names.route, Action::NAMES);

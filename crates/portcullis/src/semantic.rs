@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portcullis_config::{Config, Mode, Policy};
+use portcullis_config::{Config, Mode, Policy, Terms};
 use portcullis_event::DetectionMode;
 use portcullis_inspect::{
     ClassAction, Exclusion, Inspector, RuleExclusion, Semantic, SemanticPolicy, Weights,
@@ -51,12 +51,12 @@ impl SharedDetectors {
             None => inspector,
         };
         let mode = match policy.mode {
-            Mode::Crs => return inspector,
+            Mode::Crs => return inspector.with_trials(),
             Mode::Semantic => DetectionMode::Semantic,
             Mode::Both => DetectionMode::Both,
         };
         let detectors = Arc::clone(self.0.get_or_insert_with(|| Arc::new(Detectors::new())));
-        inspector.with_semantic(
+        let inspector = inspector.with_semantic(
             mode,
             Semantic {
                 detectors,
@@ -66,14 +66,16 @@ impl SharedDetectors {
                 response_wait: policy.semantic.response_wait,
                 upload_limit: policy.request_body.upload_limit_bytes,
             },
-        )
+        );
+        inspector.with_trials()
     }
 }
 
 fn of_rules(raw: &portcullis_config::RuleExclusion) -> RuleExclusion {
     let portcullis_config::RuleExclusion { rules, target, terms, target_text: _ } = raw.clone();
     let (variable, name) = target.map_or((None, None), |target| (Some(target.variable), target.name));
-    RuleExclusion { rules, variable, name, path: terms.path, until: terms.until }
+    let Terms { path, until, trial, .. } = terms;
+    RuleExclusion { rules, variable, name, path, until, trial }
 }
 
 fn class_policy(policy: &Policy) -> SemanticPolicy {
@@ -84,7 +86,8 @@ fn class_policy(policy: &Policy) -> SemanticPolicy {
     };
     let exclusion = |raw: &portcullis_config::Exclusion| {
         let portcullis_config::Exclusion { class, kind, place, name, terms, location: _ } = raw.clone();
-        Exclusion { class, kind, place, name, path: terms.path, until: terms.until }
+        let Terms { path, until, trial, .. } = terms;
+        Exclusion { class, kind, place, name, path, until, trial }
     };
     SemanticPolicy {
         classes: policy.semantic.classes.iter().map(|(class, given)| (*class, action(*given))).collect(),

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
-use portcullis_metrics::ExclusionUse;
+use portcullis_metrics::{ExclusionTrial, ExclusionUse, TrialCount};
 use portcullis_revisions::{
     Change, Edit, Exclusion, Listed, RevisionError, RuleExclusion, Scope, SemanticExclusion, exclusions,
 };
@@ -52,10 +52,43 @@ pub(crate) struct ExclusionItem {
     reason: Option<String>,
     /// Who added it.
     author: Option<String>,
-    /// Its use since the start of the program; null for a directive, which takes values from rules before they
-    /// are tested.
+    /// Its use since the start of the program; null for a directive, which takes values from rules before
+    /// they are tested.
     #[serde(rename = "use")]
     used: Option<ExclusionUsed>,
+    /// The trial; null: it counts.
+    trial: Option<ExclusionTrialState>,
+}
+
+/// An exclusion on trial: what came of it in this process.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExclusionTrialState {
+    /// From when on; null: the settings that serve do not have it.
+    since: Option<String>,
+    /// Requests that had its field, on its path.
+    seen: u64,
+    /// Stopped requests that would have passed, and had nothing else found in them. Their events have its id
+    /// in `trials`.
+    passes: u64,
+    /// Stopped requests that would have passed, although something was found that no exclusion names.
+    lost: u64,
+    /// Stopped requests that name what it excludes and would have been stopped all the same.
+    stopped: u64,
+    /// Stopped requests that were not seen to their end.
+    unknown: u64,
+}
+
+impl ExclusionTrialState {
+    fn read(trial: &ExclusionTrial) -> ExclusionTrialState {
+        ExclusionTrialState {
+            since: trial.since().map(time),
+            seen: trial.count(TrialCount::Seen),
+            passes: trial.count(TrialCount::Passes),
+            lost: trial.count(TrialCount::Lost),
+            stopped: trial.count(TrialCount::Stopped),
+            unknown: trial.count(TrialCount::Unknown),
+        }
+    }
 }
 
 /// The use of an exclusion since the start of the program.
@@ -92,6 +125,10 @@ impl ExclusionItem {
             let used = ExclusionUse::of(&context.supplies.registry, site, &listed.id);
             ExclusionUsed::read(&used, context.started, context.now())
         });
+        let registry = &context.supplies.registry;
+        let site = listed.scope.site.as_deref().filter(|_| listed.trial);
+        let trial = site.map(|site| ExclusionTrial::of(registry, site, &listed.id));
+        let trial = trial.map(|trial| ExclusionTrialState::read(&trial));
         let Listed { id, scope, class, kind, location, rules, target, path, .. } = listed;
         let Listed { until, reason, author, directive, .. } = listed;
         let Scope { site, route } = scope;
@@ -110,6 +147,7 @@ impl ExclusionItem {
             reason,
             author,
             used,
+            trial,
         }
     }
 }
@@ -162,12 +200,16 @@ pub(crate) struct ExclusionOrder {
     #[serde(default, deserialize_with = "rule_id")]
     #[schema(minimum = 1, maximum = 4_294_967_295_u32)]
     rule_id: Option<u32>,
-    /// The value as events show it (`matches.target`) in which matches of the rule do not count: `ARGS:comment`.
-    /// Without it every value.
+    /// The value as events show it (`matches.target`) in which matches of the rule do not count:
+    /// `ARGS:comment`. Without it every value.
     target: Option<String>,
     /// Why.
     #[schema(max_length = 1000)]
     reason: Option<String>,
+    /// Only try it: what it names counts, and requests that would have passed are pointed out. Default:
+    /// false.
+    #[serde(default)]
+    trial: bool,
     /// Only show what would change. Default: false.
     #[serde(default)]
     dry_run: bool,
@@ -199,7 +241,7 @@ pub(crate) async fn add(
     Body(order): Body<ExclusionOrder>,
 ) -> Result<Response, Problem> {
     let ExclusionOrder { site, route, class, kind, location, path, until, rule_id, target, .. } = order;
-    let (reason, dry_run) = (order.reason, order.dry_run);
+    let (reason, dry_run, trial) = (order.reason, order.dry_run, order.trial);
     let of_detector = [&class, &kind, &location].into_iter().any(Option::is_some);
     let parts = [&class, &kind, &location, &target, &path];
     let parts: Vec<&str> = parts.into_iter().filter_map(Option::as_deref).collect();
@@ -207,15 +249,16 @@ pub(crate) async fn add(
         Some(rule) => format!("rule {rule} {}", parts.join(" ")),
         None => parts.join(" "),
     };
-    let summary = format!("excluded at {site}: {what}");
+    let summary = format!("{} at {site}: {what}", if trial { "excluded on trial" } else { "excluded" });
     let says_something = of_detector || path.is_some() || until.is_some();
     let (why, author) = (reason.clone(), Some(principal.actor().name));
     let exclusion = match rule_id {
         Some(rule_id) if !of_detector => {
-            Exclusion::Rule(RuleExclusion { rule_id, target, path, until, reason: why, author })
+            Exclusion::Rule(RuleExclusion { rule_id, target, path, until, reason: why, author, trial })
         }
         None if target.is_none() && says_something => {
-            let exclusion = SemanticExclusion { class, kind, location, path, until, reason: why, author };
+            let exclusion =
+                SemanticExclusion { class, kind, location, path, until, reason: why, author, trial };
             Exclusion::Semantic(exclusion)
         }
         _ => {
@@ -267,4 +310,44 @@ pub(crate) async fn remove(
     let summary = format!("removed the exclusion {id}");
     let order = Order { change: Change::Edit(Edit::RemoveExclusion(id)), reason, dry_run, summary };
     carry_out(&context, principal, &headers, order).await
+}
+
+/// Why an exclusion counts from now on.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EnforceOrder {
+    /// Why, for the list of revisions.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+    /// Only show what would change. Default: false.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Ends the trial of an exclusion: it counts from now on.
+#[utoipa::path(post, path = "/exclusions/{id}/enforce", tag = "exclusions", operation_id = "enforce_exclusion",
+    request_body = EnforceOrder,
+    params(("id" = String, Path, description = "Its id."),
+        ("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
+            description = "The `ETag` of the document as it was read, or `*`.")),
+    responses((status = 200, body = Changed, description = "It counts, or would.", headers(("ETag" = String))),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "The document has no such exclusion on trial, or is in YAML."),
+        (status = 412, body = Problem, content_type = "application/problem+json",
+            description = "The document was changed since it was read."),
+        (status = 422, body = Problem, content_type = "application/problem+json",
+            description = "A value is not allowed."),
+        (status = 428, body = Problem, content_type = "application/problem+json",
+            description = "`If-Match` is missing.")))]
+pub(crate) async fn enforce(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    Parameter(id): Parameter<String>,
+    headers: HeaderMap,
+    Body(order): Body<EnforceOrder>,
+) -> Result<Response, Problem> {
+    let EnforceOrder { reason, dry_run } = order;
+    let summary = format!("enforced the exclusion {id}");
+    let change = Change::Edit(Edit::EnforceExclusion(id));
+    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
 }

@@ -158,6 +158,19 @@ pub struct Terms {
     pub reason: Option<String>,
     /// Who added it.
     pub author: Option<String>,
+    /// It is only tried.
+    pub trial: bool,
+    /// The end of the trial without a person.
+    pub auto_enforce: Option<AutoEnforce>,
+}
+
+/// Conditions under which a trial ends and the exclusion counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AutoEnforce {
+    /// Time on trial.
+    pub after: Duration,
+    /// Requests that had the field, at least 1.
+    pub requests: u64,
 }
 
 /// Body settings; none means as the rule files say.

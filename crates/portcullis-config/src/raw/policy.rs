@@ -88,6 +88,23 @@ pub(crate) struct Exclude {
     pub reason: Option<String>,
     /// The name of who added it, which the admin API writes and shows. Default: none.
     pub author: Option<String>,
+    /// Only try it: what it excludes counts, and requests that would have passed with it are pointed out.
+    /// Default: `false`.
+    #[serde(default)]
+    pub trial: bool,
+    /// The end of the trial without a person: the exclusion counts once all of this holds and no request that
+    /// it would let through had anything else in it. Default: none.
+    pub auto_enforce: Option<Spanned<AutoEnforce>>,
+}
+
+/// Conditions under which a trial ends and the exclusion counts.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AutoEnforce {
+    /// Time on trial in this process, for example `"24h"`.
+    pub after: Time,
+    /// Requests that had the field on its path in that time.
+    pub requests: std::num::NonZeroU64,
 }
 
 /// Matches of rules that do not count: those to which all that is said here applies.
@@ -109,6 +126,13 @@ pub(crate) struct ExcludeRule {
     pub reason: Option<String>,
     /// The name of who added it, which the admin API writes and shows. Default: none.
     pub author: Option<String>,
+    /// Only try it: what it excludes counts, and requests that would have passed with it are pointed out.
+    /// Default: `false`.
+    #[serde(default)]
+    pub trial: bool,
+    /// The end of the trial without a person: the exclusion counts once all of this holds and no request that
+    /// it would let through had anything else in it. Default: none.
+    pub auto_enforce: Option<Spanned<AutoEnforce>>,
 }
 
 /// The effect of a match of a disruptive rule.

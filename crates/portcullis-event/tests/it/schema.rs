@@ -152,6 +152,7 @@ pub fn full() -> Event {
     event.findings_omitted = 3;
     event.findings_below = 2;
     event.ambiguities = vec!["charset".into(), "name_escape".into()];
+    event.trials = vec!["0123456789abcdef".into()];
     event.exceptions = vec![Exception {
         cause: ExceptionCause::RequestBodyOverLimit,
         policy: ExceptionPolicy::DetectOnly,

@@ -13,3 +13,4 @@ mod inspection;
 mod redirects;
 mod rule_exclusions;
 mod shared_arguments;
+mod trials;

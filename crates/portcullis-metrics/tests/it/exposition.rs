@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use portcullis_metrics::{
-    DataPlane, DataPlaneNames, Registry, RouteMetrics, RuleCounters, SERIES_MAX, catalogue,
+    DataPlane, DataPlaneNames, ExclusionTrial, ExclusionUse, Registry, RouteMetrics, RuleCounters,
+    SERIES_MAX, TrialCount, catalogue,
 };
 
 /// Samples by `name{label="value",...}` with labels as written.
@@ -170,6 +171,35 @@ fn asking_again_gives_the_same_cells() {
     assert_eq!(scrape.value("portcullis_rule_matches_total{rule_id=\"1\"}"), 2.0);
     let requests = "portcullis_requests_total{site=\"s\",route=\"r\",status=\"200\",verdict=\"pass\"}";
     assert_eq!(scrape.value(requests), 2.0);
+}
+
+/// Counts of an exclusion go on over a reload, and its trial is as old as the first settings that have it.
+#[test]
+fn exclusions_keep_their_counts() {
+    let registry = Registry::new();
+    let used = || ExclusionUse::of(&registry, "s", "01ab");
+    assert_eq!(used().read(), (0, None));
+    used().hit(1000);
+    used().hit(1001);
+    assert_eq!(used().read(), (2, Some(1001)));
+    let trial = || ExclusionTrial::of(&registry, "s", "01ab");
+    assert_eq!(trial().since(), None);
+    trial().begin(1000);
+    trial().begin(2000);
+    trial().inc(TrialCount::Seen);
+    trial().inc(TrialCount::Lost);
+    assert_eq!((trial().since(), trial().count(TrialCount::Lost)), (Some(1000), 1));
+    let scrape = Scrape::parse(&registry.render());
+    let labels = "{site=\"s\",exclusion=\"01ab\"}";
+    for (name, value) in [
+        ("portcullis_exclusion_hits_total", 2.0),
+        ("portcullis_exclusion_last_hit_timestamp_seconds", 1001.0),
+        ("portcullis_exclusion_trial_start_timestamp_seconds", 1000.0),
+    ] {
+        assert_eq!(scrape.value(&format!("{name}{labels}")), value, "{name}");
+    }
+    let counts = "portcullis_exclusion_trials_total{site=\"s\",exclusion=\"01ab\",result=\"seen\"}";
+    assert_eq!(scrape.value(counts), 1.0);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Exclusions: entries of `semantic.exclude` and `rules.exclude`; directives that take a target from a rule are
-//! removed, too.
+//! Exclusions: entries of `semantic.exclude` and `rules.exclude`; directives that take a target from a rule
+//! are removed, too.
 
 use toml_edit::{Array, Item, Table, TableLike, Value};
 
@@ -32,7 +32,7 @@ fn add_semantic(root: &mut Table, at: &Scope, exclusion: &SemanticExclusion) -> 
     let parts = [&exclusion.class, &exclusion.location, &exclusion.path, &exclusion.kind];
     let identity = ExclusionIdentity::Semantic(parts.map(Option::as_deref));
     let semantic = table(place, "semantic", false)?;
-    is_new(semantic.table, at, &id_of(at, &identity))?;
+    is_new(semantic.table, at, &id_of(at, &identity), &exclusion.until)?;
     let mut entry = Table::new();
     let members = [
         ("class", &exclusion.class),
@@ -43,11 +43,15 @@ fn add_semantic(root: &mut Table, at: &Scope, exclusion: &SemanticExclusion) -> 
         ("reason", &exclusion.reason),
         ("author", &exclusion.author),
     ];
-    fill(&mut entry, &members);
+    fill(&mut entry, &members, exclusion.trial);
     push(semantic, "exclude", entry)
 }
 
-fn fill(entry: &mut Table, members: &[(&str, &Option<String>)]) {
+fn fill(entry: &mut Table, members: &[(&str, &Option<String>)], trial: bool) {
+    if trial {
+        // Not last: it will be taken out of tables in one line, too.
+        entry.insert("trial", Item::Value(Value::from(true)));
+    }
     for (key, value) in members {
         if let Some(value) = value {
             entry.insert(key, Item::Value(Value::from(value.as_str())));
@@ -65,7 +69,8 @@ fn add_rule(root: &mut Table, at: &Scope, exclusion: &RuleExclusion) -> Result<(
     }
     let rules = table(place, "rules", false)?;
     let parts = [exclusion.target.as_deref(), exclusion.path.as_deref()];
-    is_new(rules.table, at, &id_of(at, &ExclusionIdentity::Rule(&[exclusion.rule_id], parts)))?;
+    let id = id_of(at, &ExclusionIdentity::Rule(&[exclusion.rule_id], parts));
+    is_new(rules.table, at, &id, &exclusion.until)?;
     let mut entry = Table::new();
     entry.insert("rules", Item::Value(Value::Array(Array::from_iter([i64::from(exclusion.rule_id)]))));
     let members = [
@@ -75,28 +80,55 @@ fn add_rule(root: &mut Table, at: &Scope, exclusion: &RuleExclusion) -> Result<(
         ("reason", &exclusion.reason),
         ("author", &exclusion.author),
     ];
-    fill(&mut entry, &members);
+    fill(&mut entry, &members, exclusion.trial);
     push(rules, "exclude", entry)
 }
 
 pub(super) fn remove(root: &mut Table, id: &str) -> Result<(), RevisionError> {
-    let mut removed = false;
-    if let Some(sites) = root.get_mut("sites") {
-        for Place { table: site, .. } in tables(sites) {
-            let mut at = Scope { site: text(site, "name").map(str::to_owned), route: None };
-            removed = removed || remove_from(site, &at, id);
-            if let Some(routes) = site.get_mut("routes") {
-                for Place { table: route, .. } in tables(routes) {
-                    at.route = route_name(route).map(str::to_owned);
-                    removed = removed || remove_from(route, &at, id);
-                }
-            }
-        }
-    }
-    match removed {
+    match first(root, &mut |place, at| remove_from(place, at, id)) {
         true => Ok(()),
         false => Err(unfit(format!("the document has no exclusion `{id}`"))),
     }
+}
+
+pub(super) fn enforce(root: &mut Table, id: &str) -> Result<(), RevisionError> {
+    let mut end_trial = |place: &mut dyn TableLike, at: &Scope| {
+        let entry = entries(place).find(|entry| entry_id(&*entry.table, at) == id);
+        entry.is_some_and(|entry| {
+            entry.table.remove("auto_enforce");
+            entry.table.remove("trial").is_some()
+        })
+    };
+    match first(root, &mut end_trial) {
+        true => Ok(()),
+        false => Err(unfit(format!("the document has no exclusion `{id}` on trial"))),
+    }
+}
+
+/// Runs `edit` on sites and routes until it has done what it is for; false if it never has.
+fn first(root: &mut Table, edit: &mut dyn FnMut(&mut dyn TableLike, &Scope) -> bool) -> bool {
+    let Some(sites) = root.get_mut("sites") else { return false };
+    for Place { table: site, .. } in tables(sites) {
+        let mut at = Scope { site: text(site, "name").map(str::to_owned), route: None };
+        if edit(site, &at) {
+            return true;
+        }
+        let Some(routes) = site.get_mut("routes") else { continue };
+        for Place { table: route, .. } in tables(routes) {
+            at.route = route_name(route).map(str::to_owned);
+            if edit(route, &at) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// The entries of the exclusions of a site or route.
+fn entries(place: &mut dyn TableLike) -> impl Iterator<Item = Place<'_>> {
+    let lists = place.iter_mut().filter(|(key, _)| ["semantic", "rules"].contains(&key.get()));
+    let tables_of = lists.filter_map(|(_, item)| item.as_table_like_mut()?.get_mut("exclude"));
+    tables_of.flat_map(tables)
 }
 
 /// Removes the first exclusion of a site or route that has this id.
@@ -132,10 +164,16 @@ fn entry_id(table: &dyn TableLike, at: &Scope) -> String {
     id_of(at, &ExclusionIdentity::Rule(&rules, parts))
 }
 
-/// Refuses a second exclusion that says the same.
-fn is_new(table: &mut dyn TableLike, at: &Scope, id: &str) -> Result<(), RevisionError> {
-    let list = table.get_mut("exclude");
-    match list.is_some_and(|list| tables(list).any(|place| entry_id(place.table, at) == id)) {
+/// Refuses a second exclusion that says the same and ends at the same time.
+fn is_new(
+    table: &mut dyn TableLike,
+    at: &Scope,
+    id: &str,
+    until: &Option<String>,
+) -> Result<(), RevisionError> {
+    let is_it =
+        |place: Place<'_>| entry_id(place.table, at) == id && text(place.table, "until") == until.as_deref();
+    match table.get_mut("exclude").is_some_and(|list| tables(list).any(is_it)) {
         true => Err(unfit(format!("{at} has this exclusion already: `{id}`"))),
         false => Ok(()),
     }

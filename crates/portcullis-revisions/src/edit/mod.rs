@@ -28,6 +28,8 @@ pub enum Edit {
     AddExclusion(Scope, Exclusion),
     /// Removes an exclusion, by its id.
     RemoveExclusion(String),
+    /// Ends the trial of an exclusion, by its id: it counts.
+    EnforceExclusion(String),
     /// Sets what is inspected at a site or route, and how.
     Settings(Scope, SiteSettings),
     /// Adds an address or network to a list of clients.
@@ -82,6 +84,8 @@ pub struct SemanticExclusion {
     pub reason: Option<String>,
     /// Who adds it.
     pub author: Option<String>,
+    /// It is only tried.
+    pub trial: bool,
 }
 
 /// Matches of a rule that do not count. The texts are those of `rules.exclude` in the document.
@@ -99,6 +103,8 @@ pub struct RuleExclusion {
     pub reason: Option<String>,
     /// Who adds it.
     pub author: Option<String>,
+    /// It is only tried.
+    pub trial: bool,
 }
 
 /// The settings of inspection. `None` leaves a setting as it is; `Some(None)` goes back to its default.
@@ -152,6 +158,7 @@ pub fn edited(edit: &Edit, text: &str, format: Format) -> Result<String, Revisio
     match edit {
         Edit::AddExclusion(scope, exclusion) => exclusion::add(root, scope, exclusion)?,
         Edit::RemoveExclusion(id) => exclusion::remove(root, id)?,
+        Edit::EnforceExclusion(id) => exclusion::enforce(root, id)?,
         Edit::Settings(scope, settings) => site::set(root, scope, settings)?,
         Edit::AddClient(scope, list, client) => clients::add(root, scope, *list, client)?,
         Edit::RemoveClient(scope, list, client) => clients::remove(root, scope, *list, client)?,

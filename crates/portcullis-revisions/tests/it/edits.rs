@@ -132,6 +132,9 @@ fn rule_exclusions_go_to_the_rules_of_their_site() {
     let config = Config::parse(&after, Format::Toml, "x.toml").unwrap();
     let policy = config.policies.iter().find(|policy| !policy.rule_exclude.is_empty()).unwrap();
     assert_eq!(policy.exclusion_ids("blog", None).1.iter().collect::<Vec<_>>(), ids);
+    let left = edited(&after, Edit::RemoveExclusion(ids[0].clone())).unwrap();
+    let left = exclusions(&portcullis_revisions::Text::new(&*left), Format::Toml, "x.toml").unwrap();
+    assert_eq!(left.iter().filter(|each| !each.rules.is_empty()).count(), 1);
     // Whatever stands in a target, it is a text of this entry.
     for target in ["ARGS:a\" \"id:1", "ARGS:a\nSecRuleEngine Off", "ARGS:a]\n[sites]"] {
         let after = edited(DOCUMENT, rule(target, None)).unwrap();
@@ -144,6 +147,42 @@ fn rule_exclusions_go_to_the_rules_of_their_site() {
     assert!(
         edited(DOCUMENT, Edit::AddExclusion(scope("shop", ""), no_rules)).unwrap_err().contains("no `rules`")
     );
+}
+
+/// The end of a trial takes out what says it, and nothing else.
+#[test]
+fn trials_end_in_place() {
+    let on_trial =
+        |at: Scope, exclusion: Exclusion| edited(DOCUMENT, Edit::AddExclusion(at, exclusion)).unwrap();
+    let of_detector = SemanticExclusion {
+        class: Some("sqli".to_owned()),
+        reason: Some("why".to_owned()),
+        trial: true,
+        ..SemanticExclusion::default()
+    };
+    let of_rule = RuleExclusion {
+        rule_id: 7,
+        target: Some("ARGS:q".to_owned()),
+        trial: true,
+        ..RuleExclusion::default()
+    };
+    for (at, exclusion) in [
+        (scope("shop", ""), Exclusion::Semantic(of_detector.clone())),
+        (scope("shop", "editor"), Exclusion::Semantic(of_detector)),
+        (scope("blog", ""), Exclusion::Rule(of_rule)),
+    ] {
+        let before = on_trial(at.clone(), exclusion.clone());
+        let listed = exclusions(&portcullis_revisions::Text::new(&*before), Format::Toml, "x.toml").unwrap();
+        let id = listed.iter().find(|each| each.trial).unwrap().id.clone();
+        let after = edited(&before, Edit::EnforceExclusion(id.clone())).unwrap();
+        let counting = match exclusion {
+            Exclusion::Semantic(term) => Exclusion::Semantic(SemanticExclusion { trial: false, ..term }),
+            Exclusion::Rule(term) => Exclusion::Rule(RuleExclusion { trial: false, ..term }),
+        };
+        assert_eq!(after, on_trial(at, counting));
+        let again = edited(&after, Edit::EnforceExclusion(id)).unwrap_err();
+        assert!(again.contains("on trial"), "{again}");
+    }
 }
 
 #[test]

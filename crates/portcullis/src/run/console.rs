@@ -22,9 +22,9 @@ use portcullis_proxy::{BanList, Status};
 use portcullis_revisions::{Document, Live, LiveResult, Revisions, Text};
 use tokio::sync::oneshot;
 
-use super::live;
 use super::sockets::Inherited;
 use super::trials::Bench;
+use super::{auto_enforce, live};
 use crate::cli::Failure;
 use crate::{data_folder, event_database, identities};
 
@@ -188,6 +188,10 @@ impl Console {
             .map_err(Failure::failed)?;
         let (stop, stopped) = oneshot::channel::<()>();
         let (listener, tls) = (self.listener, self.tls);
+        let trials = revisions.clone().map(|revisions| {
+            let registry = Arc::clone(&supplies.registry);
+            move || auto_enforce::watch(revisions, registry, now_ms)
+        });
         let serve = move || {
             runtime.block_on(async move {
                 let listener = match tokio::net::TcpListener::from_std(listener) {
@@ -197,6 +201,8 @@ impl Console {
                 let shutdown = async {
                     let _ = stopped.await;
                 };
+                // Dropped with the runtime.
+                trials.map(|watch| tokio::spawn(watch()));
                 Api::new(supplies, Limits::default()).serve(listener, tls, shutdown).await;
             });
             // Queries that still look are not waited for.

@@ -10,6 +10,7 @@
 //! ```
 
 pub mod audit;
+mod auto_enforce;
 mod bans;
 mod console;
 mod documents;
@@ -110,6 +111,11 @@ fn serve(args: &Args) -> Result<(), Failure> {
         });
         let admin = admin.transpose()?;
         let console = args.console(&config)?;
+        if console.is_none() && auto_enforce::is_asked_for(&config) {
+            eprintln!(
+                "portcullis: warning: `auto_enforce` ends no trial without the console (--console, --data)"
+            );
+        }
         let console = console.map(|settings| Console::open(settings, &mut inherited)).transpose()?;
         let (files, lines) = (uploads.sender(), access_log.sender());
         let record = recorder.as_ref().map(Recorder::handle);

@@ -8,14 +8,14 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_admin::{Health, Pages};
 use portcullis_event_store::Recorder;
 use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_log::{EventLog, QueueLimits, UploadLimits, UploadStore};
-use portcullis_metrics::{ExclusionCounters, Registry};
-use portcullis_proxy::BlockPage;
+use portcullis_metrics::Registry;
+use portcullis_proxy::{BlockPage, Exclusions};
 use portcullis_serve::{Limits, Outputs, Server, Service};
 use tokio::sync::mpsc;
 
@@ -132,8 +132,8 @@ fn load(
     let of_site = config.sites.iter().filter(|known| known.name == *site).flat_map(|site| &site.routes);
     let semantic_of =
         of_site.filter(|known| known.name == *route).find_map(|route| route.semantic_of.as_deref());
-    let (semantic, rules) = config.policies[*policy].exclusion_ids(site, semantic_of);
-    let exclusions = ExclusionCounters::new(registry, site, &semantic, &rules);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let exclusions = Exclusions::new(registry, &config.policies[*policy], (site, semantic_of), now);
     let inspector = Arc::clone(inspector);
     Ok(portcullis_serve::Settings::new(registry, inspector, names, *failure, page, redactor, exclusions))
 }

@@ -22,6 +22,7 @@ mod crs;
 mod evaluate;
 mod event_store;
 mod every_limit;
+mod exclusion_use;
 mod exclusions;
 mod explain;
 mod generated;

@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 use crate::served::*;
 
 /// A running program with a document, a console and an administrator.
-struct Managed {
+pub struct Managed {
     process: Process,
-    address: SocketAddr,
+    pub address: SocketAddr,
     console: SocketAddr,
-    document: PathBuf,
+    pub document: PathBuf,
     token: String,
 }
 
 impl Managed {
-    fn start(folder: &Path, upstream: SocketAddr, site: &str, more: &str) -> Managed {
+    pub fn start(folder: &Path, upstream: SocketAddr, site: &str, more: &str) -> Managed {
         let (address, admin) = (free_address(), free_address());
         let path = document(folder, address, admin, upstream, site, more);
         Managed::start_again(folder, address, path)
@@ -49,7 +49,7 @@ impl Managed {
         exchange(self.address, None, request.as_bytes(), PATIENCE).unwrap().status
     }
 
-    fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    pub fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = format!(
             "{method} /api/v1{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nIf-Match: *\r\n\
@@ -61,11 +61,11 @@ impl Managed {
         (answer.status, serde_json::from_slice(answer.after_head()).unwrap_or_default())
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         std::fs::read_to_string(&self.document).unwrap()
     }
 
-    fn stop(self) {
+    pub fn stop(self) {
         assert!(self.process.stop(PATIENCE).unwrap().success());
     }
 }
