@@ -115,8 +115,8 @@ impl Inspection {
         Some(Trial { seen, tried: Some((named, result)) })
     }
 
-    /// The exclusions on trial of both, each once: what stopped the request first hides what would have stopped
-    /// it next.
+    /// The exclusions on trial of both, each once: what stopped the request first hides what would have
+    /// stopped it next.
     fn on_trial(&self, mut touched: Excluded, used: Excluded) -> Excluded {
         let semantic = self.semantic.as_ref().map(|semantic| &semantic.semantic.policy);
         let rules = self.inspector.rule_exclusions.as_ref();
@@ -192,8 +192,8 @@ impl Inspection {
         }
     }
 
-    /// Inspects the request once more, by the policy with the exclusions; also tells which of all took something
-    /// away.
+    /// Inspects the request once more, by the policy with the exclusions; also tells which of all took
+    /// something away.
     fn look_again(&self, second: &Arc<Inspector>, shown: &Shown) -> (TrialResult, Excluded) {
         let mut connection = self.connection.clone();
         connection.keep_request_bytes = 0;

@@ -1,4 +1,3 @@
-use std::path::Path;
 use std::sync::Arc;
 
 use portcullis_advise::{Case, Policies};
@@ -34,14 +33,6 @@ impl Bench {
         Bench { policy, detectors: Arc::new(Detectors::new()) }
     }
 
-    /// Of a mode, with a CRS.
-    pub fn with_crs(mode: Mode, folder: &Path, paranoia: u8) -> Bench {
-        let mut bench = Bench::new(mode, "");
-        bench.policy.crs = Some(folder.to_owned());
-        bench.policy.paranoia = Some(paranoia);
-        bench
-    }
-
     pub fn inspector(&self) -> Arc<Inspector> {
         self.with(&[]).unwrap()
     }
@@ -63,7 +54,6 @@ impl Policies for Bench {
                         name: Some(name.to_owned()).filter(|name| !name.is_empty()),
                         path: term.path.clone(),
                         until: None,
-                        trial: false,
                     });
                 }
                 Exclusion::Rule(term) => {
@@ -74,7 +64,6 @@ impl Policies for Bench {
                         name: target.map(|(_, name)| name.to_owned()),
                         path: term.path.clone(),
                         until: None,
-                        trial: false,
                     });
                 }
             }

@@ -2,5 +2,4 @@
 
 mod advice;
 mod common;
-mod crs_probes;
 mod probes;

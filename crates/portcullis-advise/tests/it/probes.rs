@@ -58,7 +58,7 @@ fn body(kind: &str) -> String {
 }
 
 /// Messages and their fields that texts are put into.
-pub fn places() -> Vec<(Spot, String, Field)> {
+fn places() -> Vec<(Spot, String, Field)> {
     let mut places = vec![
         (Spot::Path, GET.to_owned(), Field::Path),
         (Spot::Value, GET.to_owned(), Field::Header("referer".to_owned())),
@@ -98,9 +98,7 @@ fn every_kind_of_finding_has_probes_that_are_stopped() {
                     .iter()
                     .any(|score| score.class == class && score.outcome != FindingOutcome::Below)
             };
-            kinds.extend(
-                event.findings.iter().filter(|found| over(found.class)).map(|found| found.kind.clone()),
-            );
+            kinds.extend(event.findings.iter().filter(|found| over(found.class)).map(|found| found.kind));
             if over(class) {
                 classes.entry(class.name()).or_default().insert(text);
             }
@@ -112,7 +110,7 @@ fn every_kind_of_finding_has_probes_that_are_stopped() {
     let missing: BTreeSet<&str> = detectors
         .kinds()
         .map(|(_, _, kind)| kind.id)
-        .filter(|kind| !kinds.contains(*kind) && !elsewhere(kind))
+        .filter(|kind| !kinds.contains(kind) && !elsewhere(kind))
         .collect();
     assert_eq!(missing, BTreeSet::from(NONE_YET), "no probe is stopped for these kinds");
     for (_, class, _) in detectors.kinds() {
