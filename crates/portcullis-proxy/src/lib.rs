@@ -80,7 +80,6 @@ mod connection;
 mod descriptors;
 mod divert;
 mod exchange;
-mod exclusions;
 mod facts;
 mod forward;
 mod generation;
@@ -126,7 +125,6 @@ mod worker;
 
 pub use ban_list::{BanList, Banned};
 pub use check::{check_certificates, check_files};
-pub use exclusions::Exclusions;
 pub use listener::{Inherited, cannot_listen};
 pub use portcullis_balance::BreakerState;
 pub use portcullis_tls::{CertificateStatus, IssuedCertificate, StartError, Watch};

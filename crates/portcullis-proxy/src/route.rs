@@ -15,7 +15,6 @@ use crate::access::Access;
 use crate::access_log::AccessLog;
 use crate::agents::AgentUse;
 use crate::compress::Compression;
-use crate::exclusions::Exclusions;
 use crate::facts::Facts;
 use crate::https::Https;
 use crate::template::{Source, fill, query};
