@@ -54,6 +54,7 @@ impl Policies for Bench {
                         name: Some(name.to_owned()).filter(|name| !name.is_empty()),
                         path: term.path.clone(),
                         until: None,
+                        trial: false,
                     });
                 }
                 Exclusion::Rule(term) => {
@@ -64,6 +65,7 @@ impl Policies for Bench {
                         name: target.map(|(_, name)| name.to_owned()),
                         path: term.path.clone(),
                         until: None,
+                        trial: false,
                     });
                 }
             }
