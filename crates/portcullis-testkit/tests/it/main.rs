@@ -3,3 +3,4 @@
 mod architecture;
 mod crs_files;
 mod layout;
+mod public_api;
