@@ -98,7 +98,9 @@ fn every_kind_of_finding_has_probes_that_are_stopped() {
                     .iter()
                     .any(|score| score.class == class && score.outcome != FindingOutcome::Below)
             };
-            kinds.extend(event.findings.iter().filter(|found| over(found.class)).map(|found| found.kind));
+            kinds.extend(
+                event.findings.iter().filter(|found| over(found.class)).map(|found| found.kind.clone()),
+            );
             if over(class) {
                 classes.entry(class.name()).or_default().insert(text);
             }
@@ -110,7 +112,7 @@ fn every_kind_of_finding_has_probes_that_are_stopped() {
     let missing: BTreeSet<&str> = detectors
         .kinds()
         .map(|(_, _, kind)| kind.id)
-        .filter(|kind| !kinds.contains(kind) && !elsewhere(kind))
+        .filter(|kind| !kinds.contains(*kind) && !elsewhere(kind))
         .collect();
     assert_eq!(missing, BTreeSet::from(NONE_YET), "no probe is stopped for these kinds");
     for (_, class, _) in detectors.kinds() {
