@@ -1,5 +1,5 @@
-//! `portcullis migrate`: every golden configuration passes `portcullis check`, and one of nginx with ModSecurity
-//! serves as it did.
+//! `portcullis migrate`: every golden configuration passes `portcullis check`, and one of nginx with
+//! ModSecurity serves as it did.
 
 use std::ffi::OsString;
 use std::fs;
