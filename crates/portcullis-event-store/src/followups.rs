@@ -1,10 +1,10 @@
 //! One attack is one event: the requests that follow it are counted in it.
 //!
-//! Where an attack in an address was let through, the browser asks for each picture and style of the page, and
-//! sends the address along in the Referer. Such an event, in whose Referer alone something was found, belongs
-//! to that of the page if it comes from the same client within ten seconds. The event of a page waits a moment
-//! for them; those that come later become one event. An attack that stands in a Referer by itself has no page,
-//! and is stored as any other.
+//! Where an attack in an address was let through, the browser asks for each picture and style of the page,
+//! and sends the address along in the Referer. Such an event, in whose Referer alone something was found,
+//! belongs to that of the page if it comes from the same client within ten seconds. The event of a page waits
+//! a moment for them; those that come later become one event. An attack that stands in a Referer by itself
+//! has no page, and is stored as any other.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;

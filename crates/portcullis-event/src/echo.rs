@@ -1,5 +1,5 @@
-//! Events that only repeat an attack: the browser of a visitor sends the address of the page with each picture
-//! and style of it.
+//! Events that only repeat an attack: the browser of a visitor sends the address of the page with each
+//! picture and style of it.
 
 use portcullis_types::Place;
 

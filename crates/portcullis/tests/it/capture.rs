@@ -1,5 +1,5 @@
-//! A sample of the requests that passed, in the real program: kept without secrets, apart from events, seen by
-//! replays.
+//! A sample of the requests that passed, in the real program: kept without secrets, apart from events, seen
+//! by replays.
 
 use std::path::Path;
 use std::process::Command;
