@@ -172,7 +172,8 @@ fn nginx_with_modsecurity_serves_as_before() {
     assert_eq!(ask("GET", attack).0, 403);
     // Where the location has no inspection.
     assert_eq!(ask("GET", "/static/x?q=1%27%20OR%20%271%27=%271").0, 200);
-    // The path is rewritten, and a rule added there. The one that the location removes is of phase 1 and stands
+    // The path is rewritten, and a rule added there. The one that the location removes is of phase 1 and
+    // stands
     // before the section, so it is still met: what nginx has is not reached here yet.
     let (status, answer) = ask("GET", "/api/v1/orders");
     assert!(status == 200 && answer.ends_with("/api/orders"), "{answer}");
