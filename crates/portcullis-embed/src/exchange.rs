@@ -91,8 +91,12 @@ impl Exchange {
     }
 
     /// A piece of the request body, which the caller holds. False if no more of it is wanted: there is an
-    /// answer, or the rest may go on without being shown.
+    /// answer, or the rest may go on without being shown. Behind the end of the request it is only counted.
     pub fn request_body(&mut self, piece: &[u8]) -> bool {
+        if self.is_request_over {
+            self.passed[0].add(piece.len());
+            return false;
+        }
         self.conversation.keep(Some(piece.len()));
         self.conversation.request_body(piece);
         !self.conversation.is_over_limit() && !self.is_blocked()
@@ -158,8 +162,13 @@ impl Exchange {
         self.conversation.response_wait_max()
     }
 
-    /// A piece of the response body, which the caller holds. False if no more of it is wanted.
+    /// A piece of the response body, which the caller holds. False if no more of it is wanted. Before its
+    /// head and behind its end it is only counted.
     pub fn response_body(&mut self, piece: &[u8]) -> bool {
+        if !self.has_response || self.is_response_over {
+            self.passed[1].add(piece.len());
+            return false;
+        }
         self.conversation.keep(Some(piece.len()));
         self.conversation.response_body(piece);
         !self.conversation.is_over_limit() && !self.is_blocked()
@@ -167,7 +176,7 @@ impl Exchange {
 
     /// The end of what is shown of the response: phase 4. `is_whole`: nothing more of it comes.
     pub fn response_end(&mut self, is_whole: bool) {
-        if !std::mem::replace(&mut self.is_response_over, true) {
+        if self.has_response && !std::mem::replace(&mut self.is_response_over, true) {
             if !is_whole {
                 self.conversation.response_released();
             }
