@@ -84,18 +84,17 @@ impl Forward {
     /// Sends what is queued and ends, but waits no longer than `deadline`, and not at all where nobody
     /// listens. Returns how many events were lost by that.
     pub fn shutdown(self, deadline: Duration) -> u64 {
+        let losses = || (0..LOST.len()).map(|reason| self.metrics.lost.value(reason)).sum::<u64>();
+        let before = losses();
         self.queue.close();
         self.shared.stop.store(true, Ordering::Release);
         self.queue.wake();
-        let lost = match self.done.recv_timeout(deadline) {
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => 0,
-            Err(RecvTimeoutError::Timeout) => {
-                let in_hand = self.shared.in_hand.swap(0, Ordering::AcqRel);
-                self.metrics.lost.add(SHUTDOWN, in_hand);
-                in_hand
-            }
-        };
-        lost + self.queue.abandon()
+        if self.done.recv_timeout(deadline) == Err(RecvTimeoutError::Timeout) {
+            let in_hand = self.shared.in_hand.swap(0, Ordering::AcqRel);
+            self.metrics.lost.add(SHUTDOWN, in_hand);
+        }
+        self.queue.abandon();
+        losses().saturating_sub(before)
     }
 }
 

@@ -112,6 +112,15 @@ fn a_listener_that_never_answers_holds_up_nobody() {
 }
 
 #[test]
+fn where_nobody_listens_the_end_comes_at_once_and_says_what_is_lost() {
+    let (place, registry) = (Place::new(), Registry::new());
+    let forward = forward(&place.path(), 100, &registry);
+    (0..20).for_each(|_| forward.sender().submit(event("nobody")));
+    assert_eq!(forward.shutdown(LONG), 20);
+    assert_eq!(count(&registry, "portcullis_event_forward_lost_total{reason=\"shutdown\"}"), 20);
+}
+
+#[test]
 fn an_upgrade_takes_the_socket_over_and_another_process_does_not() {
     let place = Place::new();
     let before = place.open();
