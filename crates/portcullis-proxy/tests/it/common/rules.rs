@@ -7,7 +7,7 @@ use portcullis_engine::{Collections, RecordId, Value, VariableChange};
 use portcullis_inspect::Inspector;
 
 pub fn inspectors(config: &Config) -> Vec<Arc<Inspector>> {
-    let redactor = Arc::new(portcullis_proxy::redactor(config));
+    let redactor = Arc::new(portcullis_exchange::redactor(config));
     let load = |policy| portcullis_load::load(policy).unwrap_or_else(|error| panic!("{error}"));
     let plans = config.policies.iter().map(|policy| load(policy).plan);
     plans.map(|plan| Arc::new(Inspector::new(plan, Arc::clone(&redactor), Arc::new(Exploding)))).collect()
