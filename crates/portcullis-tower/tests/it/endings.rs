@@ -30,7 +30,7 @@ fn a_client_that_goes_ends_the_exchange() {
 
 #[test]
 fn an_application_that_never_answers_leaves_a_blind_spot() {
-    let app = Router::new().route("/", get(|| std::future::pending::<&'static str>()));
+    let app = Router::new().route("/", get(std::future::pending::<&'static str>));
     let served = serve(Builder::semantic().mode(Mode::Both).directives(TELL), app);
     drop(served.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
     let event = &served.events.wait(1)[0];

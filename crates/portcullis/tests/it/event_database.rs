@@ -105,9 +105,10 @@ fn a_console_shows_the_events_of_all_nodes() {
         );
         // A request is at the node that recorded it.
         let id = |place: usize| first["items"][place]["event"]["request_id"].as_str().unwrap().to_owned();
-        let has = [0, 1].map(|place| node.ask(&format!("/events/{}", id(place))).1["has_request"].clone());
+        let has = || [0, 1].map(|place| node.ask(&format!("/events/{}", id(place))).1["has_request"].clone());
         let is_one = std::ptr::eq(node, one);
-        assert_eq!(has, [is_one, !is_one]);
+        // Its own store is written a moment later.
+        until(|| has() == [is_one, !is_one]);
         assert!(String::from_utf8_lossy(&node.events(&[&id(0)]).stdout).contains("rule      7"));
     }
     let follow = one.events(&["--follow"]);

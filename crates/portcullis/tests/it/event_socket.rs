@@ -9,10 +9,10 @@ use portcullis_testkit::process::Signal;
 use serde_json::Value;
 
 use crate::serve::{Serve, exchange};
-use crate::served::{Served, application, program, says, until};
+use crate::served::{Served, application, program, rules, says, until};
 
 const RULES: &str = "SecRuleEngine On\nSecRule ARGS \"@contains evil\" \"id:7,phase:2,deny,log\"";
-const SETTINGS: &str = "[data]\nfolder = \"data\"\n[events]\nlisten = \"events.sock\"\n";
+const SETTINGS: &str = "[data]\nfolder = \"data\"\n";
 
 fn stored(folder: &Path) -> Vec<Value> {
     let output =
@@ -29,7 +29,9 @@ fn stored(folder: &Path) -> Vec<Value> {
 #[test]
 fn events_of_serve_are_stored_beside_those_of_the_proxy() {
     let application = application(|_| says("hello"));
-    let served = Served::start(&application, RULES, SETTINGS);
+    let served = Served::start_edited(application.address(), &rules(RULES), SETTINGS, |text| {
+        text.replace("\"events.jsonl\"", "\"events.jsonl\", listen = \"events.sock\"")
+    });
     let socket = served.folder.path().join("events.sock");
     let serve =
         Serve::start("check", &["--headers", "x-original", "--events-socket", socket.to_str().unwrap()]);

@@ -53,9 +53,11 @@ fn certificates(root: &Path, document: &str) {
         let is_key = name.ends_with(".key") || name.contains("privkey") || name.ends_with("-key.pem");
         let is_pem = is_key || [".pem", ".crt", ".cer"].iter().any(|end| name.ends_with(end));
         let path = Path::new(name);
-        if is_pem && !path.exists() {
+        if is_pem {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, if is_key { pair.signing_key.serialize_pem() } else { pair.cert.pem() }).unwrap();
+            let key = pair.signing_key.serialize_pem();
+            // Apache takes both from one file.
+            fs::write(path, if is_key { key } else { pair.cert.pem() + &key }).unwrap();
         }
     }
 }
