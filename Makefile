@@ -117,7 +117,7 @@ go-ftw: crs
 	CRS_TESTS=$(if $(ARGS),0,$(CRS_TESTS)) scripts/go-ftw.sh $(ARGS)
 
 kubernetes-test:
-	$(CARGO) build --locked -p portcullis
+	$(CARGO) build --workspace --bins --locked
 	scripts/kubernetes-test.sh
 
 evasions: crs
