@@ -1,9 +1,9 @@
 //! The public interface of the libraries that applications use, compared with `public-api.txt` of each crate.
 //!
 //! The snapshot is what the sources declare: each `pub` item with its signature, by file, with the members of
-//! enums and `impl` blocks. It is read from the text, so it also has private methods and items of private
-//! modules, and does not follow re-exports into other crates: a line that changes is a question to the
-//! author, not a proof that users break.
+//! enums and `impl` blocks. It is read from the text, so it also has items of private modules, and does
+//! not follow re-exports into other crates: a line that changes is a question to the author, not a proof that
+//! users break.
 
 use std::fmt::Write;
 use std::fs;
@@ -58,13 +58,20 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) {
 fn declared(text: &str) -> Vec<String> {
     let mut items = Vec::new();
     let mut lines = text.lines();
+    // The item that the line belongs to.
+    let mut within = "";
     while let Some(line) = lines.next() {
         let code = line.trim_start();
+        if line.starts_with(|sign: char| sign.is_ascii_alphabetic()) {
+            within = line;
+        }
         let is_item = ["pub ", "impl", "unsafe impl"].iter().any(|word| code.starts_with(word));
         // The variants of an enum and the members of a trait are public without a word.
         let is_member = line.starts_with("    ") && !line.starts_with("     ");
-        let is_variant = is_member && code.starts_with(|sign: char| sign.is_ascii_uppercase());
-        let is_method = is_member && code.starts_with("fn ");
+        let is_variant = within.starts_with("pub enum")
+            && is_member
+            && code.starts_with(|sign: char| sign.is_ascii_uppercase());
+        let is_method = within.starts_with("pub trait") && is_member && code.starts_with("fn ");
         if !is_item && !is_variant && !is_method {
             continue;
         }
