@@ -64,6 +64,44 @@ await page.click('dialog footer .primary:has-text("Apply")');
 await page.waitForFunction(() => !document.querySelector('dialog'));
 assert.equal(await status('/posts/7', union), 403);
 
+// On trial first: the request stays blocked, its event and the list tell what would have come of it (it has findings
+// that the exclusion does not name, too); then enforced, and taken back.
+assert.equal(await status('/trial/1', union), 403);
+await page.goto(`${base}/#/events`);
+await page.click('.events-table .row a:has-text("/trial/1")');
+await page.waitForSelector('.reason');
+await page.click('button:has-text("Not an attack")');
+await page.waitForSelector('dialog .diff .in');
+await page.check('dialog label:has-text("Only try it") input');
+await page.waitForSelector('dialog .diff:has-text("trial = true")');
+await page.fill('dialog .field:has-text("Reason") input', 'tried first');
+await page.waitForSelector('dialog footer .primary:not([disabled])');
+await page.click('dialog footer .primary');
+await page.waitForSelector('dialog .notice.good');
+await page.keyboard.press('Escape');
+assert.equal(await status('/trial/2', union), 403);
+await page.goto(`${base}/#/exclusions`);
+await page.waitForSelector('tr:has-text("tried first") :text("1 of others with something else in them")');
+await page.click('tr:has-text("tried first") a:has-text("Show the events")');
+await page.waitForSelector('.events-table .row a:has-text("/trial/2")');
+await page.goto(`${base}/#/exclusions`);
+// One exclusion for each kind.
+const forEach = async (button) => {
+  const buttons = page.locator(`tr:has-text("tried first") button:has-text("${button}")`);
+  await buttons.first().waitFor();
+  for (let left = await buttons.count(); left > 0; left -= 1) {
+    await buttons.first().click();
+    await page.waitForSelector('dialog .diff .out');
+    await page.click('dialog footer button:nth-of-type(2):not([disabled])');
+    await page.waitForFunction(() => !document.querySelector('dialog'));
+    await page.waitForFunction(([text, count]) => [...document.querySelectorAll('tr button')].filter((each) => each.textContent === text).length < count, [button, left]);
+  }
+};
+await forEach('Enforce');
+assert.equal(await status('/trial/2', union), 200);
+await forEach('Remove');
+assert.equal(await status('/trial/2', union), 403);
+
 // Try: a curl line is explained; a mistake of the filter has its column; keys go to pages.
 await page.goto(`${base}/#/try`);
 await page.fill('textarea', `curl '${site}/?q=${encodeURIComponent(tautology)}'`);
