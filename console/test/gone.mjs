@@ -13,7 +13,7 @@ await page.waitForSelector('.events-table .row a:has-text("/gone/1")');
 
 process.kill(Number(pid), 'SIGTERM');
 await page.waitForSelector('.banner[role=status]', { timeout: 30_000 });
-// What is shown stays, and no page turns into a login or an error.
+// The page keeps what it shows, and no page turns into a login or an error.
 assert.equal(await page.locator('.events-table .row a:has-text("/gone/1")').count(), 1);
 await page.goto(`${base}/#/sites`).catch(() => undefined);
 await page.waitForSelector('.banner[role=status]');

@@ -1,4 +1,4 @@
-// What each role sees, may do, and is refused: node test/roles.mjs CONSOLE SITE PASSWORD, with users of the names of
+// Pages, actions and refusals of each role: node test/roles.mjs CONSOLE SITE PASSWORD, with users of the names of
 // the roles, all with that password.
 import assert from 'node:assert/strict';
 import { open } from './session.mjs';
@@ -12,7 +12,7 @@ const PAGES = {
 };
 // Buttons and links of the event's page that change something or show the request.
 const ACTIONS = ['Not an attack', 'Deny this client', 'Open in Try'];
-// What the page could ask for by itself, whatever it shows: the method, the path, and who may.
+// Requests that a page could send whatever it shows: method, path, and the least role that may.
 const CALLS = [
   ['GET', '/events', 'viewer'],
   ['POST', '/advise', 'analyst'],
