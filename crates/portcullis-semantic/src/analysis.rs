@@ -538,6 +538,25 @@ impl Analysis {
     }
 }
 
+#[cfg(test)]
+impl Analysis {
+    /// How many findings detector `number` has in `text`, whatever the gate says of it.
+    pub(crate) fn found_past_gate(
+        &mut self,
+        detectors: &Detectors,
+        number: usize,
+        location: Location<'_>,
+        text: &[u8],
+    ) -> usize {
+        let before = self.findings.len();
+        let (groups, layers, document) = (ByteGroups::of(text), Layers::default(), Document::default());
+        let input = Input { text, groups, location, layers, is_json: false, is_telling: true, document };
+        let mut found = self.found(detectors, number, location, text, layers);
+        detectors.list[number].detect(&input, &mut found);
+        self.findings.len() - before
+    }
+}
+
 /// Sets values apart for which something else is done, and findings that do not count: a flood of them must
 /// not push those out that do.
 pub trait Judge: std::fmt::Debug + Send + Sync {

@@ -38,6 +38,11 @@ pub trait Detector: Send + Sync + std::fmt::Debug {
         true
     }
 
+    /// False if a text of letters and digits alone tells it nothing, whatever words are in it.
+    fn reads_word(&self, _word: &[u8]) -> bool {
+        true
+    }
+
     /// True if it looks for bytes, too: files and bodies that are no text are shown to no other.
     fn reads_bytes(&self) -> bool {
         false

@@ -91,6 +91,11 @@ impl Gate {
             hit |= self.signs[group];
         }
         wanted &= reads;
+        if groups.is_within(ByteGroups::ALPHANUMERIC) {
+            for number in Candidates(wanted).filter(|number| !detectors[*number].reads_word(text)) {
+                wanted &= !(1 << number);
+            }
+        }
         hit &= wanted;
         let telling = (wanted & self.with_telling) << DETECTORS_MAX;
         let open = wanted & !hit | telling;
@@ -123,5 +128,51 @@ impl Iterator for Candidates {
         let number = self.0.trailing_zeros() as usize;
         self.0 &= self.0 - 1;
         Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+
+    use crate::{Analysis, ByteGroups, Detectors, Location, Place};
+
+    static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        /// What a detector does not look at because it is a word, or too long, has nothing that it would find.
+        #[test]
+        fn what_is_left_out_by_its_form_has_no_findings(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    "[a-zA-Z0-9]{1,12}",
+                    Just("rO0ABXNyABdqYXZhLnV0aWwu".to_owned()),
+                    Just("aced0005737200116a617661".to_owned()),
+                    Just("BAhvOhNHZW06OlJlcXVpcmVtZW50".to_owned()),
+                    Just("gASVIAAAAAAAAACMBXBvc2l4".to_owned()),
+                    Just("whoami".to_owned()),
+                    Just("systeminfo".to_owned()),
+                ],
+                1..6,
+            ),
+            lead in prop::sample::select(&["", " ", "@", "                                   "][..]),
+        ) {
+            let text = format!("{lead}{}", pieces.concat());
+            let (text, groups) = (text.as_bytes(), ByteGroups::of(text.as_bytes()));
+            let location = Location::new(Place::Query, b"cmd");
+            for (number, detector) in DETECTORS.list.iter().enumerate().filter(|(_, d)| d.reads(Place::Query)) {
+                let is_word = groups.is_within(ByteGroups::ALPHANUMERIC);
+                let is_left_out = is_word && !detector.reads_word(text)
+                    || text.trim_ascii().len() > detector.profile().bytes_max;
+                if is_left_out {
+                    let found = Analysis::new().found_past_gate(&DETECTORS, number, location, text);
+                    prop_assert_eq!(found, 0, "{:?}", detector.profile().class);
+                }
+            }
+        }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn detect(types: &Types, text: &[u8], found: &mut Found<'_>) {
             found.add(JAVA_STREAM, Span::new(lead + at, lead + at + mark.len()));
         }
     }
-    if body.len() >= 12 && body[..8].eq_ignore_ascii_case(b"aced0005") {
+    if is_hex(body) {
         let len = hex(body, &mut head);
         stream(types, &head[..len], found);
     }
@@ -38,12 +38,7 @@ pub(super) fn detect(types: &Types, text: &[u8], found: &mut Found<'_>) {
     };
     for start in [0, from] {
         let body = &body[start..];
-        let is_mark =
-            [&b"rO0AB"[..], b"AAEAAAD/", b"/wEy", b"BAh", b"gASV", b"gAWV", b"gAN", b"gAJ", b"gAR", b"BAg"]
-                .iter()
-                .any(|mark| body.starts_with(mark))
-                || body.starts_with(b"_wEy");
-        if is_mark {
+        if is_marked(body) {
             let len = base64(body, &mut head);
             stream(types, &head[..len], found);
         }
@@ -51,6 +46,22 @@ pub(super) fn detect(types: &Types, text: &[u8], found: &mut Found<'_>) {
             break;
         }
     }
+}
+
+/// True if `text` begins as a stream in hexadecimal or Base64 does.
+pub(super) fn begins_stream(text: &[u8]) -> bool {
+    is_hex(text) || is_marked(text)
+}
+
+fn is_hex(text: &[u8]) -> bool {
+    text.len() >= 12 && text[..8].eq_ignore_ascii_case(b"aced0005")
+}
+
+/// True if Base64 begins as that of a stream does.
+fn is_marked(text: &[u8]) -> bool {
+    const MARKS: [&[u8]; 11] =
+        [b"rO0AB", b"AAEAAAD/", b"/wEy", b"_wEy", b"BAh", b"gASV", b"gAWV", b"gAN", b"gAJ", b"gAR", b"BAg"];
+    MARKS.iter().any(|mark| text.starts_with(mark))
 }
 
 fn stream(types: &Types, bytes: &[u8], found: &mut Found<'_>) {

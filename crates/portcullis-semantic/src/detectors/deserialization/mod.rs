@@ -91,6 +91,11 @@ impl Detector for Deserialization {
         }
     }
 
+    /// Its marks stand at the beginning, or after another sign.
+    fn reads_word(&self, word: &[u8]) -> bool {
+        binary::begins_stream(word)
+    }
+
     fn reads_bytes(&self) -> bool {
         true
     }
