@@ -12,5 +12,9 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 400,
   },
-  server: { host: '127.0.0.1', proxy: { '/api': { target, changeOrigin: true } } },
+  server: {
+    host: '127.0.0.1',
+    // The API takes changes from pages of its own origin only.
+    proxy: { '/api': { target, changeOrigin: true, headers: { Origin: new URL(target).origin } } },
+  },
 });

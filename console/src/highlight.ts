@@ -1,15 +1,46 @@
-// Evidence marked in the request as it was sent: decoding is undone by looking for each way to write a text.
+// Evidence marked in the request as it was sent: its encodings are undone, and each sign knows where it came from.
 
 export interface Piece { text: string; marked: boolean }
 
-/** Ways in which a text may stand in a message. */
-export function spellings(evidence: string): string[] {
-  const encoded = encodeURIComponent(evidence.replace(/\p{Cs}/gu, '\ufffd'));
-  const strict = encoded.replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
-  const json = JSON.stringify(evidence).slice(1, -1);
-  const all = [evidence, encoded, strict, encoded.replaceAll('%20', '+'), strict.replaceAll('%20', '+'), json,
-    evidence.replaceAll(' ', '+'), evidence.replaceAll(' ', '%20')];
-  return [...new Set([...all, ...all.map((text) => text.toLowerCase())])].filter((text) => text.length >= 2);
+/** A text and, of each of its signs and of its end, the place in the message. */
+interface Layer { text: string; from: number[] }
+
+/** Encodings of encodings that are undone. */
+const LAYERS = 2;
+const SEQUENCES: [number, number][] = [[0xf0, 4], [0xe0, 3], [0xc0, 2], [0, 1]];
+
+/** Percent-encoding undone, a sign at a time; what is no UTF-8 becomes a sign of its own. */
+function decoded({ text, from }: Layer): Layer {
+  const out: Layer = { text: '', from: [] };
+  const add = (sign: string, at: number) => {
+    out.text += sign;
+    for (let unit = 0; unit < sign.length; unit += 1) out.from.push(from[at] ?? 0);
+  };
+  for (let at = 0; at < text.length;) {
+    const code = text[at] === '%' ? /^[0-9a-f]{2}/i.exec(text.slice(at + 1, at + 3))?.[0] : undefined;
+    if (code === undefined) {
+      add(text[at] ?? '', at);
+      at += 1;
+      continue;
+    }
+    const length = 3 * (SEQUENCES.find(([least]) => Number.parseInt(code, 16) >= least)?.[1] ?? 1);
+    const sequence = text.slice(at, at + length);
+    try {
+      add(decodeURIComponent(sequence), at);
+      at += length;
+    } catch {
+      add('\ufffd', at);
+      at += 3;
+    }
+  }
+  out.from.push(from[text.length] ?? 0);
+  return out;
+}
+
+/** Letter case does not count, nor how a space is written. */
+function folded(text: string): string {
+  const lower = text.toLowerCase();
+  return (lower.length === text.length ? lower : text).replaceAll('+', ' ');
 }
 
 /** The part of a text that a span of bytes names; signs that it cuts are left out. */
@@ -17,17 +48,18 @@ export function spanOf(text = '', span?: [number, number]): string {
   return span ? new TextDecoder().decode(new TextEncoder().encode(text).slice(...span)).replaceAll('\ufffd', '') : '';
 }
 
-/** The text in pieces, with each evidence marked wherever it stands. Letter case of codes does not count. */
+/** The text in pieces, with each evidence marked wherever it stands, as it is or encoded. */
 export function highlight(text: string, evidence: string[]): Piece[] {
-  const lower = text.toLowerCase();
   const marks = new Uint8Array(text.length);
-  if (lower.length === text.length) {
-    for (const each of evidence) {
-      for (const spelling of spellings(each)) {
-        const wanted = spelling.toLowerCase();
-        for (let at = lower.indexOf(wanted); at >= 0; at = lower.indexOf(wanted, at + wanted.length)) marks.fill(1, at, at + wanted.length);
-      }
+  const wanted = [...new Set(evidence.flatMap((each) => [folded(each), folded(JSON.stringify(each).slice(1, -1))]))].filter((each) => each.length >= 2);
+  let layer: Layer = { text, from: Array.from({ length: text.length + 1 }, (_, at) => at) };
+  for (let turn = 0; turn <= LAYERS; turn += 1) {
+    const within = folded(layer.text);
+    for (const each of wanted) {
+      for (let at = within.indexOf(each); at >= 0; at = within.indexOf(each, at + each.length)) marks.fill(1, layer.from[at], layer.from[at + each.length]);
     }
+    if (!layer.text.includes('%')) break;
+    layer = decoded(layer);
   }
   const pieces: Piece[] = [];
   for (let at = 0; at < text.length;) {

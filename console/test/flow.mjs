@@ -37,11 +37,11 @@ assert.match(await page.textContent('.reason'), /SQL injection in query:q/);
 
 // The narrowest exclusion: previewed, applied.
 await page.click('button:has-text("Not an attack")');
-await page.waitForSelector('dialog .notice:has-text("of 1 clients")');
+await page.waitForSelector('dialog .notice:has-text("their clients: 1.")');
 await page.waitForSelector('dialog .diff .in');
 assert.match(await page.textContent('dialog .diff'), /kind = "sqli\./);
 assert.match(await page.textContent('dialog .choice:has(:checked)'), /sqli\..*query:q.*\/posts\/\{id\}/s);
-assert.match(await page.textContent('dialog .choice:has(:checked) .cost'), /Of 1 stored requests it would have let 1 through.*Other attacks: \d+ of [\d,]{5,}/s);
+assert.match(await page.textContent('dialog .choice:has(:checked) .cost'), /would have let through: 1 of 1; their clients: 1.*Other attacks: \d+ of [\d,]{5,}/s);
 await page.fill('dialog .field:has-text("Reason") input', 'the search takes statements');
 await page.waitForSelector('dialog footer .primary:not([disabled])');
 await page.click('dialog footer .primary');

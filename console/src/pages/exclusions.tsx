@@ -61,7 +61,7 @@ function Confirm({ change: { action, items }, onClose, onDone }: { change: Chang
   return (
     <ChangeDialog title={title} danger={action === 'remove'} focusReason onClose={onClose} onDone={onDone}
       change={{ method: 'POST', path: '/exclusions/batch', body: { [action]: items.map((each) => each.id) } }}>
-      <ul class="plain">{items.slice(0, NAMED_MAX).map((each) => <li key={keyOf(each)}><code class="wrap">{what(each)} {where(each)}</code></li>)}</ul>
+      <ul class="named">{items.slice(0, NAMED_MAX).map((each) => <li key={keyOf(each)}><code class="wrap">{what(each)} {where(each)}</code></li>)}</ul>
       {items.length > NAMED_MAX && <p class="dim">{t('exclusions.more', { count: number(items.length - NAMED_MAX) })}</p>}
     </ChangeDialog>
   );
