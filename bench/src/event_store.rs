@@ -22,6 +22,9 @@ struct Args {
     /// Events that are written
     #[arg(long, default_value_t = 1_000_000)]
     events: u64,
+    /// GiB on disk beyond which the oldest segments are dropped
+    #[arg(long, default_value_t = 200)]
+    keep_gib: u64,
     /// Times that each query runs
     #[arg(long, default_value_t = 20)]
     rounds: usize,
@@ -47,7 +50,7 @@ const FILTERS: [(&str, &str); 10] = [
 
 fn main() {
     let args = Args::parse();
-    let settings = StoreSettings { keep_bytes: 200 << 30, ..StoreSettings::new(&args.folder) };
+    let settings = StoreSettings { keep_bytes: args.keep_gib << 30, ..StoreSettings::new(&args.folder) };
     let mut writer = match Writer::open(settings, false) {
         Ok(writer) => writer,
         Err(error) => return eprintln!("{}: {error}", args.folder.display()),
