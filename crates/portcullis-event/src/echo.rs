@@ -1,5 +1,5 @@
-//! Events that only repeat an attack: the browser of a visitor sends the address of the page, and its cookies,
-//! with each picture and style.
+//! Events that only repeat an attack: the browser of a visitor sends the address of the page, and its
+//! cookies, with each picture and style.
 
 use portcullis_types::Place;
 

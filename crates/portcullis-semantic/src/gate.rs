@@ -144,7 +144,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// What a detector does not look at because it is a word, or too long, has nothing that it would find.
+        /// What a detector does not look at because it is a word, or too long, has nothing for it to find.
         #[test]
         fn what_is_left_out_by_its_form_has_no_findings(
             pieces in prop::collection::vec(
@@ -164,7 +164,8 @@ mod tests {
             let text = format!("{lead}{}", pieces.concat());
             let (text, groups) = (text.as_bytes(), ByteGroups::of(text.as_bytes()));
             let location = Location::new(Place::Query, b"cmd");
-            for (number, detector) in DETECTORS.list.iter().enumerate().filter(|(_, d)| d.reads(Place::Query)) {
+            let detectors = DETECTORS.list.iter().enumerate();
+            for (number, detector) in detectors.filter(|(_, detector)| detector.reads(Place::Query)) {
                 let is_word = groups.is_within(ByteGroups::ALPHANUMERIC);
                 let is_left_out = is_word && !detector.reads_word(text)
                     || text.trim_ascii().len() > detector.profile().bytes_max;
