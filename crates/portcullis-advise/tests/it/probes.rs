@@ -58,7 +58,7 @@ fn body(kind: &str) -> String {
 }
 
 /// Messages and their fields that texts are put into.
-fn places() -> Vec<(Spot, String, Field)> {
+pub fn places() -> Vec<(Spot, String, Field)> {
     let mut places = vec![
         (Spot::Path, GET.to_owned(), Field::Path),
         (Spot::Value, GET.to_owned(), Field::Header("referer".to_owned())),
