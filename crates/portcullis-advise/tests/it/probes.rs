@@ -27,11 +27,10 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("upload.", "weighs the name of a file and its content together"),
 ];
 /// Kinds that have none yet.
-const NONE_YET: [&str; 8] = [
+const NONE_YET: [&str; 7] = [
     "path.padded",
     "path.query-path",
     "path.target-name",
-    "remote-file.included",
     "ssrf.embedding",
     "template.new",
     "xpath.path",
