@@ -69,8 +69,8 @@ export function ExclusionsPage() {
                     <td class="wrap"><code>{what(each)}</code></td>
                     <td class="wrap"><code>{where(each)}</code></td>
                     <td class="wrap"><Use each={each} /></td>
-                    <td class="wrap">{each.reason ?? <span class="dim">–</span>}{each.author && <div class="dim">{t('exclusions.by', { author: each.author })}</div>}{each.until && <div class="dim">{t(isOver(each.until) ? 'exclusions.over' : 'exclusions.until', { until: each.until })}</div>}</td>
-                    <td class="right">{can('analyst') && each.trial && <Button onClick={() => setEnforcing(each)} aria-label={`${t('exclusions.enforce')} ${what(each)}`}>{t('exclusions.enforce')}</Button>}{can('analyst') && <Button tone="ghost" onClick={() => setRemoving(each)} aria-label={`${t('app.remove')} ${what(each)}`}>{t('app.remove')}</Button>}</td>
+                    <td class="wrap">{each.reason ?? <span class="dim">–</span>}{each.profile && <div class="dim">{t('exclusions.ofProfile', { profile: each.profile, opens: each.opens ?? '' })}</div>}{each.author && <div class="dim">{t('exclusions.by', { author: each.author })}</div>}{each.until && <div class="dim">{t(isOver(each.until) ? 'exclusions.over' : 'exclusions.until', { until: each.until })}</div>}</td>
+                    <td class="right">{can('analyst') && each.trial && <Button onClick={() => setEnforcing(each)} aria-label={`${t('exclusions.enforce')} ${what(each)}`}>{t('exclusions.enforce')}</Button>}{can('analyst') && each.origin === 'document' && <Button tone="ghost" onClick={() => setRemoving(each)} aria-label={`${t('app.remove')} ${what(each)}`}>{t('app.remove')}</Button>}</td>
                   </tr>
                 ))}</tbody>
               </table>
