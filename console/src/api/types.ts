@@ -91,6 +91,7 @@ export interface Exclusion {
   id: string; site: string | null; route: string | null; class: string | null; kind: string | null;
   location: string | null; path: string | null; directive: string | null; reason: string | null; until: string | null;
   rules: number[]; target: string | null; author: string | null;
+  origin: 'document' | 'profile'; profile: string | null; opens: string | null;
   trial: { since: string | null; seen: number; passes: number; lost: number; stopped: number; unknown: number } | null;
   use: { hits: number; last_hit: string | null; counted_since: string; unused_since: string | null } | null;
 }

@@ -295,6 +295,7 @@ export const en = {
   'exclusions.everywhere': 'everywhere',
   'exclusions.rules': 'rules {rules}',
   'exclusions.by': 'by {author}',
+  'exclusions.ofProfile': 'Profile {profile}. It opens: {opens}',
   'exclusions.use': 'Used',
   'exclusions.onTrial': 'On trial',
   'exclusions.trial': '{passes} stopped requests would pass, {lost} of others with something else in them; {stopped} would not; {unknown} unknown; {seen} had the field',

@@ -283,6 +283,7 @@ export const zh: Record<Key, string> = {
   'exclusions.everywhere': '所有位置',
   'exclusions.rules': '规则 {rules}',
   'exclusions.by': '添加者：{author}',
+  'exclusions.ofProfile': '来自配置集 {profile}。它会放行：{opens}',
   'exclusions.use': '使用情况',
   'exclusions.onTrial': '试用中',
   'exclusions.trial': '{passes} 个被拦截的请求会放行，另有 {lost} 个含有其他发现；{stopped} 个仍会被拦截；{unknown} 个未知；{seen} 个请求含有该字段',

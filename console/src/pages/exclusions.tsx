@@ -72,8 +72,10 @@ export function ExclusionsPage() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [change, setChange] = useState<Change | null>(null);
   const items = list.value?.items ?? [];
+  // Those of profiles are not of the document, which alone can be changed.
+  const own = items.filter((each) => each.origin === 'document');
   // One that has gone meanwhile is not chosen any more.
-  const selected = items.filter((each) => chosen.has(keyOf(each)));
+  const selected = own.filter((each) => chosen.has(keyOf(each)));
   const onTrial = selected.filter((each) => each.trial);
   const choose = (some: Exclusion[], on: boolean) => {
     const next = new Set(chosen);
@@ -102,22 +104,22 @@ export function ExclusionsPage() {
               <table>
                 <thead>
                   <tr>
-                    {can('analyst') && <th scope="col"><input type="checkbox" aria-label={t('exclusions.selectAll')} checked={selected.length === items.length} onChange={(event) => choose(items, event.currentTarget.checked)} /></th>}
+                    {can('analyst') && <th scope="col"><input type="checkbox" aria-label={t('exclusions.selectAll')} checked={own.length > 0 && selected.length === own.length} onChange={(event) => choose(own, event.currentTarget.checked)} /></th>}
                     {columns.map((column) => <th scope="col" key={column}>{t(column)}</th>)}
                     <th scope="col"><span class="visually-hidden">{t('app.actions')}</span></th>
                   </tr>
                 </thead>
                 <tbody>{items.map((each) => (
                   <tr key={keyOf(each)}>
-                    {can('analyst') && <td><input type="checkbox" aria-label={t('exclusions.select', { what: what(each) })} checked={chosen.has(keyOf(each))} onChange={(event) => choose([each], event.currentTarget.checked)} /></td>}
+                    {can('analyst') && <td>{each.origin === 'document' && <input type="checkbox" aria-label={t('exclusions.select', { what: what(each) })} checked={chosen.has(keyOf(each))} onChange={(event) => choose([each], event.currentTarget.checked)} />}</td>}
                     <td>{each.site}{each.route ? ` ${each.route}` : ''}</td>
                     <td class="wrap"><code>{what(each)}</code></td>
                     <td class="wrap"><code>{where(each)}</code></td>
                     <td class="wrap"><Use each={each} /></td>
-                    <td class="wrap">{each.reason ? visible(each.reason) : <span class="dim">–</span>}{each.author && <div class="dim">{t('exclusions.by', { author: each.author })}</div>}{each.until && <div class="dim">{t(isOver(each.until) ? 'exclusions.over' : 'exclusions.until', { until: each.until })}</div>}</td>
+                    <td class="wrap">{each.reason ? visible(each.reason) : <span class="dim">–</span>}{each.profile && <div class="dim">{t('exclusions.ofProfile', { profile: each.profile, opens: each.opens ?? '' })}</div>}{each.author && <div class="dim">{t('exclusions.by', { author: each.author })}</div>}{each.until && <div class="dim">{t(isOver(each.until) ? 'exclusions.over' : 'exclusions.until', { until: each.until })}</div>}</td>
                     <td class="right">
                       {can('analyst') && each.trial && <Button onClick={() => setChange({ action: 'enforce', items: [each] })} aria-label={`${t('exclusions.enforce')} ${what(each)}`}>{t('exclusions.enforce')}</Button>}
-                      {can('analyst') && <Button tone="ghost" onClick={() => setChange({ action: 'remove', items: [each] })} aria-label={`${t('app.remove')} ${what(each)}`}>{t('app.remove')}</Button>}
+                      {can('analyst') && each.origin === 'document' && <Button tone="ghost" onClick={() => setChange({ action: 'remove', items: [each] })} aria-label={`${t('app.remove')} ${what(each)}`}>{t('app.remove')}</Button>}
                     </td>
                   </tr>
                 ))}</tbody>

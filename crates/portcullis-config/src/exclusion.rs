@@ -30,7 +30,7 @@ pub(crate) fn semantic(mistakes: &mut Mistakes<'_>, raw: &Spanned<raw::Exclude>)
     let location = raw.location.as_ref().map(|text| text.value.clone());
     let raw::Exclude { path, until, reason, author, trial, auto_enforce, .. } = &raw.value;
     let terms = terms(mistakes, &Said { path, until, reason, author, trial: *trial, auto_enforce });
-    Exclusion { class, kind, place, name, location, terms }
+    Exclusion { class, kind, place, name, location, profile: None, terms }
 }
 
 /// An entry of `rules.exclude`.

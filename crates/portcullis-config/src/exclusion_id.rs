@@ -17,6 +17,8 @@ pub enum ExclusionIdentity<'a> {
     Rule(&'a [u32], [Option<&'a str>; 2]),
     /// The line of a directive.
     Directive(&'a str),
+    /// The name of a profile; class, kind, location and path of one from it.
+    Profile(&'a str, [Option<&'a str>; 4]),
 }
 
 /// The id of an exclusion of this site, or of a route of it with settings of its own: the same as long as it
@@ -43,6 +45,11 @@ pub fn exclusion_id(site: Option<&str>, route: Option<&str>, identity: &Exclusio
             parts.iter().for_each(|part| add(*part));
         }
         ExclusionIdentity::Directive(line) => add(Some(line.trim())),
+        ExclusionIdentity::Profile(name, parts) => {
+            add(Some("profile"));
+            add(Some(name));
+            parts.iter().for_each(|part| add(*part));
+        }
     }
     HEXLOWER.encode(&digest.finalize()[..ID_BYTES])
 }
@@ -52,8 +59,13 @@ impl Policy {
     /// `semantic_of` is the route whose `semantic` it has, if that is not the site's.
     pub fn exclusion_ids(&self, site: &str, semantic_of: Option<&str>) -> (Vec<String>, Vec<String>) {
         let semantic = |each: &Exclusion| {
-            let Exclusion { class, location, kind, terms, .. } = each;
+            let Exclusion { class, location, kind, profile, terms, .. } = each;
             let class = class.map(|class| class.name());
+            if let Some(profile) = profile {
+                // Whatever route it counts on.
+                let parts = [class, kind.as_deref(), location.as_deref(), terms.path.as_deref()];
+                return exclusion_id(Some(site), None, &ExclusionIdentity::Profile(profile, parts));
+            }
             let parts = [class, location.as_deref(), terms.path.as_deref(), kind.as_deref()];
             exclusion_id(Some(site), semantic_of, &ExclusionIdentity::Semantic(parts))
         };

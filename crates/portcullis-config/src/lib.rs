@@ -59,6 +59,7 @@ mod mistakes;
 mod node;
 mod oidc;
 mod policy;
+mod profile;
 mod protocol;
 mod raw;
 mod route;
@@ -97,6 +98,7 @@ pub use oidc::{Oidc, OidcRoles};
 pub use policy::RuleSource;
 pub use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionSettings, Thresholds};
 pub use portcullis_types::{Class, Level, Place};
+pub use profile::{Profile, ProfileExclusion, profile, profiles};
 pub use protocol::UpstreamProtocol;
 pub use route::{HeaderChanges, PathMatch, Route, RouteTarget};
 pub use sinks::{

@@ -85,7 +85,8 @@ fn class_policy(policy: &Policy) -> SemanticPolicy {
         portcullis_config::ClassAction::Off => ClassAction::Off,
     };
     let exclusion = |raw: &portcullis_config::Exclusion| {
-        let portcullis_config::Exclusion { class, kind, place, name, terms, location: _ } = raw.clone();
+        let portcullis_config::Exclusion { class, kind, place, name, terms, location: _, profile: _ } =
+            raw.clone();
         let Terms { path, until, trial, .. } = terms;
         Exclusion { class, kind, place, name, path, until, trial }
     };

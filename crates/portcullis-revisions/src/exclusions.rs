@@ -1,7 +1,7 @@
-//! The exclusions of a document: those from the semantic detector, those from rules, and directives that are
-//! written as one line in the document itself.
+//! The exclusions of a document: those from the semantic detector, those from rules, directives that are
+//! written as one line in the document itself, and those of the profiles that it names.
 
-use portcullis_config::{ConfigError, ExclusionIdentity, Format, exclusion_id};
+use portcullis_config::{ConfigError, ExclusionIdentity, Format, exclusion_id, profile};
 use serde_json::Value;
 
 use crate::document::Text;
@@ -46,6 +46,10 @@ pub struct Listed {
     pub directive: Option<String>,
     /// It is only tried.
     pub trial: bool,
+    /// The profile that it is of; none: the document says it itself.
+    pub profile: Option<String>,
+    /// What no longer stops a request; of a profile only.
+    pub opens: Option<String>,
 }
 
 /// The id of an exclusion of this part of the document.
@@ -68,6 +72,8 @@ pub fn exclusions(text: &Text, format: Format, name: &str) -> Result<Vec<Listed>
     for site in list(&document, "sites") {
         let mut scope = Scope { site: string(site, "name"), route: None };
         collect(site, &scope, &mut found);
+        let names = list(site, "profiles").iter().filter_map(Value::as_str);
+        names.for_each(|name| found.extend(of_profile(name, &scope)));
         for route in list(site, "routes") {
             let keys = ["name", "path", "path_exact", "path_pattern"];
             scope.route = keys.iter().find_map(|key| string(route, key));
@@ -103,6 +109,25 @@ fn collect(place: &Value, scope: &Scope, found: &mut Vec<Listed>) {
         }
         comment = line.strip_prefix('#').map(|text| text.trim().to_owned());
     }
+}
+
+/// The exclusions of a profile at a site.
+pub(crate) fn of_profile<'s>(name: &str, scope: &'s Scope) -> impl Iterator<Item = Listed> + use<'s> {
+    let site = scope.site.as_deref();
+    profile(name).into_iter().flat_map(move |profile| {
+        profile.exclude.iter().map(move |each| Listed {
+            id: each.id(site, &profile.name),
+            scope: scope.clone(),
+            class: each.class.clone(),
+            kind: each.kind.clone(),
+            location: Some(each.location.clone()),
+            path: Some(each.path.clone()),
+            reason: Some(each.reason.clone()),
+            profile: Some(profile.name.clone()),
+            opens: Some(each.opens.clone()),
+            ..Listed::default()
+        })
+    })
 }
 
 /// An entry of `semantic.exclude`.

@@ -10,8 +10,8 @@ use clap::{Parser, Subcommand};
 use crate::bench;
 use crate::identities::{token, user};
 use crate::{
-    advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, migrate, replay, rules,
-    run, serve,
+    advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, migrate, profiles, replay,
+    rules, run, serve,
 };
 
 /// The exit code of a command whose work found mistakes or failed.
@@ -60,6 +60,8 @@ pub enum Command {
     Events(events::Args),
     /// Print a narrow exclusion (TOML) that lets a wrongly blocked request pass
     Exclude(exclude::Args),
+    /// List the profiles: exclusions for known applications, which a site takes by name, and what each opens
+    Profiles(profiles::Args),
     /// Show what another document would decide on requests that were stored or saved
     Replay(replay::Args),
     /// Find false alarms in the event store, and measure the exclusions that would end them

@@ -24,6 +24,7 @@ mod init;
 mod migrate;
 mod new_file;
 mod policy_args;
+mod profiles;
 mod replay;
 mod rule_files;
 mod rule_list;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         cli::Command::Bans(args) => bans::run(&args),
         cli::Command::Events(args) => events::run(&args),
         cli::Command::Advise(args) => advise::run(&args),
+        cli::Command::Profiles(args) => profiles::run(&args),
         cli::Command::Replay(args) => replay::run(&args),
         cli::Command::Exclude(args) => exclude::run(&args),
         cli::Command::Token(args) => identities::token::run(&args),

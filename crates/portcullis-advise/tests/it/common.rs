@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::Arc;
 
 use portcullis_advise::{Case, Policies};
@@ -31,6 +32,14 @@ impl Bench {
         policy.mode = mode;
         policy.directives = Some(directives.to_owned()).filter(|text| !text.is_empty());
         Bench { policy, detectors: Arc::new(Detectors::new()) }
+    }
+
+    /// Of a mode, with a CRS.
+    pub fn with_crs(mode: Mode, folder: &Path, paranoia: u8) -> Bench {
+        let mut bench = Bench::new(mode, "");
+        bench.policy.crs = Some(folder.to_owned());
+        bench.policy.paranoia = Some(paranoia);
+        bench
     }
 
     pub fn inspector(&self) -> Arc<Inspector> {

@@ -2,4 +2,5 @@
 
 mod advice;
 mod common;
+mod crs_probes;
 mod probes;

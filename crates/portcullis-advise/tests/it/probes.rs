@@ -27,11 +27,10 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("upload.", "weighs the name of a file and its content together"),
 ];
 /// Kinds that have none yet.
-const NONE_YET: [&str; 8] = [
+const NONE_YET: [&str; 7] = [
     "path.padded",
     "path.query-path",
     "path.target-name",
-    "remote-file.included",
     "ssrf.embedding",
     "template.new",
     "xpath.path",
@@ -58,7 +57,7 @@ fn body(kind: &str) -> String {
 }
 
 /// Messages and their fields that texts are put into.
-fn places() -> Vec<(Spot, String, Field)> {
+pub fn places() -> Vec<(Spot, String, Field)> {
     let mut places = vec![
         (Spot::Path, GET.to_owned(), Field::Path),
         (Spot::Value, GET.to_owned(), Field::Header("referer".to_owned())),

@@ -21,7 +21,7 @@ use crate::problem::Problem;
 /// every week.
 const UNUSED_AFTER: u64 = 7 * 24 * 3600;
 
-/// An exclusion of the document.
+/// An exclusion of the document, or of a profile that the document names.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ExclusionItem {
     /// Its id: the same as long as it says the same at the same place.
@@ -46,6 +46,12 @@ pub(crate) struct ExclusionItem {
     until: Option<String>,
     /// The directive, if it is one of `rules.directives`.
     directive: Option<String>,
+    /// Where it comes from.
+    origin: ExclusionOrigin,
+    /// The profile, of one that comes from there: it goes with the name in `profiles` of the site.
+    profile: Option<String>,
+    /// What no longer stops a request there, of one from a profile.
+    opens: Option<String>,
     /// Why it is there.
     reason: Option<String>,
     /// Who added it.
@@ -56,6 +62,16 @@ pub(crate) struct ExclusionItem {
     used: Option<ExclusionUsed>,
     /// The trial; null: it counts.
     trial: Option<ExclusionTrialState>,
+}
+
+/// Where an exclusion comes from.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ExclusionOrigin {
+    /// The document says it.
+    Document,
+    /// A profile that the document names.
+    Profile,
 }
 
 /// An exclusion on trial: what came of it in this process.
@@ -128,7 +144,7 @@ impl ExclusionItem {
         let trial = site.map(|site| ExclusionTrial::of(registry, site, &listed.id));
         let trial = trial.map(|trial| ExclusionTrialState::read(&trial));
         let Listed { id, scope, class, kind, location, rules, target, path, .. } = listed;
-        let Listed { until, reason, author, directive, .. } = listed;
+        let Listed { until, reason, author, directive, profile, opens, .. } = listed;
         let Scope { site, route } = scope;
         ExclusionItem {
             id,
@@ -142,6 +158,9 @@ impl ExclusionItem {
             path,
             until,
             directive,
+            origin: if profile.is_some() { ExclusionOrigin::Profile } else { ExclusionOrigin::Document },
+            profile,
+            opens,
             reason,
             author,
             used,
@@ -157,9 +176,9 @@ pub(crate) struct ExclusionList {
     items: Vec<ExclusionItem>,
 }
 
-/// The exclusions that the document itself has, with their use: those from the semantic detector, those from
-/// rules, and directives such as `SecRuleUpdateTargetById` in `rules.directives`. Rule files are not looked
-/// into.
+/// The exclusions that the document has, with their use: those from the semantic detector, those from rules,
+/// directives such as `SecRuleUpdateTargetById` in `rules.directives`, and those of the profiles that it
+/// names. Rule files are not looked into.
 #[utoipa::path(get, path = "/exclusions", tag = "exclusions", operation_id = "list_exclusions",
     responses((status = 200, body = ExclusionList, description = "The exclusions.", headers(("ETag" = String)))))]
 pub(crate) async fn list(State(context): State<Arc<Context>>) -> Result<Response, Problem> {

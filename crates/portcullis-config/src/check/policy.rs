@@ -4,6 +4,7 @@ use super::Checker;
 use crate::checked::Policy;
 use crate::convert::{engine, level, request_body, response_body, site_mode};
 use crate::exclusion;
+use crate::profile;
 use crate::raw;
 use crate::semantic;
 use crate::spanned::Spanned;
@@ -24,6 +25,8 @@ impl Checker<'_> {
             response_body: response_body(&site.response_body),
             ..Policy::default()
         };
+        let of_profiles = profile::exclusions(&mut self.mistakes, &site.profiles);
+        policy.semantic.exclude.extend(of_profiles);
         if let Some(rules) = &site.rules {
             policy.setup = rules.setup.iter().map(|file| self.mistakes.path(file)).collect();
             policy.crs = rules.crs.as_ref().map(|folder| self.mistakes.path(folder));
@@ -92,6 +95,11 @@ impl Checker<'_> {
         }
         for route in site.routes.iter().filter(|route| !has_semantic(route.mode.unwrap_or(own))) {
             useless(&route.level, &route.semantic);
+        }
+        if let Some(profile) = site.profiles.first().filter(|_| !modes().any(has_semantic)) {
+            let message =
+                "`profiles` are for the semantic detector, which does not run in this mode".to_string();
+            self.mistakes.wrong_with_hint(profile.span.clone(), message, hint());
         }
     }
 

@@ -36,7 +36,12 @@ impl Checker<'_> {
         for route in &site.routes {
             let Some((path, groups, span)) = path(&mut self.mistakes, site, route) else { continue };
             let Some(target) = target(self, route, upstream, &path, groups, &span) else { continue };
-            let semantic = route.semantic.as_ref().map(|raw| semantic::check(&mut self.mistakes, raw));
+            let semantic = route.semantic.as_ref().map(|raw| {
+                let mut semantic = semantic::check(&mut self.mistakes, raw);
+                let of_profiles = base.semantic.exclude.iter().filter(|each| each.profile.is_some());
+                semantic.exclude.extend(of_profiles.cloned());
+                semantic
+            });
             let policy = self.intern(route_policy(route, site, &base, semantic));
             let own = |mistakes: &mut Mistakes<'_>, raw: &Option<raw::HeaderChanges>, of_site, is_request| {
                 match raw {

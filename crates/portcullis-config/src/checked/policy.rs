@@ -121,6 +121,8 @@ pub struct Exclusion {
     pub name: Option<String>,
     /// Place and name as they are written.
     pub location: Option<String>,
+    /// The profile that it is of, if the document does not say it itself.
+    pub profile: Option<&'static str>,
     /// What exclusions of both sorts say.
     pub terms: Terms,
 }

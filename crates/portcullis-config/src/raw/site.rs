@@ -37,6 +37,10 @@ pub(crate) struct Site {
     pub level: Option<Spanned<Level>>,
     /// Actions of the semantic detector by class of attack, and exclusions from it.
     pub semantic: Option<Spanned<Semantic>>,
+    /// Profiles: named exclusions from the semantic detector for applications at the root of the site, which
+    /// `portcullis profiles` lists. They count on every route. Default: none.
+    #[serde(default)]
+    pub profiles: Vec<Spanned<String>>,
     /// The effect of a match of a disruptive rule. Default: `blocking`, unless the rule files say otherwise.
     pub engine: Option<Engine>,
     /// The rules.

@@ -8,7 +8,7 @@ use super::{Exclusion, RuleExclusion, Scope, SemanticExclusion, unfit};
 use portcullis_config::ExclusionIdentity;
 
 use crate::error::RevisionError;
-use crate::exclusions::id_of;
+use crate::exclusions::{id_of, of_profile};
 
 pub(super) fn add(root: &mut Table, at: &Scope, exclusion: &Exclusion) -> Result<(), RevisionError> {
     if at.site.is_none() {
@@ -87,8 +87,26 @@ fn add_rule(root: &mut Table, at: &Scope, exclusion: &RuleExclusion) -> Result<(
 pub(super) fn remove(root: &mut Table, id: &str) -> Result<(), RevisionError> {
     match first(root, &mut |place, at| remove_from(place, at, id)) {
         true => Ok(()),
-        false => Err(unfit(format!("the document has no exclusion `{id}`"))),
+        false => Err(unfit(match profile_of(root, id) {
+            Some(profile) => format!(
+                "the exclusion `{id}` is of the profile `{profile}`: take the name out of the `profiles` of the \
+                 site, and write those exclusions of it that are to stay"
+            ),
+            None => format!("the document has no exclusion `{id}`"),
+        })),
     }
+}
+
+/// The profile of a site that the exclusion with this id is of.
+fn profile_of(root: &mut Table, id: &str) -> Option<String> {
+    let mut found = None;
+    first(root, &mut |place, at| {
+        let names = place.get("profiles").and_then(Item::as_array).into_iter().flatten();
+        let mut names = names.filter_map(Value::as_str);
+        found = names.find(|name| of_profile(name, at).any(|each| each.id == id)).map(str::to_owned);
+        found.is_some()
+    });
+    found
 }
 
 pub(super) fn enforce(root: &mut Table, id: &str) -> Result<(), RevisionError> {

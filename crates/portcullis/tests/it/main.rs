@@ -42,6 +42,7 @@ mod messages;
 mod migrate;
 mod oidc;
 mod operations;
+mod profiles;
 mod replay;
 mod revisions;
 mod rewriting;
