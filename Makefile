@@ -201,7 +201,7 @@ dependencies:
 	$(CARGO) machete
 	$(CARGO) cyclonedx --manifest-path crates/portcullis/Cargo.toml --format json --describe binaries --spec-version 1.5
 	mv crates/portcullis/portcullis_bin.cdx.json target/portcullis.cdx.json
-	find bench crates -name '*.cdx.json' -delete
+	find bench bindings crates -name '*.cdx.json' -delete
 
 websocket:
 	$(CARGO) build --locked -p portcullis

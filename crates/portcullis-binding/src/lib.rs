@@ -1,5 +1,5 @@
-//! The common part of the bindings for other languages: settings by name, messages in parts, a bounded queue of
-//! events.
+//! The common part of the bindings for other languages: settings by name, messages in parts, a bounded queue
+//! of events.
 //!
 //! ```text
 //! Settings ──open──> (Waf, Events)        Events.take ──> JSON lines, for the application's sink
