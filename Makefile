@@ -60,9 +60,9 @@ help:
 	@echo 'make libmodsecurity-connector-tests  the cases of ModSecurity-nginx with it (TESTS=FOLDER NGINX_TESTS=FOLDER of their sources)'
 	@echo 'make kubernetes-test   the manifests and the Helm chart, read as Kubernetes reads them, and their documents'
 	@echo 'make python            target/wheels/portcullis_waf-*.whl, the engine as a package of Python; needs Python 3.10'
-	@echo 'make python-test       that package with gunicorn, waitress, uvicorn and Starlette'
+	@echo 'make python-test       its tests with gunicorn, waitress, uvicorn and Starlette (WHEEL=FILE of make python)'
 	@echo 'make node              bindings/node/portcullis.node, the engine as an addon of Node.js'
-	@echo 'make node-test         that addon with the servers of Express and Fastify'
+	@echo 'make node-test         its tests with the servers of Express and Fastify'
 	@echo 'make package-test      the Debian package in a clean root: installed, served, upgraded, purged (PORT=18380)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -264,10 +264,11 @@ libmodsecurity-package-test:
 python:
 	python3 -m venv target/python-venv
 	target/python-venv/bin/pip install --quiet -r bindings/python/tests/requirements.txt
-	PATH="$(CURDIR)/target/python-venv/bin:$$PATH" maturin build --release --locked --manifest-path bindings/python/Cargo.toml --out target/wheels
+	PATH="$(CURDIR)/target/python-venv/bin:$$PATH" maturin build --release --locked \
+	  --manifest-path bindings/python/Cargo.toml --out target/wheels
 
 python-test:
-	scripts/python-test.sh
+	scripts/python-test.sh $(WHEEL)
 
 node:
 	$(CARGO) build --release --locked -p portcullis-node
