@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The console in Chromium against the real program: the way of a false alarm, what each role may do, a login at an OpenID
+# The console in Chromium against the real program: the way of a false alarm and its pace, what each role may do, a login at an OpenID
 # Connect provider, every page in three shapes with axe-core, a long table, and the program gone and back.
 # Builds what it needs; stops what it started. SHOTS=FOLDER keeps the screenshots; ROWS=100000 SMOOTH=1 makes the long table
 # longer and prints how it scrolls.
@@ -86,7 +86,9 @@ for _ in $(seq 200); do
   sleep 0.05
 done
 if ! (cd console && node test/flow.mjs "http://$console" "http://$site" admin "$password" &&
+  node test/pace.mjs "http://$console" "http://$site" admin "$password" &&
   node test/roles.mjs "http://$console" "http://$site" "$password" &&
+  node test/hostile.mjs "http://$console" "http://$site" admin "$password" &&
   node test/oidc.mjs "$by_name" anna analyst && node test/oidc.mjs "$by_name" mallory none &&
   node test/pages.mjs "http://$console" admin "$password" "$shots" &&
   node test/fill.mjs "http://$site" "$rows" && node test/long.mjs "http://$console" admin "$password" "$rows" &&

@@ -177,7 +177,7 @@ function useKeys(help: () => void): void {
 
 function Help({ onClose }: { onClose: () => void }) {
   const keys: [string, Key][] = [
-    ['/', 'keys.filter'], ['j k', 'keys.rows'], ['Enter', 'keys.open'], ['g o e s r x t', 'keys.go'], ['?', 'keys.help'], ['Esc', 'keys.escape'],
+    ['/', 'keys.filter'], ['j k', 'keys.rows'], ['Enter', 'keys.open'], ['n', 'keys.exclude'], ['g o e s r x t', 'keys.go'], ['?', 'keys.help'], ['Esc', 'keys.escape'],
   ];
   return (
     <Dialog title={t('app.help')} onClose={onClose}>

@@ -1,12 +1,12 @@
 // Events as attacks: of one client network, close in time, of one kind.
 
-import type { EventItem } from './api/types.ts';
+import type { EventItem, RowEvent } from './api/types.ts';
 
 /** An attack goes on as long as no more time than this is between two of its events. */
 const GAP_MS = 10 * 60_000;
 
 export interface Attack {
-  network: string; kind: string; count: number; first: string; last: string; targets: Set<string>; items: EventItem[]; worst: string;
+  network: string; kind: string; count: number; first: string; last: string; targets: Set<string>; items: EventItem<RowEvent>[]; worst: string;
 }
 
 /** The /24 of an IPv4 address, the /64 of an IPv6 one. */
@@ -19,7 +19,7 @@ export function network(address: string): string {
   return `${[...left, ...middle, ...right].slice(0, 4).map((part) => part.replace(/^0+(?=.)/, '')).join(':')}::/64`;
 }
 
-export function kindOf(item: EventItem): string {
+export function kindOf(item: EventItem<RowEvent>): string {
   const { verdict, refusal } = item.event;
   return verdict.class ?? (verdict.rule_id ? `rule ${verdict.rule_id}` : verdict.control ? `${verdict.control.by} ${verdict.control.name}` : refusal ?? verdict.action);
 }
@@ -27,7 +27,7 @@ export function kindOf(item: EventItem): string {
 const RANK = ['deny', 'drop', 'refuse', 'redirect', 'proxy', 'detect', 'pass'];
 
 /** Groups of events that are newest first, with exact counts. */
-export function attacks(items: EventItem[]): Attack[] {
+export function attacks(items: EventItem<RowEvent>[]): Attack[] {
   const open = new Map<string, Attack>();
   const all: Attack[] = [];
   for (const item of items) {

@@ -1,6 +1,7 @@
 // Numbers, times and texts for people, in their language.
 
 import { language } from './i18n/index.ts';
+import { visible } from './visible.ts';
 
 export function number(value: number): string {
   return new Intl.NumberFormat(language()).format(value);
@@ -59,9 +60,9 @@ export function ago(text: string, now: number = Date.now()): string {
 /** A target for reading: percent-encoding undone where it makes text. */
 export function readable(target: string): string {
   try {
-    return decodeURIComponent(target.replaceAll('+', ' '));
+    return visible(decodeURIComponent(target.replaceAll('+', ' ')));
   } catch {
-    return target;
+    return visible(target);
   }
 }
 

@@ -4,12 +4,17 @@ export interface Piece { text: string; marked: boolean }
 
 /** Ways in which a text may stand in a message. */
 export function spellings(evidence: string): string[] {
-  const encoded = encodeURIComponent(evidence);
+  const encoded = encodeURIComponent(evidence.replace(/\p{Cs}/gu, '\ufffd'));
   const strict = encoded.replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
   const json = JSON.stringify(evidence).slice(1, -1);
   const all = [evidence, encoded, strict, encoded.replaceAll('%20', '+'), strict.replaceAll('%20', '+'), json,
     evidence.replaceAll(' ', '+'), evidence.replaceAll(' ', '%20')];
   return [...new Set([...all, ...all.map((text) => text.toLowerCase())])].filter((text) => text.length >= 2);
+}
+
+/** The part of a text that a span of bytes names; signs that it cuts are left out. */
+export function spanOf(text = '', span?: [number, number]): string {
+  return span ? new TextDecoder().decode(new TextEncoder().encode(text).slice(...span)).replaceAll('\ufffd', '') : '';
 }
 
 /** The text in pieces, with each evidence marked wherever it stands. Letter case of codes does not count. */

@@ -85,21 +85,26 @@ await page.waitForSelector('tr:has-text("tried first") :text("1 of others with s
 await page.click('tr:has-text("tried first") a:has-text("Show the events")');
 await page.waitForSelector('.events-table .row a:has-text("/trial/2")');
 await page.goto(`${base}/#/exclusions`);
-// One exclusion for each kind.
-const forEach = async (button) => {
-  const buttons = page.locator(`tr:has-text("tried first") button:has-text("${button}")`);
-  await buttons.first().waitFor();
-  for (let left = await buttons.count(); left > 0; left -= 1) {
-    await buttons.first().click();
-    await page.waitForSelector('dialog .diff .out');
-    await page.click('dialog footer button:nth-of-type(2):not([disabled])');
-    await page.waitForFunction(() => !document.querySelector('dialog'));
-    await page.waitForFunction(([text, count]) => [...document.querySelectorAll('tr button')].filter((each) => each.textContent === text).length < count, [button, left]);
-  }
+// One exclusion for each kind; all of them are enforced, and go, as one revision each.
+const revision = () => page.evaluate(async () => (await (await fetch('/api/v1/revisions')).json()).items[0].number);
+const together = async (button) => {
+  const before = await revision();
+  await page.waitForSelector('tr:has-text("tried first")');
+  const rows = page.locator('tr:has-text("tried first") input[type=checkbox]');
+  const count = await rows.count();
+  for (let at = 0; at < count; at += 1) await rows.nth(at).check();
+  await page.click(`.page-head button:has-text("${button} ${count}")`);
+  await page.waitForSelector('dialog .diff .out');
+  assert.equal(await page.locator('dialog li code').count(), count);
+  await page.click('dialog footer button:nth-of-type(2):not([disabled])');
+  await page.waitForFunction(() => !document.querySelector('dialog'));
+  assert.equal(await revision(), before + 1);
 };
-await forEach('Enforce');
+await together('Enforce');
+await page.waitForFunction(() => ![...document.querySelectorAll('tr button')].some((each) => each.textContent === 'Enforce'));
 assert.equal(await status('/trial/2', union), 200);
-await forEach('Remove');
+await together('Remove');
+await page.waitForFunction(() => !document.querySelector('tr input:checked'));
 assert.equal(await status('/trial/2', union), 403);
 
 // Try: a curl line is explained; a mistake of the filter has its column; keys go to pages.

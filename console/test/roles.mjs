@@ -17,6 +17,7 @@ const CALLS = [
   ['GET', '/events', 'viewer'],
   ['POST', '/advise', 'analyst'],
   ['POST', '/explain', 'analyst'],
+  ['POST', '/exclusions/batch', 'analyst'],
   ['DELETE', '/bans/192.0.2.1', 'analyst'],
   ['GET', '/revisions', 'analyst'],
   ['GET', '/config', 'admin'],

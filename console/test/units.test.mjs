@@ -25,6 +25,21 @@ test('evidence is found however it is written', async () => {
     "curl --path-as-is -X POST 'http://h/a' \\\n  -H 'X: it'\\''s' \\\n  --data-raw 'x'");
 });
 
+test('what is not seen is written as its code', async () => {
+  const { visible } = await load('visible');
+  const { readable } = await load('format');
+  const { highlight, spanOf, spellings } = await load('highlight');
+  assert.equal(visible('a\u202eb\u0000\n\u200d\ufeff\ud800'), 'a\\u{202e}b\\u{0}\\u{a}\\u{200d}\\u{feff}\\u{d800}');
+  assert.equal(visible('a\r\n\tb\rc\u2066', true), 'a\r\n\tb\\u{d}c\\u{2066}');
+  assert.equal(visible('Größe 价格 שלום 😀'), 'Größe 价格 שלום 😀');
+  assert.equal(readable('/%E2%80%AEgpj.exe?a+b'), '/\\u{202e}gpj.exe?a b');
+  // Spans are of bytes; half a sign is no evidence, and no reason to fail.
+  assert.equal(spanOf('é😀 or 1=1', [7, 13]), 'or 1=1');
+  assert.equal(spanOf('😀 or', [2, 7]), ' or');
+  assert.doesNotThrow(() => spellings('\ud83d or'));
+  assert.equal(highlight('😀', ['\ud83d']).map((piece) => piece.text).join(''), '😀');
+});
+
 test('paths with ids become templates, doubtful ones none', async () => {
   const { template, isDoubtful } = await load('path');
   assert.equal(template('/posts/7/edit'), '/posts/{id}/edit');

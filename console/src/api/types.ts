@@ -39,7 +39,9 @@ export interface WafEvent {
   coverage?: { bytes_inspected?: number; bytes_not_inspected?: Record<string, number> };
   integration?: { kind: string; blind_spots?: string[] };
 }
-export interface EventItem { cursor: string; count: number; has_request: boolean; node: string | null; event: WafEvent }
+/** What the list shows of an event. */
+export type RowEvent = Pick<WafEvent, 'request_id' | 'time' | 'site' | 'client' | 'server' | 'request' | 'response' | 'verdict' | 'refusal' | 'upstream_error'>;
+export interface EventItem<E = WafEvent> { cursor: string; count: number; has_request: boolean; node: string | null; event: E }
 export interface EventPage extends Page<EventItem> { complete: boolean; skipped: string[] }
 export interface Facet { values: { value: string; count: number }[]; others: number; without: number }
 export interface FacetPage { total: number; complete: boolean; fields: Record<string, Facet> }

@@ -1,5 +1,6 @@
 // One catalogue of texts; a language is complete or it does not compile.
 
+import { visible } from '../visible.ts';
 import { en } from './en.ts';
 import { zh } from './zh.ts';
 
@@ -30,7 +31,7 @@ export function choose(next: Language): void {
   document.documentElement.lang = language();
 }
 
-/** The text of a key, with `{name}` replaced. */
+/** The text of a key, with `{name}` replaced: values may come from clients. */
 export function t(key: Key, values: Record<string, string | number> = {}): string {
-  return CATALOGUES[current][key].replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+  return CATALOGUES[current][key].replace(/\{(\w+)\}/g, (whole, name: string) => visible(String(values[name] ?? whole)));
 }

@@ -94,16 +94,16 @@ function ListDialog({ list: first, client: given, site: of, remove, onClose, onD
   const [site, setSite] = useState(of);
   const sites = useLoad((signal) => ask<Live<Site>>('/sites', { query: { limit: 1000 }, signal }), 'sites');
   const scope: Record<string, string> = site ? { site } : {};
-  const changes: Change[] = !client.trim() ? [] : remove
-    ? [{ method: 'DELETE', path: `/lists/${list}/clients`, query: { client, ...scope } }]
-    : [{ method: 'POST', path: `/lists/${list}/clients`, body: { client: client.trim(), ...scope } }];
+  const change: Change | null = !client.trim() ? null : remove
+    ? { method: 'DELETE', path: `/lists/${list}/clients`, query: { client, ...scope } }
+    : { method: 'POST', path: `/lists/${list}/clients`, body: { client: client.trim(), ...scope } };
   return (
-    <ChangeDialog title={remove ? `${t('app.remove')}: ${client}` : t('access.addTitle')} danger={remove} changes={changes} onClose={onClose} onDone={onDone}>
+    <ChangeDialog title={remove ? `${t('app.remove')}: ${client}` : t('access.addTitle')} danger={remove} change={change} onClose={onClose} onDone={onDone}>
       {!remove && (
         <>
           <Select<ListName> label={t('access.list')} value={list} onChange={setList}
             options={LISTS.filter((name) => name !== 'bypass' || can('admin')).map((name): [ListName, string] => [name, listTitle(name)])} />
-          <Input label={t('access.network')} value={client} onInput={setClient} placeholder="192.0.2.0/24" />
+          <Input label={t('access.network')} value={client} onInput={setClient} autofocus placeholder="192.0.2.0/24" />
         </>
       )}
       <Select label={t('app.site')} value={site} onChange={setSite}

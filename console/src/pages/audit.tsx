@@ -7,6 +7,7 @@ import { dateTime } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
 import { Button, Card, Empty, Failure, PageHead, Skeleton } from '../ui/kit.tsx';
+import { visible } from '../visible.ts';
 
 export function AuditPage() {
   const [limit, setLimit] = useState(100);
@@ -22,7 +23,7 @@ export function AuditPage() {
           <div class="scroll" tabIndex={0} role="group"><table>
             <thead><tr>{[t('app.time'), t('audit.actor'), t('audit.action'), t('audit.object'), t('audit.detail'), t('audit.address')].map((name) => <th scope="col">{name}</th>)}</tr></thead>
             <tbody>{list.value?.items.map((entry) => (
-              <tr key={entry.number}><td>{dateTime(entry.time)}</td><td>{entry.actor}</td><td><code>{entry.action}</code></td><td class="wrap">{entry.object}</td><td class="wrap">{entry.detail}</td><td class="mono">{entry.address ?? '–'}</td></tr>
+              <tr key={entry.number}><td>{dateTime(entry.time)}</td><td>{entry.actor}</td><td><code>{entry.action}</code></td><td class="wrap">{visible(entry.object)}</td><td class="wrap">{visible(entry.detail)}</td><td class="mono">{entry.address ?? '–'}</td></tr>
             ))}</tbody>
           </table></div>
         )}

@@ -22,45 +22,45 @@ async function send(change: Change, etag: string, reason: string, dryRun: boolea
     : ask<Changed>(change.path, { method: change.method, body: { ...change.body, ...more }, etag });
 }
 
-/** Several changes are made one after the other. `changes` is empty while the form does not say enough. */
-export function ChangeDialog({ title, changes, children, onClose, onDone, danger, reason: suggested = '' }: {
-  title: string; changes: Change[]; children?: ComponentChildren; onClose: () => void; onDone: () => void;
-  danger?: boolean; reason?: string;
+/** `change` is null while the form does not say enough. */
+export function ChangeDialog({ title, change, children, onClose, onDone, danger, reason: suggested = '', focusReason }: {
+  title: string; change: Change | null; children?: ComponentChildren; onClose: () => void; onDone: () => void;
+  danger?: boolean; reason?: string; focusReason?: boolean;
 }) {
   const [reason, setReason] = useState(suggested);
   const [preview, setPreview] = useState<{ diff: string; etag: string; key: string } | null>(null);
   const look = useAction();
   const apply = useAction();
-  const key = JSON.stringify(changes);
+  const key = JSON.stringify(change);
   useEffect(() => {
-    if (changes.length === 0) return undefined;
+    if (!change) return undefined;
     // Typing goes on; the last state is what counts.
     const timer = setTimeout(() => void look.run(async () => {
       const etag = await documentTag();
-      const diffs: string[] = [];
-      for (const change of changes) diffs.push((await send(change, etag, '', true)).diff);
-      setPreview({ diff: diffs.join('\n'), etag, key });
+      setPreview({ diff: (await send(change, etag, '', true)).diff, etag, key });
     }), 250);
     return () => clearTimeout(timer);
   }, [key]);
   const isCurrent = preview !== null && preview.key === key && !look.busy;
+  const isReady = isCurrent && preview.diff !== '' && !apply.busy && look.error === null;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (!isReady || !change) return;
+    void apply.run(async () => {
+      await send(change, preview.etag, reason, false);
+      onDone();
+    });
+  };
   return (
-    <Dialog title={title} onClose={onClose} wide>
+    <Dialog title={title} onClose={onClose} wide onSubmit={submit}>
       {children}
-      <Input label={t('app.reason')} hint={t('app.reasonHint')} value={reason} onInput={setReason} maxLength={1000} />
+      <Input label={t('app.reason')} hint={t('app.reasonHint')} value={reason} onInput={setReason} maxLength={1000} autofocus={focusReason} />
       <h3>{t('app.preview')}</h3>
-      {look.error !== null ? <Failure error={look.error} /> : preview ? <DiffView text={preview.diff} /> : changes.length > 0 && <Skeleton lines={3} />}
+      {look.error !== null ? <Failure error={look.error} /> : preview ? <DiffView text={preview.diff} /> : change && <Skeleton lines={3} />}
       {apply.error !== null && <Failure error={apply.error} />}
       <footer>
         <Button onClick={onClose}>{t('app.cancel')}</Button>
-        <Button tone={danger ? 'danger' : 'primary'} disabled={!isCurrent || !preview?.diff || apply.busy || look.error !== null}
-          onClick={() => preview && void apply.run(async () => {
-            let etag = preview.etag;
-            for (const change of changes) etag = (await send(change, etag, reason, false)).etag;
-            onDone();
-          })}>
-          {t('app.apply')}
-        </Button>
+        <Button tone={danger ? 'danger' : 'primary'} type="submit" disabled={!isReady}>{t('app.apply')}</Button>
       </footer>
     </Dialog>
   );

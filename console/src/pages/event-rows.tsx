@@ -1,25 +1,30 @@
 // Events as rows, in the list of events and elsewhere.
 
 import type { ComponentChildren } from 'preact';
-import type { EventItem, WafEvent } from '../api/types.ts';
+import type { EventItem, RowEvent } from '../api/types.ts';
 import { readable, time } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { go, href } from '../route.ts';
+import { visible } from '../visible.ts';
 import { Empty, Verdict } from '../ui/kit.tsx';
 import { Rows } from '../ui/rows.tsx';
 
 /** Why, in a sentence, whatever decided. */
-export function why(event: WafEvent): string {
+export function why(event: RowEvent): string {
   const { verdict } = event;
-  if (verdict.reason) return verdict.reason;
-  if (verdict.control) return `${verdict.control.by}: ${verdict.control.name}`;
-  return event.refusal ?? event.upstream_error ?? '';
+  const control = verdict.control && `${verdict.control.by}: ${verdict.control.name}`;
+  return visible(verdict.reason || control || event.refusal || event.upstream_error || '');
+}
+
+/** Method and target, as they can be read. */
+function target({ request }: RowEvent): string {
+  return `${visible(request.method)} ${readable(request.target)}`;
 }
 
 export function EventRows({ items, onEnd, empty, short }: {
-  items: EventItem[]; onEnd?: () => void; empty?: ComponentChildren; short?: boolean;
+  items: EventItem<RowEvent>[]; onEnd?: () => void; empty?: ComponentChildren; short?: boolean;
 }) {
-  const open = (item: EventItem) => go(['event', item.event.request_id]);
+  const open = (item: EventItem<RowEvent>) => go(['event', item.event.request_id]);
   if (short) {
     if (items.length === 0) return <Empty>{t('events.emptyAll')}</Empty>;
     return (
@@ -30,7 +35,7 @@ export function EventRows({ items, onEnd, empty, short }: {
               <tr key={item.cursor}>
                 <td class="dim">{time(item.event.time)}</td>
                 <td><Verdict action={item.event.verdict.action} /></td>
-                <td class="wrap"><a href={href(['event', item.event.request_id])}>{item.event.request.method} {readable(item.event.request.target)}</a></td>
+                <td class="wrap"><a href={href(['event', item.event.request_id])}>{target(item.event)}</a></td>
                 <td class="dim wrap">{why(item.event)}</td>
               </tr>
             ))}
@@ -49,13 +54,13 @@ export function EventRows({ items, onEnd, empty, short }: {
             title: t('events.request'), class: 'two-lines',
             cell: ({ event, count }) => (
               <>
-                <a class="wrap" href={href(['event', event.request_id])} title={readable(event.request.target)}>{event.request.method} {readable(event.request.target)}</a>
-                <small>{event.server?.host ?? ''} · {event.site}{count > 1 ? ` · ${t('events.count', { count })}` : ''}</small>
+                <a class="wrap" href={href(['event', event.request_id])} title={readable(event.request.target)}>{target(event)}</a>
+                <small><span class="narrow-only">{time(event.time)} · </span>{visible(event.server?.host ?? '')} · {event.site}{count > 1 ? ` · ${t('events.count', { count })}` : ''}</small>
               </>
             ),
           },
           { title: t('events.why'), class: 'wide-only', cell: ({ event }) => <span title={why(event)}>{why(event)}</span> },
-          { title: t('events.client'), class: 'wide-only', cell: ({ event }) => <>{event.client.addr}{event.client.country ? ` ${event.client.country}` : ''}</> },
+          { title: t('events.client'), class: 'wide-only', cell: ({ event }) => <>{visible(event.client.addr)}{event.client.country ? ` ${event.client.country}` : ''}</> },
           { title: t('events.status'), class: 'wide-only', cell: ({ event }) => event.response?.status ?? event.verdict.status ?? '–' },
         ]} />
     </div>

@@ -1,17 +1,18 @@
 // One event: what was sent, why it was decided so, and what can be done about it.
 
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { ask, askBytes } from '../api/http.ts';
 import type { EventItem, Finding, Score, WafEvent } from '../api/types.ts';
 import { network } from '../attacks.ts';
 import { can } from '../app.tsx';
 import { bytes, dateTime, micros, number, quoted, readable } from '../format.ts';
-import { curl, highlight } from '../highlight.ts';
+import { curl, highlight, spanOf } from '../highlight.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
 import { href } from '../route.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Button, Card, CopyButton, Dialog, Empty, Failure, Fill, PageHead, Skeleton, Verdict } from '../ui/kit.tsx';
+import { visible } from '../visible.ts';
 import { ChangeDialog } from './change.tsx';
 import { why } from './event-rows.tsx';
 import { ExcludeDialog } from './exclude.tsx';
@@ -19,6 +20,18 @@ import { ExcludeDialog } from './exclude.tsx';
 export function EventPage({ id }: { id: string }) {
   const loaded = useLoad((signal) => ask<EventItem>(`/events/${encodeURIComponent(id)}`, { signal }), id);
   const [dialog, setDialog] = useState<'exclude' | 'deny' | 'json' | null>(null);
+  const mayExclude = can('analyst') && loaded.value !== null;
+  useEffect(() => {
+    if (!mayExclude) return undefined;
+    const press = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || (event.target as HTMLElement).closest('input, select, textarea, dialog')) return;
+      if (event.key !== 'n') return;
+      event.preventDefault();
+      setDialog('exclude');
+    };
+    window.addEventListener('keydown', press);
+    return () => window.removeEventListener('keydown', press);
+  }, [mayExclude]);
   const back = <a class="button ghost" href={href(['events'])}><Icon name="back" /><span>{t('event.back')}</span></a>;
   if (loaded.error !== null) return <><PageHead title={t('event.title')}>{back}</PageHead><Failure error={loaded.error} retry={loaded.again} /></>;
   if (!loaded.value) return <><PageHead title={t('event.title')}>{back}</PageHead><Card><Skeleton lines={12} /></Card></>;
@@ -47,14 +60,14 @@ export function EventPage({ id }: { id: string }) {
       {dialog === 'exclude' && <ExcludeDialog event={event} onClose={() => setDialog(null)} />}
       {dialog === 'deny' && (
         <ChangeDialog title={t('deny.title')} danger onClose={() => setDialog(null)} onDone={() => setDialog(null)} reason={event.request_id}
-          changes={[{ method: 'POST', path: '/lists/deny/clients', body: { client: event.client.addr, site: event.site } }]}>
+          change={{ method: 'POST', path: '/lists/deny/clients', body: { client: event.client.addr, site: event.site } }}>
           <p>{t('deny.intro', { client: event.client.addr, site: event.site })}</p>
         </ChangeDialog>
       )}
       {dialog === 'json' && (
         <Dialog title={t('event.raw')} onClose={() => setDialog(null)} wide>
           <CopyButton text={JSON.stringify(event, null, 2)} />
-          <pre class="request" tabIndex={0}>{JSON.stringify(event, null, 2)}</pre>
+          <pre class="request" tabIndex={0}>{visible(JSON.stringify(event, null, 2), true)}</pre>
         </Dialog>
       )}
     </>
@@ -76,11 +89,10 @@ export function Scores({ event }: { event: Pick<WafEvent, 'scores' | 'mode'> }) 
 export function ScoreBar({ score }: { score: Score }) {
   const widest = Math.max(score.points, score.threshold, 1) * 1.1;
   return (
-    <div>
-      <p class="inline"><b>{score.class}</b> <code>{score.place}{score.name ? `:${score.name}` : ''}</code>
+    <div class="score">
+      <p class="inline"><b>{score.class}</b> <code class="wrap">{visible(score.place)}{score.name ? `:${visible(score.name)}` : ''}</code>
         <span class="dim">{t('event.score', { points: score.points.toFixed(2), threshold: score.threshold.toFixed(2) })}</span></p>
       <div class="meter"><Fill share={score.points / widest} mark={score.threshold / widest} tone={score.points >= score.threshold ? 'bad' : ''} /></div>
-      <br />
     </div>
   );
 }
@@ -103,7 +115,7 @@ function RequestCard({ event, hasRequest }: { event: WafEvent; hasRequest: boole
         )
         : (
           <>
-            <pre class="request" tabIndex={0}><Marked text={text} evidence={evidence} /></pre>
+            <pre class="request" tabIndex={0}><Marked text={text.trimEnd()} evidence={evidence} /></pre>
             <p class="dim">{t('event.requestNote')} {kept.value && kept.value.omitted > 0 && t('event.omitted', { bytes: bytes(kept.value.omitted) })}</p>
           </>
         )}
@@ -111,12 +123,8 @@ function RequestCard({ event, hasRequest }: { event: WafEvent; hasRequest: boole
   );
 }
 
-function spanOf(value = '', span?: [number, number]): string {
-  return span ? value.slice(span[0], span[1]) : '';
-}
-
-function Marked({ text, evidence }: { text: string; evidence: string[] }) {
-  return <>{highlight(text, evidence).map((piece) => (piece.marked ? <mark>{piece.text}</mark> : piece.text))}</>;
+export function Marked({ text, evidence }: { text: string; evidence: string[] }) {
+  return <>{highlight(text, evidence).map((piece) => (piece.marked ? <mark>{visible(piece.text, true)}</mark> : visible(piece.text, true)))}</>;
 }
 
 function Findings({ event }: { event: WafEvent }) {
@@ -132,10 +140,10 @@ function Findings({ event }: { event: WafEvent }) {
 export function FindingItem({ finding }: { finding: Finding }) {
   return (
     <div class="finding">
-      <div class="what"><span>{finding.reason}{finding.count ? ` × ${finding.count}` : ''}</span><b>{finding.points.toFixed(2)}</b></div>
-      {finding.evidence && <code class="evidence">{finding.evidence}</code>}
+      <div class="what"><span>{visible(finding.reason)}{finding.count ? ` × ${finding.count}` : ''}</span><b>{finding.points.toFixed(2)}</b></div>
+      {finding.evidence && <code class="evidence">{visible(finding.evidence)}</code>}
       <p class="dim inline">
-        <code>{finding.kind}</code><code>{finding.place}{finding.name ? `:${finding.name}` : ''}</code>
+        <code>{finding.kind}</code><code class="wrap">{finding.place}{finding.name ? `:${visible(finding.name)}` : ''}</code>
         {finding.decoded && finding.decoded.length > 0 && <span>{t('event.decoded', { layers: finding.decoded.join(' › ') })}</span>}
         {finding.reference && <a href={finding.reference} target="_blank" rel="noreferrer noopener">{t('event.reference')}</a>}
       </p>
@@ -149,16 +157,16 @@ function Matches({ event }: { event: WafEvent }) {
       {(event.matches ?? []).map((match) => (
         <div class="finding">
           <div class="what">
-            <span><a href={href(['rules'], { id: match.rule_id, site: event.site, route: event.route })}>{match.rule_id}</a> {match.message}</span>
+            <span><a href={href(['rules'], { id: match.rule_id, site: event.site, route: event.route })}>{match.rule_id}</a> {visible(match.message ?? '')}</span>
             <b>{match.points ? `+${match.points}` : ''}</b>
           </div>
           {match.value && <code class="evidence"><Marked text={match.value} evidence={[spanOf(match.value, match.span)].filter(Boolean)} /></code>}
-          <p class="dim inline"><code>{match.target}</code>{match.severity && <span>{match.severity}</span>}<span>{(match.file ?? '').split('/').pop()}:{match.line}</span></p>
+          <p class="dim inline"><code class="wrap">{visible(match.target ?? '')}</code>{match.severity && <span>{match.severity}</span>}<span>{(match.file ?? '').split('/').pop()}:{match.line}</span></p>
         </div>
       ))}
       {(event.also_matched ?? []).map((match) => (
         <div class="what">
-          <span><a href={href(['rules'], { id: match.rule_id, site: event.site, route: event.route })}>{match.rule_id}</a> <code>{match.target}</code>{match.count ? ` × ${match.count}` : ''}</span>
+          <span><a href={href(['rules'], { id: match.rule_id, site: event.site, route: event.route })}>{match.rule_id}</a> <code class="wrap">{visible(match.target ?? '')}</code>{match.count ? ` × ${match.count}` : ''}</span>
           <b>{match.points ? `+${match.points}` : ''}</b>
         </div>
       ))}
@@ -181,11 +189,11 @@ function Facts({ event }: { event: WafEvent }) {
       [t('event.integration'), event.integration.kind] as [string, string],
       [t('event.blindSpots'), event.integration.blind_spots?.join(', ') ?? t('event.noBlindSpots')] as [string, string],
     ] : []),
-    [t('event.id'), <span class="mono">{event.request_id}</span>],
+    [t('event.id'), <span class="mono">{visible(event.request_id)}</span>],
   ];
   return (
     <Card title={t('event.facts')}>
-      <dl>{rows.map(([name, value]) => <><dt>{name}</dt><dd>{value}</dd></>)}</dl>
+      <dl>{rows.map(([name, value]) => <><dt>{name}</dt><dd>{typeof value === 'string' ? visible(value) : value}</dd></>)}</dl>
       <p class="dim">
         {event.coverage?.bytes_inspected !== undefined && t('event.coverage', { bytes: bytes(event.coverage.bytes_inspected) })}
         {Object.entries(event.coverage?.bytes_not_inspected ?? {}).map(([reason, count]) => <> · {t('event.uninspected', { bytes: bytes(count), reason })}</>)}

@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ask, Problem, url } from '../api/http.ts';
-import type { EventItem, EventPage, FacetPage } from '../api/types.ts';
+import type { EventItem, EventPage, FacetPage, RowEvent } from '../api/types.ts';
 import { attacks } from '../attacks.ts';
 import { both, number, quoted, readable, time } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
@@ -10,6 +10,7 @@ import { useLoad, useReturn } from '../load.ts';
 import { go, href, parse, refine, type Place } from '../route.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Button, Card, Dialog, Empty, Failure, Input, PageHead, Select, Skeleton, Tabs, Verdict } from '../ui/kit.tsx';
+import { visible } from '../visible.ts';
 import { EventRows } from './event-rows.tsx';
 
 type Kind = 'detections' | 'access' | 'all';
@@ -18,6 +19,22 @@ const KINDS: Record<Kind, string> = { detections: 'control = ""', access: 'not c
 const FIELDS = ['verdict', 'class', 'rule', 'site', 'client', 'path', 'method', 'status', 'country', 'control'];
 const PAGE = 200;
 const KEPT_MAX = 100_000;
+/** New events are shown together, this often at most. */
+const SHOW_MS = 200;
+
+type Item = EventItem<RowEvent>;
+
+/** What the list needs of an event: of a hundred thousand, the rest would fill the memory. */
+function row({ cursor, count, has_request, node, event }: EventItem): Item {
+  const { request_id, time, site, client, server, request: { method, target }, response, verdict, refusal, upstream_error } = event;
+  return {
+    cursor, count, has_request, node,
+    event: {
+      request_id, time, site, client: { addr: client.addr, country: client.country }, server: { host: server?.host },
+      request: { method, target }, response: { status: response?.status }, verdict, refusal, upstream_error,
+    },
+  };
+}
 
 export function EventsPage({ place }: { place: Place }) {
   const filter = place.query.get('filter') ?? '';
@@ -52,7 +69,7 @@ export function EventsPage({ place }: { place: Place }) {
 
 /** Events that pass a filter: pages of older ones on demand, new ones as they come. */
 function useEvents(filter: string, live: boolean) {
-  const [items, setItems] = useState<EventItem[] | null>(null);
+  const [items, setItems] = useState<Item[] | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [note, setNote] = useState('');
   const [turn, setTurn] = useState(0);
@@ -69,13 +86,24 @@ function useEvents(filter: string, live: boolean) {
     busy.current = true;
     ask<EventPage>('/events', { query: { filter, limit: PAGE }, signal: control.signal }).then((page) => {
       take(page);
-      setItems(page.items);
+      setItems(page.items.map(row));
     }, (problem: unknown) => !control.signal.aborted && setError(problem)).finally(() => { busy.current = false; });
     return () => control.abort();
   }, [filter, turn]);
   useEffect(() => {
     if (!live || error !== null) return undefined;
     const source = new EventSource(url('/events/stream', { filter }));
+    let waiting: Item[] = [];
+    const timer = setInterval(() => {
+      if (waiting.length === 0) return;
+      const fresh = waiting;
+      waiting = [];
+      setItems((old) => {
+        if (old === null) return old;
+        const known = new Set(old.slice(0, PAGE).map((each) => each.cursor));
+        return [...fresh.filter((each) => !known.has(each.cursor)), ...old].slice(0, KEPT_MAX);
+      });
+    }, SHOW_MS);
     // Events that came while there was no stream, if they fit one page; else the list begins anew.
     source.addEventListener('open', () => {
       ask<EventPage>('/events', { query: { filter, limit: PAGE } }).then((page) => {
@@ -83,17 +111,19 @@ function useEvents(filter: string, live: boolean) {
       }, () => undefined);
     });
     source.addEventListener('event', (message) => {
-      const item = JSON.parse((message as MessageEvent<string>).data) as EventItem;
-      setItems((old) => (old === null || old.slice(0, PAGE).some((each) => each.cursor === item.cursor) ? old : [item, ...old].slice(0, KEPT_MAX)));
+      waiting.unshift(row(JSON.parse((message as MessageEvent<string>).data) as EventItem));
     });
-    return () => source.close();
+    return () => {
+      clearInterval(timer);
+      source.close();
+    };
   }, [filter, live, error]);
   const more = useCallback(() => {
     if (busy.current || older.current === null) return;
     busy.current = true;
     ask<EventPage>('/events', { query: { filter, limit: PAGE, before: older.current } }).then((page) => {
       take(page);
-      setItems((old) => [...(old ?? []), ...page.items].slice(0, KEPT_MAX));
+      setItems((old) => [...(old ?? []), ...page.items.map(row)].slice(0, KEPT_MAX));
     }, setError).finally(() => { busy.current = false; });
   }, [filter]);
   const again = useCallback(() => setTurn((old) => old + 1), []);
@@ -102,16 +132,16 @@ function useEvents(filter: string, live: boolean) {
 }
 
 /** The newest page put before what is there. Without an event in common there is a gap, and the page stands alone. */
-function merged(old: EventItem[] | null, page: EventPage, beginAt: (next: string | null) => void): EventItem[] | null {
+function merged(old: Item[] | null, page: EventPage, beginAt: (next: string | null) => void): Item[] | null {
   if (old === null) return old;
   const known = new Set(old.slice(0, 2 * PAGE).map((item) => item.cursor));
-  const fresh = page.items.filter((item) => !known.has(item.cursor));
+  const fresh = page.items.filter((item) => !known.has(item.cursor)).map(row);
   if (fresh.length < page.items.length || old.length === 0 || page.next === null) {
     if (old.length === 0) beginAt(page.next);
     return [...fresh, ...old].slice(0, KEPT_MAX);
   }
   beginAt(page.next);
-  return page.items;
+  return fresh;
 }
 
 function FilterBar({ filter, error }: { filter: string; error: unknown }) {
@@ -207,7 +237,7 @@ function Facets({ filter, whole }: { filter: string; whole: string }) {
             <ul>
               {facet.values.map(({ value, count }) => (
                 <li key={value}>
-                  <button type="button" class="pick" title={t('events.only', { value })} onClick={() => add(`${field} = ${quoted(value)}`)}>{value}</button>
+                  <button type="button" class="pick" title={t('events.only', { value })} onClick={() => add(`${field} = ${quoted(value)}`)}>{visible(value)}</button>
                   <span class="dim">{number(count)}</span>
                   <button type="button" class="not" aria-label={t('events.exclude', { value })} title={t('events.exclude', { value })}
                     onClick={() => add(`not ${field} = ${quoted(value)}`)}><Icon name="minus" /></button>
@@ -222,7 +252,7 @@ function Facets({ filter, whole }: { filter: string; whole: string }) {
 }
 
 /** Of the events that are loaded: their number is told, and older ones can be added. */
-function Attacks({ items, more }: { items: EventItem[]; more?: () => void }) {
+function Attacks({ items, more }: { items: Item[]; more?: () => void }) {
   const groups = useMemo(() => attacks(items), [items]);
   if (groups.length === 0) return <Card><Empty>{t('events.empty')}</Empty></Card>;
   return (
@@ -233,9 +263,9 @@ function Attacks({ items, more }: { items: EventItem[]; more?: () => void }) {
         const [latest] = attack.items;
         return (
           <Card key={`${attack.network} ${attack.kind} ${attack.last}`}
-            title={`${attack.kind} · ${attack.network}`} aside={<Verdict action={attack.worst} />}>
+            title={visible(`${attack.kind} · ${attack.network}`)} aside={<Verdict action={attack.worst} />}>
             <p>{t('events.attack', { count: number(attack.count), span: `${time(attack.first)} – ${time(attack.last)}` })} · {t('events.targets', { count: attack.targets.size })}</p>
-            {latest && <p class="dim wrap">{latest.event.request.method} {readable(latest.event.request.target)}</p>}
+            {latest && <p class="dim wrap">{visible(latest.event.request.method)} {readable(latest.event.request.target)}</p>}
             <a href={href(['events'], { filter: both(`client in ${attack.network}`, term) })}>{t('sites.look')}</a>
           </Card>
         );

@@ -8,6 +8,7 @@ import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
 import { isDoubtful, template } from '../path.ts';
 import { Badge, Button, Dialog, Failure, Input, Skeleton, Verdict } from '../ui/kit.tsx';
+import { visible } from '../visible.ts';
 import { ChangeDialog, type Change } from './change.tsx';
 
 export interface Choice { label: string; orders: Record<string, unknown>[]; hasPath: boolean }
@@ -47,6 +48,11 @@ function location(value: { place: string; name?: string }): string {
   return value.name ? `${value.place}:${value.name}` : value.place;
 }
 
+/** One change for all of them: one revision, which is undone at once. */
+function adds(orders: Record<string, unknown>[]): Change | null {
+  return orders.length > 0 ? { method: 'POST', path: '/exclusions/batch', body: { add: orders } } : null;
+}
+
 /** How many events there were like this one: a false alarm comes from many clients, an attack from few. */
 function Alike({ event }: { event: WafEvent }) {
   const path = event.request.target.split(/[?#]/)[0] ?? '/';
@@ -68,7 +74,7 @@ function Now({ event }: { event: WafEvent }) {
       <p class="notice good">{t('exclude.done')}</p>
       {told.busy && <Skeleton lines={1} />}
       {told.error !== null && <Failure error={told.error} />}
-      {told.value && <p class="now">{t('exclude.now')} <Verdict action={told.value.explanation.verdict.action} /> {told.value.explanation.verdict.reason ?? ''}</p>}
+      {told.value && <p class="now">{t('exclude.now')} <Verdict action={told.value.explanation.verdict.action} /> {visible(told.value.explanation.verdict.reason ?? '')}</p>}
     </>
   );
 }
@@ -87,7 +93,7 @@ function Cost({ candidate }: { candidate: Candidate }) {
       {probed.lost.length > 0 && (
         <details>
           <summary>{t('exclude.lost')}</summary>
-          <ul>{probed.lost.map((lost, at) => <li key={at}><small>{lost.kind}</small> <code class="wrap">{lost.text}</code></li>)}</ul>
+          <ul>{probed.lost.map((lost, at) => <li key={at}><small>{lost.kind}</small> <code class="wrap">{visible(lost.text)}</code></li>)}</ul>
         </details>
       )}
     </>
@@ -102,21 +108,20 @@ function Measured({ event, advised, onClose, onDone }: { event: WafEvent; advise
   const [trial, setTrial] = useState(false);
   const choice = candidates[chosen];
   const end = /^\d{4}-\d{2}-\d{2}$/.test(until) ? { until } : {};
-  const changes = (choice?.exclusions ?? []).map((order): Change => (
-    { method: 'POST', path: '/exclusions', body: { site: event.site, ...order, ...end, ...(trial ? { trial } : {}) } }));
+  const change = adds((choice?.exclusions ?? []).map((order) => ({ site: event.site, ...order, ...end, ...(trial ? { trial } : {}) })));
   return (
-    <ChangeDialog title={t('exclude.title')} changes={changes} onClose={onClose} onDone={onDone}>
+    <ChangeDialog title={t('exclude.title')} change={change} onClose={onClose} onDone={onDone}>
       <p class="dim">{t('exclude.tried', { probes: number(probes), fields: fields.join(', ') || '-' })}</p>
       <Alike event={event} />
       {candidates.map((one, at) => (
         <div class="choice" key={at}>
-          <input id={`choice-${at}`} type="radio" name="choice" checked={at === chosen} onChange={() => setChosen(at)} />
+          <input id={`choice-${at}`} type="radio" name="choice" checked={at === chosen} autofocus={at === chosen} onChange={() => setChosen(at)} />
           <div class="wrap">
             <label for={`choice-${at}`}>
               {one.recommended && <><Badge tone="good">{t('exclude.recommended')}</Badge> </>}
               {one.exclusions.map((each) => each.rule_id
                 ? `${t('exclude.rule', { rule: each.rule_id, target: each.target ?? '' })}${each.path ? ` · ${each.path}` : ''}`
-                : `${each.kind ?? t('exclude.all', { class: each.class ?? '' })} · ${each.location ?? ''}${each.path ? ` · ${each.path}` : ''}`).map((line) => <div key={line}>{line}</div>)}
+                : `${each.kind ?? t('exclude.all', { class: each.class ?? '' })} · ${each.location ?? ''}${each.path ? ` · ${each.path}` : ''}`).map((line) => <div key={line}>{visible(line)}</div>)}
             </label>
             <Cost candidate={one} />
           </div>
@@ -154,7 +159,7 @@ export function ExcludeDialog({ event, onClose }: { event: WafEvent; onClose: ()
         <Now event={event} />
         <footer>
           <Button onClick={() => { setDone(false); setTurn(turn + 1); }}>{t('exclude.another')}</Button>
-          <Button tone="primary" onClick={onClose}>{t('app.close')}</Button>
+          <Button tone="primary" autofocus onClick={onClose}>{t('app.close')}</Button>
         </footer>
       </Dialog>
     );
@@ -176,17 +181,16 @@ function Unmeasured({ event, onClose, onDone }: { event: WafEvent; onClose: () =
   const [path, setPath] = useState(suggested ?? '');
   const choice = all[chosen];
   if (!choice) return <Nothing reason={event.verdict.reason ?? event.refusal ?? ''} onClose={onClose} />;
-  const changes = choice.orders.map((order): Change => (
-    { method: 'POST', path: '/exclusions', body: { site: event.site, ...order, ...(choice.hasPath && path ? { path } : {}) } }));
+  const change = adds(choice.orders.map((order) => ({ site: event.site, ...order, ...(choice.hasPath && path ? { path } : {}) })));
   return (
-    <ChangeDialog title={t('exclude.title')} changes={changes} onClose={onClose} onDone={onDone}>
+    <ChangeDialog title={t('exclude.title')} change={change} onClose={onClose} onDone={onDone}>
       <p class="notice warn">{t('exclude.unmeasured')}</p>
       <p class="dim">{t('exclude.intro')}</p>
       <Alike event={event} />
       {all.map((each, at) => (
         <label class="choice" key={each.label}>
-          <input type="radio" name="choice" checked={at === chosen} onChange={() => setChosen(at)} />
-          <span class="wrap">{each.label}<br /><small class="dim">{each.orders.map((one) => Object.values(one).join(' ')).join(', ')}</small></span>
+          <input type="radio" name="choice" checked={at === chosen} autofocus={at === chosen} onChange={() => setChosen(at)} />
+          <span class="wrap">{each.label}<br /><small class="dim">{visible(each.orders.map((one) => Object.values(one).join(' ')).join(', '))}</small></span>
         </label>
       ))}
       {choice.hasPath && <Input label={t('exclude.path')} hint={t('exclude.pathHint')} value={path} onInput={setPath} />}

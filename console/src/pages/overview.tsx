@@ -39,7 +39,7 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
         options={[['', t('overview.allSites')], ...(sites.value?.items ?? []).map((each): [string, string] => [each.name, each.name])]} />
       <Tabs label={t('range.label')} value={range} onChange={(next) => refine({ range: next })}
         options={RANGES.map(([name, key]) => [name, t(key)])} />
-      <a class="button ghost" href={href([wall ? 'overview' : 'wall'], { range, site })}>
+      <a class="button ghost wide-only" href={href([wall ? 'overview' : 'wall'], { range, site })}>
         <Icon name={wall ? 'close' : 'wall'} /><span>{t(wall ? 'overview.wallEnd' : 'overview.wall')}</span>
       </a>
     </>
@@ -71,7 +71,7 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
   return inner(
     <>
       <div class="figures">
-        <Figure title={t('overview.requests')} value={compact(requests)} note={number(requests)} />
+        <Figure title={t('overview.requests')} value={compact(requests)} note={compact(requests) === number(requests) ? '' : number(requests)} />
         <Figure title={t('overview.blocked')} value={compact(blocked)} note={percent(blocked, requests)} tone={blocked > 0 ? 'bad' : ''} />
         <Figure title={t('overview.detected')} value={compact(detected)} note={percent(detected, requests)} tone={detected > 0 ? 'warn' : ''} />
         <Figure title={t('overview.latency')} value={micros(quantile(items, 'p50'))} note={`p99 ${micros(quantile(items, 'p99'))}${items.length > 1 ? ` · ${t('overview.highest')}` : ''}`} />

@@ -56,7 +56,7 @@ function RevisionDialog({ number, present, onClose, onDone }: { number: number; 
   const [restoring, setRestoring] = useState(false);
   if (restoring) {
     return <ChangeDialog title={t('revisions.restoreTitle', { number })} onClose={() => setRestoring(false)} onDone={onDone}
-      changes={[{ method: 'POST', path: `/revisions/${number}/restore`, body: {} }]} />;
+      change={{ method: 'POST', path: `/revisions/${number}/restore`, body: {} }} />;
   }
   return (
     <Dialog title={`${t('revisions.title')} ${number}`} onClose={onClose} wide>
@@ -83,7 +83,7 @@ function EditDialog({ document, onClose, onDone }: { document: Document; onClose
   const [checked, setChecked] = useState<Checked | null>(null);
   const check = useAction();
   if (applying) {
-    return <ChangeDialog title={t('revisions.edit')} onClose={() => setApplying(false)} onDone={onDone} changes={[{ method: 'PUT', path: '/config', body: { text } }]} />;
+    return <ChangeDialog title={t('revisions.edit')} onClose={() => setApplying(false)} onDone={onDone} change={{ method: 'PUT', path: '/config', body: { text } }} />;
   }
   const problems = checked ? [...checked.mistakes, ...checked.warnings] : [];
   return (

@@ -87,8 +87,8 @@ function RuleDialog({ id, site, route, onClose }: { id: string; site: string; ro
   const hit = last.value?.items[0];
   if (removing) {
     return (
-      <ChangeDialog title={t('rules.switchOff', { site })} danger onClose={() => setRemoving(false)} onDone={onClose}
-        changes={[{ method: 'POST', path: '/exclusions', body: { site, rule_id: Number(id) } }]}>
+      <ChangeDialog title={t('rules.switchOff', { site })} danger focusReason onClose={() => setRemoving(false)} onDone={onClose}
+        change={{ method: 'POST', path: '/exclusions', body: { site, rule_id: Number(id) } }}>
         <p>{id} {rule.value?.message}</p>
       </ChangeDialog>
     );

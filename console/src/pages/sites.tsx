@@ -136,9 +136,9 @@ function SettingsDialog({ site, onClose, onDone }: { site: Site; onClose: () => 
     ...(mode ? { mode } : {}), ...(engine ? { engine } : {}), ...(level ? { level } : {}), ...(paranoia ? { paranoia: Number(paranoia) } : {}),
   };
   const same = (value: string | number | null | undefined): [string, string] => ['', `– ${value ?? t('sites.asDefault')}`];
-  const changes: Change[] = Object.keys(body).length > 0 ? [{ method: 'PATCH', path: `/sites/${encodeURIComponent(site.name)}`, body }] : [];
+  const change: Change | null = Object.keys(body).length > 0 ? { method: 'PATCH', path: `/sites/${encodeURIComponent(site.name)}`, body } : null;
   return (
-    <ChangeDialog title={t('sites.changeTitle', { site: site.name })} changes={changes} onClose={onClose} onDone={onDone}>
+    <ChangeDialog title={t('sites.changeTitle', { site: site.name })} change={change} onClose={onClose} onDone={onDone}>
       <Select label={t('sites.mode')} value={mode} onChange={setMode} options={[same(now?.mode), ['semantic', 'semantic'], ['crs', 'crs'], ['both', 'both'], ['off', 'off']]} />
       <Select label={t('sites.engine')} value={engine} onChange={setEngine}
         options={[same(now?.engine), ['detection_only', `detection_only (${t('sites.observe')})`], ['blocking', `blocking (${t('sites.enforce')})`]]} />

@@ -4,12 +4,13 @@ import { useEffect, useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
 import type { Explained, Live, Site } from '../api/types.ts';
 import { bytes, number } from '../format.ts';
-import { highlight } from '../highlight.ts';
+import { spanOf } from '../highlight.ts';
 import { t } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';
 import { href, type Place } from '../route.ts';
 import { Button, Card, Empty, Failure, Field, PageHead, Select, Verdict } from '../ui/kit.tsx';
-import { FindingItem, ScoreBar } from './event.tsx';
+import { visible } from '../visible.ts';
+import { FindingItem, Marked, ScoreBar } from './event.tsx';
 
 const EXAMPLE = "GET /search?q=1'+UNION+SELECT+name,password+FROM+users--+ HTTP/1.1\nHost: localhost\nUser-Agent: Mozilla/5.0\nAccept: */*\n";
 
@@ -61,7 +62,7 @@ function Explanation({ told }: { told: Explained }) {
   return (
     <>
       <Card title={t('try.verdict')} aside={<Verdict action={of.refusal ? 'refuse' : of.verdict.action} />}>
-        <p class="reason">{of.refusal?.explanation ?? of.verdict.reason ?? t('try.nothing')}</p>
+        <p class="reason">{visible(of.refusal?.explanation ?? of.verdict.reason ?? t('try.nothing'))}</p>
         <p class="dim">{told.site} {told.route} · {of.mode} · {of.engine} · {t('try.inspectedBytes', { bytes: bytes(of.body_bytes_inspected) })}</p>
         {of.notes.map((note) => <p class="notice">{note}</p>)}
       </Card>
@@ -82,10 +83,10 @@ function Explanation({ told }: { told: Explained }) {
           {of.matches.length === 0 && <Empty>{t('try.nothing')}</Empty>}
           {of.matches.map((match) => (
             <div class="finding">
-              <div class="what"><span><a href={href(['rules'], { id: match.rule_id, site: told.site, route: told.route })}>{match.rule_id}</a> {match.message}</span>
+              <div class="what"><span><a href={href(['rules'], { id: match.rule_id, site: told.site, route: told.route })}>{match.rule_id}</a> {visible(match.message)}</span>
                 <b>{match.points.map((each) => `${each.added > 0 ? '+' : ''}${each.added}`).join(' ')}</b></div>
-              <code class="evidence">{highlight(match.value, match.span ? [match.value.slice(match.span[0], match.span[1])] : []).map((piece) => (piece.marked ? <mark>{piece.text}</mark> : piece.text))}</code>
-              <p class="dim inline"><code>{match.target}</code>{match.transformations.length > 0 && <span>t:{match.transformations.join(',t:')}</span>}<code class="wrap">{match.operator.slice(0, 200)}</code></p>
+              <code class="evidence"><Marked text={match.value} evidence={[spanOf(match.value, match.span)].filter(Boolean)} /></code>
+              <p class="dim inline"><code class="wrap">{visible(match.target)}</code>{match.transformations.length > 0 && <span>t:{match.transformations.join(',t:')}</span>}<code class="wrap">{match.operator.slice(0, 200)}</code></p>
             </div>
           ))}
           {of.not_run.length > 0 && <details><summary>{t('try.notRun')}</summary><ul>{of.not_run.map((group) => <li>{group.why}: {number(group.rules.length)}</li>)}</ul></details>}

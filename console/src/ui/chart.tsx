@@ -39,7 +39,7 @@ export function Stack({ label, times, series, height = 220 }: {
       cursor: { y: false, points: { show: false } },
       scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.08)] } },
       axes: [
-        { ...axis, grid: { show: false }, values: (_, splits) => splits.map((at) => (span > 200_000 ? days : hours).format(at * 1000)) },
+        { ...axis, size: 32, grid: { show: false }, values: (_, splits) => splits.map((at) => (span > 200_000 ? days : hours).format(at * 1000)) },
         { ...axis, size: 48, values: (_, splits) => splits.map((value) => (Number.isInteger(value) ? compact(value) : '')) },
       ],
       series: [{}, ...order.map((at) => ({

@@ -4,6 +4,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Problem } from '../api/http.ts';
 import { t, type Key } from '../i18n/index.ts';
+import { visible } from '../visible.ts';
 import { Icon } from './icon.tsx';
 
 type Tone = 'plain' | 'primary' | 'danger' | 'ghost';
@@ -146,9 +147,9 @@ export function Skeleton({ lines = 4 }: { lines?: number }) {
   );
 }
 
-/** A dialog of the platform: keeps the focus, closes at Escape. */
-export function Dialog({ title, onClose, children, wide }: {
-  title: string; onClose: () => void; children: ComponentChildren; wide?: boolean;
+/** A dialog of the platform: keeps the focus, closes at Escape. With `onSubmit` it is a form: Enter submits it. */
+export function Dialog({ title, onClose, children, wide, onSubmit }: {
+  title: string; onClose: () => void; children: ComponentChildren; wide?: boolean; onSubmit?: (event: Event) => void;
 }) {
   const own = useRef<HTMLDialogElement>(null);
   const heading = useId();
@@ -165,7 +166,7 @@ export function Dialog({ title, onClose, children, wide }: {
           <h2 id={heading}>{title}</h2>
           <Button tone="ghost" icon="close" aria-label={t('app.close')} onClick={onClose} />
         </header>
-        {children}
+        {onSubmit ? <form onSubmit={onSubmit}>{children}</form> : children}
       </div>
     </dialog>
   );
@@ -194,7 +195,7 @@ export function Bars({ items, format, empty = t('app.none') }: {
       {items.map((item) => (
         <li key={item.label}>
           <Fill share={item.count / most} />
-          {item.href ? <a href={item.href} title={item.label}>{item.label}</a> : <span title={item.label}>{item.label}</span>}
+          {item.href ? <a href={item.href} title={visible(item.label)}>{visible(item.label)}</a> : <span title={visible(item.label)}>{visible(item.label)}</span>}
           <b>{item.approximate ? '≤ ' : ''}{format(item.count)}</b>
         </li>
       ))}
@@ -217,7 +218,7 @@ export function DiffView({ text }: { text: string }) {
   return (
     <pre class="diff" tabIndex={0}>
       {text.split('\n').filter((line) => !/^(---|\+\+\+)/.test(line)).map((line) => (
-        <span class={line.startsWith('+') ? 'in' : line.startsWith('-') ? 'out' : line.startsWith('@@') ? 'at' : ''}>{line}{'\n'}</span>
+        <span class={line.startsWith('+') ? 'in' : line.startsWith('-') ? 'out' : line.startsWith('@@') ? 'at' : ''}>{visible(line, true)}{'\n'}</span>
       ))}
     </pre>
   );

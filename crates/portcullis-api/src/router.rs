@@ -25,8 +25,9 @@ use crate::guard::{guard, no_method};
 use crate::pages::page;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
-    advise, audit, bans, check, clients, config, events, exclusions, explain, facets, live, login, oidc,
-    reload, replay, revisions, rules, setup, site_settings, statistics, status, stream, tokens, totp, users,
+    advise, audit, bans, check, clients, config, events, exclusion_orders, exclusions, explain, facets, live,
+    login, oidc, reload, replay, revisions, rules, setup, site_settings, statistics, status, stream, tokens,
+    totp, users,
 };
 
 /// Prefix of the paths of all routes.
@@ -79,7 +80,8 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(analyst, routes!(explain::explain))
             .add(analyst, routes!(advise::advise))
             .add(viewer, routes!(exclusions::list))
-            .add(analyst, routes!(exclusions::add))
+            .add(analyst, routes!(exclusion_orders::add))
+            .add(analyst, routes!(exclusion_orders::batch))
             .add(analyst, routes!(exclusions::remove))
             .add(analyst, routes!(exclusions::enforce))
             .add(analyst, routes!(clients::add, clients::remove))

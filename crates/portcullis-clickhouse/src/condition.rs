@@ -89,12 +89,17 @@ fn holds(comparison: &Comparison) -> String {
         Field::Client => joined(
             values.map(|value| match value {
                 Value::Network(network) => in_network(*network),
-                value => words(comparison, std::slice::from_ref(value)),
+                value => words(comparison, column(Field::Client), std::slice::from_ref(value)),
             }),
             " OR ",
             FALSE,
         ),
-        _ => words(comparison, &comparison.values),
+        // The table has no column for them: they are in the event.
+        Field::Trial => match words(comparison, "t", &comparison.values) {
+            test if test == FALSE => test,
+            test => format!("arrayExists(t -> {test}, JSONExtract(event, 'trials', 'Array(String)'))"),
+        },
+        field => words(comparison, column(field), &comparison.values),
     }
 }
 
@@ -117,8 +122,7 @@ fn numbers(comparison: &Comparison, name: &str) -> String {
 
 /// Texts: bytes are compared, those of ASCII letters in one case where the filter language does so; `lower`
 /// knows ASCII only.
-fn words(comparison: &Comparison, values: &[Value]) -> String {
-    let column = column(comparison.field);
+fn words(comparison: &Comparison, column: &str, values: &[Value]) -> String {
     let (text, is_exact) = match comparison.is_exact() {
         true => (column.to_owned(), true),
         false => (format!("lower({column})"), false),

@@ -6,7 +6,8 @@ use portcullis_query::{Comparison, Field, Filter, Operator, Value};
 
 use crate::block::{Column, payloads};
 use crate::column::NONE;
-use crate::marks::json_piece;
+use crate::fields::{Shape, shape};
+use crate::marks::{TRIALS, json_piece};
 use crate::rows::Rows;
 use crate::segment::{BlockHead, Segment, SegmentError};
 
@@ -25,15 +26,17 @@ pub(crate) fn rows(segment: &Segment, block: &BlockHead, filter: &Filter) -> Res
         }
         Filter::All(parts) => {
             let mut all = Rows::all(block.count);
-            let is_text =
-                |part: &&Filter| matches!(part, Filter::Is(comparison) if comparison.field == Field::Text);
-            for part in parts.iter().filter(|part| !is_text(part)) {
+            let in_json = |part: &&Filter| match part {
+                Filter::Is(comparison) => shape(comparison.field) == Shape::Nowhere,
+                _ => false,
+            };
+            for part in parts.iter().filter(|part| !in_json(part)) {
                 all.retain(&rows(segment, block, part)?);
                 if all.is_empty() {
                     return Ok(all);
                 }
             }
-            for part in parts.iter().filter(is_text) {
+            for part in parts.iter().filter(in_json) {
                 if let Filter::Is(comparison) = part {
                     let found = compare(segment, block, comparison, Some(&all))?;
                     all.retain(&found);
@@ -53,8 +56,13 @@ fn compare(
     comparison: &Comparison,
     among: Option<&Rows>,
 ) -> Result<Rows, SegmentError> {
-    if comparison.field == Field::Text {
-        return texts(segment, block, comparison, among);
+    match comparison.field {
+        Field::Text => return texts(segment, block, comparison, among),
+        Field::Trial => {
+            let found = trials(segment, block, comparison, among)?;
+            return Ok(signed(found, comparison));
+        }
+        _ => {}
     }
     let column = segment.column(block, comparison.field)?;
     let found = match &column {
@@ -70,13 +78,17 @@ fn compare(
             _ => lists.rows(word_test(comparison)),
         },
     };
-    Ok(match comparison.operator {
-        Operator::NotEqual => found.inverted(),
-        _ => found,
-    })
+    Ok(signed(found, comparison))
 }
 
-/// `!=` is answered as `=`, and turned around by the caller.
+/// `!=` is answered as `=`, and turned around here.
+fn signed(found: Rows, comparison: &Comparison) -> Rows {
+    match comparison.operator {
+        Operator::NotEqual => found.inverted(),
+        _ => found,
+    }
+}
+
 fn number(comparison: &Comparison, number: u64) -> bool {
     comparison.values.iter().any(|value| {
         let value = match value {
@@ -135,16 +147,45 @@ fn texts(
     comparison: &Comparison,
     among: Option<&Rows>,
 ) -> Result<Rows, SegmentError> {
-    let mut found = Rows::none(block.count);
-    let [Value::Text(text)] = &*comparison.values else { return Ok(found) };
+    let [Value::Text(text)] = &*comparison.values else { return Ok(Rows::none(block.count)) };
     let piece = json_piece(text);
     let finder = memchr::memmem::Finder::new(&piece);
+    by_json(segment, block, among, |json| finder.find(&json.to_ascii_lowercase()).is_some())
+}
+
+/// Events with a trial that passes.
+fn trials(
+    segment: &Segment,
+    block: &BlockHead,
+    comparison: &Comparison,
+    among: Option<&Rows>,
+) -> Result<Rows, SegmentError> {
+    let finder = memchr::memmem::Finder::new(TRIALS);
+    let mut test = word_test(comparison);
+    by_json(segment, block, among, |json| {
+        if finder.find(json).is_none() {
+            return false;
+        }
+        let event: serde_json::Value = serde_json::from_slice(json).unwrap_or_default();
+        let mut ids = event["trials"].as_array().into_iter().flatten().filter_map(|id| id.as_str());
+        ids.any(&mut test)
+    })
+}
+
+/// Events whose JSON passes, of those that are asked for.
+fn by_json(
+    segment: &Segment,
+    block: &BlockHead,
+    among: Option<&Rows>,
+    mut test: impl FnMut(&[u8]) -> bool,
+) -> Result<Rows, SegmentError> {
+    let mut found = Rows::none(block.count);
     for (first, chunk) in segment.chunks(block)? {
         let row = (first - block.first) as usize;
         let mut hits = Vec::new();
         payloads(&chunk, |index, json| {
             let is_candidate = among.is_none_or(|among| among.contains(row + index));
-            if is_candidate && finder.find(&json.to_ascii_lowercase()).is_some() {
+            if is_candidate && test(json) {
                 hits.push(row + index);
             }
         })?;

@@ -54,9 +54,11 @@ pub struct Facet {
 }
 
 impl Facets {
-    /// True for a field whose values are few enough to be counted: not for times, ids, durations and texts.
+    /// True for a field that has a column of values few enough to be counted: not for times, ids, durations,
+    /// trials and texts.
     pub fn has(field: Field) -> bool {
-        !matches!(field, Field::Time | Field::Id | Field::Duration | Field::Count | Field::Text)
+        use Field::{Count, Duration, Id, Text, Time, Trial};
+        !matches!(field, Time | Id | Duration | Count | Trial | Text)
     }
 }
 

@@ -5,6 +5,9 @@
 //! belongs to that of the page if it comes from the same client within ten seconds. The event of a page waits
 //! a moment for them; those that come later become one event. An attack that stands in a Referer by itself
 //! has no page, and is stored as any other.
+//!
+//! An attack in a cookie comes again with each request of the browser. Such events, in whose cookies alone
+//! something was found, and the same each time, become one in the same way, whether they were stopped or not.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -19,20 +22,21 @@ use crate::recorded::Recorded;
 const WAIT_MS: u64 = 400;
 /// For so long requests are looked for that follow it.
 const WINDOW_MS: u64 = 10_000;
-/// Pages that are known at a time; events of further ones do not wait.
-const PAGES_MAX: usize = 1024;
+/// Pages and cookies that are known at a time; events of further ones do not wait.
+const ORIGINS_MAX: usize = 1024;
 /// Bytes of a request that waits; with longer ones pages would hold too much memory together.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
 
-/// The pages of the last seconds.
+/// The pages of the last seconds, and the attacks in cookies.
 #[derive(Default)]
 pub(crate) struct FollowUps {
-    pages: HashMap<u64, Page>,
+    origins: HashMap<u64, Origin>,
 }
 
-struct Page {
+/// What further requests follow from: a page, or a cookie.
+struct Origin {
     since: u64,
-    /// The event of the page or, when it is stored, the first that came later; and those that it stands for.
+    /// The first event or, when it is stored, the first that came later; and those that it stands for.
     held: Option<(Recorded, u64)>,
     is_stored: bool,
 }
@@ -40,51 +44,60 @@ struct Page {
 impl FollowUps {
     /// `now` in milliseconds.
     pub(crate) fn look_at(&mut self, recorded: Recorded, now: u64) -> Fate {
-        let event = &recorded.event;
-        let is_page = event.verdict.action == Action::Detect
-            && event.request.method == "GET"
-            && !(event.findings.is_empty() && event.matches.is_empty());
         let request = recorded.request.as_deref().filter(|request| request.bytes.len() <= REQUEST_BYTES_MAX);
-        let Some(head) = request.and_then(|request| Head::of(&request.bytes)) else {
+        let head = request.and_then(|request| Head::of(&request.bytes));
+        let Some((key, part)) = head.and_then(|head| self.part_of(&recorded.event, &head)) else {
             return Fate::Stays(recorded);
         };
-        if event.is_only_in_referer(head.target) {
-            let key = head.page().map(|page| self.key(event, head.host, page));
-            let Some(page) = key.and_then(|key| self.pages.get_mut(&key)) else {
+        let count = recorded.event.count;
+        let has_room = self.origins.len() < ORIGINS_MAX;
+        let Some(origin) = self.origins.get_mut(&key) else {
+            if part == Part::Follows || !has_room {
                 return Fate::Stays(recorded);
-            };
-            return match &mut page.held {
-                _ if now.saturating_sub(page.since) >= WINDOW_MS => Fate::Stays(recorded),
-                Some((_, count)) => {
-                    *count = count.saturating_add(event.count);
-                    Fate::Counted
-                }
-                held => {
-                    let count = event.count;
-                    *held = Some((recorded, count));
-                    Fate::Held
-                }
-            };
+            }
+            self.origins.insert(key, Origin { since: now, held: Some((recorded, count)), is_stored: false });
+            return Fate::Held;
+        };
+        match &mut origin.held {
+            _ if part == Part::Begins || now.saturating_sub(origin.since) >= WINDOW_MS => {
+                Fate::Stays(recorded)
+            }
+            Some((_, counted)) => {
+                *counted = counted.saturating_add(count);
+                Fate::Counted
+            }
+            held => {
+                *held = Some((recorded, count));
+                Fate::Held
+            }
         }
-        let key = self.key(event, head.host, head.target);
-        if !is_page || self.pages.len() >= PAGES_MAX || self.pages.contains_key(&key) {
-            return Fate::Stays(recorded);
+    }
+
+    /// The origin that an event may have or be.
+    fn part_of(&self, event: &Event, head: &Head<'_>) -> Option<(u64, Part)> {
+        if event.is_only_in_referer(head.target) {
+            return head.page().map(|page| (self.key_of_page(event, head.host, page), Part::Follows));
         }
-        let count = event.count;
-        self.pages.insert(key, Page { since: now, held: Some((recorded, count)), is_stored: false });
-        Fate::Held
+        if event.request.method != "GET" || event.findings.is_empty() && event.matches.is_empty() {
+            return None;
+        }
+        if event.is_only_in_cookies(head.target) {
+            return Some((self.key_of_cookies(event, head), Part::Both));
+        }
+        let is_shown = event.verdict.action == Action::Detect;
+        is_shown.then(|| (self.key_of_page(event, head.host, head.target), Part::Begins))
     }
 
     /// Gives out what has waited long enough.
     pub(crate) fn due(&mut self, now: u64) -> Vec<Recorded> {
         let mut due = Vec::new();
-        self.pages.retain(|_, page| {
-            let age = now.saturating_sub(page.since);
+        self.origins.retain(|_, origin| {
+            let age = now.saturating_sub(origin.since);
             // A clock that went back ends the wait.
-            let is_over = age >= WINDOW_MS || now < page.since;
-            if is_over || !page.is_stored && age >= WAIT_MS {
-                page.is_stored = true;
-                due.extend(page.held.take());
+            let is_over = age >= WINDOW_MS || now < origin.since;
+            if is_over || !origin.is_stored && age >= WAIT_MS {
+                origin.is_stored = true;
+                due.extend(origin.held.take());
             }
             !is_over
         });
@@ -93,13 +106,35 @@ impl FollowUps {
 
     /// Gives out what is held back.
     pub(crate) fn flush(&mut self) -> Vec<Recorded> {
-        counted(self.pages.drain().filter_map(|(_, page)| page.held).collect())
+        counted(self.origins.drain().filter_map(|(_, origin)| origin.held).collect())
     }
 
     /// The client and the address of a page.
-    fn key(&self, event: &Event, host: &[u8], page: &[u8]) -> u64 {
-        self.pages.hasher().hash_one((&*event.site, &event.client.addr, host.to_ascii_lowercase(), page))
+    fn key_of_page(&self, event: &Event, host: &[u8], page: &[u8]) -> u64 {
+        let of_page = (false, &*event.site, &event.client.addr, host.to_ascii_lowercase(), page);
+        self.origins.hasher().hash_one(of_page)
     }
+
+    /// The client, its cookies, and what was found in them. Their secrets are replaced in what is kept, which
+    /// findings and values tell apart.
+    fn key_of_cookies(&self, event: &Event, head: &Head<'_>) -> u64 {
+        let findings = event.findings.iter().map(|found| (&*found.kind, &found.name, &found.evidence));
+        let matches = event.matches.iter().map(|rule| (rule.rule.rule_id, &rule.target, &rule.value));
+        let of_cookies = (true, &*event.site, &event.client.addr, head.host.to_ascii_lowercase());
+        let found = (findings.collect::<Vec<_>>(), matches.collect::<Vec<_>>());
+        self.origins.hasher().hash_one((of_cookies, event.verdict.action, &head.cookies, found))
+    }
+}
+
+/// What an event may be to others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// A page.
+    Begins,
+    /// It has a page, or is one of its own.
+    Follows,
+    /// The first is as good as the next.
+    Both,
 }
 
 fn counted(held: Vec<(Recorded, u64)>) -> Vec<Recorded> {
@@ -122,6 +157,8 @@ struct Head<'r> {
     host: &'r [u8],
     /// None: there is none, or several.
     referer: Option<&'r [u8]>,
+    /// Of each field `Cookie`.
+    cookies: Vec<&'r [u8]>,
 }
 
 impl<'r> Head<'r> {
@@ -129,7 +166,7 @@ impl<'r> Head<'r> {
         let mut lines =
             request.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let target = lines.next()?.split(|byte| *byte == b' ').nth(1)?;
-        let (mut host, mut referers) = (&b""[..], Vec::new());
+        let (mut host, mut referers, mut cookies) = (&b""[..], Vec::new(), Vec::new());
         for line in lines.take_while(|line| !line.is_empty()) {
             let colon = line.iter().position(|byte| *byte == b':')?;
             let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
@@ -137,10 +174,12 @@ impl<'r> Head<'r> {
                 host = value;
             } else if name.eq_ignore_ascii_case(b"referer") {
                 referers.push(value);
+            } else if name.eq_ignore_ascii_case(b"cookie") {
+                cookies.push(value);
             }
         }
         let referer = if referers.len() == 1 { referers.pop() } else { None };
-        Some(Head { target, host, referer })
+        Some(Head { target, host, referer, cookies })
     }
 
     /// The target of the page that the Referer names, if it is one of the same host.
@@ -217,7 +256,7 @@ mod tests {
         assert!(followups.due(10_999).is_empty());
         assert_eq!(counts(&followups.due(11_000)), [("/style.css?v=1".to_owned(), 2)]);
         assert!(matches!(followups.look_at(follows("192.0.2.7", &referer), 11_001), Fate::Stays(_)));
-        assert!(followups.pages.is_empty() && followups.flush().is_empty());
+        assert!(followups.origins.is_empty() && followups.flush().is_empty());
     }
 
     /// Nobody hides an attack by calling it a follow-up.
@@ -256,6 +295,63 @@ mod tests {
         assert!(matches!(followups.look_at(follows("192.0.2.9", &referer), 2000), Fate::Stays(_)));
     }
 
+    fn with_cookie(target: &str, cookie: &str, evidence: &str) -> Recorded {
+        let mut found = recorded("192.0.2.7", target, None, Place::Cookie);
+        let event = Arc::make_mut(&mut found.event);
+        event.verdict.action = Action::Deny;
+        event.findings[0].name = "lang".to_owned();
+        event.findings[0].evidence = evidence.to_owned();
+        let bytes = format!("GET {target} HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n").into_bytes();
+        found.request = Some(Arc::new(KeptRequest { bytes, omitted: 0 }));
+        found
+    }
+
+    #[test]
+    fn an_attack_in_a_cookie_is_one_event() {
+        let mut followups = FollowUps::default();
+        let attack = |target: &str| with_cookie(target, "lang=' or 1=1--", "' or 1=1--");
+        assert!(matches!(followups.look_at(attack("/"), 1000), Fate::Held));
+        for number in 0..30 {
+            let fate = followups.look_at(attack(&format!("/image-{number}.png")), 1100);
+            assert!(matches!(fate, Fate::Counted));
+        }
+        assert_eq!(counts(&followups.due(1400)), [("/".to_owned(), 31)]);
+        assert!(matches!(followups.look_at(attack("/later"), 2000), Fate::Held));
+        assert_eq!(counts(&followups.due(11_000)), [("/later".to_owned(), 1)]);
+    }
+
+    /// Neither another cookie, nor the same shape of another attack, nor what else is in the request hides
+    /// behind it.
+    #[test]
+    fn another_attack_beside_a_cookie_is_an_event_of_its_own() {
+        let mut followups = FollowUps::default();
+        let cookie = "lang=' or 1=1--";
+        assert!(matches!(followups.look_at(with_cookie("/", cookie, "' or 1=1--"), 1000), Fate::Held));
+        let mut of_query = with_cookie("/x?q=%27+or+2=2", cookie, "' or 1=1--");
+        let mut finding = of_query.event.findings[0].clone();
+        finding.place = Place::Query;
+        Arc::make_mut(&mut of_query.event).push_finding(finding);
+        let mut posted = with_cookie("/x", cookie, "' or 1=1--");
+        Arc::make_mut(&mut posted.event).request.method = "POST".to_owned();
+        let mut passed = with_cookie("/x", cookie, "' or 1=1--");
+        Arc::make_mut(&mut passed.event).verdict.action = Action::Detect;
+        let mut also = with_cookie("/x", cookie, "' or 1=1--");
+        Arc::make_mut(&mut also.event).findings_omitted = 1;
+        for other in [
+            with_cookie("/x", "lang=' or 2=2--", "' or 1=1--"),
+            with_cookie("/x", cookie, "' or 2=2--"),
+            of_query,
+            posted,
+            passed,
+            also,
+        ] {
+            let shown = format!("{other:?}");
+            let fate = followups.look_at(other, 1100);
+            assert!(matches!(fate, Fate::Stays(_) | Fate::Held), "{shown}");
+        }
+        assert_eq!(followups.due(1500).iter().map(|found| found.event.count).max(), Some(1));
+    }
+
     #[test]
     fn memory_is_bounded_and_nothing_is_lost() {
         let mut followups = FollowUps::default();
@@ -265,9 +361,9 @@ mod tests {
             let fate = followups.look_at(recorded("192.0.2.7", &target, None, Place::Query), 1000);
             stayed += usize::from(matches!(fate, Fate::Stays(_)));
         }
-        assert_eq!((followups.pages.len(), stayed), (PAGES_MAX, 5000 - PAGES_MAX));
+        assert_eq!((followups.origins.len(), stayed), (ORIGINS_MAX, 5000 - ORIGINS_MAX));
         // A clock that goes back ends every wait.
-        assert_eq!(followups.due(0).len(), PAGES_MAX);
+        assert_eq!(followups.due(0).len(), ORIGINS_MAX);
         assert!(matches!(followups.look_at(page("192.0.2.7"), 1000), Fate::Held));
         assert_eq!(followups.flush().len(), 1);
         for bytes in ["", "\r\n", "GET", "GET / HTTP/1.1\r\nno colon\r\n\r\n"] {

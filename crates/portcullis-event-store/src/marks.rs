@@ -21,6 +21,9 @@ const WINDOW: usize = 4;
 const PREFIXES_V4: [u8; 3] = [16, 24, 32];
 const PREFIXES_V6: [u8; 4] = [32, 48, 64, 128];
 
+/// Part of the JSON of each event that has trials.
+pub(crate) const TRIALS: &[u8] = br#""trials":["#;
+
 /// A set of bits; a power of two.
 #[derive(Clone, Debug)]
 pub(crate) struct Marks(Box<[u64]>);
@@ -180,6 +183,15 @@ impl Needs {
             let piece = json_piece(text);
             if piece.len() >= WINDOW {
                 self.texts.push(piece);
+            }
+            return;
+        }
+        if *field == Field::Trial {
+            if *operator != Operator::NotEqual {
+                self.texts.push(TRIALS.to_vec());
+            }
+            if let (Operator::Equal, [Value::Text(id)]) = (operator, &**values) {
+                self.texts.push(json_piece(id));
             }
             return;
         }

@@ -20,7 +20,7 @@ use crate::forward::Answered;
 use crate::header_changes::fields;
 use crate::https::Https;
 use crate::pump::Pump;
-use crate::rewrite::STALE_RESPONSE_FIELDS;
+use crate::rewrite::{Edited, STALE_RESPONSE_FIELDS};
 use crate::sink::Sink;
 use crate::upstream::{Group, UpstreamConnection};
 use crate::{rewrite, tunnel, websocket};
@@ -50,22 +50,20 @@ pub(crate) async fn pass_on(
     let mut held = Held::default();
     if let Step::Continue = step {
         if let Some(bounds) = bounds(exchange, &head, &decoder, group) {
-            held = match hold(exchange, &mut upstream, &mut decoder, bounds).await {
-                Ok(held) => held,
-                Err(Unheld::Client) => return Err(Answer::client_gone()),
-                Err(Unheld::Upstream(_)) if is_client_gone() => return Err(Answer::client_gone()),
-                Err(Unheld::Upstream(error)) => {
+            let whole = hold(exchange, &mut upstream, &mut decoder, bounds).await;
+            held = whole.map_err(|unheld| match unheld {
+                Unheld::Upstream(_) if is_client_gone() => Answer::client_gone(),
+                Unheld::Upstream(error) => {
                     lease.failed(error);
-                    return Err(Answer::upstream_failed(error).reusable(sent_whole));
+                    Answer::upstream_failed(error).reusable(sent_whole)
                 }
-                Err(Unheld::NoMemory) => {
+                Unheld::Client => Answer::client_gone(),
+                Unheld::NoMemory => {
                     let answer = Answer::rejected(503, "Too many large responses at this moment.");
-                    return Err(answer.retry_after(RETRY_AFTER_SECONDS).reusable(sent_whole));
+                    answer.retry_after(RETRY_AFTER_SECONDS).reusable(sent_whole)
                 }
-                Err(Unheld::Refused(status, text)) => {
-                    return Err(Answer::rejected(status, text).reusable(sent_whole));
-                }
-            };
+                Unheld::Refused(status, text) => Answer::rejected(status, text).reusable(sent_whole),
+            })?;
         }
         let cut = held.truncated || !decoder.is_done();
         if let Some(what) = agents::response(&mut exchange.transaction, &head, &held.bytes, cut).await {
@@ -92,14 +90,10 @@ pub(crate) async fn pass_on(
     };
     let coder = compress(exchange, &head, framing, whole.then_some(&held));
     let version = exchange.head.version();
-    let to_client = match framing {
-        _ if coder.is_some() => client_framing(BodyFraming::UntilClose, version),
-        BodyFraming::None => BodyFraming::None,
-        _ if whole && (edited.changed || !matches!(framing, BodyFraming::Length(_))) => {
-            BodyFraming::Length(held.bytes.len() as u64 + edited.added())
-        }
-        BodyFraming::Length(length) => BodyFraming::Length(length + edited.added()),
-        _ => client_framing(framing, version),
+    let held_bytes = whole.then_some(held.bytes.len() as u64);
+    let to_client = match coder {
+        Some(_) => client_framing(BodyFraming::UntilClose, version),
+        None => edited_framing(framing, version, held_bytes, &edited),
     };
     let keep = sent_whole
         && exchange.head.keep_alive()
@@ -129,12 +123,7 @@ pub(crate) async fn pass_on(
     };
     match streamed {
         Ok(()) if framing != BodyFraming::UntilClose && head.keep_alive() && sent_whole => {
-            // A stream of HTTP/2 is for one request.
-            if upstream.input.unread().is_empty() && upstream.stream.tcp().is_some() {
-                let mut pool = exchange.connection.worker.pool.borrow_mut();
-                upstream.input.rest();
-                pool.group(group).put(lease.endpoint, upstream, clock::coarse());
-            }
+            keep_upstream(exchange, group, lease.endpoint, upstream);
         }
         Ok(()) => {}
         Err(cut) if matches!(cut, Cut::Client) || is_client_gone() => {
@@ -150,6 +139,34 @@ pub(crate) async fn pass_on(
         }
     }
     Ok(if keep { Next::Request } else { Next::Close })
+}
+
+/// How the body is framed for the client, of which all is held if its length is given, and to which `edited`
+/// adds.
+fn edited_framing(framing: BodyFraming, version: Version, held: Option<u64>, edited: &Edited) -> BodyFraming {
+    match (framing, held) {
+        (BodyFraming::None, _) => BodyFraming::None,
+        (BodyFraming::Length(length), _) if held.is_none() || !edited.changed => {
+            BodyFraming::Length(length + edited.added())
+        }
+        (_, Some(length)) => BodyFraming::Length(length + edited.added()),
+        _ => client_framing(framing, version),
+    }
+}
+
+/// Keeps a connection for the next request, if nothing unasked came on it.
+fn keep_upstream(
+    exchange: &Exchange<'_>,
+    group: &Arc<Group>,
+    endpoint: usize,
+    mut upstream: Box<UpstreamConnection>,
+) {
+    // A stream of HTTP/2 is for one request.
+    if upstream.input.unread().is_empty() && upstream.stream.tcp().is_some() {
+        upstream.input.rest();
+        let mut pool = exchange.connection.worker.pool.borrow_mut();
+        pool.group(group).put(endpoint, upstream, clock::coarse());
+    }
 }
 
 /// The limits within which the body is held for inspection; none if it is not held.

@@ -2,35 +2,26 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
 use portcullis_config::{Config, Listener};
-use portcullis_event::{Action, ExceptionCause, ExceptionPolicy};
-use portcullis_inspect::{Inspector, PolicyNames};
-use portcullis_metrics::{RouteMetrics, catalogue};
-use portcullis_tls::acme::Challenges;
+use portcullis_inspect::Inspector;
 use tokio::sync::watch;
 
-use crate::access::BanFile;
 use crate::ban_list::BanList;
-use crate::beside::Beside;
-use crate::budget::Budget;
-use crate::descriptors::Descriptors;
 use crate::generation::{Generation, Sources};
 #[cfg(feature = "http3")]
 use crate::listener::bind_udp;
 use crate::listener::{Inherited, Sharing, Sockets, WorkerSockets, cannot_listen};
-use crate::overload::Overload;
 use crate::services::Services;
 use crate::state::Shared;
 use crate::status::Status;
 use crate::upstream::{Origin, keeper};
 use crate::worker::{self, Stop};
-use crate::{StartError, affinity, lookups, state};
+use crate::{StartError, affinity};
 
 /// Between two looks at the files of address lists and certificates, and at bans; a change of a file counts
 /// after one or two.
@@ -78,72 +69,13 @@ impl Proxy {
             old: None,
         })?;
         let cores = config.worker_affinity.then(|| affinity::cores_of(config.workers)).transpose()?;
-        let Inherited { sockets: mut inherited, takes_over } = inherited;
-        let sharing = if takes_over { Sharing::Shared } else { Sharing::Exclusive };
-        let opened = open_all(config, &mut inherited)?;
-        let mut sockets: Vec<Sockets> = Vec::with_capacity(opened.len());
-        for opened in opened {
-            let address = opened.address;
-            let steered = opened.steer(cores.as_deref());
-            let steered = steered.map_err(|error| StartError::new(cannot_listen(address, &error)))?;
-            if cores.is_some() && !steered {
-                (services.say)(&format!(
-                    "workers share the inherited socket for {address}: its connections are not steered to \
-                     cores"
-                ));
-            }
-            sockets.push(opened);
-        }
-        for unused in inherited.iter().filter_map(|socket| socket.local_addr().ok()) {
-            (services.say)(&format!("an inherited socket on {unused} is not used by any listener"));
-        }
+        let sharing = if inherited.takes_over { Sharing::Shared } else { Sharing::Exclusive };
+        let mut sockets = open_steered(config, inherited, cores.as_deref(), &*services.say)?;
         let addresses = sockets.iter().map(|sockets| sockets.address).collect();
-        services.metrics.policy_generation.set(1);
-        let unrouted = RouteMetrics::new(&services.registry, "", "", Action::NAMES);
-        let by_policy = |cause: &ExceptionCause| {
-            let registry = &services.registry;
-            registry.enum_counters(&catalogue::EXCEPTIONS, &[cause.name()], ExceptionPolicy::NAMES)
-        };
-        let exceptions = ExceptionCause::ALL.iter().map(by_policy).collect();
-        let nameless = || Arc::from("");
-        let unrouted_names = PolicyNames { site: nameless(), route: nameless(), generation: 0 };
-        let current = ArcSwap::from_pointee(generation);
-        let lookups = lookups::Metrics::new(&services.registry);
-        let challenges = Arc::new(Challenges::new(&services.registry));
-        let ban_file = config.ban_file.as_deref().map(|path| {
-            let jails = &current.load().controls.jails;
-            BanFile::open(path, &services.registry, jails, 1, &*services.say)
-        });
-        let budget = Arc::new(Budget::new(&current.load().caps, &services.registry));
-        let overload = Overload::new(config.workers, &current.load().caps, &services.registry);
-        let connections_shed =
-            services.registry.enum_counters(&catalogue::CONNECTIONS_SHED, &[], state::SHED);
-        let descriptors = Descriptors::new(&services.registry);
-        let beside = Beside::start(config.workers)
-            .map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
-        let shared = Arc::new(Shared {
-            current,
-            budget,
-            overload,
-            beside,
-            connections_shed,
-            descriptors,
-            ban_file,
-            services,
-            unrouted,
-            unrouted_names,
-            exceptions,
-            lookups,
-            challenges,
-            started: origin.started(),
-            origin,
-            beats: (0..config.workers).map(|_| AtomicU64::new(0)).collect(),
-        });
+        let shared = Arc::new(Shared::new(config, services, origin, generation)?);
         let (watching, unwatched) = mpsc::channel();
         let watched = Arc::clone(&shared);
-        let watcher = std::thread::Builder::new().name("files".to_string());
-        let watcher = watcher.spawn(move || watch(&watched, &unwatched));
-        watcher.map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
+        spawn("files".to_string(), move || watch(&watched, &unwatched))?;
         let (stop, stopped) = watch::channel(None);
         let mut workers = Vec::with_capacity(config.workers + 1);
         for number in 0..config.workers {
@@ -152,18 +84,11 @@ impl Proxy {
             let own = own.collect::<Result<Vec<_>, _>>()?;
             let (shared, stopped) = (Arc::clone(&shared), stopped.clone());
             let core = cores.as_ref().map(|cores| cores[number]);
-            let thread = std::thread::Builder::new()
-                .name(format!("worker-{number}"))
-                .spawn(move || worker::run(shared, number, core, own, stopped))
-                .map_err(|error| StartError::new(format!("cannot start a worker: {error}")))?;
-            workers.push(thread);
+            let name = format!("worker-{number}");
+            workers.push(spawn(name, move || worker::run(shared, number, core, own, stopped))?);
         }
         let keeper = (Arc::clone(&shared), stopped);
-        let thread = std::thread::Builder::new()
-            .name("keeper".to_string())
-            .spawn(move || keeper::run(&keeper.0, keeper.1))
-            .map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
-        workers.push(thread);
+        workers.push(spawn("keeper".to_string(), move || keeper::run(&keeper.0, keeper.1))?);
         let fixed = fixed(config);
         let sockets = sockets.into_iter().flat_map(|sockets| sockets.all).collect();
         Ok(Proxy { shared, addresses, fixed, sockets, workers, stop, _watching: watching })
@@ -261,6 +186,15 @@ impl Proxy {
     }
 }
 
+/// Starts a thread of that name.
+fn spawn<T: Send + 'static>(
+    name: String,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, StartError> {
+    let failed = |error| StartError::new(format!("cannot start the thread `{name}`: {error}"));
+    std::thread::Builder::new().name(name.clone()).spawn(run).map_err(failed)
+}
+
 fn fixed(config: &Config) -> Vec<(String, SocketAddr, bool)> {
     let fixed = |listener: &Listener| (listener.name.clone(), listener.address, listener.http3);
     config.listeners.iter().map(fixed).collect()
@@ -286,6 +220,32 @@ fn open_all(config: &Config, inherited: &mut Vec<TcpListener>) -> Result<Vec<Soc
     }
     opened.sort_by_key(|&(index, _)| index);
     Ok(opened.into_iter().map(|(_, sockets)| sockets).collect())
+}
+
+/// The sockets of all listeners, each on its core where workers have one.
+fn open_steered(
+    config: &Config,
+    inherited: Inherited,
+    cores: Option<&[usize]>,
+    say: &(dyn Fn(&str) + Send + Sync),
+) -> Result<Vec<Sockets>, StartError> {
+    let mut inherited = inherited.sockets;
+    let mut sockets = Vec::new();
+    for opened in open_all(config, &mut inherited)? {
+        let address = opened.address;
+        let steered = opened.steer(cores);
+        let steered = steered.map_err(|error| StartError::new(cannot_listen(address, &error)))?;
+        if cores.is_some() && !steered {
+            say(&format!(
+                "workers share the inherited socket for {address}: its connections are not steered to cores"
+            ));
+        }
+        sockets.push(opened);
+    }
+    for unused in inherited.iter().filter_map(|socket| socket.local_addr().ok()) {
+        say(&format!("an inherited socket on {unused} is not used by any listener"));
+    }
+    Ok(sockets)
 }
 
 /// The sockets of a listener that a worker serves. `sharing` is that of the first worker's socket for HTTP/3.

@@ -9,12 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use portcullis_config::Config;
+use portcullis_event::{Action, ExceptionCause, ExceptionPolicy};
 use portcullis_exchange::RequestIds;
 use portcullis_inspect::{Memo, PolicyNames, Scratch};
 use portcullis_metrics::{Counter, EnumCounters, RouteMetrics, catalogue};
 use portcullis_tls::acme::Challenges;
 use tokio::sync::Notify;
 
+use crate::StartError;
 use crate::access::BanFile;
 use crate::agents::Links;
 use crate::allocator;
@@ -68,6 +71,55 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// The state at the start, with `generation` as the current one.
+    pub(crate) fn new(
+        config: &Config,
+        services: Services,
+        origin: GroupOrigin,
+        generation: Generation,
+    ) -> Result<Shared, StartError> {
+        services.metrics.policy_generation.set(1);
+        let unrouted = RouteMetrics::new(&services.registry, "", "", Action::NAMES);
+        let by_policy = |cause: &ExceptionCause| {
+            let registry = &services.registry;
+            registry.enum_counters(&catalogue::EXCEPTIONS, &[cause.name()], ExceptionPolicy::NAMES)
+        };
+        let exceptions = ExceptionCause::ALL.iter().map(by_policy).collect();
+        let nameless = || Arc::from("");
+        let unrouted_names = PolicyNames { site: nameless(), route: nameless(), generation: 0 };
+        let current = ArcSwap::from_pointee(generation);
+        let lookups = lookups::Metrics::new(&services.registry);
+        let challenges = Arc::new(Challenges::new(&services.registry));
+        let ban_file = config.ban_file.as_deref().map(|path| {
+            let jails = &current.load().controls.jails;
+            BanFile::open(path, &services.registry, jails, 1, &*services.say)
+        });
+        let budget = Arc::new(Budget::new(&current.load().caps, &services.registry));
+        let overload = Overload::new(config.workers, &current.load().caps, &services.registry);
+        let connections_shed = services.registry.enum_counters(&catalogue::CONNECTIONS_SHED, &[], SHED);
+        let descriptors = Descriptors::new(&services.registry);
+        let beside = Beside::start(config.workers)
+            .map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
+        Ok(Shared {
+            current,
+            budget,
+            overload,
+            beside,
+            connections_shed,
+            descriptors,
+            ban_file,
+            services,
+            unrouted,
+            unrouted_names,
+            exceptions,
+            lookups,
+            challenges,
+            started: origin.started(),
+            origin,
+            beats: (0..config.workers).map(|_| AtomicU64::new(0)).collect(),
+        })
+    }
+
     /// Nanoseconds of that clock, never 0.
     pub(crate) fn clock(&self, at: Instant) -> u64 {
         let since = at.saturating_duration_since(self.started).as_nanos();

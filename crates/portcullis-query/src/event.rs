@@ -69,6 +69,7 @@ impl Field {
                 }
                 event.verdict.rule_id.iter().for_each(|id| add(&id.0.to_string()));
             }
+            Field::Trial => event.trials.iter().for_each(|id| add(id)),
             _ => {}
         }
     }
@@ -100,7 +101,7 @@ impl Comparison {
     fn matches(&self, event: &Event) -> bool {
         let holds = match self.field {
             Field::Text => self.is_in_json(event),
-            Field::Class | Field::Rule => {
+            Field::Class | Field::Rule | Field::Trial => {
                 let mut holds = false;
                 self.field.list(event, |text| holds = holds || self.holds_for(text));
                 holds

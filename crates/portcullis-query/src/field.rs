@@ -67,6 +67,7 @@ fields! {
     Control "control" Kind::Word, "The rate limit, list, ban or agent that decided.";
     Refusal "refusal" Kind::Word, "Why the request was not acceptable HTTP.";
     Mode "mode" Kind::OneOf(DetectionMode::NAMES), "Which detectors ran.";
+    Trial "trial" Kind::Word, "Exclusions on trial with which the request would have passed: their ids.";
     Engine "engine" Kind::OneOf(EngineMode::NAMES), "Whether verdicts were enforced.";
     Duration "duration_us" Kind::Number, "From first byte to last, in microseconds.";
     Count "count" Kind::Number, "Requests that the event stands for.";
@@ -81,6 +82,6 @@ impl Field {
 
     /// True if an event can have several values of it; a comparison holds if it holds for one of them.
     pub fn is_list(self) -> bool {
-        matches!(self, Field::Class | Field::Rule)
+        matches!(self, Field::Class | Field::Rule | Field::Trial)
     }
 }

@@ -110,6 +110,7 @@ fn sample() -> portcullis_event::Event {
     event.verdict.action = Action::Deny;
     event.verdict.rule_id = Some(portcullis_types::RuleId(949110));
     event.verdict.class = Some(portcullis_types::Class::Sqli);
+    event.trials = vec!["0123456789abcdef".into(), "fedcba9876543210".into()];
     event
 }
 
@@ -129,6 +130,12 @@ fn a_filter_is_evaluated_over_an_event() {
         ("asn < 5", false),
         ("class = sqli and rule = 949110", true),
         ("class != sqli", false),
+        ("trial = fedcba9876543210 and trial = 0123456789ABCDEF", true),
+        ("trial ^= 0123 and trial ~ 3210 and trial in (a, fedcba9876543210)", true),
+        ("trial = 0123", false),
+        ("trial != 0123", true),
+        ("trial != 0123456789abcdef", false),
+        ("trial = ''", false),
         ("rule > 950000", false),
         ("client in 192.0.2.0/24 and not client in 192.0.2.8/29", true),
         ("client != 192.0.2.7", false),

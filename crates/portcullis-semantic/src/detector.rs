@@ -56,6 +56,8 @@ pub struct Profile {
     pub kinds: &'static [Kind],
     /// Bytes of which at least one must be in the text.
     pub needs: ByteGroups,
+    /// Bytes of the longest text that it looks at, white space around it not counted.
+    pub bytes_max: usize,
     /// Words of which at least one must be in the text; with none the text always passes.
     pub hints: &'static [Hint],
     /// Learned weights (`weights/CLASS.tsv`); empty while there are none.
@@ -65,12 +67,17 @@ pub struct Profile {
 impl Profile {
     /// A detector of `class` that looks at any text.
     pub const fn new(class: Class, kinds: &'static [Kind]) -> Profile {
-        Profile { class, kinds, needs: ByteGroups::ANY, hints: &[], weights: "" }
+        Profile { class, kinds, needs: ByteGroups::ANY, bytes_max: usize::MAX, hints: &[], weights: "" }
     }
 
     /// The same, for texts with one of these bytes.
     pub const fn needs(self, needs: ByteGroups) -> Profile {
         Profile { needs, ..self }
+    }
+
+    /// The same, for texts of at most so many bytes between white space.
+    pub const fn bytes_max(self, bytes_max: usize) -> Profile {
+        Profile { bytes_max, ..self }
     }
 
     /// The same, for texts with one of these words.

@@ -20,6 +20,8 @@ pub struct Gate {
     /// For each group of bytes the detectors to which it is a hint by itself.
     signs: [u64; 64],
     without_hints: u64,
+    /// The detectors that look at short texts only, each with the bytes of the longest one.
+    of_short: Vec<(u64, usize)>,
     /// The detectors with telling hints.
     with_telling: u64,
     reads: [u64; 64],
@@ -31,10 +33,15 @@ impl Gate {
         assert!(detectors.len() <= DETECTORS_MAX, "the set of detectors has no more places");
         let mut hints = Vec::new();
         let (mut without_hints, mut with_telling) = (0, 0);
+        let mut of_short = Vec::new();
         let (mut reads, mut needs, mut signs) = ([0; 64], [0; 64], [0; 64]);
         for (number, detector) in detectors.iter().enumerate() {
             let bit = 1u64 << number;
             detector.profile().needs.iter().for_each(|group| needs[group] |= bit);
+            let bytes_max = detector.profile().bytes_max;
+            if bytes_max != usize::MAX {
+                of_short.push((bit, bytes_max));
+            }
             for &hint in detector.hints() {
                 let Hint { text, is_word } = hint;
                 debug_assert!(!text.bytes().any(|b| b.is_ascii_uppercase()), "hints are lower case: {text}");
@@ -56,7 +63,7 @@ impl Gate {
                 reads[place as usize] |= bit;
             }
         }
-        Gate { words: HintScan::new(&hints), needs, signs, without_hints, with_telling, reads }
+        Gate { words: HintScan::new(&hints), needs, signs, without_hints, of_short, with_telling, reads }
     }
 
     /// The detectors that must look at `text`, and those of them of which a telling hint is in it.
@@ -71,6 +78,11 @@ impl Gate {
         if place == Place::RawBody {
             for number in Candidates(reads).filter(|number| !detectors[*number].reads_body(text, groups)) {
                 reads &= !(1 << number);
+            }
+        }
+        for &(bit, bytes_max) in &self.of_short {
+            if text.len() > bytes_max && text.trim_ascii().len() > bytes_max {
+                reads &= !bit;
             }
         }
         let (mut wanted, mut hit) = (0, self.without_hints);

@@ -1,4 +1,4 @@
-//! `GET`, `POST /exclusions`, `DELETE /exclusions/{id}`.
+//! `GET /exclusions`, `DELETE /exclusions/{id}`, `POST /exclusions/{id}/enforce`.
 
 use std::sync::Arc;
 
@@ -7,17 +7,15 @@ use axum::extract::State;
 use axum::response::Response;
 use http::HeaderMap;
 use portcullis_metrics::{ExclusionTrial, ExclusionUse, TrialCount};
-use portcullis_revisions::{
-    Change, Edit, Exclusion, Listed, RevisionError, RuleExclusion, Scope, SemanticExclusion, exclusions,
-};
-use serde::{Deserialize, Deserializer, Serialize};
+use portcullis_revisions::{Change, Edit, Listed, RevisionError, Scope, exclusions};
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::access::Principal;
 use crate::changes::{self, Changed, Order, carry_out, tagged};
 use crate::context::{Context, time};
-use crate::extract::{Body, Parameter, Params, whole};
-use crate::problem::{Kind, Problem};
+use crate::extract::{Body, Parameter, Params};
+use crate::problem::Problem;
 
 /// The time without a use after which an exclusion is pointed out, in seconds: a week has all that is done
 /// every week.
@@ -174,103 +172,6 @@ pub(crate) async fn list(State(context): State<Arc<Context>>) -> Result<Response
     let (listed, text) = found.await?;
     let items = listed.into_iter().map(|each| ExclusionItem::new(each, &context)).collect();
     Ok(tagged(text.etag(), axum::Json(ExclusionList { items })))
-}
-
-/// An exclusion to add: from the semantic detector by `class`, `kind`, `location` and `path`, or from a rule
-/// by `rule_id`, `target` and `path`.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ExclusionOrder {
-    /// The site.
-    site: String,
-    /// A route with a `semantic` of its own, by its name or path. Without it the site.
-    route: Option<String>,
-    /// The class of attacks: `sqli`, `xss`, ...
-    class: Option<String>,
-    /// The kind of finding as events show it: `sqli.union`. Others in the same value count.
-    kind: Option<String>,
-    /// Place and name of the value as events show them: `form:comment`.
-    location: Option<String>,
-    /// A prefix of the path; with `*`, which stands for any text, or `{id}`, which stands for one segment,
-    /// the whole path.
-    path: Option<String>,
-    /// Its end, in UTC: a day that still belongs to it (`2026-12-31`), or a time (`2026-12-31T18:00:00Z`).
-    until: Option<String>,
-    /// A rule.
-    #[serde(default, deserialize_with = "rule_id")]
-    #[schema(minimum = 1, maximum = 4_294_967_295_u32)]
-    rule_id: Option<u32>,
-    /// The value as events show it (`matches.target`) in which matches of the rule do not count:
-    /// `ARGS:comment`. Without it every value.
-    target: Option<String>,
-    /// Why.
-    #[schema(max_length = 1000)]
-    reason: Option<String>,
-    /// Only try it: what it names counts, and requests that would have passed are pointed out. Default:
-    /// false.
-    #[serde(default)]
-    trial: bool,
-    /// Only show what would change. Default: false.
-    #[serde(default)]
-    dry_run: bool,
-}
-
-fn rule_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    // It fits: the range ends there.
-    whole(deserializer, 1..=u32::MAX.into(), "rule_id").map(|id| id.map(|id| id as u32))
-}
-
-/// Adds an exclusion to the document and has it serve.
-#[utoipa::path(post, path = "/exclusions", tag = "exclusions", operation_id = "add_exclusion",
-    request_body = ExclusionOrder,
-    params(("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
-        description = "The `ETag` of the document as it was read, or `*`.")),
-    responses((status = 200, body = Changed, description = "It serves, or would.", headers(("ETag" = String))),
-        (status = 409, body = Problem, content_type = "application/problem+json",
-            description = "It does not fit the document."),
-        (status = 412, body = Problem, content_type = "application/problem+json",
-            description = "The document was changed since it was read."),
-        (status = 422, body = Problem, content_type = "application/problem+json",
-            description = "A value is not allowed."),
-        (status = 428, body = Problem, content_type = "application/problem+json",
-            description = "`If-Match` is missing.")))]
-pub(crate) async fn add(
-    State(context): State<Arc<Context>>,
-    Extension(principal): Extension<Principal>,
-    headers: HeaderMap,
-    Body(order): Body<ExclusionOrder>,
-) -> Result<Response, Problem> {
-    let ExclusionOrder { site, route, class, kind, location, path, until, rule_id, target, .. } = order;
-    let (reason, dry_run, trial) = (order.reason, order.dry_run, order.trial);
-    let of_detector = [&class, &kind, &location].into_iter().any(Option::is_some);
-    let parts = [&class, &kind, &location, &target, &path];
-    let parts: Vec<&str> = parts.into_iter().filter_map(Option::as_deref).collect();
-    let what = match rule_id {
-        Some(rule) => format!("rule {rule} {}", parts.join(" ")),
-        None => parts.join(" "),
-    };
-    let summary = format!("{} at {site}: {what}", if trial { "excluded on trial" } else { "excluded" });
-    let says_something = of_detector || path.is_some() || until.is_some();
-    let (why, author) = (reason.clone(), Some(principal.actor().name));
-    let exclusion = match rule_id {
-        Some(rule_id) if !of_detector => {
-            Exclusion::Rule(RuleExclusion { rule_id, target, path, until, reason: why, author, trial })
-        }
-        None if target.is_none() && says_something => {
-            let exclusion =
-                SemanticExclusion { class, kind, location, path, until, reason: why, author, trial };
-            Exclusion::Semantic(exclusion)
-        }
-        _ => {
-            return Err(Problem::with(
-                Kind::Invalid,
-                "the body: either `rule_id`, with or without `target` and `path`; or `class`, `kind`, `location` and \
-                 `path`, or some of them",
-            ));
-        }
-    };
-    let change = Change::Edit(Edit::AddExclusion(Scope { site: Some(site), route }, exclusion));
-    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
 }
 
 /// Why something is removed.

@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod clients;
 pub(crate) mod config;
 pub(crate) mod events;
+pub(crate) mod exclusion_orders;
 pub(crate) mod exclusions;
 pub(crate) mod explain;
 pub(crate) mod facets;

@@ -59,6 +59,64 @@ fn an_exclusion_comes_serves_and_goes() {
     assert!(shown[2].1.contains("excluded at shop: sqli form:comment /posts/"), "{shown:?}");
 }
 
+/// Several exclusions are one change: one revision, one difference, all or none.
+#[test]
+fn exclusions_are_changed_together() {
+    let server = Server::start();
+    let analyst = server.token(Role::Analyst);
+    let batch = |body: Value| change(&server, &analyst, "POST", "/exclusions/batch", body);
+    let listed = || {
+        let items = server.get("/exclusions", &analyst).json()["items"].as_array().unwrap().clone();
+        let of = |item: &Value| (item["id"].as_str().unwrap().to_owned(), item["trial"] != Value::Null);
+        items.iter().map(of).collect::<Vec<_>>()
+    };
+    let new = |field: &str| json!({"site": "shop", "class": "sqli", "location": field, "trial": true});
+    let three = json!({"add": [new("query:a"), new("query:b"), new("query:c")], "reason": "a blog"});
+    let mut tried = three.clone();
+    tried["dry_run"] = true.into();
+    let tried = batch(tried);
+    assert_eq!((tried.status, server.text().as_str()), (200, DOCUMENT), "{}", tried.text());
+    let answer = batch(three);
+    assert_eq!((answer.status, &answer.json()["revision"]), (200, &json!(2)), "{}", answer.text());
+    assert_eq!(answer.json()["diff"], tried.json()["diff"]);
+    assert_eq!(server.text().matches("reason = \"a blog\"").count(), 3);
+    let ids: Vec<String> = listed().into_iter().map(|(id, _)| id).collect();
+    let [a, b, c] = &ids[..] else { panic!("{ids:?}") };
+    // One that cannot be is the end of all of them.
+    let before = server.text();
+    for (body, status, what) in [
+        (json!({"enforce": [a, "0000000000000000"]}), 409, "no exclusion `0000000000000000` on trial"),
+        (json!({"enforce": [a, a]}), 409, "on trial"),
+        (json!({"remove": [a], "enforce": [b], "add": [new("query:c")]}), 409, "already"),
+        (json!({"remove": [a], "add": [{"site": "shop"}]}), 422, "either `rule_id`"),
+        (json!({"remove": [a], "add": [{"site": "shop", "class": "sqlx"}]}), 422, "sqlx"),
+        (json!({}), 422, "name 0 exclusions"),
+        (json!({"remove": vec![a; 101]}), 422, "name 101 exclusions; 1 to 100"),
+        (json!({"delete": [a]}), 422, "delete"),
+        (json!({"remove": a}), 422, "remove"),
+    ] {
+        let answer = batch(body.clone());
+        assert_eq!(
+            (answer.status, answer.text().contains(what)),
+            (status, true),
+            "{body}: {}",
+            answer.text()
+        );
+    }
+    assert_eq!((server.text(), listed().len()), (before, 3));
+    let stale = server.ask("POST", "/exclusions/batch").bearer(&analyst).json(json!({"remove": [a]}));
+    let stale = stale.header("If-Match", "\"0123456789abcdef0123456789abcdef\"").send();
+    assert_eq!(stale.status, 412);
+    let answer = batch(json!({"enforce": [a, c], "remove": [b], "reason": "proven"}));
+    assert_eq!((answer.status, &answer.json()["revision"]), (200, &json!(3)), "{}", answer.text());
+    assert_eq!(listed(), [(a.clone(), false), (c.clone(), false)]);
+    let trail = server.identities.audit(None, 10).unwrap();
+    let expected = format!("enforced the exclusions {a}, {c}; removed the exclusions {b} (proven)");
+    assert_eq!((trail[0].object.as_str(), trail[0].detail.as_str()), ("revision 3", &*expected));
+    assert_eq!(batch(json!({"remove": [a, c]})).status, 200);
+    assert_eq!(server.text().trim_end(), DOCUMENT.trim_end());
+}
+
 #[test]
 fn an_exclusion_says_what_it_is_of() {
     let server = Server::start();
@@ -100,6 +158,8 @@ fn roles_say_who_changes_what() {
     assert_eq!(statuses("PATCH", "/sites/shop", settings), [403, 403, 200]);
     let exclusion = json!({"site": "shop", "class": "xss", "dry_run": true});
     assert_eq!(statuses("POST", "/exclusions", exclusion), [403, 200, 200]);
+    let batch = json!({"add": [{"site": "shop", "class": "xss"}], "dry_run": true});
+    assert_eq!(statuses("POST", "/exclusions/batch", batch), [403, 200, 200]);
     let client = json!({"client": "192.0.2.1", "dry_run": true});
     assert_eq!(statuses("POST", "/lists/deny/clients", client.clone()), [403, 200, 200]);
     assert_eq!(statuses("POST", "/lists/bypass/clients", client), [403, 403, 200]);

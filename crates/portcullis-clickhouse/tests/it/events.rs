@@ -58,6 +58,7 @@ const PIECES: &[&str] = &[
     "`",
 ];
 
+const TRIALS: [&str; 2] = ["0123456789abcdef", "fedcba9876543210"];
 const NUMBERS: &[u64] = &[0, 1, 942_100, u32::MAX as u64, u64::MAX];
 
 /// A short text.
@@ -120,7 +121,10 @@ pub fn event(number: u64) -> impl Strategy<Value = Event> {
         prop::option::of(word()),
         prop::collection::vec(select(&["sqli", "lfi", "rce", "none"][..]), 0..3),
     );
-    let rest = (select(DetectionMode::ALL), select(EngineMode::ALL), 0u64..5, 1u64..4, word(), text());
+    let trial = prop_oneof![text(), select(&TRIALS[..]).prop_map(str::to_owned)];
+    let trials = prop::collection::vec(trial, 0..3);
+    let rest =
+        (select(DetectionMode::ALL), select(EngineMode::ALL), 0u64..5, 1u64..4, word(), text(), trials);
     (who, what, verdict, rest).prop_map(move |(who, what, verdict, rest)| {
         let mut event =
             Event::new(format!("r{number}{}", rest.5), Timestamp::from_epoch_millis(NOW + number * 400));
@@ -136,7 +140,7 @@ pub fn event(number: u64) -> impl Strategy<Value = Event> {
         event.verdict.control = verdict.4.map(|name| Control { by, name: name.into() });
         event.scores.by_class = verdict.5.into_iter().map(|name| (name.into(), 5)).collect();
         (event.mode, event.engine, event.duration_us, event.count) = (rest.0, rest.1, rest.2, rest.3);
-        event.verdict.reason = rest.4;
+        (event.verdict.reason, event.trials) = (rest.4, rest.6);
         event
     })
 }

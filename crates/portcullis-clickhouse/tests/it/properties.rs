@@ -35,6 +35,8 @@ fn is_of_us(outside: &str) {
         "BETWEEN",
         "L",
         "r",
+        "t",
+        "JSONExtract",
         "has",
         "lower",
         "position",
@@ -65,7 +67,7 @@ proptest! {
     #[test]
     fn no_text_ends_a_literal(
         text in any::<String>(),
-        field in prop::sample::select(&["id", "site", "route", "country", "method", "host", "path", "user_agent", "upstream", "control", "refusal", "text"][..]),
+        field in prop::sample::select(&["id", "site", "route", "country", "method", "host", "path", "user_agent", "upstream", "control", "refusal", "trial", "text"][..]),
         sign in prop::sample::select(&["=", "!=", "^=", "~", "in"][..]),
     ) {
         let quoted: String = text.chars().flat_map(|c| match c {

@@ -65,12 +65,13 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn hostile_event() -> impl Strategy<Value = Event> {
-    let texts = prop::collection::vec(text(), 9);
+    let texts = prop::collection::vec(text(), 11);
     let numbers = (prop::sample::select(NUMBERS), prop::sample::select(NUMBERS), 0u64..4, 1u64..3);
     let address = prop::sample::select(ADDRESSES);
     (texts, numbers, address, prop::option::of(0u16..600), 0..Action::NAMES.len()).prop_map(
         |(texts, (duration, asn, time, count), address, status, action)| {
-            let [id, site, route, method, host, path, agent, country, reason] = &texts[..] else {
+            let [id, site, route, method, host, path, agent, country, reason, trials @ ..] = &texts[..]
+            else {
                 return Event::new("", Timestamp::from_epoch_millis(0));
             };
             // Before and after the year 2200 as well.
@@ -91,6 +92,7 @@ fn hostile_event() -> impl Strategy<Value = Event> {
             event.count = count;
             event.verdict.action = [Action::Pass, Action::Deny, Action::Detect][action % 3];
             event.verdict.reason.clone_from(reason);
+            event.trials = trials.iter().filter(|id| !id.is_empty()).cloned().collect();
             event
         },
     )

@@ -115,6 +115,41 @@ fn a_page_whose_time_is_up_says_so() {
     assert_eq!(store.page(&wrong).unwrap_err().to_string(), "`x` is no cursor of a page of events");
 }
 
+/// Trials have no column: they are found in the event, and nothing that a client sends is taken for one.
+#[test]
+fn events_are_found_by_their_trials() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(settings(folder.path()), false).unwrap();
+    let (tried, other) = ("0123456789abcdef", "fedcba9876543210");
+    let lie = format!("\"trials\":[\"{tried}\"]");
+    for number in 0..3000 {
+        let mut event = event(number);
+        match number {
+            5 | 2100 => event.trials = vec![other.to_owned(), tried.to_owned()],
+            700 => event.trials = vec![other.to_owned()],
+            900 => event.request.target = format!("/{lie}"),
+            901 => event.verdict.reason = lie.clone(),
+            902 => event.client.addr = format!("{lie},"),
+            _ => {}
+        }
+        if writer.add(&event, None) {
+            writer.commit(NOW).unwrap();
+        }
+    }
+    writer.commit(NOW).unwrap();
+    let store = Store::new(folder.path());
+    for (filter, expected) in [
+        (format!("trial = {tried}"), &["r2100", "r5"][..]),
+        (format!("trial in (x, {other})"), &["r2100", "r700", "r5"]),
+        (format!("trial ^= 0123 and not trial != {other}"), &["r2100", "r5"]),
+        (format!("trial ~ 3210 and trial != {tried}"), &["r700"]),
+        ("trial = 0123".to_owned(), &[]),
+    ] {
+        assert_eq!(ids(&store, &filter, 2), expected, "{filter}");
+    }
+    assert_eq!(ids(&store, &format!("trial != {tried}"), 1000).len(), 2998);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

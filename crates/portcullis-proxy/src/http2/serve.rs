@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use h2::{Reason, RecvStream};
 use http::Request;
 use portcullis_http::h1::Parsed;
 use portcullis_metrics::Http2Limit;
+use portcullis_tls::ClientCertificate;
 
 use super::head;
 use super::meter::Meter;
@@ -20,8 +23,9 @@ use super::pipe::Pipe;
 use crate::buffer::Buffer;
 use crate::connection::{Began, Connection};
 use crate::exchange::Next;
+use crate::generation::Generation;
 use crate::handle;
-use crate::state::Counted;
+use crate::state::{Counted, Worker};
 use crate::stream::Stream;
 
 /// The time that a connection has to close after it is given up.
@@ -44,6 +48,7 @@ enum Event {
 pub(crate) async fn serve(connection: Connection, counted: Counted) {
     let Connection { worker, listener, stream, input, timer, peer, local, tls, client_certificate, .. } =
         connection;
+    let front = Front { worker: Rc::clone(&worker), listener, peer, local, tls, client_certificate };
     let counted = Rc::new(counted);
     let generation = worker.shared.current.load_full();
     let limits = generation.listeners[listener].http2;
@@ -95,46 +100,13 @@ pub(crate) async fn serve(connection: Connection, counted: Counted) {
         });
         match timer.run(next).await {
             Ok(Event::Request(came)) => {
-                let (request, respond) = *came;
                 idle = None;
-                watch.accepted.borrow_mut().insert(respond.stream_id().as_u32());
+                watch.accepted.borrow_mut().insert(came.1.stream_id().as_u32());
+                let here = InFlight::new(&in_flight, &counted, metrics.streams_active.clone());
                 let generation = worker.shared.current.load_full();
                 let pace =
                     Pace::new(limits.send_rate_bytes_min, generation.timeouts.write, metrics.limits.clone());
-                let (parts, receive) = request.into_parts();
-                let ended = receive.is_end_stream();
-                let began = Began::now();
-                let key = || head::websocket_key(worker.request_ids.borrow_mut().secret());
-                let (request_head, refused) = match head::request(&parts, ended, key) {
-                    Parsed::Head(head) => (head, None),
-                    Parsed::Refused { partial, refusal } => (partial, Some((refusal, refusal.status()))),
-                    Parsed::NeedMore => continue,
-                };
-                let mut stream = Connection {
-                    worker: Rc::clone(&worker),
-                    listener,
-                    stream: Stream::Http2(Box::new(Pipe::answering(receive, respond, pace))),
-                    input: Buffer::new(Rc::clone(&worker.spares)),
-                    output: Vec::new(),
-                    timer: worker.timers.timer(),
-                    peer,
-                    local,
-                    tls,
-                    client_certificate: client_certificate.clone(),
-                    half_close: false,
-                    began,
-                    network: None,
-                };
-                let here = InFlight::new(&in_flight, &counted, metrics.streams_active.clone());
-                tokio::task::spawn_local(async move {
-                    let next =
-                        Box::pin(handle::run(&mut stream, &generation, Box::new(request_head), refused))
-                            .await;
-                    if let (Next::Gone, Stream::Http2(pipe)) = (next, &mut stream.stream) {
-                        pipe.give_up(Reason::INTERNAL_ERROR);
-                    }
-                    drop(here);
-                });
+                front.answer(*came, generation, pace, here);
             }
             Ok(Event::Tripped(limit)) => {
                 metrics.limits.inc(limit as usize);
@@ -157,6 +129,59 @@ pub(crate) async fn serve(connection: Connection, counted: Counted) {
             library.graceful_shutdown();
             timer.arm(FAR);
         }
+    }
+}
+
+/// The facts of a connection that each of its streams has.
+struct Front {
+    worker: Rc<Worker>,
+    listener: usize,
+    peer: SocketAddr,
+    local: SocketAddr,
+    tls: bool,
+    client_certificate: Option<Option<Arc<ClientCertificate>>>,
+}
+
+impl Front {
+    /// Serves one request by a task of its own.
+    fn answer(
+        &self,
+        (request, respond): (Request<RecvStream>, SendResponse<Bytes>),
+        generation: Arc<Generation>,
+        pace: Pace,
+        here: InFlight,
+    ) {
+        let (parts, receive) = request.into_parts();
+        let ended = receive.is_end_stream();
+        let began = Began::now();
+        let key = || head::websocket_key(self.worker.request_ids.borrow_mut().secret());
+        let (request_head, refused) = match head::request(&parts, ended, key) {
+            Parsed::Head(head) => (head, None),
+            Parsed::Refused { partial, refusal } => (partial, Some((refusal, refusal.status()))),
+            Parsed::NeedMore => return,
+        };
+        let mut stream = Connection {
+            worker: Rc::clone(&self.worker),
+            listener: self.listener,
+            stream: Stream::Http2(Box::new(Pipe::answering(receive, respond, pace))),
+            input: Buffer::new(Rc::clone(&self.worker.spares)),
+            output: Vec::new(),
+            timer: self.worker.timers.timer(),
+            peer: self.peer,
+            local: self.local,
+            tls: self.tls,
+            client_certificate: self.client_certificate.clone(),
+            half_close: false,
+            began,
+            network: None,
+        };
+        tokio::task::spawn_local(async move {
+            let next = Box::pin(handle::run(&mut stream, &generation, Box::new(request_head), refused)).await;
+            if let (Next::Gone, Stream::Http2(pipe)) = (next, &mut stream.stream) {
+                pipe.give_up(Reason::INTERNAL_ERROR);
+            }
+            drop(here);
+        });
     }
 }
 

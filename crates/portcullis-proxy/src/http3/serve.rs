@@ -171,11 +171,7 @@ async fn serve(
     if let Some(network) = counted.network() {
         overload.charge_handshake(overload.key(network), worker.shared.clock(Instant::now()));
     }
-    let client_certificate = tls.asks_clients().then(|| {
-        let chain =
-            connection.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
-        ClientCertificate::new(&chain.unwrap_or_default()).map(Arc::new)
-    });
+    let client_certificate = tls.asks_clients().then(|| client_certificate(&connection));
     let limits = generation.listeners[listener].http2;
     let mut builder = h3::server::builder();
     builder.max_field_section_size(limits.header_list_bytes_max.into());
@@ -247,6 +243,13 @@ async fn serve(
             timer.arm(FAR);
         }
     }
+}
+
+/// The certificate of the client, if it has shown one.
+fn client_certificate(connection: &quinn::Connection) -> Option<Arc<ClientCertificate>> {
+    let identity = connection.peer_identity();
+    let chain = identity.and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
+    ClientCertificate::new(&chain.unwrap_or_default()).map(Arc::new)
 }
 
 /// Dropping the connection closes it, so what is in flight ends before.

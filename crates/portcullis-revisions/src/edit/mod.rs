@@ -6,7 +6,7 @@ mod site;
 mod tables;
 
 use portcullis_config::Format;
-use toml_edit::DocumentMut;
+use toml_edit::{DocumentMut, Table};
 
 use crate::error::RevisionError;
 
@@ -30,6 +30,8 @@ pub enum Edit {
     RemoveExclusion(String),
     /// Ends the trial of an exclusion, by its id: it counts.
     EnforceExclusion(String),
+    /// Several edits, one after the other, as one change: all of them or none.
+    All(Vec<Edit>),
     /// Sets what is inspected at a site or route, and how.
     Settings(Scope, SiteSettings),
     /// Adds an address or network to a list of clients.
@@ -154,16 +156,20 @@ pub fn edited(edit: &Edit, text: &str, format: Format) -> Result<String, Revisio
     }
     let mut document: DocumentMut =
         text.parse().map_err(|error| unfit(format!("the document is not TOML: {error}")))?;
-    let root = document.as_table_mut();
-    match edit {
-        Edit::AddExclusion(scope, exclusion) => exclusion::add(root, scope, exclusion)?,
-        Edit::RemoveExclusion(id) => exclusion::remove(root, id)?,
-        Edit::EnforceExclusion(id) => exclusion::enforce(root, id)?,
-        Edit::Settings(scope, settings) => site::set(root, scope, settings)?,
-        Edit::AddClient(scope, list, client) => clients::add(root, scope, *list, client)?,
-        Edit::RemoveClient(scope, list, client) => clients::remove(root, scope, *list, client)?,
-    }
+    carry_out(edit, document.as_table_mut())?;
     Ok(document.to_string())
+}
+
+fn carry_out(edit: &Edit, root: &mut Table) -> Result<(), RevisionError> {
+    match edit {
+        Edit::AddExclusion(scope, exclusion) => exclusion::add(root, scope, exclusion),
+        Edit::RemoveExclusion(id) => exclusion::remove(root, id),
+        Edit::EnforceExclusion(id) => exclusion::enforce(root, id),
+        Edit::All(edits) => edits.iter().try_for_each(|edit| carry_out(edit, root)),
+        Edit::Settings(scope, settings) => site::set(root, scope, settings),
+        Edit::AddClient(scope, list, client) => clients::add(root, scope, *list, client),
+        Edit::RemoveClient(scope, list, client) => clients::remove(root, scope, *list, client),
+    }
 }
 
 fn unfit(why: impl Into<String>) -> RevisionError {

@@ -185,6 +185,20 @@ fn trials_end_in_place() {
     }
 }
 
+/// Edits that are made together leave what they leave one after the other; one that does not fit undoes all.
+#[test]
+fn edits_are_made_together() {
+    let add = |location: &str| Edit::AddExclusion(scope("shop", ""), semantic("sqli", location, ""));
+    let one = edited(DOCUMENT, add("query:a")).unwrap();
+    let two = edited(&one, add("query:b")).unwrap();
+    assert_eq!(edited(DOCUMENT, Edit::All(vec![add("query:a"), add("query:b")])).unwrap(), two);
+    let wrong = Edit::All(vec![add("query:a"), add("query:a")]);
+    assert!(edited(DOCUMENT, wrong).unwrap_err().contains("already"));
+    let wrong = Edit::All(vec![add("query:a"), Edit::RemoveExclusion("none".to_owned())]);
+    assert!(edited(DOCUMENT, wrong).unwrap_err().contains("no exclusion `none`"));
+    assert_eq!(edited(DOCUMENT, Edit::All(Vec::new())).unwrap(), DOCUMENT);
+}
+
 #[test]
 fn settings_are_set_in_place() {
     let settings = |site: &str, route: &str, settings| changed(Edit::Settings(scope(site, route), settings));

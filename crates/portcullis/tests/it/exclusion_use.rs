@@ -139,9 +139,10 @@ fn an_exclusion_is_tried_before_it_counts() {
         |state: &Value| ["seen", "passes", "lost", "stopped"].map(|key| state[key].as_u64().unwrap());
     until(|| counts(&of_rule()["trial"]) == [4, 1, 1, 0]);
     let id = of_rule()["id"].as_str().unwrap().to_owned();
-    // Its events are found by its id.
+    // Its events are found by its id, also where a client names it.
+    assert_eq!(get(&managed, &format!("/other?q={UNION}&trials=%22trials%22:[%22{id}%22]")), 403);
     let mut events = Command::new(program());
-    events.args(["events", "--json", &format!("\"{id}\""), "--data"]).arg(folder.path().join("data"));
+    events.args(["events", "--json", &format!("trial = {id}"), "--data"]).arg(folder.path().join("data"));
     until(|| String::from_utf8(events.output().unwrap().stdout).unwrap().lines().count() == 2);
     let told = String::from_utf8(events.output().unwrap().stdout).unwrap();
     assert!(told.contains("\"trials\":["), "{told}");

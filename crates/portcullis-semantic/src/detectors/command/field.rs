@@ -4,9 +4,9 @@
 
 use portcullis_types::Span;
 
-use super::names::{Group, Names, bare_hints};
+use super::names::{Group, NAME_BYTES_MAX, Names};
 use crate::detectors::purpose;
-use crate::{Class, Detector, Found, Hint, Input, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Input, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Command_Injection";
@@ -17,13 +17,12 @@ kinds! {
 #[derive(Debug)]
 pub struct CommandField {
     names: Names,
-    hints: Vec<Hint>,
 }
 
 impl CommandField {
     /// The detector with its data.
     pub fn new() -> CommandField {
-        CommandField { names: Names::new(), hints: bare_hints().map(Hint::word).collect() }
+        CommandField { names: Names::new() }
     }
 }
 
@@ -33,23 +32,21 @@ impl Default for CommandField {
     }
 }
 
-static PROFILE: Profile = Profile::new(Class::Command, KINDS);
+static PROFILE: Profile = Profile::new(Class::Command, KINDS)
+    .needs(ByteGroups::ALPHANUMERIC)
+    // An `@` may stand before the name.
+    .bytes_max(NAME_BYTES_MAX + 1);
 
 impl Detector for CommandField {
     fn profile(&self) -> &'static Profile {
         &PROFILE
     }
 
-    fn hints(&self) -> &[Hint] {
-        &self.hints
-    }
-
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text.trim_ascii();
-        if !purpose::names_command(input.location) {
+        let Some(command) = self.names.get(text).filter(|_| purpose::names_command(input.location)) else {
             return;
-        }
-        let Some(command) = self.names.get(text) else { return };
+        };
         // An interface may take commands of its own, but none has one called `whoami`.
         let is_no_word = command.group == Group::Recon && command.is_distinctive && !command.is_word;
         if is_no_word

@@ -1,7 +1,7 @@
 use crate::detectors::word_table::WordTable;
 
 /// The longest name that is looked up.
-const NAME_BYTES_MAX: usize = 32;
+pub(super) const NAME_BYTES_MAX: usize = 32;
 
 /// `data/shell-commands.tsv`, ready to be asked.
 #[derive(Debug)]
@@ -180,15 +180,6 @@ fn command_lines() -> impl Iterator<Item = &'static str> {
     include_str!("../../../data/shell-commands.tsv")
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty())
-}
-
-/// Names that a field for commands may hold alone.
-pub(super) fn bare_hints() -> impl Iterator<Item = &'static str> {
-    command_lines()
-        .map(|line| line.split('\t'))
-        .filter_map(|mut fields| Some((fields.next()?, fields.next()?)))
-        .filter(|(_, group)| matches!(*group, "recon" | "list"))
-        .map(|(name, _)| name)
 }
 
 /// The names, for the gate. One letter is no hint.

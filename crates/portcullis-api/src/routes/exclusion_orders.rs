@@ -1,0 +1,231 @@
+//! `POST /exclusions`, `POST /exclusions/batch`.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use http::HeaderMap;
+use portcullis_revisions::{Change, Edit, Exclusion, RuleExclusion, Scope, SemanticExclusion};
+use serde::{Deserialize, Deserializer};
+use utoipa::ToSchema;
+
+use crate::access::Principal;
+use crate::changes::{Changed, Order, carry_out};
+use crate::context::Context;
+use crate::extract::{Body, whole};
+use crate::problem::{Kind, Problem};
+
+/// Exclusions of one batch, at most.
+const BATCH_MAX: usize = 100;
+
+/// An exclusion: from the semantic detector by `class`, `kind`, `location` and `path`, or from a rule by
+/// `rule_id`, `target` and `path`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewExclusion {
+    /// The site.
+    site: String,
+    /// A route with a `semantic` of its own, by its name or path. Without it the site.
+    route: Option<String>,
+    /// The class of attacks: `sqli`, `xss`, ...
+    class: Option<String>,
+    /// The kind of finding as events show it: `sqli.union`. Others in the same value count.
+    kind: Option<String>,
+    /// Place and name of the value as events show them: `form:comment`.
+    location: Option<String>,
+    /// A prefix of the path; with `*`, which stands for any text, or `{id}`, which stands for one segment,
+    /// the whole path.
+    path: Option<String>,
+    /// Its end, in UTC: a day that still belongs to it (`2026-12-31`), or a time (`2026-12-31T18:00:00Z`).
+    until: Option<String>,
+    /// A rule.
+    #[serde(default, deserialize_with = "rule_id")]
+    #[schema(minimum = 1, maximum = 4_294_967_295_u32)]
+    rule_id: Option<u32>,
+    /// The value as events show it (`matches.target`) in which matches of the rule do not count:
+    /// `ARGS:comment`. Without it every value.
+    target: Option<String>,
+    /// Only try it: what it names counts, and requests that would have passed are pointed out. Default:
+    /// false.
+    #[serde(default)]
+    trial: bool,
+}
+
+fn rule_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    // It fits: the range ends there.
+    whole(deserializer, 1..=u32::MAX.into(), "rule_id").map(|id| id.map(|id| id as u32))
+}
+
+impl NewExclusion {
+    /// A line for the audit trail.
+    fn summary(&self) -> String {
+        let NewExclusion { class, kind, location, target, path, .. } = self;
+        let rule = self.rule_id.map(|rule| format!("rule {rule}"));
+        let parts = [&rule, class, kind, location, target, path];
+        let parts: Vec<&str> = parts.into_iter().filter_map(|part| part.as_deref()).collect();
+        let how = if self.trial { "excluded on trial" } else { "excluded" };
+        format!("{how} at {}: {}", self.site, parts.join(" "))
+    }
+
+    /// The edit that adds it, in the name of somebody.
+    fn edit(self, reason: Option<String>, author: &str) -> Result<Edit, Problem> {
+        let NewExclusion { site, route, class, kind, location, path, until, rule_id, target, trial } = self;
+        let of_detector = [&class, &kind, &location].into_iter().any(Option::is_some);
+        let says_something = of_detector || path.is_some() || until.is_some();
+        let author = Some(author.to_owned());
+        let exclusion = match rule_id {
+            Some(rule_id) if !of_detector => {
+                Exclusion::Rule(RuleExclusion { rule_id, target, path, until, reason, author, trial })
+            }
+            None if target.is_none() && says_something => {
+                let exclusion =
+                    SemanticExclusion { class, kind, location, path, until, reason, author, trial };
+                Exclusion::Semantic(exclusion)
+            }
+            _ => {
+                return Err(Problem::with(
+                    Kind::Invalid,
+                    "the body: either `rule_id`, with or without `target` and `path`; or `class`, `kind`, \
+                     `location` and `path`, or some of them",
+                ));
+            }
+        };
+        Ok(Edit::AddExclusion(Scope { site: Some(site), route }, exclusion))
+    }
+}
+
+/// An exclusion to add: from the semantic detector by `class`, `kind`, `location` and `path`, or from a rule
+/// by `rule_id`, `target` and `path`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExclusionOrder {
+    /// The site.
+    site: String,
+    /// A route with a `semantic` of its own, by its name or path. Without it the site.
+    route: Option<String>,
+    /// The class of attacks: `sqli`, `xss`, ...
+    class: Option<String>,
+    /// The kind of finding as events show it: `sqli.union`. Others in the same value count.
+    kind: Option<String>,
+    /// Place and name of the value as events show them: `form:comment`.
+    location: Option<String>,
+    /// A prefix of the path; with `*`, which stands for any text, or `{id}`, which stands for one segment,
+    /// the whole path.
+    path: Option<String>,
+    /// Its end, in UTC: a day that still belongs to it (`2026-12-31`), or a time (`2026-12-31T18:00:00Z`).
+    until: Option<String>,
+    /// A rule.
+    #[serde(default, deserialize_with = "rule_id")]
+    #[schema(minimum = 1, maximum = 4_294_967_295_u32)]
+    rule_id: Option<u32>,
+    /// The value as events show it (`matches.target`) in which matches of the rule do not count:
+    /// `ARGS:comment`. Without it every value.
+    target: Option<String>,
+    /// Why.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+    /// Only try it: what it names counts, and requests that would have passed are pointed out. Default:
+    /// false.
+    #[serde(default)]
+    trial: bool,
+    /// Only show what would change. Default: false.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Adds an exclusion to the document and has it serve.
+#[utoipa::path(post, path = "/exclusions", tag = "exclusions", operation_id = "add_exclusion",
+    request_body = ExclusionOrder,
+    params(("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
+        description = "The `ETag` of the document as it was read, or `*`.")),
+    responses((status = 200, body = Changed, description = "It serves, or would.", headers(("ETag" = String))),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "It does not fit the document."),
+        (status = 412, body = Problem, content_type = "application/problem+json",
+            description = "The document was changed since it was read."),
+        (status = 422, body = Problem, content_type = "application/problem+json",
+            description = "A value is not allowed."),
+        (status = 428, body = Problem, content_type = "application/problem+json",
+            description = "`If-Match` is missing.")))]
+pub(crate) async fn add(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    headers: HeaderMap,
+    Body(order): Body<ExclusionOrder>,
+) -> Result<Response, Problem> {
+    let ExclusionOrder { site, route, class, kind, location, path, until, rule_id, target, .. } = order;
+    let (reason, dry_run, trial) = (order.reason, order.dry_run, order.trial);
+    let new = NewExclusion { site, route, class, kind, location, path, until, rule_id, target, trial };
+    let summary = new.summary();
+    let change = Change::Edit(new.edit(reason.clone(), &principal.actor().name)?);
+    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
+}
+
+/// Exclusions to change together: those that are enforced, then those that go, then those that come.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExclusionBatch {
+    /// Exclusions to add.
+    #[serde(default)]
+    add: Vec<NewExclusion>,
+    /// Ids of exclusions whose trial ends: they count.
+    #[serde(default)]
+    enforce: Vec<String>,
+    /// Ids of exclusions to remove.
+    #[serde(default)]
+    remove: Vec<String>,
+    /// Why, for the list of revisions and for each exclusion that is added.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+    /// Only show what would change. Default: false.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Adds, enforces and removes exclusions in one change of the document: all of them or none, one revision,
+/// one reload. 100 at most.
+#[utoipa::path(post, path = "/exclusions/batch", tag = "exclusions", operation_id = "change_exclusions",
+    request_body = ExclusionBatch,
+    params(("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
+        description = "The `ETag` of the document as it was read, or `*`.")),
+    responses((status = 200, body = Changed, description = "All of it serves, or would.",
+            headers(("ETag" = String))),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "One of them does not fit the document, or the document is in YAML."),
+        (status = 412, body = Problem, content_type = "application/problem+json",
+            description = "The document was changed since it was read."),
+        (status = 422, body = Problem, content_type = "application/problem+json",
+            description = "A value is not allowed."),
+        (status = 428, body = Problem, content_type = "application/problem+json",
+            description = "`If-Match` is missing.")))]
+pub(crate) async fn batch(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    headers: HeaderMap,
+    Body(batch): Body<ExclusionBatch>,
+) -> Result<Response, Problem> {
+    let ExclusionBatch { add, enforce, remove, reason, dry_run } = batch;
+    let count = add.len() + enforce.len() + remove.len();
+    if count == 0 || count > BATCH_MAX {
+        let message =
+            format!("the body: `add`, `enforce` and `remove` name {count} exclusions; 1 to {BATCH_MAX} fit");
+        return Err(Problem::with(Kind::Invalid, message));
+    }
+    let mut summary = Vec::new();
+    for (what, ids) in [("enforced", &enforce), ("removed", &remove)] {
+        if !ids.is_empty() {
+            summary.push(format!("{what} the exclusions {}", ids.join(", ")));
+        }
+    }
+    summary.extend(add.iter().map(NewExclusion::summary));
+    let author = principal.actor().name;
+    let mut edits: Vec<Edit> = enforce.into_iter().map(Edit::EnforceExclusion).collect();
+    edits.extend(remove.into_iter().map(Edit::RemoveExclusion));
+    for new in add {
+        edits.push(new.edit(reason.clone(), &author)?);
+    }
+    let order =
+        Order { change: Change::Edit(Edit::All(edits)), reason, dry_run, summary: summary.join("; ") };
+    carry_out(&context, principal, &headers, order).await
+}
