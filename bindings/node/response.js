@@ -19,6 +19,12 @@ function bytesOf (piece, encoding) {
   return Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
 }
 
+/** The parameters of `write` or `end`, and the callback among them. */
+function split (parameters) {
+  const at = parameters.findIndex(parameter => typeof parameter === 'function')
+  return at < 0 ? [parameters, undefined] : [parameters.slice(0, at), parameters[at]]
+}
+
 /** Shows what is written to `res` to `exchange`; `send` sends an answer in place of it. */
 function holdResponse (res, exchange, send) {
   const { writeHead, write, end, flushHeaders } = res
@@ -99,15 +105,20 @@ function holdResponse (res, exchange, send) {
   res.write = (...parameters) => {
     head()
     if (isOver) return res.write(...parameters)
-    held.push([write, parameters])
-    if (!show(parameters)) decide(false)
+    const [pieces, callback] = split(parameters)
+    // The application may wait for it before it writes more.
+    if (callback !== undefined) process.nextTick(callback)
+    held.push([write, pieces])
+    if (!show(pieces)) decide(false)
     return true
   }
   res.end = (...parameters) => {
     head()
     if (isOver) return res.end(...parameters)
-    held.push([end, parameters])
-    show(parameters)
+    const [pieces, callback] = split(parameters)
+    if (callback !== undefined) res.once('finish', callback)
+    held.push([end, pieces])
+    show(pieces)
     decide(true)
     return res
   }

@@ -109,11 +109,11 @@ class _RequestBody(io.RawIOBase):
     def __init__(self, exchange: Exchange, environ: dict[str, Any]) -> None:
         self._exchange = exchange
         self._input = environ["wsgi.input"]
-        length = environ.get("CONTENT_LENGTH") or "0"
-        # Bytes that may be read; none: the input ends with the body.
-        self._left: int | None = int(length) if length.isdigit() else 0
-        if environ.get("HTTP_TRANSFER_ENCODING") or environ.get("wsgi.input_terminated"):
-            self._left = None
+        # Bytes that are still to come; none: the body has an end of its own.
+        self._left: int | None = None
+        length = environ.get("CONTENT_LENGTH") or ""
+        if not environ.get("HTTP_TRANSFER_ENCODING") and (length or not environ.get("wsgi.input_terminated")):
+            self._left = int(length) if length.isascii() and length.isdigit() else 0
         self._held = bytearray()
 
     def hold(self) -> None:

@@ -1,11 +1,13 @@
 """Real servers on loopback, and a client that writes bytes."""
 
+import io
 import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
+from http.client import HTTPResponse
 from pathlib import Path
 
 import uvicorn
@@ -14,8 +16,15 @@ HERE = Path(__file__).parent
 PATIENCE = 60
 
 
+class _Answer(io.BytesIO):
+    """Received bytes in place of a connection."""
+
+    def makefile(self, *_: object) -> io.BytesIO:
+        return self
+
+
 def ask(port: int, data: bytes) -> tuple[int, bytes]:
-    """Status and all bytes of the answer to a request that closes its connection."""
+    """Status and body of the answer to a request that closes its connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         answer = b""
         try:
@@ -24,7 +33,9 @@ def ask(port: int, data: bytes) -> tuple[int, bytes]:
                 answer += piece
         except (ConnectionResetError, BrokenPipeError):
             pass
-    return int(answer[9:12] or 0), answer
+    response = HTTPResponse(_Answer(answer))
+    response.begin()
+    return response.status, response.read()
 
 
 def get(port: int, target: str, fields: str = "") -> tuple[int, bytes]:
@@ -66,9 +77,11 @@ class WsgiServer:
         self._drain.start()
 
     def stop(self) -> str:
-        """Ends it; what the application printed."""
+        """Ends it; what the application printed. The second call has no effect."""
+        assert self._process.stdout is not None and self._process.stderr is not None
+        if self._process.stdout.closed:
+            return ""
         self._process.send_signal(signal.SIGTERM)
-        assert self._process.stdout is not None
         printed = self._process.stdout.read()
         self._process.wait(PATIENCE)
         self._drain.join(PATIENCE)

@@ -21,13 +21,12 @@ class Served(unittest.TestCase):
 
     def serve(self, server: str, application: str) -> int:
         self.server = WsgiServer(server, application)
-        self.addCleanup(lambda: self.server and self.server.stop())
+        self.addCleanup(self.server.stop)
         return self.server.port
 
     def events(self) -> list[dict]:
         """Stops the server; the events that it told."""
-        server, self.server = self.server, None
-        return [json.loads(line) for line in server.stop().splitlines()]
+        return [json.loads(line) for line in self.server.stop().splitlines()]
 
 
 class Semantic(Served):
