@@ -71,7 +71,8 @@ fn number<T: TryFrom<u64>>(name: &str, value: Option<f64>) -> Result<Option<T>> 
     let Some(value) = value else { return Ok(None) };
     let is_whole = value.fract() == 0.0 && (0.0..=9_007_199_254_740_991.0).contains(&value);
     let whole = if is_whole { T::try_from(value as u64).ok() } else { None };
-    let whole = whole.ok_or_else(|| Error::from_reason(format!("{name}: {value} is not a number it can be")))?;
+    let whole =
+        whole.ok_or_else(|| Error::from_reason(format!("{name}: {value} is not a number it can be")))?;
     Ok(Some(whole))
 }
 

@@ -214,7 +214,7 @@ class Scopes(unittest.TestCase):
             await send({"type": "http.response.body", "body": b"0:0:"})
 
         waf = Waf(directives=RULES, response_bodies=True)
-        sent = self.run_app(app, {"http_version": "1.1"}, [], waf)
+        sent = self.run_app(app, {}, [{"type": "http.request", "body": b""}], waf)
         self.assertEqual([message["type"].split(".")[-1] for message in sent], ["push", "start", "body"])
         self.assertEqual(sent[1]["status"], 500)
 

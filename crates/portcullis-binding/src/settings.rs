@@ -47,7 +47,11 @@ impl Settings {
     pub fn open(self) -> Result<(Waf, Events), String> {
         let events = Events::default();
         let sink = events.clone();
-        let builder = self.builder()?.on_event(move |event| sink.push(event.json_line()));
+        let builder = self.builder()?.on_event(move |event| {
+            let mut line = event.json_line();
+            line.truncate(line.trim_end().len());
+            sink.push(line);
+        });
         let waf = builder.build().map_err(|error| error.to_string())?;
         Ok((waf, events))
     }
