@@ -207,9 +207,11 @@ class Scopes(unittest.TestCase):
         self.assertEqual([sent[0]["status"], sent[1]["body"]], [200, b""])
 
     def test_hints_before_the_response_hide_nothing(self) -> None:
+        html = [(b"content-type", b"text/html")]
+
         async def app(scope, receive, send):
             await send({"type": "http.response.push", "path": "/a", "headers": []})
-            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.start", "status": 200, "headers": html})
             await send({"type": "http.response.body", "body": b"root:x:", "more_body": True})
             await send({"type": "http.response.body", "body": b"0:0:"})
 
