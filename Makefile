@@ -15,7 +15,7 @@ SEED ?= 1
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
         differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test \
         libmodsecurity-memcheck libmodsecurity-connector-tests package-test console console-test crs crs-suite \
-        crs-suite-strict go-ftw kubernetes-test corpus fuzz api-fuzz dependencies clean-run
+        crs-suite-strict go-ftw kubernetes-test caddy-test node node-test python python-test corpus fuzz api-fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -59,6 +59,11 @@ help:
 	@echo 'make libmodsecurity-memcheck  it under valgrind: C programs and nginx, with hostile calls and requests (TRANSACTIONS=1000)'
 	@echo 'make libmodsecurity-connector-tests  the cases of ModSecurity-nginx with it (TESTS=FOLDER NGINX_TESTS=FOLDER of their sources)'
 	@echo 'make kubernetes-test   the manifests and the Helm chart, read as Kubernetes reads them, and their documents'
+	@echo 'make caddy-test        serve check behind the real Caddy, which Go builds'
+	@echo 'make python            target/wheels/portcullis_waf-*.whl, the engine as a package of Python; needs Python 3.10'
+	@echo 'make python-test       its tests with gunicorn, waitress, uvicorn and Starlette (WHEEL=FILE of make python)'
+	@echo 'make node              bindings/node/portcullis.node, the engine as an addon of Node.js'
+	@echo 'make node-test         its tests with the servers of Express and Fastify'
 	@echo 'make package-test      the Debian package in a clean root: installed, served, upgraded, purged (PORT=18380)'
 	@echo 'make clean-run         remove what make run and make crs left in .portcullis/'
 
@@ -197,7 +202,7 @@ dependencies:
 	$(CARGO) machete
 	$(CARGO) cyclonedx --manifest-path crates/portcullis/Cargo.toml --format json --describe binaries --spec-version 1.5
 	mv crates/portcullis/portcullis_bin.cdx.json target/portcullis.cdx.json
-	find bench crates -name '*.cdx.json' -delete
+	find bench bindings crates -name '*.cdx.json' -delete
 
 websocket:
 	$(CARGO) build --locked -p portcullis
@@ -255,6 +260,28 @@ libmodsecurity-connector-tests:
 libmodsecurity-package-test:
 	$(CARGO) build --locked -p portcullis-libmodsecurity
 	scripts/libmodsecurity-package-test.sh
+
+# maturin comes from PyPI, into an environment of its own.
+python:
+	python3 -m venv target/python-venv
+	target/python-venv/bin/pip install --quiet -r bindings/python/tests/requirements.txt
+	PATH="$(CURDIR)/target/python-venv/bin:$$PATH" maturin build --release --locked \
+	  --manifest-path bindings/python/Cargo.toml --out target/wheels
+
+python-test:
+	scripts/python-test.sh $(WHEEL)
+
+node:
+	$(CARGO) build --release --locked -p portcullis-node
+	cp -f target/release/libportcullis_node.so bindings/node/portcullis.node
+
+node-test:
+	scripts/node-test.sh
+
+# Not in `make test`: Go fetches and builds Caddy.
+caddy-test:
+	scripts/caddy.sh
+	$(CARGO) test --locked -p portcullis --test it serve::caddy
 
 # As root, on Debian with debootstrap.
 package-test: crs console

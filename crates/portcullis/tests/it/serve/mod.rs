@@ -1,5 +1,6 @@
 //! `portcullis serve` behind real servers: what they show, what clients get, what events and metrics tell.
 
+mod caddy;
 mod check;
 mod envoy;
 mod haproxy;

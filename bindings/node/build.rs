@@ -1,0 +1,5 @@
+//! Sets the linker options for symbols that Node.js provides.
+
+fn main() {
+    napi_build::setup();
+}
