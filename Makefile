@@ -265,14 +265,14 @@ libmodsecurity-package-test:
 python:
 	python3 -m venv target/python-venv
 	target/python-venv/bin/pip install --quiet -r bindings/python/tests/requirements.txt
-	PATH="$(CURDIR)/target/python-venv/bin:$$PATH" maturin build --release --locked \
+	PATH="$(CURDIR)/target/python-venv/bin:$$PATH" CARGO_TARGET_DIR=$(CURDIR)/target maturin build --release --locked \
 	  --manifest-path bindings/python/Cargo.toml --out target/wheels
 
 python-test:
 	scripts/python-test.sh $(WHEEL)
 
 node:
-	$(CARGO) build --release --locked -p portcullis-node
+	CARGO_TARGET_DIR=$(CURDIR)/target $(CARGO) build --release --locked --manifest-path bindings/node/Cargo.toml
 	cp -f target/release/libportcullis_node.so bindings/node/portcullis.node
 
 node-test:

@@ -17,8 +17,7 @@ mkdir -p "$package"
 if (($#)); then
   "${pip[@]}" --no-deps --target "$package" "$1"
 else
-  # As a part of the workspace it shares the crates that other tests have built.
-  cargo build --quiet --workspace --lib --locked
+  CARGO_TARGET_DIR=$target cargo build --quiet --lib --locked --manifest-path bindings/python/Cargo.toml
   cp -r bindings/python/portcullis "$package/portcullis"
   cp "$target/debug/libportcullis_native.so" "$package/portcullis/_native.abi3.so"
 fi
