@@ -4,9 +4,9 @@
 
 use portcullis_types::Span;
 
-use super::names::{Group, NAME_BYTES_MAX, Names};
+use super::names::{Group, NAME_BYTES_MAX, Names, bare_hints};
 use crate::detectors::purpose;
-use crate::{ByteGroups, Class, Detector, Found, Input, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Command_Injection";
@@ -17,12 +17,13 @@ kinds! {
 #[derive(Debug)]
 pub struct CommandField {
     names: Names,
+    hints: Vec<Hint>,
 }
 
 impl CommandField {
     /// The detector with its data.
     pub fn new() -> CommandField {
-        CommandField { names: Names::new() }
+        CommandField { names: Names::new(), hints: bare_hints().map(Hint::word).collect() }
     }
 }
 
@@ -40,6 +41,10 @@ static PROFILE: Profile = Profile::new(Class::Command, KINDS)
 impl Detector for CommandField {
     fn profile(&self) -> &'static Profile {
         &PROFILE
+    }
+
+    fn hints(&self) -> &[Hint] {
+        &self.hints
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

@@ -182,6 +182,15 @@ fn command_lines() -> impl Iterator<Item = &'static str> {
         .filter(|line| !line.starts_with('#') && !line.is_empty())
 }
 
+/// Names that a field for commands may hold alone.
+pub(super) fn bare_hints() -> impl Iterator<Item = &'static str> {
+    command_lines()
+        .map(|line| line.split('\t'))
+        .filter_map(|mut fields| Some((fields.next()?, fields.next()?)))
+        .filter(|(_, group)| matches!(*group, "recon" | "list"))
+        .map(|(name, _)| name)
+}
+
 /// The names, for the gate. One letter is no hint.
 pub(super) fn hint_words() -> impl Iterator<Item = &'static str> {
     command_lines()
