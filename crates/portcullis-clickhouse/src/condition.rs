@@ -97,7 +97,7 @@ fn holds(comparison: &Comparison) -> String {
         // The table has no column for them: they are in the event.
         Field::Trial => match words(comparison, "t", &comparison.values) {
             test if test == FALSE => test,
-            test => format!("arrayExists(t -> {test}, {})", trials()),
+            test => format!("arrayExists(t -> {test}, JSONExtract(event, 'trials', 'Array(String)'))"),
         },
         field => words(comparison, column(field), &comparison.values),
     }
@@ -118,14 +118,6 @@ fn numbers(comparison: &Comparison, name: &str) -> String {
         Value::Text(_) | Value::Network(_) => None,
     });
     joined(each, " OR ", FALSE)
-}
-
-/// The strings of the list `trials` of an event, by functions that old versions have, too.
-fn trials() -> String {
-    let raw = format!("visitParamExtractRaw(event, {})", literal("trials"));
-    let strings = format!("extractAll({raw}, {})", literal(r#""((?:[^"\\]|\\.)*)""#));
-    let whole = format!("concat({}, t, {})", literal(r#"{"t":""#), literal(r#""}"#));
-    format!("arrayMap(t -> visitParamExtractString({whole}, {}), {strings})", literal("t"))
 }
 
 /// Texts: bytes are compared, those of ASCII letters in one case where the filter language does so; `lower`
