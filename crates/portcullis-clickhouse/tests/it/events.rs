@@ -201,7 +201,9 @@ fn comparison(pool: Arc<Vec<Event>>) -> impl Strategy<Value = Filter> {
             values.prop_map(move |values| Filter::Is(Comparison { field, operator, values }))
         })
     };
-    select(Field::ALL).prop_flat_map(of_field)
+    // 18.16, which the tests ask, cannot read it.
+    let fields: Vec<Field> = Field::ALL.iter().copied().filter(|field| *field != Field::Trial).collect();
+    select(fields).prop_flat_map(of_field)
 }
 
 /// A filter about events like these.
