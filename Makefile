@@ -15,7 +15,8 @@ SEED ?= 1
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
         differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test \
         libmodsecurity-memcheck libmodsecurity-connector-tests package-test console console-test crs crs-suite \
-        crs-suite-strict go-ftw kubernetes-test caddy-test node node-test python python-test corpus fuzz api-fuzz dependencies clean-run
+        crs-suite-strict go-ftw kubernetes-test caddy-test node node-test python python-test corpus fuzz api-fuzz \
+        dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'

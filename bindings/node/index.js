@@ -8,8 +8,8 @@ const { hasBody, holdRequest } = require('./request.js')
 const { holdResponse } = require('./response.js')
 
 const SETTINGS = new Set([
-  'document', 'site', 'route', 'mode', 'level', 'crs', 'paranoia', 'rules', 'directives', 'detectOnly', 'requestBodyLimit',
-  'responseBodies', 'failOpen', 'blockPage', 'heldBytesMax'
+  'document', 'site', 'route', 'mode', 'level', 'crs', 'paranoia', 'rules', 'directives', 'detectOnly',
+  'requestBodyLimit', 'responseBodies', 'failOpen', 'blockPage', 'heldBytesMax'
 ])
 
 /** A policy at work. A setting that does not exist would have no effect, so it is an error. */
@@ -94,7 +94,7 @@ function inspect (waf, req, res, options, next) {
   try {
     exchange = begin(waf, req, options.client ?? peer)
   } catch (error) {
-    // What cannot be inspected does not reach the application.
+    // A request that cannot be inspected does not reach the application.
     next(error)
     return
   }

@@ -25,7 +25,7 @@ async function pace(way, path, steps) {
   const begin = performance.now();
   await page.waitForSelector(`.events-table .row[data-row="0"] a:has-text("${path}")`);
   await steps(act);
-  // What it costs was shown before; the same request is tried again by the console, and by us.
+  // The dialog has shown the cost before; the same request is tried again by the console, and by us.
   await page.waitForSelector('dialog .now:has-text("Passed")');
   const seconds = ((performance.now() - begin) / 1000).toFixed(1);
   assert.equal(await blocked(path), 200);

@@ -131,7 +131,7 @@ for (const name of Object.keys(applications)) {
     for (const options of [{}, { mode: 'both', directives: RULES, responseBodies: true }]) {
       const served = await serve(test, name, new Waf(options))
       assert.strictEqual((await served.get('/broken')).status, 500)
-      // What was held of a response that breaks off is not sent.
+      // The part that was held of a response that breaks off is not sent.
       assert.strictEqual((await served.get('/broken-later')).text, '')
       assert.strictEqual((await served.get('/')).status, 200)
     }

@@ -97,6 +97,7 @@ impl NewExclusion {
 
 /// An exclusion to add: from the semantic detector by `class`, `kind`, `location` and `path`, or from a rule
 /// by `rule_id`, `target` and `path`.
+// The fields of `NewExclusion` again: serde cannot flatten a struct and refuse unknown fields.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExclusionOrder {

@@ -46,11 +46,11 @@ pub(crate) struct ExclusionItem {
     until: Option<String>,
     /// The directive, if it is one of `rules.directives`.
     directive: Option<String>,
-    /// Where it comes from.
+    /// The document or a profile.
     origin: ExclusionOrigin,
     /// The profile, of one that comes from there: it goes with the name in `profiles` of the site.
     profile: Option<String>,
-    /// What no longer stops a request there, of one from a profile.
+    /// Of one from a profile: the attacks that get through there.
     opens: Option<String>,
     /// Why it is there.
     reason: Option<String>,
@@ -64,7 +64,7 @@ pub(crate) struct ExclusionItem {
     trial: Option<ExclusionTrialState>,
 }
 
-/// Where an exclusion comes from.
+/// The origin of an exclusion.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ExclusionOrigin {
