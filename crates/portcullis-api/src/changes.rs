@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
-use http::header::{ETAG, IF_MATCH};
-use http::{HeaderMap, HeaderValue};
+use http::HeaderValue;
+use http::header::ETAG;
 use portcullis_identity::Role;
 use portcullis_revisions::{Applied, Author, Change, RevisionError, Revisions, diff};
 use serde::Serialize;
@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 
 use crate::access::Principal;
 use crate::context::{Context, blocking};
+use crate::if_match::IfMatch;
 use crate::problem::{Kind, Problem, of_revision};
 
 /// Lines around each change in a difference that an administrator sees. Who may not read the document sees
@@ -68,10 +69,10 @@ pub(crate) async fn with<T: Send + 'static>(
 pub(crate) async fn carry_out(
     context: &Arc<Context>,
     principal: Principal,
-    headers: &HeaderMap,
+    read: IfMatch,
     order: Order,
 ) -> Result<Response, Problem> {
-    let expected = expected(headers)?;
+    let expected = read.etag;
     let is_long = |reason: &String| reason.chars().count() > REASON_MAX;
     if order.reason.as_ref().is_some_and(is_long) {
         let message = format!("a reason has at most {REASON_MAX} characters");
@@ -151,22 +152,4 @@ fn etag_of(revisions: &Revisions, expected: Option<String>, now: u64) -> Result<
         Some(etag) => Ok(etag),
         None => Ok(revisions.current(now)?.text.etag().to_owned()),
     }
-}
-
-/// The entity tag that `If-Match` names; none for `*`.
-fn expected(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(value) = headers.get(IF_MATCH) else {
-        return Err(Problem::with(
-            Kind::PreconditionRequired,
-            "send the `ETag` of the document, as you read it, in `If-Match`",
-        ));
-    };
-    let text = value.to_str().unwrap_or_default().trim();
-    if text == "*" {
-        return Ok(None);
-    }
-    let tag = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    let is_tag = |tag: &&str| tag.len() == 32 && tag.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let tag = tag.filter(is_tag).map(str::to_ascii_lowercase);
-    tag.map(Some).ok_or_else(|| Problem::with(Kind::Malformed, "`If-Match` is no `ETag` of the document"))
 }

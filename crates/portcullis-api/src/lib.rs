@@ -23,6 +23,7 @@ mod context;
 mod counted;
 mod extract;
 mod guard;
+mod if_match;
 pub mod live;
 mod message;
 mod oidc;

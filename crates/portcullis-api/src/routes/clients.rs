@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use http::HeaderMap;
 use portcullis_identity::Role;
 use portcullis_revisions::{Change, ClientList, Edit, Scope};
 use serde::Deserialize;
@@ -15,6 +14,7 @@ use crate::access::Principal;
 use crate::changes::{Changed, Order, carry_out};
 use crate::context::Context;
 use crate::extract::{Body, Parameter, Params};
+use crate::if_match::{IfMatch, NotThatDocument};
 use crate::problem::{Kind, Problem};
 
 /// A client for a list.
@@ -40,31 +40,27 @@ pub(crate) struct ClientOrder {
 #[utoipa::path(post, path = "/lists/{list}/clients", tag = "lists", operation_id = "add_client",
     request_body = ClientOrder,
     params(("list" = String, Path, description = "`deny`, `allow` or `bypass`."),
-        ("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
-            description = "The `ETag` of the document as it was read, or `*`.")),
+        IfMatch),
     responses((status = 200, body = Changed, description = "It serves, or would.", headers(("ETag" = String))),
         (status = 404, body = Problem, content_type = "application/problem+json",
             description = "There is no such list."),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "It does not fit the document."),
-        (status = 412, body = Problem, content_type = "application/problem+json",
-            description = "The document was changed since it was read."),
         (status = 422, body = Problem, content_type = "application/problem+json",
             description = "A value is not allowed."),
-        (status = 428, body = Problem, content_type = "application/problem+json",
-            description = "`If-Match` is missing.")))]
+        NotThatDocument))]
 pub(crate) async fn add(
     State(context): State<Arc<Context>>,
     Extension(principal): Extension<Principal>,
     Parameter(list): Parameter<String>,
-    headers: HeaderMap,
+    read: IfMatch,
     Body(order): Body<ClientOrder>,
 ) -> Result<Response, Problem> {
     let list = of_name(&list, &principal)?;
     let ClientOrder { client, site, route, reason, dry_run } = order;
     let summary = format!("{client} added to the list {}", list.name());
     let change = Change::Edit(Edit::AddClient(Scope { site, route }, list, client));
-    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
+    carry_out(&context, principal, read, Order { change, reason, dry_run, summary }).await
 }
 
 /// A client on a list.
@@ -89,30 +85,26 @@ pub(crate) struct ClientQuery {
 /// Removes an address or network from a list of the document.
 #[utoipa::path(delete, path = "/lists/{list}/clients", tag = "lists", operation_id = "remove_client",
     params(("list" = String, Path, description = "`deny`, `allow` or `bypass`."), ClientQuery,
-        ("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
-            description = "The `ETag` of the document as it was read, or `*`.")),
+        IfMatch),
     responses((status = 200, body = Changed, description = "It is gone, or would be.",
             headers(("ETag" = String))),
         (status = 404, body = Problem, content_type = "application/problem+json",
             description = "There is no such list."),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "It is not on the list, or the document is in YAML."),
-        (status = 412, body = Problem, content_type = "application/problem+json",
-            description = "The document was changed since it was read."),
-        (status = 428, body = Problem, content_type = "application/problem+json",
-            description = "`If-Match` is missing.")))]
+        NotThatDocument))]
 pub(crate) async fn remove(
     State(context): State<Arc<Context>>,
     Extension(principal): Extension<Principal>,
     Parameter(list): Parameter<String>,
     Params(query): Params<ClientQuery>,
-    headers: HeaderMap,
+    read: IfMatch,
 ) -> Result<Response, Problem> {
     let list = of_name(&list, &principal)?;
     let ClientQuery { client, site, route, reason, dry_run } = query;
     let summary = format!("{client} removed from the list {}", list.name());
     let change = Change::Edit(Edit::RemoveClient(Scope { site, route }, list, client));
-    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
+    carry_out(&context, principal, read, Order { change, reason, dry_run, summary }).await
 }
 
 /// The list of a name, if this role may change it.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use http::HeaderMap;
 use portcullis_config::Format;
 use portcullis_revisions::Change;
 use serde::{Deserialize, Serialize};
@@ -15,6 +14,7 @@ use crate::access::Principal;
 use crate::changes::{self, Changed, Order, carry_out, tagged};
 use crate::context::Context;
 use crate::extract::DocumentBody;
+use crate::if_match::{IfMatch, NotThatDocument};
 use crate::problem::Problem;
 
 /// The document.
@@ -79,23 +79,19 @@ pub(crate) struct DocumentOrder {
 /// changes.
 #[utoipa::path(put, path = "/config", tag = "configuration", operation_id = "replace_config",
     request_body = DocumentOrder,
-    params(("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
-        description = "The `ETag` of the document as it was read, or `*`.")),
+    params(IfMatch),
     responses((status = 200, body = Changed, description = "The new text serves, or would.",
             headers(("ETag" = String))),
-        (status = 412, body = Problem, content_type = "application/problem+json",
-            description = "The document was changed since it was read."),
         (status = 422, body = Problem, content_type = "application/problem+json",
             description = "The text has mistakes; the old one serves."),
-        (status = 428, body = Problem, content_type = "application/problem+json",
-            description = "`If-Match` is missing.")))]
+        NotThatDocument))]
 pub(crate) async fn replace(
     State(context): State<Arc<Context>>,
     Extension(principal): Extension<Principal>,
-    headers: HeaderMap,
+    read: IfMatch,
     DocumentBody(order): DocumentBody<DocumentOrder>,
 ) -> Result<Response, Problem> {
     let DocumentOrder { text, reason, dry_run } = order;
     let order = Order { change: Change::Text(text), reason, dry_run, summary: "another text".to_owned() };
-    carry_out(&context, principal, &headers, order).await
+    carry_out(&context, principal, read, order).await
 }

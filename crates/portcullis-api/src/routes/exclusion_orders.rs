@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use http::HeaderMap;
 use portcullis_revisions::{Change, Edit, Exclusion, RuleExclusion, Scope, SemanticExclusion};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
@@ -14,6 +13,7 @@ use crate::access::Principal;
 use crate::changes::{Changed, Order, carry_out};
 use crate::context::Context;
 use crate::extract::{Body, whole};
+use crate::if_match::{IfMatch, NotThatDocument};
 use crate::problem::{Kind, Problem};
 
 /// Exclusions of one batch, at most.
@@ -138,21 +138,17 @@ pub(crate) struct ExclusionOrder {
 /// Adds an exclusion to the document and has it serve.
 #[utoipa::path(post, path = "/exclusions", tag = "exclusions", operation_id = "add_exclusion",
     request_body = ExclusionOrder,
-    params(("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
-        description = "The `ETag` of the document as it was read, or `*`.")),
+    params(IfMatch),
     responses((status = 200, body = Changed, description = "It serves, or would.", headers(("ETag" = String))),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "It does not fit the document."),
-        (status = 412, body = Problem, content_type = "application/problem+json",
-            description = "The document was changed since it was read."),
         (status = 422, body = Problem, content_type = "application/problem+json",
             description = "A value is not allowed."),
-        (status = 428, body = Problem, content_type = "application/problem+json",
-            description = "`If-Match` is missing.")))]
+        NotThatDocument))]
 pub(crate) async fn add(
     State(context): State<Arc<Context>>,
     Extension(principal): Extension<Principal>,
-    headers: HeaderMap,
+    read: IfMatch,
     Body(order): Body<ExclusionOrder>,
 ) -> Result<Response, Problem> {
     let ExclusionOrder { site, route, class, kind, location, path, until, rule_id, target, .. } = order;
@@ -160,7 +156,7 @@ pub(crate) async fn add(
     let new = NewExclusion { site, route, class, kind, location, path, until, rule_id, target, trial };
     let summary = new.summary();
     let change = Change::Edit(new.edit(reason.clone(), &principal.actor().name)?);
-    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
+    carry_out(&context, principal, read, Order { change, reason, dry_run, summary }).await
 }
 
 /// Exclusions to change together: those that are enforced, then those that go, then those that come.
@@ -188,22 +184,18 @@ pub(crate) struct ExclusionBatch {
 /// one reload. 100 at most.
 #[utoipa::path(post, path = "/exclusions/batch", tag = "exclusions", operation_id = "change_exclusions",
     request_body = ExclusionBatch,
-    params(("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
-        description = "The `ETag` of the document as it was read, or `*`.")),
+    params(IfMatch),
     responses((status = 200, body = Changed, description = "All of it serves, or would.",
             headers(("ETag" = String))),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "One of them does not fit the document, or the document is in YAML."),
-        (status = 412, body = Problem, content_type = "application/problem+json",
-            description = "The document was changed since it was read."),
         (status = 422, body = Problem, content_type = "application/problem+json",
             description = "A value is not allowed."),
-        (status = 428, body = Problem, content_type = "application/problem+json",
-            description = "`If-Match` is missing.")))]
+        NotThatDocument))]
 pub(crate) async fn batch(
     State(context): State<Arc<Context>>,
     Extension(principal): Extension<Principal>,
-    headers: HeaderMap,
+    read: IfMatch,
     Body(batch): Body<ExclusionBatch>,
 ) -> Result<Response, Problem> {
     let ExclusionBatch { add, enforce, remove, reason, dry_run } = batch;
@@ -228,5 +220,5 @@ pub(crate) async fn batch(
     }
     let order =
         Order { change: Change::Edit(Edit::All(edits)), reason, dry_run, summary: summary.join("; ") };
-    carry_out(&context, principal, &headers, order).await
+    carry_out(&context, principal, read, order).await
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use http::HeaderMap;
 use portcullis_metrics::{ExclusionTrial, ExclusionUse, TrialCount};
 use portcullis_revisions::{Change, Edit, Listed, RevisionError, Scope, exclusions};
 use serde::{Deserialize, Serialize};
@@ -15,6 +14,7 @@ use crate::access::Principal;
 use crate::changes::{self, Changed, Order, carry_out, tagged};
 use crate::context::{Context, time};
 use crate::extract::{Body, Parameter, Params};
+use crate::if_match::{IfMatch, NotThatDocument};
 use crate::problem::Problem;
 
 /// The time without a use after which an exclusion is pointed out, in seconds: a week has all that is done
@@ -209,27 +209,23 @@ pub(crate) struct RemoveQuery {
 /// Removes an exclusion from the document.
 #[utoipa::path(delete, path = "/exclusions/{id}", tag = "exclusions", operation_id = "remove_exclusion",
     params(("id" = String, Path, description = "Its id."), RemoveQuery,
-        ("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
-            description = "The `ETag` of the document as it was read, or `*`.")),
+        IfMatch),
     responses((status = 200, body = Changed, description = "It is gone, or would be.",
             headers(("ETag" = String))),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "The document has no such exclusion, or is in YAML."),
-        (status = 412, body = Problem, content_type = "application/problem+json",
-            description = "The document was changed since it was read."),
-        (status = 428, body = Problem, content_type = "application/problem+json",
-            description = "`If-Match` is missing.")))]
+        NotThatDocument))]
 pub(crate) async fn remove(
     State(context): State<Arc<Context>>,
     Extension(principal): Extension<Principal>,
     Parameter(id): Parameter<String>,
     Params(query): Params<RemoveQuery>,
-    headers: HeaderMap,
+    read: IfMatch,
 ) -> Result<Response, Problem> {
     let RemoveQuery { reason, dry_run } = query;
     let summary = format!("removed the exclusion {id}");
     let order = Order { change: Change::Edit(Edit::RemoveExclusion(id)), reason, dry_run, summary };
-    carry_out(&context, principal, &headers, order).await
+    carry_out(&context, principal, read, order).await
 }
 
 /// Why an exclusion counts from now on.
@@ -248,26 +244,22 @@ pub(crate) struct EnforceOrder {
 #[utoipa::path(post, path = "/exclusions/{id}/enforce", tag = "exclusions", operation_id = "enforce_exclusion",
     request_body = EnforceOrder,
     params(("id" = String, Path, description = "Its id."),
-        ("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
-            description = "The `ETag` of the document as it was read, or `*`.")),
+        IfMatch),
     responses((status = 200, body = Changed, description = "It counts, or would.", headers(("ETag" = String))),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "The document has no such exclusion on trial, or is in YAML."),
-        (status = 412, body = Problem, content_type = "application/problem+json",
-            description = "The document was changed since it was read."),
         (status = 422, body = Problem, content_type = "application/problem+json",
             description = "A value is not allowed."),
-        (status = 428, body = Problem, content_type = "application/problem+json",
-            description = "`If-Match` is missing.")))]
+        NotThatDocument))]
 pub(crate) async fn enforce(
     State(context): State<Arc<Context>>,
     Extension(principal): Extension<Principal>,
     Parameter(id): Parameter<String>,
-    headers: HeaderMap,
+    read: IfMatch,
     Body(order): Body<EnforceOrder>,
 ) -> Result<Response, Problem> {
     let EnforceOrder { reason, dry_run } = order;
     let summary = format!("enforced the exclusion {id}");
     let change = Change::Edit(Edit::EnforceExclusion(id));
-    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
+    carry_out(&context, principal, read, Order { change, reason, dry_run, summary }).await
 }

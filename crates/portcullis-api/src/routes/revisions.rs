@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use http::HeaderMap;
 use portcullis_event::Timestamp;
 use portcullis_revisions::{Change, RevisionHead, diff};
 use serde::{Deserialize, Serialize};
@@ -15,6 +14,7 @@ use crate::access::Principal;
 use crate::changes::{self, Changed, Order, carry_out};
 use crate::context::Context;
 use crate::extract::{Body, Parameter, Params};
+use crate::if_match::{IfMatch, NotThatDocument};
 use crate::problem::Problem;
 use crate::routes::page::{PageQuery, next};
 
@@ -123,27 +123,23 @@ pub(crate) struct Restore {
 #[utoipa::path(post, path = "/revisions/{number}/restore", tag = "configuration", operation_id = "restore_revision",
     request_body = Restore,
     params(("number" = i64, Path, description = "The number of the revision."),
-        ("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
-            description = "The `ETag` of the document as it was read, or `*`.")),
+        IfMatch),
     responses((status = 200, body = Changed, description = "The text serves, or would.",
             headers(("ETag" = String))),
         (status = 404, body = Problem, content_type = "application/problem+json",
             description = "There is no such revision."),
-        (status = 412, body = Problem, content_type = "application/problem+json",
-            description = "The document was changed since it was read."),
         (status = 422, body = Problem, content_type = "application/problem+json",
             description = "The text has mistakes by now; the present one serves."),
-        (status = 428, body = Problem, content_type = "application/problem+json",
-            description = "`If-Match` is missing.")))]
+        NotThatDocument))]
 pub(crate) async fn restore(
     State(context): State<Arc<Context>>,
     Extension(principal): Extension<Principal>,
     Parameter(number): Parameter<i64>,
-    headers: HeaderMap,
+    read: IfMatch,
     Body(order): Body<Restore>,
 ) -> Result<Response, Problem> {
     let Restore { reason, dry_run } = order;
     let summary = format!("back to revision {number}");
     let order = Order { change: Change::Restore(number), reason, dry_run, summary };
-    carry_out(&context, principal, &headers, order).await
+    carry_out(&context, principal, read, order).await
 }

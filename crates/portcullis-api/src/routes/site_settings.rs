@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use http::HeaderMap;
 use portcullis_revisions::{Change, Edit, Scope, SiteSettings};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
@@ -14,6 +13,7 @@ use crate::access::Principal;
 use crate::changes::{Changed, Order, carry_out};
 use crate::context::Context;
 use crate::extract::{Body, Parameter, whole};
+use crate::if_match::{IfMatch, NotThatDocument};
 use crate::problem::Problem;
 
 /// Settings of a site or a route of it; members that are absent stay, null goes back to the default.
@@ -59,22 +59,18 @@ fn given_paranoia<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<O
 #[utoipa::path(patch, path = "/sites/{name}", tag = "sites", operation_id = "change_site",
     request_body = SettingsOrder,
     params(("name" = String, Path, description = "The site's name."),
-        ("If-Match" = String, Header, pattern = r#"^(\*|"[0-9a-f]{32}")$"#,
-            description = "The `ETag` of the document as it was read, or `*`.")),
+        IfMatch),
     responses((status = 200, body = Changed, description = "It serves, or would.", headers(("ETag" = String))),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "It does not fit the document."),
-        (status = 412, body = Problem, content_type = "application/problem+json",
-            description = "The document was changed since it was read."),
         (status = 422, body = Problem, content_type = "application/problem+json",
             description = "A value is not allowed."),
-        (status = 428, body = Problem, content_type = "application/problem+json",
-            description = "`If-Match` is missing.")))]
+        NotThatDocument))]
 pub(crate) async fn change(
     State(context): State<Arc<Context>>,
     Extension(principal): Extension<Principal>,
     Parameter(name): Parameter<String>,
-    headers: HeaderMap,
+    read: IfMatch,
     Body(order): Body<SettingsOrder>,
 ) -> Result<Response, Problem> {
     let SettingsOrder { route, mode, engine, level, paranoia, reason, dry_run } = order;
@@ -82,5 +78,5 @@ pub(crate) async fn change(
     let summary = format!("settings of {name}{place}");
     let settings = SiteSettings { mode, engine, level, paranoia };
     let change = Change::Edit(Edit::Settings(Scope { site: Some(name), route }, settings));
-    carry_out(&context, principal, &headers, Order { change, reason, dry_run, summary }).await
+    carry_out(&context, principal, read, Order { change, reason, dry_run, summary }).await
 }
