@@ -243,48 +243,7 @@ impl PathTraversal {
         let is_request_path = matches!(place, Place::Path | Place::PathSegment);
         let ups = path.ups;
         if ups > 0 {
-            // Dots that another layer made were written oddly, but text with odd quotes is none of it.
-            let is_folded = input.layers.iter().any(|layer| layer == Layer::Fold)
-                && path.spaces == 0
-                && !(is_mention && ups < 3);
-            if path.ups_odd > 0 || is_folded {
-                add(CLIMB_ODD);
-            } else if path.ups_encoded > 0 {
-                add(CLIMB_ENCODED);
-            }
-            if path.ups_broken > 0 {
-                add(CLIMB_BROKEN);
-            }
-            match ups {
-                1 => add(CLIMB_ONE),
-                2 => add(CLIMB_TWO),
-                3..=8
-                    if (is_asset(target) || is_mention && is_module(text, path.span))
-                        && path.ups_encoded + path.ups_broken == 0 =>
-                {
-                    add(CLIMB_ASSET)
-                }
-                _ => add(CLIMB),
-            }
-            let name = input.location.name;
-            let ends_so = |end: &[u8]| {
-                name.len().checked_sub(end.len()).is_some_and(|at| name[at..].eq_ignore_ascii_case(end))
-            };
-            // A page that tells the name of a picture beside it is none that uploads.
-            let is_page_file = ups == 1 && input.location.place != Place::FileName && is_asset(target);
-            if input.location.place == Place::FileName
-                || (ends_so(b"filename") || ends_so(b"file_name")) && !is_page_file
-            {
-                add(CLIMB_FILE_NAME);
-            }
-            if memchr::memchr(b'\\', path.span.of(text)).is_some() {
-                add(CLIMB_BACKSLASH);
-            }
-            if path.climb > 0 && (self.names.is_system(target) || ups > 1 && self.names.is_place(target)) {
-                add(TARGET_SYSTEM);
-            } else if file == Some(Group::Name) {
-                add(TARGET_NAME);
-            }
+            self.climb(input, path, target, is_mention, &mut add);
         }
         if path.dot_runs > 1 || path.dot_runs == 1 && (path.is_doubled || file.is_some()) {
             add(CLIMB_RESTORED);
@@ -309,27 +268,7 @@ impl PathTraversal {
         } else if file == Some(Group::File) {
             add(FILE);
         } else if ups == 0 && path.root.is_absolute() && !is_request_path {
-            let is_system = !purpose::names_own_folder(input.location)
-                && path.root != Root::Share
-                && path.names().len() > 1
-                && self.names.is_system(target);
-            // A text names folders of the machine: one that stands after other text opens none of them.
-            let is_parted = || {
-                let before = &text[..path.span.start as usize];
-                before.last().is_some_and(u8::is_ascii_whitespace) && !before.trim_ascii().is_empty()
-            };
-            let is_field = matches!(place, Place::Query | Place::Form | Place::MultipartField);
-            let is_named = is_mention && (!is_field || is_parted());
-            if is_system && (is_named || is_program_folder(target)) {
-                add(PLACE);
-            } else if is_system {
-                add(SYSTEM);
-            } else if path.root != Root::Share && self.names.is_place(target) {
-                add(PLACE);
-            }
-            if file == Some(Group::Name) {
-                add(SYSTEM_NAME);
-            }
+            self.absolute(input, path, target, is_mention, &mut add);
         }
         let is_telling = ups > 0 || file.is_some() || continues_after_nul(path.span.of(text));
         if is_cut_name(input, path) && is_telling {
@@ -340,6 +279,93 @@ impl PathTraversal {
             if let Some(kind) = share_kind(path.span.of(text), input.location.place) {
                 add(kind);
             }
+        }
+    }
+
+    /// A path that goes up.
+    fn climb(
+        &self,
+        input: &Input<'_>,
+        path: &Path,
+        target: &[u8],
+        is_mention: bool,
+        add: &mut impl FnMut(KindId),
+    ) {
+        let (text, ups) = (input.text, path.ups);
+        // Dots that another layer made were written oddly, but text with odd quotes is none of it.
+        let is_folded = input.layers.iter().any(|layer| layer == Layer::Fold)
+            && path.spaces == 0
+            && !(is_mention && ups < 3);
+        if path.ups_odd > 0 || is_folded {
+            add(CLIMB_ODD);
+        } else if path.ups_encoded > 0 {
+            add(CLIMB_ENCODED);
+        }
+        if path.ups_broken > 0 {
+            add(CLIMB_BROKEN);
+        }
+        match ups {
+            1 => add(CLIMB_ONE),
+            2 => add(CLIMB_TWO),
+            3..=8
+                if (is_asset(target) || is_mention && is_module(text, path.span))
+                    && path.ups_encoded + path.ups_broken == 0 =>
+            {
+                add(CLIMB_ASSET)
+            }
+            _ => add(CLIMB),
+        }
+        let name = input.location.name;
+        let ends_so = |end: &[u8]| {
+            name.len().checked_sub(end.len()).is_some_and(|at| name[at..].eq_ignore_ascii_case(end))
+        };
+        // A page that tells the name of a picture beside it is none that uploads.
+        let is_page_file = ups == 1 && input.location.place != Place::FileName && is_asset(target);
+        if input.location.place == Place::FileName
+            || (ends_so(b"filename") || ends_so(b"file_name")) && !is_page_file
+        {
+            add(CLIMB_FILE_NAME);
+        }
+        if memchr::memchr(b'\\', path.span.of(text)).is_some() {
+            add(CLIMB_BACKSLASH);
+        }
+        if path.climb > 0 && (self.names.is_system(target) || ups > 1 && self.names.is_place(target)) {
+            add(TARGET_SYSTEM);
+        } else if self.names.file(target) == Some(Group::Name) {
+            add(TARGET_NAME);
+        }
+    }
+
+    /// A path from the root of the machine.
+    fn absolute(
+        &self,
+        input: &Input<'_>,
+        path: &Path,
+        target: &[u8],
+        is_mention: bool,
+        add: &mut impl FnMut(KindId),
+    ) {
+        let (text, place) = (input.text, input.location.place);
+        let is_system = !purpose::names_own_folder(input.location)
+            && path.root != Root::Share
+            && path.names().len() > 1
+            && self.names.is_system(target);
+        // A text names folders of the machine: one that stands after other text opens none of them.
+        let is_parted = || {
+            let before = &text[..path.span.start as usize];
+            before.last().is_some_and(u8::is_ascii_whitespace) && !before.trim_ascii().is_empty()
+        };
+        let is_field = matches!(place, Place::Query | Place::Form | Place::MultipartField);
+        let is_named = is_mention && (!is_field || is_parted());
+        if is_system && (is_named || is_program_folder(target)) {
+            add(PLACE);
+        } else if is_system {
+            add(SYSTEM);
+        } else if path.root != Root::Share && self.names.is_place(target) {
+            add(PLACE);
+        }
+        if self.names.file(target) == Some(Group::Name) {
+            add(SYSTEM_NAME);
         }
     }
 

@@ -217,33 +217,39 @@ impl<'n, 't> Scan<'n, 't> {
         }
         let next = self.peek();
         let is_call = next.is_some_and(|next| next.is(b'('));
-        let Some(group) = group else {
-            let is_variable = may_be_variable && is_call;
-            if is_variable {
-                let argument = self.argument();
-                if matches!(argument, Argument::Text(_) | Argument::Variable) {
-                    self.note(Fact::VariableCall, token.span);
-                }
-                if matches!(argument, Argument::Text(text) if self.shell.is_command_line(text)) {
-                    self.note(Fact::ShellArgument, token.span);
-                }
-            }
-            return;
-        };
         match group {
-            Group::Superglobal => {
-                let is_read = next.is_some_and(|next| next.is(b'[') || next.is(b'{'));
-                if is_read {
-                    self.note(Fact::Input, token.span);
-                    let is_included = self.last.is_some_and(|last| {
-                        last.kind == TokenKind::Name
-                            && self.names.get(last.span.of(self.text)) == Some(Group::Open)
-                    });
-                    if in_call || is_included {
-                        self.note(Fact::Nested, token.span);
-                    }
+            Some(group) => self.known(group, token, next, is_member, in_call),
+            None if is_call => self.variable_call(token),
+            None => {}
+        }
+    }
+
+    /// A variable of PHP that is called: `$f('id')`.
+    fn variable_call(&mut self, token: Token) {
+        let argument = self.argument();
+        if matches!(argument, Argument::Text(_) | Argument::Variable) {
+            self.note(Fact::VariableCall, token.span);
+        }
+        if matches!(argument, Argument::Text(text) if self.shell.is_command_line(text)) {
+            self.note(Fact::ShellArgument, token.span);
+        }
+    }
+
+    /// A name of a group, and the token behind it.
+    fn known(&mut self, group: Group, token: Token, next: Option<Token>, is_member: bool, in_call: bool) {
+        let is_call = next.is_some_and(|next| next.is(b'('));
+        match group {
+            Group::Superglobal if next.is_some_and(|next| next.is(b'[') || next.is(b'{')) => {
+                self.note(Fact::Input, token.span);
+                let is_included = self.last.is_some_and(|last| {
+                    last.kind == TokenKind::Name
+                        && self.names.get(last.span.of(self.text)) == Some(Group::Open)
+                });
+                if in_call || is_included {
+                    self.note(Fact::Nested, token.span);
                 }
             }
+            Group::Superglobal => {}
             Group::Internal => {
                 let is_reached = is_member
                     || self.last_is(b'[')
@@ -255,7 +261,7 @@ impl<'n, 't> Scan<'n, 't> {
                 }
             }
             Group::Dunder
-                if name == b"__import__"
+                if token.span.of(self.text) == b"__import__"
                     && is_call
                     && matches!(self.argument(), Argument::Text(_) | Argument::Name | Argument::Call) =>
             {

@@ -55,6 +55,22 @@ pub(super) struct Call {
 }
 
 impl Call {
+    fn new(group: Group, start: usize, end: usize) -> Call {
+        Call {
+            group,
+            start,
+            end,
+            facts: 0,
+            is_distinctive: false,
+            is_closed: false,
+            is_prose: false,
+            reaches_out: false,
+            is_compound: false,
+            arguments: 0,
+            is_listed: false,
+        }
+    }
+
     pub fn span(&self) -> Span {
         Span::new(self.start, self.end)
     }
@@ -246,19 +262,8 @@ impl<'r, 't> Reader<'r, 't> {
                         let shape = shape::of(self.lexer.text(), target.kind.marks(), false);
                         if is_input && lead == 0 && shape == Shape::Sensitive {
                             let (start, end) = (token.span.start as usize, target.span.end as usize);
-                            let mut call = Call {
-                                group: Group::Read,
-                                start,
-                                end,
-                                facts: 0,
-                                is_distinctive: true,
-                                is_closed: false,
-                                is_prose: false,
-                                reaches_out: false,
-                                is_compound: false,
-                                arguments: 0,
-                                is_listed: false,
-                            };
+                            let mut call = Call::new(Group::Read, start, end);
+                            call.is_distinctive = true;
                             call.note(READING);
                             call.note(SENSITIVE_FILE);
                             return Some(call);
@@ -308,19 +313,10 @@ impl<'r, 't> Reader<'r, 't> {
             let start = token.span.start as usize;
             // A variable that the text sets may hold the arguments too.
             self.by_variable = marks.has(Marks::VARIABLE) && !self.lexer.text().is_empty();
-            let mut call = Call {
-                group: command.group,
-                start,
-                end: token.span.end as usize,
-                facts: 0,
-                is_distinctive: command.is_distinctive,
-                is_closed: false,
-                is_prose: false,
-                reaches_out: false,
-                is_compound,
-                arguments: 0,
-                is_listed: command.is_listed,
-            };
+            let mut call = Call::new(command.group, start, token.span.end as usize);
+            call.is_distinctive = command.is_distinctive;
+            call.is_compound = is_compound;
+            call.is_listed = command.is_listed;
             if prefixed {
                 call.note(PREFIXED);
             }

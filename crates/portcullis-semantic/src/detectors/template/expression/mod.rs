@@ -1,15 +1,18 @@
 //! The contents of a template expression: names, calls, literals.
 
+mod names;
+
 use portcullis_lex::expr::{Lexer, Token, TokenKind};
 
+use self::names::Around;
 use super::delimiters::Form;
 use super::plain::{
     assigns_variable, is_arithmetic, is_constant_condition, is_object, is_of_go, is_of_library, is_secret,
     plain_variable,
 };
 use super::{
-    ARITHMETIC, ASSIGNMENT, ATTRIBUTE, BUILTIN, CALL, CODE, DEBUG, DIRECTIVE, FILTER, IMPORT, LITERAL_MEMBER,
-    NEW, OBJECT, OBJECT_CALL, SHELL_TEXT, Template, VELOCITY_SET, is_statement, kind_of,
+    ARITHMETIC, ASSIGNMENT, ATTRIBUTE, CODE, FILTER, LITERAL_MEMBER, OBJECT, OBJECT_CALL, SHELL_TEXT,
+    Template, is_statement, kind_of,
 };
 use crate::KindId;
 use crate::detectors::code::names::Group;
@@ -161,7 +164,8 @@ impl<'w> Walk<'w> {
                             facts.note(OBJECT);
                         }
                     }
-                    self.name(name, facts, last, before_last, next, in_object, count);
+                    let at = Around { last, before_last, next, in_object, count };
+                    self.name(name, facts, &at);
                 }
                 TokenKind::Text => self.quoted(&token, facts, last, next, count),
                 TokenKind::Sign(b'.') => {
@@ -205,128 +209,6 @@ impl<'w> Walk<'w> {
             }
             before_last = last;
             last = Some(token);
-        }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn name(
-        &self,
-        name: &[u8],
-        facts: &mut Facts,
-        last: Option<Token>,
-        before_last: Option<Token>,
-        next: Option<Token>,
-        in_object: bool,
-        count: usize,
-    ) {
-        let last_is = |sign: u8| last.is_some_and(|t| t.is(sign));
-        let is_call = next.is_some_and(|t| t.is(b'('));
-        if is_call {
-            facts.note(CALL);
-            if in_object && last_is(b'.') {
-                facts.note(OBJECT_CALL);
-            }
-        }
-        if last_is(b'.')
-            && name == b"constructor"
-            && next.is_some_and(|t| t.is(b'(') || t.is(b'.') || t.is(b'['))
-        {
-            facts.note(CODE);
-        }
-        // `.class.base`, `.class.mro()`: Python's internals where engines add the underscores.
-        if last_is(b'.')
-            && matches!(
-                name,
-                b"mro"
-                    | b"subclasses"
-                    | b"classLoader"
-                    | b"protectionDomain"
-                    | b"popen"
-                    | b"registerUndefinedFilterCallback"
-                    | b"registerUndefinedFunctionCallback"
-                    | b"getFilter"
-                    | b"loadTemplate"
-                    | b"setCache"
-                    | b"signer"
-                    | b"from_pyfile"
-            )
-        {
-            facts.note(CODE);
-        }
-        if last_is(b'?')
-            && matches!(
-                name,
-                b"new" | b"eval" | b"api" | b"interpret" | b"lower_abc" | b"upper_abc" | b"eval_json"
-            )
-        {
-            facts.note(BUILTIN);
-        }
-        if last_is(b'|') && matches!(name, b"attr") && is_call {
-            facts.note(ATTRIBUTE);
-        }
-        let group = self.detector.names.get(name);
-        // `'/etc/passwd'|file_get_contents`: a function of PHP, no filter of an engine.
-        let is_file = group == Some(Group::File) && name.contains(&b'_');
-        if last_is(b'|') && (is_file || matches!(group, Some(Group::Execute | Group::Eval))) {
-            facts.note(FILTER);
-        }
-        if last_is(b'|') && name == b"file_excerpt" {
-            facts.note(CODE);
-        }
-        if count == 1 && is_statement(self.form) {
-            match name {
-                b"set" | b"assign" => facts.note(DIRECTIVE),
-                b"debug" | b"get_admin_log" => facts.note(DEBUG),
-                b"print" if is_arithmetic(self.text[5..].trim_ascii()) => facts.note(ARITHMETIC),
-                b"import" | b"from" | b"require" => {
-                    let module = next.map(|t| t.inner(self.text)).unwrap_or_default();
-                    if matches!(
-                        module,
-                        b"os" | b"sys" | b"subprocess" | b"open3" | b"open4" | b"pty" | b"socket"
-                    ) {
-                        facts.note(IMPORT);
-                    }
-                }
-                _ => {}
-            }
-        }
-        if self.form == Form::Directive && name.starts_with(b"$") && count == 1 {
-            facts.note(VELOCITY_SET);
-        }
-        // `new File(..)`, `(char)105`
-        if is_call && last.is_some_and(|t| t.span.of(self.text) == b"new") {
-            facts.note(NEW);
-        }
-        if matches!(name, b"char" | b"byte") && last_is(b'(') && next.is_some_and(|t| t.is(b')')) {
-            facts.note(NEW);
-        }
-        // `'calc'.execute()`
-        let runs =
-            matches!(self.detector.names.get(name), Some(Group::Execute | Group::Eval)) || name == b"toURL";
-        if is_call
-            && last_is(b'.')
-            && runs
-            && before_last.is_some_and(|t| t.kind == TokenKind::Text || t.is(b')'))
-        {
-            facts.note(CODE);
-        }
-        // `id~passthru~_context`: the name of a function as a text.
-        let joined = last_is(b'~') || next.is_some_and(|t| t.is(b'~'));
-        if joined && matches!(self.detector.names.get(name), Some(Group::Execute)) {
-            facts.note(FILTER);
-        }
-        if matches!(name, b"dump" | b"var_dump") && is_call && before_last.is_none() {
-            facts.note(DEBUG);
-            if self.text.contains(&b'_') || self.text.windows(4).any(|w| w == b"(app" || w == b"(_co") {
-                facts.note(OBJECT);
-            }
-        }
-        // No page defines a function in the middle of a text.
-        if name == b"function" && is_call && !is_statement(self.form) {
-            facts.note(CODE);
-        }
-        if name == b"include" && is_call && count == 1 {
-            facts.note(super::CODE_CALL);
         }
     }
 
