@@ -91,26 +91,11 @@ impl<'a> Checker<'a> {
         self.ban = access::ban::check(&mut self.mistakes, document.ban.as_ref(), "all", None);
         self.compression = compression::check(&mut self.mistakes, document.compression.as_ref(), None);
         let mut listeners = self.listeners(document.listeners, &client_address);
-        for (what, address, span) in
-            [("admin listener", admin, admin_span), ("console", console, console_span.clone())]
-        {
-            if let Some(address) = address
-                && let Some(other) = listeners.iter().find(|other| other.is_on(address))
-            {
-                self.mistakes.wrong_with_hint(
-                    span,
-                    format!("the {what} {address} takes the address of the listener `{}`", other.name),
-                    "give it another port".to_string(),
-                );
-            }
-        }
-        if admin.is_some() && admin == console {
-            self.mistakes.wrong_with_hint(
-                console_span,
-                "the console takes the address of the admin listener".to_string(),
-                "give it another port".to_string(),
-            );
-        }
+        self.own_addresses(
+            admin.map(|at| (at, admin_span)),
+            console.map(|at| (at, console_span)),
+            &listeners,
+        );
         let sites = self.sites(document.sites, &mut listeners);
         let acme = crate::acme::account(&mut self.mistakes, document.acme);
         let asked = std::mem::take(&mut self.acme_spans);
@@ -173,6 +158,35 @@ impl<'a> Checker<'a> {
             ban_file: document.ban_file.map(|file| self.mistakes.path(&file)),
             redact_names: document.redact.names,
             block_page: document.block_page.file.map(|file| self.mistakes.path(&file)),
+        }
+    }
+
+    /// The addresses of the admin listener and of the console, which need ones of their own.
+    fn own_addresses(
+        &mut self,
+        admin: Option<(SocketAddr, Range<usize>)>,
+        console: Option<(SocketAddr, Range<usize>)>,
+        listeners: &[Listener],
+    ) {
+        for (what, own) in [("admin listener", &admin), ("console", &console)] {
+            if let Some((address, span)) = own
+                && let Some(other) = listeners.iter().find(|other| other.is_on(*address))
+            {
+                self.mistakes.wrong_with_hint(
+                    span.clone(),
+                    format!("the {what} {address} takes the address of the listener `{}`", other.name),
+                    "give it another port".to_string(),
+                );
+            }
+        }
+        if let (Some((admin, _)), Some((console, span))) = (admin, console)
+            && admin == console
+        {
+            self.mistakes.wrong_with_hint(
+                span,
+                "the console takes the address of the admin listener".to_string(),
+                "give it another port".to_string(),
+            );
         }
     }
 

@@ -57,6 +57,14 @@ pub enum PathMatch {
     Prefix(String),
 }
 
+impl PathMatch {
+    /// The path, pattern or prefix as it is written.
+    pub(crate) fn text(&self) -> &str {
+        let (PathMatch::Exact(text) | PathMatch::Pattern(text) | PathMatch::Prefix(text)) = self;
+        text
+    }
+}
+
 /// The target of a route's requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RouteTarget {

@@ -5,9 +5,10 @@ use std::ops::Range;
 use portcullis_match::{Regex, RegexFlags};
 
 use super::Checker;
-use crate::access;
-use crate::agents;
-use crate::compression;
+use crate::access::{self, Access, Ban};
+use crate::agents::{self, AgentUse};
+use crate::checked::Policy;
+use crate::compression::{self, Compression};
 use crate::convert::{failure, in_mode, route_policy, site_mode};
 use crate::fields;
 use crate::mistakes::Mistakes;
@@ -16,111 +17,48 @@ use crate::route::{HeaderChanges, PathMatch, Route, RouteTarget};
 use crate::semantic;
 use crate::values::{is_token, number};
 
+/// What the routes of a site have where they do not say otherwise.
+struct OfSite {
+    policy: Policy,
+    access: Option<Access>,
+    ban: Option<Ban>,
+    compression: Option<Compression>,
+    agents: Vec<AgentUse>,
+    upstream: Option<usize>,
+    request_headers: HeaderChanges,
+    response_headers: HeaderChanges,
+    request_trailers: Vec<String>,
+}
+
 impl Checker<'_> {
     /// The routes of a site, in the order in which they are tried.
     pub(super) fn routes(&mut self, site: &raw::Site, limit_names: &mut Vec<String>) -> Vec<Route> {
-        let base = self.policy(site);
-        let own = site.access.as_ref().map(|raw| access::access(&mut self.mistakes, raw, self.available));
-        let of_site = own.or_else(|| self.access.clone());
-        let of_document = self.ban.clone();
-        let ban = access::ban::check(&mut self.mistakes, site.ban.as_ref(), &site.name, of_document.as_ref());
-        let of_document = self.compression.clone();
-        let compression =
-            compression::check(&mut self.mistakes, site.compression.as_ref(), of_document.as_ref());
-        let agents = agents::uses(&mut self.mistakes, &self.agents, &site.agents);
-        let upstream = site.upstream.as_ref().map(|name| self.upstream(name));
-        let request_headers = fields::changes(&mut self.mistakes, &site.request_headers, true);
-        let response_headers = fields::changes(&mut self.mistakes, &site.response_headers, false);
-        let request_trailers = fields::trailers(&mut self.mistakes, &site.request_trailers);
+        let of_site = self.of_site(site);
         let mut routes: Vec<Route> = Vec::new();
-        for route in &site.routes {
-            let Some((path, groups, span)) = path(&mut self.mistakes, site, route) else { continue };
-            let Some(target) = target(self, route, upstream, &path, groups, &span) else { continue };
-            let semantic = route.semantic.as_ref().map(|raw| {
-                let mut semantic = semantic::check(&mut self.mistakes, raw);
-                let of_profiles = base.semantic.exclude.iter().filter(|each| each.profile.is_some());
-                semantic.exclude.extend(of_profiles.cloned());
-                semantic
-            });
-            let policy = self.intern(route_policy(route, site, &base, semantic));
-            let own = |mistakes: &mut Mistakes<'_>, raw: &Option<raw::HeaderChanges>, of_site, is_request| {
-                match raw {
-                    Some(_) => fields::changes(mistakes, raw, is_request),
-                    None => HeaderChanges::clone(of_site),
-                }
+        for raw in &site.routes {
+            let Some((route, span)) = self.route(site, raw, &of_site, limit_names) else { continue };
+            let same = |other: &Route| {
+                (&other.path, &other.methods, &other.headers) == (&route.path, &route.methods, &route.headers)
             };
-            let methods = methods(&mut self.mistakes, route);
-            let headers = headers(&mut self.mistakes, route);
-            let (PathMatch::Exact(text) | PathMatch::Pattern(text) | PathMatch::Prefix(text)) = &path;
-            let name = match (&route.name, methods.as_slice()) {
-                (Some(name), _) => name.value.clone(),
-                (None, []) => text.clone(),
-                (None, some) => format!("{} {text}", some.join(",")),
-            };
-            let same =
-                |other: &Route| (&other.path, &other.methods, &other.headers) == (&path, &methods, &headers);
             if routes.iter().any(same) {
-                self.mistakes.wrong(span, format!("there are two routes `{text}`"));
+                self.mistakes.wrong(span, format!("there are two routes `{}`", route.path.text()));
             }
-            let own_access =
-                route.access.as_ref().map(|raw| access::access(&mut self.mistakes, raw, self.available));
-            routes.push(Route {
-                access: own_access.or_else(|| of_site.clone()),
-                ban: access::ban::check(
-                    &mut self.mistakes,
-                    route.ban.as_ref(),
-                    &format!("{}/{name}", site.name.value),
-                    ban.as_ref(),
-                ),
-                compression: compression::check(
-                    &mut self.mistakes,
-                    route.compression.as_ref(),
-                    compression.as_ref(),
-                ),
-                rate_limits: access::rate_limits(
-                    &mut self.mistakes,
-                    &route.rate_limits,
-                    limit_names,
-                    self.available,
-                ),
-                name,
-                methods,
-                headers,
-                target,
-                request_headers: own(&mut self.mistakes, &route.request_headers, &request_headers, true),
-                response_headers: own(&mut self.mistakes, &route.response_headers, &response_headers, false),
-                request_trailers: match &route.request_trailers {
-                    Some(own) => fields::trailers(&mut self.mistakes, own),
-                    None => request_trailers.clone(),
-                },
-                policy,
-                semantic_of: route.semantic.as_ref().map(|_| match &route.name {
-                    Some(name) => name.value.clone(),
-                    None => text.clone(),
-                }),
-                agents: match &route.agents {
-                    Some(own) => agents::uses(&mut self.mistakes, &self.agents, own),
-                    None => agents.clone(),
-                },
-                failure: failure(route.failure.as_ref().unwrap_or(&site.failure)),
-                path,
-            });
+            routes.push(route);
         }
         let is_root =
             |route: &Route| route.path == PathMatch::Prefix("/".to_string()) && route.conditions() == 0;
-        match upstream {
+        match of_site.upstream {
             Some(upstream) if !routes.iter().any(is_root) => {
-                let policy = self.intern(in_mode(site_mode(site), base));
-                let root = Route::root(upstream, policy, failure(&site.failure));
+                let policy = self.intern(in_mode(site_mode(site), of_site.policy));
                 routes.push(Route {
-                    request_headers,
-                    response_headers,
-                    request_trailers,
-                    access: of_site,
-                    ban,
-                    compression,
-                    agents,
-                    ..root
+                    request_headers: of_site.request_headers,
+                    response_headers: of_site.response_headers,
+                    request_trailers: of_site.request_trailers,
+                    access: of_site.access,
+                    ban: of_site.ban,
+                    compression: of_site.compression,
+                    agents: of_site.agents,
+                    ..Route::root(upstream, policy, failure(&site.failure))
                 });
             }
             None if site.routes.is_empty() => self.mistakes.wrong_with_hint(
@@ -132,6 +70,98 @@ impl Checker<'_> {
         }
         routes.sort_by_key(Route::rank);
         routes
+    }
+
+    fn of_site(&mut self, site: &raw::Site) -> OfSite {
+        let policy = self.policy(site);
+        let own = site.access.as_ref().map(|raw| access::access(&mut self.mistakes, raw, self.available));
+        OfSite {
+            policy,
+            access: own.or_else(|| self.access.clone()),
+            ban: access::ban::check(&mut self.mistakes, site.ban.as_ref(), &site.name, self.ban.as_ref()),
+            compression: compression::check(
+                &mut self.mistakes,
+                site.compression.as_ref(),
+                self.compression.as_ref(),
+            ),
+            agents: agents::uses(&mut self.mistakes, &self.agents, &site.agents),
+            upstream: site.upstream.as_ref().map(|name| self.upstream(name)),
+            request_headers: fields::changes(&mut self.mistakes, &site.request_headers, true),
+            response_headers: fields::changes(&mut self.mistakes, &site.response_headers, false),
+            request_trailers: fields::trailers(&mut self.mistakes, &site.request_trailers),
+        }
+    }
+
+    /// A route, and where its path stands; none if it has no path or nothing to do.
+    fn route(
+        &mut self,
+        site: &raw::Site,
+        raw: &raw::Route,
+        of_site: &OfSite,
+        limit_names: &mut Vec<String>,
+    ) -> Option<(Route, Range<usize>)> {
+        let (path, groups, span) = path(&mut self.mistakes, site, raw)?;
+        let target = target(self, raw, of_site.upstream, &path, groups, &span)?;
+        let semantic = raw.semantic.as_ref().map(|raw| {
+            let mut semantic = semantic::check(&mut self.mistakes, raw);
+            let of_profiles = of_site.policy.semantic.exclude.iter().filter(|each| each.profile.is_some());
+            semantic.exclude.extend(of_profiles.cloned());
+            semantic
+        });
+        let policy = self.intern(route_policy(raw, site, &of_site.policy, semantic));
+        let methods = methods(&mut self.mistakes, raw);
+        let headers = headers(&mut self.mistakes, raw);
+        let text = path.text();
+        let name = match (&raw.name, methods.as_slice()) {
+            (Some(name), _) => name.value.clone(),
+            (None, []) => text.to_owned(),
+            (None, some) => format!("{} {text}", some.join(",")),
+        };
+        let access = raw.access.as_ref().map(|raw| access::access(&mut self.mistakes, raw, self.available));
+        let banned_by = format!("{}/{name}", site.name.value);
+        let route = Route {
+            access: access.or_else(|| of_site.access.clone()),
+            ban: access::ban::check(&mut self.mistakes, raw.ban.as_ref(), &banned_by, of_site.ban.as_ref()),
+            compression: compression::check(
+                &mut self.mistakes,
+                raw.compression.as_ref(),
+                of_site.compression.as_ref(),
+            ),
+            rate_limits: access::rate_limits(
+                &mut self.mistakes,
+                &raw.rate_limits,
+                limit_names,
+                self.available,
+            ),
+            semantic_of: raw.semantic.as_ref().map(|_| match &raw.name {
+                Some(name) => name.value.clone(),
+                None => text.to_owned(),
+            }),
+            name,
+            methods,
+            headers,
+            target,
+            request_headers: match &raw.request_headers {
+                own @ Some(_) => fields::changes(&mut self.mistakes, own, true),
+                None => of_site.request_headers.clone(),
+            },
+            response_headers: match &raw.response_headers {
+                own @ Some(_) => fields::changes(&mut self.mistakes, own, false),
+                None => of_site.response_headers.clone(),
+            },
+            request_trailers: match &raw.request_trailers {
+                Some(own) => fields::trailers(&mut self.mistakes, own),
+                None => of_site.request_trailers.clone(),
+            },
+            policy,
+            agents: match &raw.agents {
+                Some(own) => agents::uses(&mut self.mistakes, &self.agents, own),
+                None => of_site.agents.clone(),
+            },
+            failure: failure(raw.failure.as_ref().unwrap_or(&site.failure)),
+            path,
+        };
+        Some((route, span))
     }
 }
 
