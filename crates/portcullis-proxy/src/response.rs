@@ -35,48 +35,13 @@ use held::{Bounds, Unheld, hold};
 pub(crate) async fn pass_on(
     exchange: &mut Exchange<'_>,
     group: &Arc<Group>,
-    answered: Answered<'_>,
+    mut answered: Answered<'_>,
     pump: Option<&Pump>,
 ) -> Result<Next, Answer> {
-    let is_client_gone = || pump.is_some_and(Pump::is_client_gone);
+    let framing = answered.head.framing(exchange.head.method());
+    let mut decoder = answered.upstream.body_decoder(framing);
+    let mut held = inspect(exchange, group, &mut answered, &mut decoder, pump).await?;
     let Answered { mut upstream, mut lease, head, sent_whole, .. } = answered;
-    if let Some(trace) = &mut exchange.transaction.trace {
-        trace.answered(Some(head.status()));
-    }
-    let framing = head.framing(exchange.head.method());
-    let mut decoder = upstream.body_decoder(framing);
-    let step = exchange.transaction.inspection.response_head(&head);
-    let mut step = exchange.settle(step).await;
-    let mut held = Held::default();
-    if let Step::Continue = step {
-        if let Some(bounds) = bounds(exchange, &head, &decoder, group) {
-            let whole = hold(exchange, &mut upstream, &mut decoder, bounds).await;
-            held = whole.map_err(|unheld| match unheld {
-                Unheld::Upstream(_) if is_client_gone() => Answer::client_gone(),
-                Unheld::Upstream(error) => {
-                    lease.failed(error);
-                    Answer::upstream_failed(error).reusable(sent_whole)
-                }
-                Unheld::Client => Answer::client_gone(),
-                Unheld::NoMemory => {
-                    let answer = Answer::rejected(503, "Too many large responses at this moment.");
-                    answer.retry_after(RETRY_AFTER_SECONDS).reusable(sent_whole)
-                }
-                Unheld::Refused(status, text) => Answer::rejected(status, text).reusable(sent_whole),
-            })?;
-        }
-        let cut = held.truncated || !decoder.is_done();
-        if let Some(what) = agents::response(&mut exchange.transaction, &head, &held.bytes, cut).await {
-            return Err(Answer::verdict(what).reusable(sent_whole));
-        }
-        let shared = &exchange.connection.worker.shared;
-        step = exchange.transaction.response_end(shared, held.truncated).await;
-        step = exchange.settle(step).await;
-    }
-    exchange.pause().await;
-    if let Step::Interrupt(what) = step {
-        return Err(Answer::verdict(what).reusable(sent_whole));
-    }
     let transaction = &mut exchange.transaction;
     transaction.status = Some(head.status());
     transaction.sticky_cookie = group.sticky_cookie(exchange.head, lease.endpoint, exchange.connection.tls);
@@ -126,7 +91,7 @@ pub(crate) async fn pass_on(
             keep_upstream(exchange, group, lease.endpoint, upstream);
         }
         Ok(()) => {}
-        Err(cut) if matches!(cut, Cut::Client) || is_client_gone() => {
+        Err(cut) if matches!(cut, Cut::Client) || pump.is_some_and(Pump::is_client_gone) => {
             exchange.transaction.client_aborted = true;
             return Ok(Next::Gone);
         }
@@ -139,6 +104,54 @@ pub(crate) async fn pass_on(
         }
     }
     Ok(if keep { Next::Request } else { Next::Close })
+}
+
+/// Inspects an answer, and gives what of its body is held for that.
+async fn inspect(
+    exchange: &mut Exchange<'_>,
+    group: &Group,
+    answered: &mut Answered<'_>,
+    decoder: &mut BodyDecoder,
+    pump: Option<&Pump>,
+) -> Result<Held, Answer> {
+    let Answered { upstream, lease, head, sent_whole, .. } = answered;
+    let sent_whole = *sent_whole;
+    if let Some(trace) = &mut exchange.transaction.trace {
+        trace.answered(Some(head.status()));
+    }
+    let step = exchange.transaction.inspection.response_head(head);
+    let mut step = exchange.settle(step).await;
+    let mut held = Held::default();
+    if let Step::Continue = step {
+        if let Some(bounds) = bounds(exchange, head, decoder, group) {
+            let whole = hold(exchange, upstream, decoder, bounds).await;
+            held = whole.map_err(|unheld| match unheld {
+                Unheld::Upstream(_) if pump.is_some_and(Pump::is_client_gone) => Answer::client_gone(),
+                Unheld::Upstream(error) => {
+                    lease.failed(error);
+                    Answer::upstream_failed(error).reusable(sent_whole)
+                }
+                Unheld::Client => Answer::client_gone(),
+                Unheld::NoMemory => {
+                    let answer = Answer::rejected(503, "Too many large responses at this moment.");
+                    answer.retry_after(RETRY_AFTER_SECONDS).reusable(sent_whole)
+                }
+                Unheld::Refused(status, text) => Answer::rejected(status, text).reusable(sent_whole),
+            })?;
+        }
+        let cut = held.truncated || !decoder.is_done();
+        if let Some(what) = agents::response(&mut exchange.transaction, head, &held.bytes, cut).await {
+            return Err(Answer::verdict(what).reusable(sent_whole));
+        }
+        let shared = &exchange.connection.worker.shared;
+        step = exchange.transaction.response_end(shared, held.truncated).await;
+        step = exchange.settle(step).await;
+    }
+    exchange.pause().await;
+    if let Step::Interrupt(what) = step {
+        return Err(Answer::verdict(what).reusable(sent_whole));
+    }
+    Ok(held)
 }
 
 /// How the body is framed for the client, of which all is held if its length is given, and to which `edited`
