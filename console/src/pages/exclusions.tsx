@@ -106,7 +106,7 @@ export function ExclusionsPage() {
           {list.value && items.length === 0 && <Empty>{t('exclusions.empty')}</Empty>}
           {items.length > 0 && (
             <div class="scroll" tabIndex={0} role="group">
-              <table>
+              <table class="stacked">
                 <thead>
                   <tr>
                     {can('analyst') && <th scope="col"><input type="checkbox" aria-label={t('exclusions.selectAll')} checked={own.length > 0 && selected.length === own.length} onChange={(event) => choose(own, event.currentTarget.checked)} /></th>}
