@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The console in Chromium against the real program: the way of a false alarm and its pace, what each role may do, a login at an OpenID
 # Connect provider, every page in three shapes with axe-core, a long table, and the program gone and back.
-# Builds what it needs; stops what it started. SHOTS=FOLDER keeps the screenshots; ROWS=100000 SMOOTH=1 makes the long table
-# longer and prints how it scrolls.
+# Builds what it needs; stops what it started. SHOTS=FOLDER keeps the screenshots (SCENE=150 has traffic go on for so
+# long before them; WHOLE=1: pages from top to end); ROWS=100000 SMOOTH=1 makes the long table longer and prints how it
+# scrolls.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -38,6 +39,10 @@ data = { folder = "data" }
 # Each event is a row of the table.
 events = { coalesce_above = 0 }
 
+[client_address]
+trusted_proxies = ["127.0.0.1/32"]
+header = "x-forwarded-for"
+
 [[listeners]]
 address = "$site"
 
@@ -51,6 +56,34 @@ rate_limits = [{ name = "logins", rate = 5, per = "1m", methods = ["POST"] }]
 [sites.access.deny]
 networks = ["198.51.100.0/24"]
 
+# A site that is being rolled out, with rules of its own.
+[[sites]]
+name = "blog"
+hosts = ["blog.example"]
+upstream = "app"
+mode = "both"
+engine = "detection_only"
+profiles = ["wordpress"]
+
+[sites.rules]
+directives = '''
+SecRule ARGS "@rx (?i)\\bunion\\b.{1,40}\\bselect\\b" \\
+    "id:1001,phase:2,deny,log,msg:'SQL: UNION and SELECT in a parameter',severity:'CRITICAL',tag:'paranoia-level/1'"
+SecRule ARGS "@rx <[a-z]" \\
+    "id:1002,phase:2,deny,log,msg:'Markup in a parameter',severity:'WARNING',tag:'attack-xss',tag:'paranoia-level/2'"
+SecRule REQUEST_HEADERS:User-Agent "@pm sqlmap nikto nuclei" \\
+    "id:1003,phase:1,deny,log,msg:'A scanner that says so',severity:'NOTICE',tag:'paranoia-level/1'"
+SecRule REQUEST_URI "@endsWith .bak" "id:1004,phase:1,deny,log,msg:'A file of a backup',severity:'WARNING'"
+SecRuleRemoveById 1004
+'''
+
+[[sites.rules.exclude]]
+rules = [1002]
+target = "ARGS:comment"
+path = "/posts/{id}"
+until = "2030-12-31"
+reason = "comments may have markup, which the blog filters"
+
 [upstreams.app]
 endpoints = ["http://$upstream"]
 EOF
@@ -63,6 +96,9 @@ class Answer(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "5")
         self.end_headers()
         self.wfile.write(b"found")
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"] or 0))
+        self.do_GET()
 ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
 EOF
 pids+=($!)
@@ -88,9 +124,10 @@ done
 if ! (cd console && node test/flow.mjs "http://$console" "http://$site" admin "$password" &&
   node test/pace.mjs "http://$console" "http://$site" admin "$password" &&
   node test/roles.mjs "http://$console" "http://$site" "$password" &&
-  node test/hostile.mjs "http://$console" "http://$site" admin "$password" &&
   node test/oidc.mjs "$by_name" anna analyst && node test/oidc.mjs "$by_name" mallory none &&
+  node test/scene.mjs "http://$site" "${SCENE:-0}" &&
   node test/pages.mjs "http://$console" admin "$password" "$shots" &&
+  node test/hostile.mjs "http://$console" "http://$site" admin "$password" &&
   node test/fill.mjs "http://$site" "$rows" && node test/long.mjs "http://$console" admin "$password" "$rows" &&
   node test/gone.mjs "http://$console" "http://$site" admin "$password" "$program" "${run[@]}"); then
   echo "the program said:" >&2

@@ -3,12 +3,29 @@
 import { language } from './i18n/index.ts';
 import { visible } from './visible.ts';
 
+/** A formatter of the language, made once: to make one takes longer than a row of a table may take. */
+function once<T>(make: (name: string) => T): () => T {
+  let known: { name: string; value: T } | null = null;
+  return () => {
+    const name = language();
+    if (known?.name !== name) known = { name, value: make(name) };
+    return known.value;
+  };
+}
+
+const CLOCK: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false };
+const numbers = once((name) => new Intl.NumberFormat(name));
+const compacts = once((name) => new Intl.NumberFormat(name, { notation: 'compact', maximumFractionDigits: 1 }));
+const clocks = once((name) => new Intl.DateTimeFormat(name, CLOCK));
+const days = once((name) => new Intl.DateTimeFormat(name, { ...CLOCK, month: 'short', day: 'numeric' }));
+const dateTimes = once((name) => new Intl.DateTimeFormat(name, { dateStyle: 'medium', timeStyle: 'medium' }));
+
 export function number(value: number): string {
-  return new Intl.NumberFormat(language()).format(value);
+  return numbers().format(value);
 }
 
 export function compact(value: number): string {
-  return new Intl.NumberFormat(language(), { notation: 'compact', maximumFractionDigits: 1 }).format(value);
+  return compacts().format(value);
 }
 
 export function percent(part: number, whole: number): string {
@@ -38,14 +55,13 @@ export function micros(value: number | null): string {
 
 export function time(text: string): string {
   const date = new Date(text);
-  const options: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false };
-  if (date.toDateString() !== new Date().toDateString()) Object.assign(options, { month: 'short', day: 'numeric' });
-  return new Intl.DateTimeFormat(language(), options).format(date);
+  const today = date.toDateString() === new Date().toDateString();
+  return (today ? clocks() : days()).format(date);
 }
 
 export function dateTime(value: string | number): string {
   const date = typeof value === 'number' ? new Date(value * 1000) : new Date(value);
-  return new Intl.DateTimeFormat(language(), { dateStyle: 'medium', timeStyle: 'medium' }).format(date);
+  return dateTimes().format(date);
 }
 
 export function ago(text: string, now: number = Date.now()): string {

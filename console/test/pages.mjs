@@ -1,4 +1,5 @@
 // Screenshots of every page, and what axe-core finds on it: node test/pages.mjs URL NAME PASSWORD FOLDER
+// WHOLE=1 has them show what is below the window, too.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { launch } from './launch.mjs';
@@ -7,12 +8,17 @@ const [base, name, password, folder] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const browser = await launch();
-const PAGES = ['overview', 'events', 'event', 'sites', 'rules', 'exclusions', 'try', 'access', 'revisions', 'people', 'audit', 'account'];
-const SHAPES = { light: [1440, 900, 'light'], dark: [1440, 900, 'dark'], phone: [390, 844, 'light'] };
+const PAGES = ['overview', 'wall', 'events', 'attacks', 'nothing', 'event', 'exclude', 'sites', 'settings', 'rules', 'rule', 'exclusions', 'try', 'access', 'revisions', 'people', 'audit', 'account'];
+const SHAPES = { light: [1440, 900, 'light', 'en'], dark: [1440, 900, 'dark', 'en'], phone: [390, 844, 'light', 'en'], chinese: [1440, 900, 'light', 'zh-CN'] };
+/** Pages that are others in a state of their own, or with a dialog. */
+const PLACES = {
+  overview: 'overview?range=15m', wall: 'wall?range=15m', attacks: 'events?view=attacks', nothing: `events?filter=${encodeURIComponent('path = "/nobody-was-here"')}`,
+  settings: 'sites', rule: 'rules?site=blog&id=1002', rules: 'rules?site=blog',
+};
 let violations = 0;
 const problems = [];
-for (const [shape, [width, height, colorScheme]] of Object.entries(SHAPES)) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme, locale: 'en', bypassCSP: true });
+for (const [shape, [width, height, colorScheme, locale]] of Object.entries(SHAPES)) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme, locale, bypassCSP: true });
   const page = await context.newPage();
   page.on('pageerror', (error) => problems.push(`${shape}: ${error.message}`));
   // What a page that is left has asked for is aborted by itself.
@@ -20,7 +26,7 @@ for (const [shape, [width, height, colorScheme]] of Object.entries(SHAPES)) {
   page.on('requestfailed', (request) => { if (!isLeft(request)) problems.push(`${shape}: ${request.url()} ${request.failure()?.errorText}`); });
   const look = async (title) => {
     await page.waitForTimeout(900);
-    await page.screenshot({ path: `${folder}/${title}-${shape}.png` });
+    await page.screenshot({ path: `${folder}/${title}-${shape}.png`, fullPage: Boolean(process.env.WHOLE) });
     await page.evaluate(axe);
     const found = await page.evaluate(() => globalThis.axe.run());
     for (const each of found.violations) {
@@ -38,12 +44,17 @@ for (const [shape, [width, height, colorScheme]] of Object.entries(SHAPES)) {
   await page.click('button[type=submit]');
   await page.waitForSelector('.frame');
   for (const title of PAGES) {
-    if (title === 'event') {
+    if (title === 'event' || title === 'exclude') {
       await page.goto(`${base}/#/events?filter=${encodeURIComponent('class = sqli')}`);
       await page.waitForSelector('.events-table .body .row');
       await page.click('.events-table .body .row a');
       await page.waitForSelector('.reason');
-    } else await page.goto(`${base}/#/${title}`);
+    } else await page.goto(`${base}/#/${PLACES[title] ?? title}`);
+    if (title === 'exclude') {
+      await page.keyboard.press('n');
+      await page.waitForSelector('dialog .diff .in', { timeout: 60_000 });
+    }
+    if (title === 'settings') await page.click('.card header button >> nth=0');
     if (title === 'try') await page.click('button[type=submit]');
     await look(title);
   }

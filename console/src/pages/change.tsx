@@ -55,8 +55,12 @@ export function ChangeDialog({ title, change, children, onClose, onDone, danger,
     <Dialog title={title} onClose={onClose} wide onSubmit={submit}>
       {children}
       <Input label={t('app.reason')} hint={t('app.reasonHint')} value={reason} onInput={setReason} maxLength={1000} autofocus={focusReason} />
-      <h3>{t('app.preview')}</h3>
-      {look.error !== null ? <Failure error={look.error} /> : preview ? <DiffView text={preview.diff} /> : change && <Skeleton lines={3} />}
+      {change && (
+        <>
+          <h3>{t('app.preview')}</h3>
+          {look.error !== null ? <Failure error={look.error} /> : preview ? <DiffView text={preview.diff} /> : <Skeleton lines={3} />}
+        </>
+      )}
       {apply.error !== null && <Failure error={apply.error} />}
       <footer>
         <Button onClick={onClose}>{t('app.cancel')}</Button>

@@ -56,9 +56,11 @@ function adds(orders: Record<string, unknown>[]): Change | null {
 /** How many events there were like this one: a false alarm comes from many clients, an attack from few. */
 function Alike({ event }: { event: WafEvent }) {
   const path = event.request.target.split(/[?#]/)[0] ?? '/';
+  // Paths that differ in an id are those of the same page.
+  const [before = '', id] = isDoubtful(path) ? [path] : template(path).split('{');
   const { class: name, rule_id: rule } = event.verdict;
   const kind = name ? `class = ${name}` : rule ? `rule = ${rule}` : '';
-  const filter = [`site = ${quoted(event.site)}`, `path = ${quoted(path)}`, 'time >= -7d', kind].filter(Boolean).join(' and ');
+  const filter = [`site = ${quoted(event.site)}`, `path ${id === undefined ? '=' : '^='} ${quoted(before)}`, 'time >= -7d', kind].filter(Boolean).join(' and ');
   const alike = useLoad((signal) => ask<FacetPage>('/events/facets', { query: { filter, fields: 'client', top: 100 }, signal }), filter);
   const clients = alike.value?.fields['client'];
   // Of what it counts as others, it does not say how many clients they are.

@@ -17,9 +17,14 @@ function what(each: Exclusion): string {
   return visible(each.directive ?? [each.class, each.kind, rules].filter(Boolean).join(' '));
 }
 
+/** Field and path. */
+function parts(each: Exclusion): string[] {
+  const found = [each.location, each.target, each.path].filter((part) => part !== null && part !== '').map((part) => visible(String(part)));
+  return found.length > 0 || each.directive ? found : [t('exclusions.everywhere')];
+}
+
 function where(each: Exclusion): string {
-  const found = [each.location, each.target, each.path].filter(Boolean).join(' ');
-  return visible(found) || (each.directive ? '' : t('exclusions.everywhere'));
+  return parts(each).join(' ');
 }
 
 /** How often it was needed, and since when it was not. */
@@ -101,7 +106,7 @@ export function ExclusionsPage() {
           {list.value && items.length === 0 && <Empty>{t('exclusions.empty')}</Empty>}
           {items.length > 0 && (
             <div class="scroll" tabIndex={0} role="group">
-              <table>
+              <table class="stacked">
                 <thead>
                   <tr>
                     {can('analyst') && <th scope="col"><input type="checkbox" aria-label={t('exclusions.selectAll')} checked={own.length > 0 && selected.length === own.length} onChange={(event) => choose(own, event.currentTarget.checked)} /></th>}
@@ -114,7 +119,7 @@ export function ExclusionsPage() {
                     {can('analyst') && <td>{each.origin === 'document' && <input type="checkbox" aria-label={t('exclusions.select', { what: what(each) })} checked={chosen.has(keyOf(each))} onChange={(event) => choose([each], event.currentTarget.checked)} />}</td>}
                     <td>{each.site}{each.route ? ` ${each.route}` : ''}</td>
                     <td class="wrap"><code>{what(each)}</code></td>
-                    <td class="wrap"><code>{where(each)}</code></td>
+                    <td class="wrap">{parts(each).map((part) => <code key={part}>{part}</code>)}</td>
                     <td class="wrap"><Use each={each} /></td>
                     <td class="wrap">{each.reason ? visible(each.reason) : <span class="dim">–</span>}{each.profile && <div class="dim">{t('exclusions.ofProfile', { profile: each.profile, opens: each.opens ?? '' })}</div>}{each.author && <div class="dim">{t('exclusions.by', { author: each.author })}</div>}{each.until && <div class="dim">{t(isOver(each.until) ? 'exclusions.over' : 'exclusions.until', { until: each.until })}</div>}</td>
                     <td class="right">

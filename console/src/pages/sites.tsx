@@ -135,7 +135,7 @@ function SettingsDialog({ site, onClose, onDone }: { site: Site; onClose: () => 
   const body: Record<string, unknown> = {
     ...(mode ? { mode } : {}), ...(engine ? { engine } : {}), ...(level ? { level } : {}), ...(paranoia ? { paranoia: Number(paranoia) } : {}),
   };
-  const same = (value: string | number | null | undefined): [string, string] => ['', `– ${value ?? t('sites.asDefault')}`];
+  const same = (value: string | number | null | undefined): [string, string] => ['', t('sites.unchanged', { value: value ?? t('sites.asDefault') })];
   const change: Change | null = Object.keys(body).length > 0 ? { method: 'PATCH', path: `/sites/${encodeURIComponent(site.name)}`, body } : null;
   return (
     <ChangeDialog title={t('sites.changeTitle', { site: site.name })} change={change} onClose={onClose} onDone={onDone}>

@@ -1,7 +1,7 @@
 // A table of any length: only the rows that are in sight are in the document.
 
 import type { ComponentChildren } from 'preact';
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 const BEYOND = 8;
 
@@ -68,10 +68,8 @@ export function Rows<T>({ label, columns, items, keyOf, rowHeight, open, onEnd, 
         {shown.map((item, offset) => {
           const index = view.first + offset;
           return (
-            <Row key={keyOf(item)} index={index} top={index * rowHeight} height={rowHeight}
-              open={open && (() => open(item))} focused={index === at}>
-              {columns.map((column) => <div role="cell" class={column.class}>{column.cell(item)}</div>)}
-            </Row>
+            <Row key={keyOf(item)} index={index} top={index * rowHeight} height={rowHeight} item={item} columns={columns}
+              open={open && (() => open(item))} focused={index === at} />
           );
         })}
       </div>
@@ -79,9 +77,11 @@ export function Rows<T>({ label, columns, items, keyOf, rowHeight, open, onEnd, 
   );
 }
 
-function Row({ index, top, height, open, focused, children }: {
-  index: number; top: number; height: number; open?: () => void; focused: boolean; children: ComponentChildren;
+function Row<T>({ index, top, height, item, columns, open, focused }: {
+  index: number; top: number; height: number; item: T; columns: Column<T>[]; open?: () => void; focused: boolean;
 }) {
+  // While the table is scrolled, rows that stay in sight are not made again.
+  const cells = useMemo(() => columns.map((column) => <div role="cell" class={column.class}>{column.cell(item)}</div>), [columns, item]);
   const own = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     own.current?.style.setProperty('transform', `translateY(${top}px)`);
@@ -92,7 +92,7 @@ function Row({ index, top, height, open, focused, children }: {
       tabIndex={focused ? 0 : -1}
       onClick={(event) => !(event.target as HTMLElement).closest('a, button') && open?.()}
       onKeyDown={(event) => event.key === 'Enter' && event.target === own.current && open?.()}>
-      {children}
+      {cells}
     </div>
   );
 }

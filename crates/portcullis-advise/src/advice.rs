@@ -190,9 +190,9 @@ fn candidates(
     let single = (0..kinds_max).map(|kind| objections.kind(kind));
     let several = (1..=kinds_max).map(|most| objections.kinds(most));
     for candidate in single.chain(several).flatten() {
-        let (candidate, after, still) = ready(with_rules(candidate))?;
-        if still.is_empty() {
-            found.push((candidate, after, still));
+        let tried = ready(with_rules(candidate))?;
+        if tried.2.is_empty() {
+            found.push(least(tried, &ready)?);
             break;
         }
     }
@@ -222,6 +222,23 @@ fn candidates(
     }
     found.retain(|(.., still)| still.is_empty() || objections.spots.is_empty());
     found.sort_by_key(|(candidate, ..)| (candidate.reach, candidate.exclusions.len()));
+    Ok(found)
+}
+
+/// What is left of a candidate that clears the alarm without the exclusions that it does not need: one field
+/// may need several kinds, and another one.
+fn least(mut found: Ready, ready: &dyn Fn(Candidate) -> Result<Ready, NoAdvice>) -> Result<Ready, NoAdvice> {
+    for at in (0..found.0.exclusions.len()).rev() {
+        let mut fewer = found.0.clone();
+        fewer.exclusions.remove(at);
+        if fewer.exclusions.is_empty() {
+            break;
+        }
+        let tried = ready(fewer)?;
+        if tried.2.is_empty() {
+            found = tried;
+        }
+    }
     Ok(found)
 }
 

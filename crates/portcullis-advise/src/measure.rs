@@ -13,7 +13,7 @@ use portcullis_types::Class;
 use serde::Serialize;
 
 use crate::advice::Case;
-use crate::options::Candidate;
+use crate::options::{Candidate, objecting};
 
 /// Probes that are told one by one.
 const LOST_TOLD_MAX: usize = 20;
@@ -79,11 +79,14 @@ pub(crate) struct Stopped {
     found: Found,
 }
 
-/// Kinds of findings with their classes, and rules that scored or decided.
+/// Kinds of findings with their classes, and rules.
 #[derive(Debug, Default)]
 struct Found {
     kinds: Vec<(Cow<'static, str>, Class)>,
+    /// Rules that matched.
     rules: Vec<u32>,
+    /// Those of them that object to a value: not those that compare the scores which these made.
+    objecting: Vec<u32>,
     /// The event does not tell all of it.
     is_cut: bool,
 }
@@ -96,7 +99,8 @@ impl Found {
         kinds.dedup();
         let logged = event.matches.iter().map(|found| found.rule.rule_id.0);
         let rules = logged.chain(event.verdict.rule_id.map(|rule| rule.0)).collect();
-        Found { kinds, rules, is_cut: event.findings_omitted > 0 || event.matches_omitted > 0 }
+        let objecting = objecting(event).map(|(rule, _)| rule).collect();
+        Found { kinds, rules, objecting, is_cut: event.findings_omitted > 0 || event.matches_omitted > 0 }
     }
 
     /// The candidate may change the verdict.
@@ -147,9 +151,9 @@ pub(crate) fn probe(
     let mut trial = Trial::new(Arc::clone(after));
     let mut probed = Probed::default();
     for Stopped { probe, message, kind, found } in stopped {
-        let by_rules = found.kinds.is_empty() && !found.rules.is_empty();
+        let by_rules = found.kinds.is_empty() && !found.objecting.is_empty();
         let is_own = match by_rules {
-            true => found.rules.iter().all(|rule| candidate.names_rule(*rule)),
+            true => found.objecting.iter().all(|rule| candidate.names_rule(*rule)),
             false => candidate.is_for(&kind.0, alarm),
         };
         let count = if is_own { &mut probed.own } else { &mut probed.others };

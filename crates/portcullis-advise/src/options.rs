@@ -89,7 +89,7 @@ pub(crate) struct Objections {
     pub(crate) spots: Vec<Spot>,
     /// Kinds found in each of them, those with the most points first.
     pub(crate) kinds: Vec<Vec<Cow<'static, str>>>,
-    /// Rules that scored or decided, with their targets.
+    /// Rules that scored or decided, with their targets; empty: whatever the rule matches.
     pub(crate) rules: Vec<(u32, String)>,
     /// The path that exclusions can be for.
     pub(crate) path: Option<String>,
@@ -104,11 +104,9 @@ impl Objections {
         let spots: Vec<Spot> = spots.into_iter().collect();
         let kinds = spots.iter().map(|spot| kinds(event, spot)).collect();
         let mut rules: Vec<(u32, String)> = Vec::new();
-        for RuleMatch { rule, target, points, .. } in &event.matches {
-            let counts = *points > 0 || event.verdict.rule_id == Some(rule.rule_id);
-            let pair = (rule.rule_id.0, target.clone());
-            // Rules that only compare scores are left alone: what made the scores is excluded.
-            if counts && !target.is_empty() && !target.starts_with("TX") && !rules.contains(&pair) {
+        for (rule, target) in objecting(event) {
+            let pair = (rule, target.to_owned());
+            if !rules.contains(&pair) {
                 rules.push(pair);
             }
         }
@@ -214,7 +212,7 @@ impl Objections {
         let exclusion = |(rule_id, target): &(u32, String)| {
             Exclusion::Rule(RuleExclusion {
                 rule_id: *rule_id,
-                target: Some(target.clone()),
+                target: Some(target.clone()).filter(|target| !target.is_empty()),
                 path: self.path.clone().filter(|_| on_path),
                 ..RuleExclusion::default()
             })
@@ -233,6 +231,22 @@ impl Objections {
             ..SemanticExclusion::default()
         })
     }
+}
+
+/// Rules that object to a value, with their targets as exclusions have them; empty: all that a rule matches.
+pub(crate) fn objecting(event: &Event) -> impl Iterator<Item = (u32, &str)> {
+    event.matches.iter().filter_map(|RuleMatch { rule, target, points, .. }| {
+        let counts = *points > 0 || event.verdict.rule_id == Some(rule.rule_id);
+        let target = match target.starts_with("TX") {
+            // It scores by what it has put into `TX` itself, so it is known by no value of the request.
+            true if *points > 0 => "",
+            // It only compares scores: what made them is excluded.
+            true => return None,
+            false if target.is_empty() => return None,
+            false => target,
+        };
+        counts.then_some((rule.rule_id.0, target))
+    })
 }
 
 /// The kinds found in a field, those with the most points first.

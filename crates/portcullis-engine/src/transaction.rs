@@ -402,6 +402,14 @@ impl Transaction {
         self.journal.interrupted_by
     }
 
+    /// Has disruptive actions carried out where the settings have them only reported, unless a rule says
+    /// otherwise. To be called before phase 1.
+    pub fn enforce(&mut self) {
+        if self.vars.ctl.rule_engine == RuleEngine::DetectionOnly {
+            self.vars.ctl.rule_engine = RuleEngine::On;
+        }
+    }
+
     /// The engine mode now in force.
     pub fn rule_engine(&self) -> RuleEngine {
         self.vars.ctl.rule_engine

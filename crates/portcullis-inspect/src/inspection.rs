@@ -217,6 +217,12 @@ impl Inspection {
         self.transaction.rule_engine() == RuleEngine::On
     }
 
+    /// Has disruptive actions carried out, if the policy only reports them: to know what it would stop. To be
+    /// called before the request's head is shown.
+    pub fn enforce(&mut self) {
+        self.transaction.enforce();
+    }
+
     /// Fields behind the request body, which has been shown: they are header fields to phase 2 and to the
     /// semantic detector.
     pub fn request_trailers<'h>(&mut self, fields: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {

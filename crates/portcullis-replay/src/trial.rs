@@ -38,7 +38,10 @@ impl Trial {
     pub fn ask(&mut self, request: &[u8], client: SocketAddr, epoch_millis: u64) -> Tried {
         let policy = self.policy.aside(Arc::new(Redactor::none()), Arc::new(Store::default()));
         let scratch = self.scratch.take().unwrap_or_default();
-        let inspection = Arc::new(policy).begin(&self.names, connection(client, epoch_millis, 0), scratch);
+        let mut inspection =
+            Arc::new(policy).begin(&self.names, connection(client, epoch_millis, 0), scratch);
+        // Of a rule that is only reported, nothing says that it would have stopped the request.
+        inspection.enforce();
         let mut run = Run::new(inspection, &[]);
         let (head, refusal) = parse(request);
         run.phases(&head, refusal, request.get(head.received_len()..).unwrap_or_default());
@@ -46,7 +49,7 @@ impl Trial {
         let is_enforced = run.inspection.is_blocking();
         let report = run.inspection.finish(&Default::default());
         self.scratch = Some(report.scratch);
-        // Where nothing is enforced, what decided is told all the same.
+        // Where a rule has switched that off, what the detector decided is told all the same.
         let decided = |event: &Event| {
             let Verdict { action, rule_id, class, .. } = &event.verdict;
             *action == Action::Detect && (rule_id.is_some() || class.is_some())

@@ -1,7 +1,10 @@
 //! What is advised, and what it is said to cost, against verdicts.
 
-use portcullis_advise::{Measured, NoAdvice, Reach, advise};
+use std::collections::BTreeSet;
+
+use portcullis_advise::{Measured, NoAdvice, Policies, Reach, advise};
 use portcullis_config::Mode;
+use portcullis_replay::Trial;
 use portcullis_revisions::{Exclusion, RuleExclusion};
 
 use crate::common::{Bench, case};
@@ -84,6 +87,75 @@ fn rules_are_excluded_in_their_target() {
     let (own, others) = (one.probed.own, one.probed.others);
     assert!(one.clears && own.lost == own.stopped && own.lost > 100, "{one:?}");
     assert!(others.lost == 0 && others.stopped > 50, "{one:?}");
+}
+
+/// A rule that scores by what its first link has put into `TX` is known by no value: it is excluded on the
+/// path, and the rule that compares the score stays.
+#[test]
+fn a_rule_that_scores_by_tx_is_excluded_on_the_path() {
+    let rules = "SecRule REQUEST_HEADERS_NAMES \"@rx ^x-\" \"id:1,phase:1,pass,log,msg:'odd',\
+                 t:lowercase,chain,setvar:'tx.odd_%{MATCHED_VAR}=1'\"\n\
+                 SecRule TX:/^odd_/ \"@eq 1\" \"setvar:'tx.inbound_anomaly_score_pl1=+5'\"\n\
+                 SecRule TX:inbound_anomaly_score_pl1 \"@ge 5\" \"id:2,phase:2,deny,msg:'score'\"\n";
+    let bench = Bench::new(Mode::Crs, rules);
+    let request = "GET /posts/17 HTTP/1.1\r\nHost: a\r\nX-Method: PUT\r\n\r\n";
+    let advice = advise(&bench.inspector(), &bench, &case(request), &[]).unwrap();
+    let excluded: Vec<_> = advice.candidates.iter().map(|one| (one.clears, &one.exclusions[..])).collect();
+    let rule = |path: Option<&str>| {
+        let path = path.map(str::to_owned);
+        [Exclusion::Rule(RuleExclusion { rule_id: 1, path, ..RuleExclusion::default() })]
+    };
+    assert_eq!(excluded, [(true, &rule(Some("/posts/{id}"))[..]), (true, &rule(None)[..])]);
+    // No attack can be put into its field, so nothing is recommended.
+    assert!(advice.probes == 0 && advice.candidates.iter().all(|one| !one.recommended), "{advice:?}");
+}
+
+/// Rules that score as those of the CRS do: a probe that one of them alone stops is its own, whichever rule
+/// compares the score. What the policy only reports is advised on as if it were enforced.
+#[test]
+fn probes_of_a_rule_that_scores_are_its_own() {
+    let score = "phase:2,pass,log,t:lowercase,setvar:'tx.inbound_anomaly_score_pl1=+5'";
+    let rules = format!(
+        "SecRule ARGS \"@rx select\" \"id:1,msg:'select',{score}\"\n\
+         SecRule ARGS \"@rx <script\" \"id:2,msg:'script',{score}\"\n\
+         SecRule TX:inbound_anomaly_score_pl1 \"@ge 5\" \"id:3,phase:2,deny,msg:'score'\"\n"
+    );
+    let bench = Bench::new(Mode::Crs, &rules);
+    let enforced = advise(&bench.inspector(), &bench, &case(QUESTION), &[]).unwrap();
+    let observing = bench.observing();
+    let observed = advise(&observing.inspector(), &observing, &case(QUESTION), &[]).unwrap();
+    for advice in [enforced, observed] {
+        let first = &advice.candidates[0];
+        let (own, others) = (first.probed.own, first.probed.others);
+        assert!(first.recommended && own.lost == own.stopped && own.lost > 100, "{first:?}");
+        assert!(others.lost == 0 && others.stopped > 50, "{first:?}");
+    }
+}
+
+/// Of several fields, each has the kinds excluded that it needs, and no more.
+#[test]
+fn kinds_that_are_not_needed_are_left_out() {
+    let bench = Bench::new(Mode::Semantic, "");
+    let honest = "GET /posts/17?text=1%20union%20select%20password%20from%20users&\
+                  shell=cat%20/etc/hostname%3B%20uname%20-a HTTP/1.1\r\nHost: example.com\r\nUser-Agent: Mozilla/5.0\r\n\r\n";
+    let advice = advise(&bench.inspector(), &bench, &case(honest), &[]).unwrap();
+    let first = &advice.candidates[0];
+    assert!(first.clears && first.reach == Reach::Kinds, "{first:?}");
+    let fields = |exclusions: &[Exclusion]| -> BTreeSet<Option<String>> {
+        let location = |each: &Exclusion| match each {
+            Exclusion::Semantic(term) => term.location.clone(),
+            Exclusion::Rule(_) => None,
+        };
+        exclusions.iter().map(location).collect()
+    };
+    assert!(fields(&first.exclusions).len() > 1, "{first:?}");
+    for at in 0..first.exclusions.len() {
+        let mut fewer = first.exclusions.clone();
+        fewer.remove(at);
+        let policy = bench.with(&fewer).unwrap();
+        let tried = Trial::new(policy).ask(honest.as_bytes(), case(honest).client, case(honest).epoch_millis);
+        assert!(tried.stopped, "without {at} of {first:?}");
+    }
 }
 
 /// Where the rules object to the same value, what the detector alone forgives is not enough.

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use portcullis_advise::{Case, Policies};
-use portcullis_config::{Mode, Policy, PolicyFlags};
+use portcullis_config::{Engine, Mode, Policy, PolicyFlags};
 use portcullis_event::{DetectionMode, Redactor};
 use portcullis_inspect::{self as inspect, Inspector, Semantic, SemanticPolicy};
 use portcullis_revisions::Exclusion;
@@ -32,6 +32,12 @@ impl Bench {
         policy.mode = mode;
         policy.directives = Some(directives.to_owned()).filter(|text| !text.is_empty());
         Bench { policy, detectors: Arc::new(Detectors::new()) }
+    }
+
+    /// The same, which only reports.
+    pub fn observing(mut self) -> Bench {
+        self.policy.engine = Some(Engine::DetectionOnly);
+        self
     }
 
     /// Of a mode, with a CRS.

