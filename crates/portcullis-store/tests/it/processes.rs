@@ -170,5 +170,6 @@ fn a_stopped_process_does_not_stop_the_others() {
         worker.process.kill().unwrap();
         worker.process.wait().unwrap();
     }
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    // Each may have been stopped with a lock: 250 short waits for it, and a long one a second.
+    assert!(took < Duration::from_secs(10), "{took:?}");
 }
