@@ -36,6 +36,10 @@ SecAuditEngine On
 SecAuditLogParts ABCEFHIJKZ
 SecAuditLog $work/audit.log
 SecEventSocket $work/nobody.sock
+SecDataDir $work
+SecAction "id:7,phase:1,pass,nolog,initcol:ip=%{REQUEST_HEADERS.User-Agent}"
+SecAction "id:8,phase:1,pass,nolog,setvar:ip.n=+1,setvar:ip.agent=%{REQUEST_HEADERS.User-Agent},expirevar:ip.n=60"
+SecRule IP:n "@gt 100000" "id:9,phase:1,deny,log"
 SecRule REQUEST_HEADERS:Content-Type "@contains json" "id:5,phase:1,pass,nolog,ctl:requestBodyProcessor=JSON"
 SecRule REQUEST_HEADERS:Content-Type "@contains xml" "id:6,phase:1,pass,nolog,ctl:requestBodyProcessor=XML"
 SecRule ARGS|REQUEST_BODY "@contains evil" "id:1,phase:2,deny,log,msg:'Evil'"

@@ -11,10 +11,12 @@ use portcullis_exchange::{
     redactor, request_head,
 };
 use portcullis_http::h1::{Limits as HeadLimits, Parsed, RequestParts, assemble_request};
-use portcullis_inspect::{Inspector, PolicyNames};
-use portcullis_load::{Patterns, SharedDetectors, check_kinds, check_limits, check_servers, load_sharing};
+use portcullis_inspect::{Collections, Inspector, PolicyNames};
+use portcullis_load::{
+    Loaded, Patterns, SharedDetectors, check_kinds, check_limits, check_servers, load_sharing,
+};
 use portcullis_metrics::Registry;
-use portcullis_store::{Store, StoreMetrics};
+use portcullis_store::{SharedFile, Store, StoreMetrics, check_folder};
 
 use crate::builder::{Builder, Source};
 use crate::error::BuildError;
@@ -39,7 +41,11 @@ struct Loader {
     builder: Builder,
     patterns: Patterns,
     detectors: SharedDetectors,
+    metrics: StoreMetrics,
+    /// Collections of rules without `SecDataDir`.
     store: Arc<Store>,
+    /// Those of rules with it.
+    shared: Option<Arc<SharedFile>>,
 }
 
 /// The other side of a connection.
@@ -108,10 +114,11 @@ impl Waf {
     pub(crate) fn build(builder: Builder) -> Result<Waf, BuildError> {
         builder.check()?;
         let registry = Registry::new();
-        let store = Arc::new(Store::in_memory(Default::default(), StoreMetrics::new(&registry)));
+        let metrics = StoreMetrics::new(&registry);
+        let store = Arc::new(Store::in_memory(Default::default(), metrics.clone()));
         let on_event = builder.on_event.clone();
-        let mut loader =
-            Loader { builder, patterns: Patterns::default(), detectors: SharedDetectors::default(), store };
+        let (patterns, detectors) = (Patterns::default(), SharedDetectors::default());
+        let mut loader = Loader { builder, patterns, detectors, metrics, store, shared: None };
         let Ready { settings, held_bytes_max, warnings } = loader.load(&registry, 1)?;
         // Uploaded files go to the application, which keeps what it wants.
         let outputs = Outputs {
@@ -243,15 +250,32 @@ impl Loader {
         of: Option<(&Config, usize)>,
         redactor: Redactor,
     ) -> Result<(Arc<Inspector>, Vec<String>), BuildError> {
-        let loaded = load_sharing(policy, &self.patterns)?;
+        let mut loaded = load_sharing(policy, &self.patterns)?;
         check_servers(&loaded, of.map_or(&[], |(config, _)| &config.upstreams))?;
         if let Some((config, index)) = of {
             check_limits(&loaded, config, index)?;
         }
         // Before the first request, which would wait for it.
         loaded.plan.prepare();
-        let collections = Arc::clone(&self.store) as _;
+        let collections = self.collections(&mut loaded)?;
         let inspector = Inspector::new(loaded.plan, Arc::new(redactor), collections);
         Ok((Arc::new(self.detectors.attach(inspector, policy)), loaded.warnings))
+    }
+
+    /// The collections of these rules: applications have several processes, and share what is in a folder.
+    fn collections(&mut self, loaded: &mut Loaded) -> Result<Arc<dyn Collections>, BuildError> {
+        let folder = loaded.plan.settings.data_dir.as_ref().filter(|_| loaded.plan.opens_collections());
+        let Some(folder) = folder else { return Ok(Arc::clone(&self.store) as _) };
+        let warning = check_folder(folder)
+            .map_err(|(message, hint)| BuildError::Setting(format!("SecDataDir: {message}; {hint}")))?;
+        loaded.warnings.extend(warning.map(|warning| format!("warning: SecDataDir: {warning}")));
+        if let Some(shared) = self.shared.as_ref().filter(|shared| shared.folder() == folder) {
+            return Ok(Arc::clone(shared) as _);
+        }
+        // An application has no log of ours: trouble is in the metrics, and on standard error.
+        let say = Arc::new(|line: &str| eprintln!("portcullis: {line}"));
+        let shared = Arc::new(SharedFile::new(folder, self.metrics.clone(), say));
+        self.shared = Some(Arc::clone(&shared));
+        Ok(shared)
     }
 }

@@ -82,6 +82,27 @@ pub trait Collections: Send + Sync + std::fmt::Debug {
     /// Applies `updates` to the record as it is now, in order; a record that is not there begins with
     /// [`new_record`]. `LAST_UPDATE_TIME`, `UPDATE_COUNTER` and the time when the record expires follow.
     fn save(&self, record: RecordId<'_>, timeout: i64, epoch_seconds: i64, updates: &[VariableChange<'_>]);
+
+    /// True if other processes change the records, too. The engine then stores changes before rules read
+    /// them and at the end of each phase: a counter that four workers count up says to each what all of them
+    /// have counted, and the answer to a request comes after its changes.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// [`save`](Collections::save), and what [`load`](Collections::load) would show then. Where records are
+    /// shared nobody gets in between, so two transactions that count one up never see the same number.
+    fn save_and_load(
+        &self,
+        record: RecordId<'_>,
+        timeout: i64,
+        epoch_seconds: i64,
+        updates: &[VariableChange<'_>],
+        each: &mut dyn FnMut(&[u8], Value<'_>),
+    ) -> bool {
+        self.save(record, timeout, epoch_seconds, updates);
+        self.load(record, epoch_seconds, each)
+    }
 }
 
 /// The variables of a new record, in order (`init_collection`).

@@ -54,6 +54,11 @@ impl Message {
         message
     }
 
+    /// The time, as far as the caller has told it: seconds since 1970.
+    pub(crate) fn now(&self) -> i64 {
+        self.epoch_seconds.saturating_add_unsigned(self.elapsed_us / 1_000_000)
+    }
+
     /// Bytes of memory for values, forms and bodies, about.
     pub(crate) fn held_bytes(&self) -> usize {
         self.store.held_bytes() + self.body.held_bytes() + self.response_body.capacity()

@@ -7,9 +7,9 @@ use portcullis_types::{Span, Variable};
 
 use crate::actions::Operand;
 use crate::collect::Item;
-use crate::collections::{Change, EXPIRE_PREFIX, RecordId, Sum, Value, VariableChange, new_record};
+use crate::collections::{Change, EXPIRE_PREFIX, IS_NEW, RecordId, Sum, Value, VariableChange, new_record};
 use crate::execution::Execution;
-use crate::plan::{KeyFilter, Open, SetVar};
+use crate::plan::{Act, KeyFilter, Open, Plan, SetVar};
 use crate::template::Template;
 use crate::transaction::Transaction;
 use crate::tx::{TxValue, to_int};
@@ -27,6 +27,8 @@ pub(crate) struct OpenCollection {
     /// Variables that were there and are gone.
     unset: Vec<Span>,
     changed: bool,
+    /// It was stored by this transaction already, which counts as one update all the same.
+    stored: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +102,10 @@ impl OpenCollection {
 
     fn updates<'s>(&self, store: &'s Values) -> Vec<VariableChange<'s>> {
         let seen = self.last_update;
+        let again = self.stored.then_some(VariableChange {
+            variable: b"UPDATE_COUNTER",
+            change: Change::Add(Sum { delta: -1, decay: 0, seen, value: 0 }),
+        });
         let unset = self
             .unset
             .iter()
@@ -120,7 +126,7 @@ impl OpenCollection {
             };
             Some(VariableChange { variable: store.text(entry.name), change })
         });
-        unset.chain(kept).collect()
+        again.into_iter().chain(unset).chain(kept).collect()
     }
 }
 
@@ -132,10 +138,17 @@ fn number(store: &Values, value: TxValue) -> i64 {
     }
 }
 
+impl Plan {
+    /// True if some rule opens a persistent collection.
+    pub fn opens_collections(&self) -> bool {
+        self.links.iter().flat_map(|link| &link.acts).any(|act| matches!(act, Act::Open(_)))
+    }
+}
+
 impl Transaction {
     /// Writes back what changed.
     pub(crate) fn save_collections(&self) {
-        let now = self.message.epoch_seconds.saturating_add_unsigned(self.message.elapsed_us / 1_000_000);
+        let now = self.message.now();
         for open in self.vars.open_collections.iter().filter(|open| open.changed) {
             let id =
                 RecordId { name: self.message.store.text(open.name), key: self.message.store.text(open.key) };
@@ -182,9 +195,60 @@ impl Execution<'_> {
             }
         }
         let collection = open.collection;
-        let open =
-            OpenCollection { collection, name, key, entries, last_update, unset: Vec::new(), changed: false };
+        let (unset, changed, stored) = (Vec::new(), false, false);
+        let open = OpenCollection { collection, name, key, entries, last_update, unset, changed, stored };
         self.vars.open_collections.push(open);
+    }
+
+    /// Stores what changed, if other processes are to know it.
+    pub(crate) fn share_collections(&mut self) {
+        if self.vars.open_collections.iter().any(|open| open.changed) && self.vars.collections.is_shared() {
+            (0..self.vars.open_collections.len()).for_each(|at| self.share(at));
+        }
+    }
+
+    /// Stores a collection that changed, and goes on with the record as it is then.
+    fn share(&mut self, at: usize) {
+        let open = &self.vars.open_collections[at];
+        if !open.changed || !self.vars.collections.is_shared() {
+            return;
+        }
+        let collections = Arc::clone(&self.vars.collections);
+        let (now, timeout) = (self.message.now(), self.plan.settings.collection_timeout);
+        let (name, key) =
+            (self.message.store.text(open.name).to_vec(), self.message.store.text(open.key).to_vec());
+        let id = RecordId { name: &name, key: &key };
+        let mut stored = Vec::new();
+        let updates = open.updates(&self.message.store);
+        let is_there = collections.save_and_load(id, timeout, now, &updates, &mut |name, value| {
+            let value = match value {
+                Value::Int(number) => Ok(number),
+                Value::Text(text) => Err(text.to_vec()),
+            };
+            stored.push((name.to_vec(), value));
+        });
+        drop(updates);
+        let store = &mut self.message.store;
+        let open = &mut self.vars.open_collections[at];
+        (open.changed, open.stored) = (false, true);
+        open.unset.clear();
+        if !is_there {
+            open.entries.iter_mut().for_each(|entry| entry.touched = Touched::No);
+            return;
+        }
+        // For this transaction it stays a new one.
+        open.entries.retain(|entry| entry.name.of(store.bytes()).eq_ignore_ascii_case(IS_NEW));
+        for (name, value) in stored {
+            if name.eq_ignore_ascii_case(b"LAST_UPDATE_TIME") {
+                open.last_update = value.as_ref().map_or(0, |number| *number);
+            }
+            let name = store.push(&name);
+            let value = match value {
+                Ok(number) => TxValue::Int(number),
+                Err(text) => TxValue::Text(store.push(&text)),
+            };
+            open.push(Entry { name, value, touched: Touched::No });
+        }
     }
 
     pub(crate) fn is_open(&self, variable: Variable) -> bool {
@@ -195,6 +259,7 @@ impl Execution<'_> {
         let Some(at) = self.vars.open_collections.iter().position(|open| open.collection == variable) else {
             return;
         };
+        self.share(at);
         for entry in 0..self.vars.open_collections[at].entries.len() {
             let Entry { name: key, value, .. } = self.vars.open_collections[at].entries[entry];
             if filter.accepts(self.message.store.text(key)) {

@@ -41,8 +41,8 @@ pub use inspection::Inspection;
 pub use inspector::{DECODED_RATIO_MAX, Inspector, Memo, PolicyNames, Scratch};
 pub use logged::Logged;
 pub use portcullis_engine::{
-    Answer, BodyLimitAction, BodyPlan, Charge, Interruption, KeptFile, Origin, Question, QuestionId,
-    ResponseEdits, Scanner,
+    Answer, BodyLimitAction, BodyPlan, Charge, Collections, Interruption, KeptFile, Origin, Question,
+    QuestionId, ResponseEdits, Scanner,
 };
 pub use portcullis_http::coding::CodingError;
 pub use rule_exclusions::RuleExclusion;

@@ -82,6 +82,6 @@ fn leave(sending: Option<Sending>) {
 }
 
 /// Standard error, which servers have in their error log.
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "portcullis: {line}");
 }

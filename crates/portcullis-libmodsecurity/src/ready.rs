@@ -4,22 +4,28 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use portcullis_engine::{KeepFiles, RuleEngine, Settings};
+use portcullis_engine::{Collections, KeepFiles, RuleEngine, Settings};
 use portcullis_event::{DetectionMode, Redactor, limits, text};
 use portcullis_inspect::{Inspector, PolicyNames, Semantic};
-use portcullis_load::{Loaded, check_folders};
+use portcullis_load::{Loaded, Mistake, check_folders};
 use portcullis_log::OpenFiles;
+use portcullis_seclang::ast::Directive;
+use portcullis_seclang::settings::Setting;
 use portcullis_semantic::Detectors;
-use portcullis_store::Store;
+use portcullis_store::{SharedFile, Store, StoreMetrics, check_folder};
 use portcullis_types::Level;
 
 use crate::audit::Logs;
-use crate::outlet::Outlet;
+use crate::mistakes::describe;
+use crate::outlet::{Outlet, say};
 
 /// What inspectors of a process have in common.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
+    /// Collections of rules without `SecDataDir`.
     collections: Arc<Store>,
+    /// Those of the others: rules that name one folder share what is in it.
+    shared_files: Mutex<Vec<Weak<SharedFile>>>,
     files: OpenFiles,
     /// Built for the first rules that ask for them.
     detectors: OnceLock<Arc<Detectors>>,
@@ -37,6 +43,27 @@ impl Shared {
             outlets.push(Arc::downgrade(&outlet));
             outlet
         })
+    }
+
+    /// The collections of these rules.
+    fn collections(&self, loaded: &Loaded) -> Result<Arc<dyn Collections>, String> {
+        // The original never looks at the folder, so one that no rule needs is no mistake.
+        let folder = loaded.plan.settings.data_dir.as_ref().filter(|_| loaded.plan.opens_collections());
+        let Some(folder) = folder else { return Ok(Arc::clone(&self.collections) as _) };
+        match check_folder(folder) {
+            Ok(warning) => {
+                warning.into_iter().for_each(|warning| say(&format!("warning: SecDataDir: {warning}")))
+            }
+            Err((message, hint)) => return Err(describe(&[data_dir_mistake(loaded, message, hint)])),
+        }
+        let mut files = self.shared_files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.retain(|file| file.strong_count() > 0);
+        let same = files.iter().filter_map(Weak::upgrade).find(|file| file.folder() == folder);
+        Ok(same.unwrap_or_else(|| {
+            let file = Arc::new(SharedFile::new(folder, StoreMetrics::default(), Arc::new(say)));
+            files.push(Arc::downgrade(&file));
+            file
+        }) as _)
     }
 
     fn semantic(&self, level: Level, settings: &Settings) -> Semantic {
@@ -79,10 +106,11 @@ impl Ready {
                 "portcullis: warning: SecUploadKeepFiles has no effect here: uploaded files are not kept"
             );
         }
+        let collections = shared.collections(loaded)?;
         // Before the server forks, so that its workers share what is built.
         loaded.plan.prepare();
         let (plan, redactor) = (Arc::clone(&loaded.plan), Arc::new(Redactor::default()));
-        let mut inspector = Inspector::new(plan, redactor, Arc::clone(&shared.collections) as _);
+        let mut inspector = Inspector::new(plan, redactor, collections);
         if let Some(level) = settings.semantic_detector {
             inspector = inspector.with_semantic(DetectionMode::Both, shared.semantic(level, settings));
         }
@@ -113,6 +141,21 @@ impl Ready {
     /// True if the rules interrupt, unless one of them says otherwise for a transaction.
     pub(crate) fn is_blocking(&self) -> bool {
         self.inspector.plan().settings.rule_engine == RuleEngine::On
+    }
+}
+
+/// A folder that cannot be used, at the directive that names it.
+fn data_dir_mistake(loaded: &Loaded, message: String, hint: &str) -> Mistake {
+    let is_named = |directive: &Directive| matches!(directive, Directive::Setting(Setting::DataDir(_)));
+    let named = loaded.document.directives.iter().rfind(|directive| is_named(&directive.node));
+    let span = named.map(|directive| directive.span);
+    let position = span.map(|span| loaded.sources.position(span));
+    Mistake {
+        file: span.map_or_else(String::new, |span| loaded.sources.path(span.file).display().to_string()),
+        line: position.map_or(0, |position| position.line),
+        column: position.map_or(0, |position| position.column),
+        message: format!("SecDataDir: {message}"),
+        hint: Some(hint.to_owned()),
     }
 }
 

@@ -63,7 +63,8 @@ pub fn directive(name: DirectiveName) -> Standing {
         DebugLog => Differs("written when the transaction has ended, through the queue of the audit log"),
         DataDir => Differs(
             "one folder for the whole process, the first that a policy names, unless the configuration's `store.folder` \
-             says another; without either, collections are kept in memory only",
+             says another; without either, collections are kept in memory only. In libmodsecurity all processes that name \
+             the folder share what is in it",
         ),
         PcreMatchLimit => Differs(
             "counts the choices that a pattern takes back from one starting position, and only for patterns that need \

@@ -12,6 +12,9 @@
 //! ([`Limits`]); what is dropped is counted ([`StoreMetrics`]). Without a folder the records end with the
 //! process; with one, a crash costs the last tenth of a second, and trouble with the disk costs no request.
 //!
+//! Processes that fork, such as the workers of a web server, have [`SharedFile`] in place of that: one file
+//! in which each change is made under a lock.
+//!
 //! ```
 //! use portcullis_engine::{Change, Collections, RecordId, Sum, VariableChange, Value};
 //! use portcullis_store::Store;
@@ -42,6 +45,7 @@ mod packed;
 mod record;
 mod shard;
 mod shared;
+mod shared_file;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,6 +57,7 @@ pub use link::Redis;
 pub use map::Limits;
 pub use metrics::StoreMetrics;
 pub use notice::Say;
+pub use shared_file::{SharedFile, check_folder};
 
 /// The settings of a store.
 #[derive(Clone, Debug, Default)]

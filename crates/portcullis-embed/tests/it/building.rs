@@ -48,6 +48,32 @@ fn a_document_is_served_and_reloaded() {
     assert!(metrics.contains("portcullis_reloads_total{result=\"failed\"} 1"), "{metrics}");
 }
 
+/// As in two processes of an application: each has loaded the rules for itself.
+#[test]
+fn a_folder_makes_processes_count_together_over_reloads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("portcullis.toml");
+    let rule = "SecRule ARGS:q \"@streq bad\" \"id:1,phase:2,deny,status:418\"";
+    let counting = |data: &str| {
+        let counter = format!(
+            "SecDataDir {data}\nSecAction \"id:1,phase:1,pass,nolog,initcol:ip=%{{REMOTE_ADDR}},setvar:ip.n=+1\"\n\
+             SecRule IP:n \"@gt 3\" \"id:2,phase:1,deny,status:429\""
+        );
+        fs::write(&path, DOCUMENT.replace(rule, &counter)).unwrap();
+    };
+    counting(folder.path().to_str().unwrap());
+    let (one, two) = (Builder::document(&path).build().unwrap(), Builder::document(&path).build().unwrap());
+    assert_eq!(
+        [status(&one, "/"), status(&two, "/"), status(&one, "/"), status(&two, "/")],
+        [None, None, None, Some(429)]
+    );
+    one.reload().unwrap();
+    assert_eq!(status(&one, "/"), Some(429));
+    counting("/nonexistent/data");
+    let error = one.reload().unwrap_err().to_string();
+    assert!(error.contains("SecDataDir: /nonexistent/data: ") && error.contains("make it"), "{error}");
+}
+
 #[test]
 fn mistakes_say_what_to_do() {
     let error = |builder: Builder| builder.build().unwrap_err().to_string();

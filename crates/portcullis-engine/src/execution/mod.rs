@@ -141,6 +141,13 @@ impl Execution<'_> {
         self.run_steps(ResumePoint::default())
     }
 
+    /// Runs the steps of the phase from `place` on: its beginning, or a link that has its answers now.
+    pub(crate) fn run_steps(&mut self, place: ResumePoint) -> Progress {
+        let progress = self.walk(place);
+        self.share_collections();
+        progress
+    }
+
     /// Finds out which rules of the phase the values that are new could match.
     fn scan(&mut self) {
         let Run { phase, strategies, selection, memo, patterns, .. } = &mut *self.run;
@@ -153,8 +160,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Runs the steps of the phase from `place` on: its beginning, or a link that has its answers now.
-    pub(crate) fn run_steps(&mut self, mut place: ResumePoint) -> Progress {
+    fn walk(&mut self, mut place: ResumePoint) -> Progress {
         let plan = self.plan;
         let steps = &plan.steps[usize::from(self.run.phase.number()) - 1];
         let mut at = place.step;

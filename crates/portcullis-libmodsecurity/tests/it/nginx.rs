@@ -37,6 +37,12 @@ impl Nginx {
 
     /// The same with more rules, which may name the folder.
     pub fn start_with(test: &str, rules: impl Fn(&Path) -> String) -> Option<Nginx> {
+        // As root, nginx would give its worker a user that cannot write to the folder of the test.
+        Nginx::start_as(test, ("root", 1), rules)
+    }
+
+    /// The same with so many workers, of that user if this is root.
+    pub fn start_as(test: &str, workers: (&str, usize), rules: impl Fn(&Path) -> String) -> Option<Nginx> {
         if !has("nginx", test) || !has(MODULE, test) {
             return None;
         }
@@ -50,14 +56,42 @@ impl Nginx {
             rules(folder.path())
         );
         fs::write(at("rules.conf"), logs).unwrap();
-        fs::write(at("nginx.conf"), configuration(folder.path(), port)).unwrap();
+        fs::write(at("nginx.conf"), configuration(folder.path(), port, workers)).unwrap();
         let process = nginx(folder.path()).stderr(Stdio::null()).spawn().unwrap();
         let nginx = Nginx { process, folder, port };
-        nginx.wait("it listens", |nginx| TcpStream::connect(("127.0.0.1", nginx.port)).is_ok());
+        nginx.wait_until_open();
         Some(nginx)
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    fn wait_until_open(&self) {
+        self.wait("it listens", |nginx| TcpStream::connect(("127.0.0.1", nginx.port)).is_ok());
+    }
+
+    /// Ends it and starts it again with the same configuration.
+    pub fn restart(&mut self) {
+        self.signal("TERM");
+        self.process.wait().unwrap();
+        self.process = nginx(self.folder.path()).stderr(Stdio::null()).spawn().unwrap();
+        self.wait_until_open();
+    }
+
+    /// New workers by a reload.
+    pub fn reload(&self) {
+        let before = self.workers();
+        self.signal("HUP");
+        self.wait("new workers", |nginx| {
+            let now = nginx.workers();
+            now.len() == before.len() && now.iter().all(|worker| !before.contains(worker))
+        });
+    }
+
+    /// What `nginx -t` says.
+    pub fn check(&self) -> String {
+        let said = nginx(self.folder.path()).arg("-t").output().unwrap();
+        String::from_utf8_lossy(&said.stderr).into_owned()
+    }
+
+    pub fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -76,20 +110,30 @@ impl Nginx {
 
     /// The status of the answer to a request.
     pub fn status(&self, head: &str, body: &str) -> u16 {
-        let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        connection.set_read_timeout(Some(PATIENCE)).unwrap();
-        let length =
-            if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
-        let request = format!("{head}\r\nHost: a.example\r\nConnection: close\r\n{length}\r\n{body}");
-        connection.write_all(request.as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        connection.read_to_end(&mut answer).unwrap();
-        let answer = String::from_utf8_lossy(&answer);
+        let answer = self.answer(head, body);
         answer
             .split(' ')
             .nth(1)
             .and_then(|status| status.parse().ok())
             .unwrap_or_else(|| panic!("{answer:?}"))
+    }
+
+    /// The answer to a request.
+    pub fn answer(&self, head: &str, body: &str) -> String {
+        self.try_answer(head, body).unwrap()
+    }
+
+    /// The answer to a request, as far as it came.
+    pub fn try_answer(&self, head: &str, body: &str) -> std::io::Result<String> {
+        let mut connection = TcpStream::connect(("127.0.0.1", self.port))?;
+        connection.set_read_timeout(Some(PATIENCE))?;
+        let length =
+            if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let request = format!("{head}\r\nHost: a.example\r\nConnection: close\r\n{length}\r\n{body}");
+        connection.write_all(request.as_bytes())?;
+        let mut answer = Vec::new();
+        connection.read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
     pub fn get(&self, target: &str) -> u16 {
@@ -128,21 +172,24 @@ fn nginx(folder: &Path) -> Command {
     command
 }
 
-fn configuration(folder: &Path, port: u16) -> String {
+/// True if this is root, whose servers change their user.
+pub fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+}
+
+fn configuration(folder: &Path, port: u16, (user, workers): (&str, usize)) -> String {
     let root = folder.display();
-    // As root, nginx would give its workers a user that cannot write to the folder of the test.
-    let user = if fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
-        "user root;"
-    } else {
-        ""
-    };
+    let user = if is_root() { format!("user {user};") } else { String::new() };
+    // Each worker has a queue of its own, so that they all get connections.
+    let listen = if workers > 1 { " reuseport" } else { "" };
     format!(
-        "load_module {MODULE};\n{user}\ndaemon off; worker_processes 1; pid {root}/nginx.pid;\n\
+        "load_module {MODULE};\n{user}\ndaemon off; worker_processes {workers}; pid {root}/nginx.pid;\n\
          error_log {root}/error.log info;\nevents {{ worker_connections 64; }}\n\
          http {{\n access_log off; client_body_temp_path {root}/body; proxy_temp_path {root}/proxy;\n\
          fastcgi_temp_path {root}/fastcgi; uwsgi_temp_path {root}/uwsgi; scgi_temp_path {root}/scgi;\n\
          client_body_buffer_size 1k; modsecurity on; modsecurity_rules_file {root}/rules.conf;\n\
-         server {{ listen 127.0.0.1:{port}; root {root};\n\
+         add_header X-Worker $pid always;\n\
+         server {{ listen 127.0.0.1:{port}{listen}; root {root};\n\
          location / {{ try_files /rules.conf =404; }}\n\
          location /own {{ return 200 own; }}\n\
          location /free {{ modsecurity_rules 'SecRuleRemoveById 1'; try_files /rules.conf =404; }}\n\
@@ -192,8 +239,7 @@ fn nginx_blocks_logs_and_reloads() {
 fn a_mistake_is_told_with_file_line_and_hint() {
     let Some(nginx) = Nginx::start("nginx -t with our libmodsecurity") else { return };
     fs::write(nginx.at("rules.conf"), "SecRuleEngine On\nSecRule ARGZ \"@rx a\" \"id:1\"\n").unwrap();
-    let said = self::nginx(nginx.folder.path()).arg("-t").output().unwrap();
-    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    let said = nginx.check();
     let place = format!("Rules error. File: {}. Line: 2. Column: 9.", nginx.at("rules.conf").display());
     assert!(
         said.contains(&place) && said.contains("did you mean ARGS?") && said.contains("nginx.conf:"),

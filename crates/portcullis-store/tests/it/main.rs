@@ -1,4 +1,5 @@
 //! The integration tests of the crate: one program, a module for each subject.
 
+mod processes;
 mod redis;
 mod restart;
