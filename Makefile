@@ -15,7 +15,7 @@ SEED ?= 1
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
         differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test \
         libmodsecurity-memcheck libmodsecurity-connector-tests package-test console console-test crs crs-suite \
-        crs-suite-strict go-ftw kubernetes-test caddy-test traefik-test node node-test python python-test corpus fuzz api-fuzz \
+        crs-suite-strict go-ftw kubernetes-test caddy-test node node-test python python-test corpus fuzz api-fuzz \
         dependencies clean-run
 
 help:
@@ -63,7 +63,6 @@ help:
 	@echo 'make libmodsecurity-connector-tests  the cases of ModSecurity-nginx with it (TESTS=FOLDER NGINX_TESTS=FOLDER of their sources)'
 	@echo 'make kubernetes-test   the manifests and the Helm chart, read as Kubernetes reads them, and their documents'
 	@echo 'make caddy-test        serve check behind the real Caddy, which Go builds'
-	@echo 'make traefik-test      the same behind the real Traefik'
 	@echo 'make python            target/wheels/portcullis_waf-*.whl, the engine as a package of Python; needs Python 3.10'
 	@echo 'make python-test       its tests with gunicorn, waitress, uvicorn and Starlette (WHEEL=FILE of make python)'
 	@echo 'make node              bindings/node/portcullis.node, the engine as an addon of Node.js'
@@ -295,11 +294,6 @@ node-test:
 caddy-test:
 	scripts/caddy.sh
 	$(CARGO) test --locked -p portcullis --test it serve::caddy
-
-# The same for Traefik, which takes Go some minutes.
-traefik-test:
-	scripts/traefik.sh
-	$(CARGO) test --locked -p portcullis --test it serve::traefik
 
 # As root, on Debian with debootstrap.
 package-test: crs console
