@@ -11,7 +11,7 @@ PAIRS ?= 20000
 SEED ?= 1
 
 .PHONY: help run profiled static archive install-test container container-test test modsecurity2-tests h2spec \
-        websocket tls-scan bench bench-agent bench-counts \
+        websocket tls-scan bench bench-agent bench-ext-proc bench-spop bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
         differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test \
         libmodsecurity-memcheck libmodsecurity-connector-tests package-test console console-test crs crs-suite \
@@ -35,6 +35,8 @@ help:
 	@echo 'make bench-peers       the same messages through libmodsecurity and Coraza, too (CASES= SECONDS_EACH=1)'
 	@echo 'make bench-proxy       CPU per request of ours and of other proxies and WAFs side by side (ARGS=--latency, --syscalls, --help)'
 	@echo 'make bench-agent       what asking an inspection agent adds to a request (ARGS=--requests 20000)'
+	@echo 'make bench-ext-proc    what serve ext-proc adds to a request of Envoy, beside a server that inspects nothing (ARGS="--mode crs")'
+	@echo 'make bench-spop        CPU per request of serve spop behind HAProxy, beside coraza-spoa (ARGS="--coraza-spoa PROGRAM")'
 	@echo 'make bench-scaling     what a second core and worker bring: requests a second (wrk)'
 	@echo 'make reload-soak       1,000 reloads of the CRS under load: nothing lost, memory flat (ARGS=--reloads 100)'
 	@echo 'make bench-worst       a search for the message that costs most per byte (SEARCH=120 seconds)'
@@ -157,6 +159,15 @@ bench-proxy: crs
 bench-agent:
 	$(CARGO) build --profile bench-quick --locked -p portcullis -p portcullis-testkit -p portcullis-bench --bins
 	target/bench-quick/agent-bench $(ARGS)
+
+# Envoy is the one that scripts/test-tools.sh installs, or ARGS="--envoy PROGRAM".
+bench-ext-proc: crs
+	$(CARGO) build --profile bench-quick --locked -p portcullis -p portcullis-testkit --bins
+	target/bench-quick/ext-proc-bench $(ARGS)
+
+bench-spop: crs
+	$(CARGO) build --release --locked -p portcullis
+	bench/proxy/bench-spop.py $(ARGS)
 
 bench-scaling: crs
 	$(CARGO) build --release --locked -p portcullis

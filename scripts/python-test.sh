@@ -23,4 +23,4 @@ else
 fi
 cd bindings/python/tests
 PYTHONPATH=$package PYTHONDONTWRITEBYTECODE=1 \
-  "$venv/bin/python" -W error::ResourceWarning -m unittest test_module test_wsgi test_asgi
+  "$venv/bin/python" -W error::ResourceWarning -m unittest

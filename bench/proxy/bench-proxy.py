@@ -13,36 +13,11 @@ inspects, includes the rules of the file {rules}. Everything listens on loopback
 import argparse, json, os, pathlib, re, signal, statistics, subprocess, sys, tempfile, time
 
 sys.dont_write_bytecode = True
-from peers import Peers, Running, found, free_port
+from peers import HERE, SCENARIOS, Peers, Running, found, free_port, quiet, wrk
 
 PROXY_CORE = 0  # with --pinned
-HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SCENARIOS = {"01": "GET, 3 arguments", "02": "GET, 5 random arguments", "03": "form, 950 fields", "04": "JSON, 400 deep",
-             "05": "multipart, 3 x 10 KB", "06": "attacks, refused", "07": "mixed", "08": "API, 30 % attacks"}
 
-
-def wrk(port, scenario, seconds, connections):
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "120s", "--latency", "-s", str(HERE / "scenarios.lua"),
-               f"http://127.0.0.1:{port}"]
-    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, SCENARIO=scenario))
-    for line in done.stdout.splitlines():
-        if line.startswith("result "):
-            numbers = [float(word) for word in line.split()[1:]]
-            keys = ["requests", "seconds", "ok", "refused", "other", "expected", "errors", "p50_us", "p99_us"]
-            return dict(zip(keys, numbers))
-    raise RuntimeError(f"wrk: {done.stdout[-400:]}{done.stderr[-400:]}")
-
-
-def quiet(running, limit=60):
-    """Waits for work that is still under way when wrk has left."""
-    end, before = time.monotonic() + limit, running.cpu_ns()
-    while time.monotonic() < end:
-        time.sleep(0.1)
-        now = running.cpu_ns()
-        if now - before < 5e6:
-            return
-        before = now
 
 
 def cell(running, scenario, inspects, o):

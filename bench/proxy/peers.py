@@ -4,6 +4,10 @@ All listen on 127.0.0.1 and forward to the same application. Those with rules lo
 read, no response bodies, no audit log, no access log, errors at the level that hides matches, as many workers as ours."""
 import os, pathlib, shutil, signal, socket, subprocess, time
 
+HERE = pathlib.Path(__file__).resolve().parent
+SCENARIOS = {"01": "GET, 3 arguments", "02": "GET, 5 random arguments", "03": "form, 950 fields", "04": "JSON, 400 deep",
+             "05": "multipart, 3 x 10 KB", "06": "attacks, refused", "07": "mixed", "08": "API, 30 % attacks"}
+
 ENGINE = """SecRuleEngine On
 SecRequestBodyAccess On
 SecResponseBodyAccess Off
@@ -106,6 +110,29 @@ def found(*names):
         if path:
             return path
     return None
+
+
+def wrk(port, scenario, seconds, connections):
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "120s", "--latency", "-s", str(HERE / "scenarios.lua"),
+               f"http://127.0.0.1:{port}"]
+    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, SCENARIO=scenario))
+    for line in done.stdout.splitlines():
+        if line.startswith("result "):
+            numbers = [float(word) for word in line.split()[1:]]
+            keys = ["requests", "seconds", "ok", "refused", "other", "expected", "errors", "p50_us", "p99_us"]
+            return dict(zip(keys, numbers))
+    raise RuntimeError(f"wrk: {done.stdout[-400:]}{done.stderr[-400:]}")
+
+
+def quiet(running, limit=60):
+    """Waits for work that is still under way when wrk has left."""
+    end, before = time.monotonic() + limit, running.cpu_ns()
+    while time.monotonic() < end:
+        time.sleep(0.1)
+        now = running.cpu_ns()
+        if now - before < 5e6:
+            return
+        before = now
 
 
 class Peers:

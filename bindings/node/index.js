@@ -56,8 +56,8 @@ function begin (waf, req, client) {
   })
 }
 
-/** Sends the answer of an exchange in place of the application's. */
-function sendAnswer (req, res, answer) {
+/** Sends the answer of an exchange in place of the application's; `write` writes its head and body. */
+function sendAnswer (req, res, answer, write = body => res.end(body)) {
   res.statusCode = answer.status
   if (req.httpVersionMajor < 2) {
     res.statusMessage = undefined
@@ -66,7 +66,7 @@ function sendAnswer (req, res, answer) {
   }
   for (let at = 0; at + 1 < answer.fields.length; at += 2) res.setHeader(answer.fields[at], answer.fields[at + 1])
   res.setHeader('content-length', answer.body.length)
-  res.end(answer.body)
+  write(answer.body)
 }
 
 /** Hands events on. A sink that throws has lost one, and does not stop the application. */
@@ -98,7 +98,7 @@ function inspect (waf, req, res, options, next) {
     next(error)
     return
   }
-  const send = answer => sendAnswer(req, res, answer)
+  const send = (answer, write) => sendAnswer(req, res, answer, write)
   // Not `const`: a verdict may come while `holdRequest` runs.
   let running = () => undefined
   const end = () => {

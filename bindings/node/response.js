@@ -25,18 +25,38 @@ function split (parameters) {
   return at < 0 ? [parameters, undefined] : [parameters.slice(0, at), parameters[at]]
 }
 
-/** Shows what is written to `res` to `exchange`; `send` sends an answer in place of it. */
+/** States of a response: its calls wait for the verdict, are made, or are dropped. */
+const HELD = 0
+const OPEN = 1
+const BLOCKED = 2
+
+/**
+ * Shows what is written to `res` to `exchange`; `send` sends an answer in place of it. Middleware behind this one may
+ * replace the same methods by its own, which call ours: ours stay in place.
+ */
 function holdResponse (res, exchange, send) {
   const { writeHead, write, end, flushHeaders } = res
   // The calls that wait for the verdict.
   const held = []
+  let state = HELD
   let hasHead = false
-  let isOver = false
+  // True while the head is only made because a body begins.
+  let isImplicit = false
   let timer
+
+  /** Calls a method of Node.js. It calls others of `res`, which are ours and those of middleware, a second time. */
+  function direct (method, parameters) {
+    const replaced = { writeHead: res.writeHead, write: res.write }
+    Object.assign(res, { writeHead, write })
+    try {
+      return method.apply(res, parameters)
+    } finally {
+      Object.assign(res, replaced)
+    }
+  }
 
   /** Phase 3. From here on the head is sent as far as the application can tell. */
   function head () {
-    if (hasHead) return
     hasHead = true
     const fields = []
     for (const [name, value] of Object.entries(res.getHeaders())) {
@@ -53,31 +73,37 @@ function holdResponse (res, exchange, send) {
     if (wait !== null) timer = setTimeout(() => decide(false), wait)
   }
 
+  /** The head that Node.js makes when a body begins; middleware adds its fields to it in `writeHead`. */
+  function implicitHead () {
+    if (hasHead) return
+    isImplicit = true
+    try {
+      res.writeHead(res.statusCode)
+    } finally {
+      isImplicit = false
+    }
+    if (!hasHead) head()
+  }
+
   /** Phase 4, and the verdict. */
   function decide (isWhole) {
-    if (isOver) return
-    isOver = true
+    if (state !== HELD) return
     clearTimeout(timer)
     exchange.responseEnd(isWhole)
     delete res.headersSent
-    Object.assign(res, { writeHead, write, end, flushHeaders })
     const answer = exchange.answer()
     if (answer !== null) {
-      for (const name of res.getHeaderNames()) res.removeHeader(name)
-      send(answer)
       // The rest of the application's response is dropped.
-      Object.assign(res, { writeHead: () => res, write: () => true, end: () => res, flushHeaders: () => {} })
-      return
+      state = BLOCKED
+      for (const name of res.getHeaderNames()) res.removeHeader(name)
+      send(answer, body => {
+        direct(writeHead, [answer.status])
+        direct(end, [body])
+      })
+    } else {
+      state = OPEN
+      for (const [method, parameters] of held) direct(method, parameters)
     }
-    res.write = (...parameters) => {
-      exchange.passed(0, bytesOf(...parameters).length)
-      return write.apply(res, parameters)
-    }
-    res.end = (...parameters) => {
-      exchange.passed(0, bytesOf(...parameters).length)
-      return end.apply(res, parameters)
-    }
-    for (const [method, parameters] of held) method.apply(res, parameters)
     held.length = 0
   }
 
@@ -86,25 +112,38 @@ function holdResponse (res, exchange, send) {
     return bytes.length === 0 || exchange.responseBody(bytes)
   }
 
+  /** A call that is not held: made, with its bytes counted, or dropped. */
+  function go (method, parameters, dropped) {
+    if (state === OPEN) {
+      if (method !== flushHeaders) exchange.passed(0, bytesOf(...parameters).length)
+      return direct(method, parameters)
+    }
+    const callback = split(parameters)[1]
+    if (callback !== undefined) process.nextTick(callback)
+    return dropped
+  }
+
   res.writeHead = (status, message, fields) => {
-    if (hasHead) return isOver ? res.writeHead(status, message, fields) : res
+    if (state === OPEN) return direct(writeHead, [status, message, fields])
+    if (hasHead) return res
     res.statusCode = status
     if (typeof message === 'string') res.statusMessage = message
     const pairs = pairsOf(typeof message === 'string' ? fields : message ?? fields)
     for (const [name] of pairs) res.removeHeader(name)
     for (const [name, value] of pairs) res.appendHeader(name, value)
+    // Node.js sends another framing behind a head that was written than behind one that it makes itself.
+    if (!isImplicit) held.push([writeHead, [status]])
     head()
     return res
   }
   res.flushHeaders = () => {
-    if (hasHead && isOver) return res.flushHeaders()
-    head()
-    if (isOver) res.flushHeaders()
-    else held.push([flushHeaders, []])
+    implicitHead()
+    if (state !== HELD) return go(flushHeaders, [])
+    held.push([flushHeaders, []])
   }
   res.write = (...parameters) => {
-    head()
-    if (isOver) return res.write(...parameters)
+    implicitHead()
+    if (state !== HELD) return go(write, parameters, true)
     const [pieces, callback] = split(parameters)
     // The application may wait for it before it writes more.
     if (callback !== undefined) process.nextTick(callback)
@@ -113,8 +152,8 @@ function holdResponse (res, exchange, send) {
     return true
   }
   res.end = (...parameters) => {
-    head()
-    if (isOver) return res.end(...parameters)
+    implicitHead()
+    if (state !== HELD) return go(end, parameters, res)
     const [pieces, callback] = split(parameters)
     if (callback !== undefined) res.once('finish', callback)
     held.push([end, pieces])

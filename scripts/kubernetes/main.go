@@ -1,8 +1,8 @@
 // Reads manifests as a Kubernetes API server does: into the published types, with unknown and repeated fields
 // refused. Renders charts first, as Helm does. Writes the documents of ConfigMaps to a folder, so that they can be
-// checked.
+// checked, and the objects as they were read to another one, for the published schemas.
 //
-//	kubernetes -documents FOLDER [-values FILE]... PATH...   manifests, folders of them, or charts
+//	kubernetes -documents FOLDER -objects FOLDER [-values FILE]... PATH...   manifests, folders of them, or charts
 package main
 
 import (
@@ -35,6 +35,7 @@ func (n *names) Set(v string) error { *n = append(*n, v); return nil }
 
 func main() {
 	documents := flag.String("documents", "", "folder for the documents of ConfigMaps")
+	objects := flag.String("objects", "", "folder for the objects, a file each")
 	var values names
 	flag.Var(&values, "values", "values of charts")
 	flag.Parse()
@@ -45,7 +46,7 @@ func main() {
 			fail(path, err)
 		}
 		for name, text := range texts {
-			seen, err := check(name, text, *documents)
+			seen, err := check(name, text, *documents, *objects)
 			if err != nil {
 				fail(name, err)
 			}
@@ -118,7 +119,7 @@ func render(path string, files names) (map[string][]byte, error) {
 }
 
 // check decodes each object of a text, and gives their number.
-func check(name string, text []byte, documents string) (int, error) {
+func check(name string, text []byte, documents, objects string) (int, error) {
 	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	for count := 0; ; {
@@ -139,6 +140,12 @@ func check(name string, text []byte, documents string) (int, error) {
 		if err := inspect(name, object, documents); err != nil {
 			return count, fmt.Errorf("object %d: %w", count+1, err)
 		}
+		if objects != "" {
+			file := fmt.Sprintf("%s-%d.yaml", flat(name), count+1)
+			if err := os.WriteFile(filepath.Join(objects, file), document, 0o644); err != nil {
+				return count, err
+			}
+		}
 		count++
 	}
 }
@@ -151,7 +158,7 @@ func inspect(name string, object runtime.Object, documents string) error {
 			if !strings.HasSuffix(key, ".toml") || documents == "" {
 				continue
 			}
-			file := strings.NewReplacer("/", "-", ".", "-").Replace(name) + "-" + object.Name + "-" + key
+			file := flat(name) + "-" + object.Name + "-" + key
 			if err := os.WriteFile(filepath.Join(documents, file), []byte(text), 0o644); err != nil {
 				return err
 			}
@@ -167,6 +174,9 @@ func inspect(name string, object runtime.Object, documents string) error {
 	}
 	return nil
 }
+
+// flat makes a path a part of a file name.
+func flat(path string) string { return strings.NewReplacer("/", "-", ".", "-").Replace(path) }
 
 func safe(pod corev1.PodSpec, container corev1.Container) error {
 	security := container.SecurityContext

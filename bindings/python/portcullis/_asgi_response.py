@@ -35,9 +35,11 @@ async def send_answer(answer: tuple[int, list[tuple[str, str]], bytes], send: Se
 class Response:
     """The response of an exchange."""
 
-    def __init__(self, exchange: Exchange, send: Send) -> None:
+    def __init__(self, exchange: Exchange, send: Send, end: Callable[[], None]) -> None:
         self._exchange = exchange
         self._send = send
+        # Ends the exchange: the application may go on for long after its response, for instance with other tasks.
+        self._end = end
         # The messages that wait for the verdict; none once there is one.
         self._held: list[Message] | None = []
         self._size = 0
@@ -54,7 +56,7 @@ class Response:
                 # Behind the verdict, or before the response, as early hints are.
                 if message["type"] == "http.response.body":
                     self._exchange.passed(0, len(message.get("body", b"")))
-                await self._send(message)
+                await self._pass(message)
                 return
             self._held.append(message)
             await self._show(message)
@@ -93,9 +95,15 @@ class Response:
         if answer is not None:
             self._is_blocked = True
             await send_answer(answer, self._send)
+            self._end()
             return
         for message in held:
-            await self._send(message)
+            await self._pass(message)
+
+    async def _pass(self, message: Message) -> None:
+        await self._send(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            self._end()
 
     async def finish(self) -> None:
         """The end of the application's call."""

@@ -79,6 +79,8 @@ class WafMiddleware:
     async def _websocket(self, exchange: Exchange, scope: Message, receive: Receive, send: Send) -> None:
         exchange.request_end()
         if exchange.answer() is None:
+            # Of the connection nothing more is seen, however long it lasts.
+            end(exchange, self._waf, self._on_event)
             await self._app(scope, receive, send)
             return
         await receive()
@@ -94,7 +96,7 @@ class WafMiddleware:
         if answer is not None:
             await send_answer(answer, send)
             return
-        response = Response(exchange, send)
+        response = Response(exchange, send, lambda: end(exchange, self._waf, self._on_event))
         try:
             await self._app(scope, request.receive, response.send)
         finally:

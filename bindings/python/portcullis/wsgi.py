@@ -59,6 +59,7 @@ class WafMiddleware:
             # In HTTP/1 a body has a field that says so.
             not version.startswith("1"),
         )
+        response = Response(exchange, start_response, self._end)
         try:
             body = _RequestBody(exchange, environ)
             body.hold()
@@ -68,11 +69,11 @@ class WafMiddleware:
                 self._end(exchange)
                 return answered(answer, start_response)
             environ["wsgi.input"] = body
-            response = Response(exchange, start_response, self._end)
             response.take(self._app(environ, response.start))
             return response
         except BaseException:
-            self._end(exchange)
+            # The server gets nothing that it could close.
+            response.close()
             raise
 
     def _end(self, exchange: Exchange) -> None:
@@ -144,6 +145,21 @@ class _RequestBody(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+    def readline(self, size: int | None = -1) -> bytes:
+        # That of RawIOBase reads byte by byte.
+        limit = None if size is None or size < 0 else size
+        end = self._held.find(b"\n", 0, limit) + 1
+        line = bytes(self._held[: end or limit])
+        del self._held[: len(line)]
+        if end or (limit is not None and len(line) >= limit):
+            return line
+        limits = [rest for rest in (None if limit is None else limit - len(line), self._left) if rest is not None]
+        rest = bytes(self._input.readline(*([min(limits)] if limits else [])))
+        if self._left is not None:
+            self._left -= len(rest)
+        self._exchange.passed(len(rest), 0)
+        return line + rest
 
     def readinto(self, buffer: Any) -> int:
         if self._held:

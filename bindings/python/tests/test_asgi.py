@@ -236,6 +236,37 @@ class Scopes(unittest.TestCase):
         self.assertEqual(self.run_app(app, scope, connect), [{"type": "websocket.close", "code": 1008}])
         self.assertEqual(self.run_app(app, {**scope, "query_string": b"q=1"}, connect), [{"type": "websocket.accept"}])
 
+    def test_exchanges_end_with_what_is_shown(self) -> None:
+        logging = 'SecAction "id:1,phase:1,pass,log"'
+        told: list[int] = []
+        for directives, response_bodies, answer in [
+            (logging, False, [("start", {"status": 200, "headers": []}), ("body", {"body": b"a"})]),
+            (logging + RULES, True, [
+                ("start", {"status": 200, "headers": [(b"content-type", b"text/plain")]}),
+                ("body", {"body": b"a", "more_body": True}),
+                ("body", {"body": b"b"}),
+            ]),
+            (logging + RULES, True, [("start", {"status": 200, "headers": [(b"x-leak", b"yes")]}), ("body", {})]),
+        ]:
+            waf = Waf(mode="crs", directives=directives, response_bodies=response_bodies)
+
+            async def app(scope, receive, send):
+                for kind, message in answer:
+                    await send({"type": f"http.response.{kind}", **message})
+                # A task that goes on behind the response.
+                told.append(len(waf.take_events()))
+
+            self.run_app(app, {}, [{"type": "http.request", "body": b""}], waf)
+        self.assertEqual(told, [1, 1, 1])
+
+        async def chat(scope, receive, send):
+            await send({"type": "websocket.accept"})
+            told.append(len(waf.take_events()))
+
+        waf = Waf(mode="crs", directives=logging)
+        self.run_app(chat, {"type": "websocket", "http_version": "1.1"}, [{"type": "websocket.connect"}], waf)
+        self.assertEqual(told, [1, 1, 1, 1])
+
     def test_scopes_of_other_kinds_go_on(self) -> None:
         async def app(scope, receive, send):
             await send({"type": "lifespan.startup.complete"})

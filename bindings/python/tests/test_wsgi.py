@@ -1,9 +1,14 @@
 """The WSGI middleware in gunicorn and waitress."""
 
+import io
 import json
 import socket
+import time
 import unittest
+from wsgiref.util import setup_testing_defaults
 
+from portcullis import Waf
+from portcullis.wsgi import WafMiddleware
 from servers import WsgiServer, ask, get, post
 
 ATTACK = "1' UNION SELECT password FROM users-- -"
@@ -13,6 +18,7 @@ BODIES = [
     ("multipart/form-data; boundary=x", f'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n{ATTACK}\r\n--x--\r\n'),
     ("application/x-www-form-urlencoded", f"a={ATTACK}"),
 ]
+RULES = 'SecRule RESPONSE_BODY "@contains root:x:0:0" "id:7,phase:4,deny,status:500"'
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -119,6 +125,79 @@ class Both(Served):
                 self.assertEqual(status, 503)
                 self.assertTrue(answer.endswith(b"sorry"))
                 self.assertEqual(get(port, "/")[0], 200)
+
+
+class Called(unittest.TestCase):
+    """Applications that are called without a server."""
+
+    def call(self, app, waf: Waf, body: bytes = b"", **environ: object) -> tuple[str, bytes]:
+        made: dict = {"REQUEST_METHOD": "POST", "CONTENT_LENGTH": str(len(body)), "CONTENT_TYPE": "text/plain"}
+        made |= {"wsgi.input": io.BytesIO(body), **environ}
+        setup_testing_defaults(made)
+        heads: list[str] = []
+        pieces = WafMiddleware(app, waf)(made, lambda status, fields, exc_info=None: heads.append(status))
+        text = b"".join(pieces)
+        if hasattr(pieces, "close"):
+            pieces.close()
+        return heads[0], text
+
+    def test_what_an_application_returns_is_closed(self) -> None:
+        closed: list[str] = []
+
+        class Pieces:
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+            def __iter__(self):
+                yield b"begun"
+                if self.name == "broken":
+                    raise RuntimeError("broken")
+
+            def close(self) -> None:
+                closed.append(self.name)
+
+        def app(environ, start_response):
+            start_response("200 OK", [("Content-Type", "text/plain")])
+            return Pieces(environ["PATH_INFO"][1:])
+
+        waf = Waf(directives=RULES, response_bodies=True)
+        self.assertEqual(self.call(app, waf, PATH_INFO="/whole"), ("200 OK", b"begun"))
+        with self.assertRaises(RuntimeError):
+            self.call(app, waf, PATH_INFO="/broken")
+        self.assertEqual(closed, ["whole", "broken"])
+
+    def test_lines_of_bodies(self) -> None:
+        # Longer than the limit, which lets the rest go on: lines begin in what was held and end behind it.
+        directives = "SecRequestBodyAccess On\nSecRequestBodyLimit 1000\nSecRequestBodyLimitAction ProcessPartial"
+        body = b"".join(b"%d %s\n" % (number, b"x" * number) for number in range(200)) + b"the last"
+        read: dict[str, list[bytes]] = {}
+
+        def app(environ, start_response):
+            start_response("200 OK", [])
+            stream = environ["wsgi.input"]
+            read["lines"] = [stream.readline() for _ in range(3)]
+            read["short"] = [stream.readline(5), stream.readline(0), stream.readline(1000)]
+            read["rest"] = list(stream)
+            return [b""]
+
+        for waf in [Waf(), Waf(directives=directives)]:
+            self.assertEqual(self.call(app, waf, body)[0], "200 OK")
+            self.assertEqual(read["lines"], [b"0 \n", b"1 x\n", b"2 xx\n"])
+            self.assertEqual(read["short"], [b"3 xxx", b"", b"\n"])
+            self.assertEqual(b"".join([*read["lines"], *read["short"], *read["rest"]]), body)
+            self.assertEqual(len(read["rest"]), 197)
+
+    def test_many_lines_take_no_time(self) -> None:
+        body = b"x" * 5_000_000
+
+        def app(environ, start_response):
+            start_response("200 OK", [])
+            return [b"%d" % len(environ["wsgi.input"].readline())]
+
+        began = time.process_time()
+        self.assertEqual(self.call(app, Waf(), body)[1], b"5000000")
+        # Read byte by byte it takes this process more than 5 s.
+        self.assertLess(time.process_time() - began, 3)
 
 
 if __name__ == "__main__":

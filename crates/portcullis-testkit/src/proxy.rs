@@ -203,7 +203,7 @@ pub(crate) fn tail(path: &Path) -> String {
 }
 
 /// `PORTCULLIS_BIN`, or the `portcullis` beside this program.
-fn program() -> Result<PathBuf, TestkitError> {
+pub fn program() -> Result<PathBuf, TestkitError> {
     let path = match std::env::var_os("PORTCULLIS_BIN") {
         Some(path) => PathBuf::from(path),
         None => {
