@@ -15,8 +15,8 @@ SEED ?= 1
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
         differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test \
         libmodsecurity-memcheck libmodsecurity-connector-tests package-test console console-test crs crs-suite \
-        crs-suite-strict go-ftw kubernetes-test caddy-test node node-test python python-test corpus fuzz api-fuzz \
-        dependencies clean-run
+        crs-suite-strict go-ftw kubernetes-test caddy-test traefik-test node node-test python python-test corpus fuzz \
+        api-fuzz dependencies clean-run
 
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
@@ -63,6 +63,7 @@ help:
 	@echo 'make libmodsecurity-connector-tests  the cases of ModSecurity-nginx with it (TESTS=FOLDER NGINX_TESTS=FOLDER of their sources)'
 	@echo 'make kubernetes-test   the manifests and the Helm chart, read as Kubernetes reads them, and their documents'
 	@echo 'make caddy-test        serve check behind the real Caddy, which Go builds'
+	@echo 'make traefik-test      serve check behind the real Traefik, which Go builds: ten minutes'
 	@echo 'make python            target/wheels/portcullis_waf-*.whl, the engine as a package of Python; needs Python 3.10'
 	@echo 'make python-test       its tests with gunicorn, waitress, uvicorn and Starlette (WHEEL=FILE of make python)'
 	@echo 'make node              bindings/node/portcullis.node, the engine as an addon of Node.js'
@@ -294,6 +295,11 @@ node-test:
 caddy-test:
 	scripts/caddy.sh
 	$(CARGO) test --locked -p portcullis --test it serve::caddy
+
+# Not in `make test` for the same reason.
+traefik-test:
+	scripts/traefik.sh
+	$(CARGO) test --locked -p portcullis --test it serve::traefik
 
 # As root, on Debian with debootstrap.
 package-test: crs console

@@ -4,6 +4,7 @@ mod caddy;
 mod check;
 mod envoy;
 mod haproxy;
+mod traefik;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
