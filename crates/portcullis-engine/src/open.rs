@@ -27,6 +27,8 @@ pub(crate) struct OpenCollection {
     /// Variables that were there and are gone.
     unset: Vec<Span>,
     changed: bool,
+    /// Others may have changed it since it was read.
+    stale: bool,
     /// It was stored by this transaction already, which counts as one update all the same.
     stored: bool,
 }
@@ -171,7 +173,7 @@ impl Execution<'_> {
             return;
         }
         let name = self.message.store.push(&open.name);
-        let (mut entries, mut last_update) = (Vec::new(), 0);
+        let (mut entries, mut last_update, now) = (Vec::new(), 0, self.message.now());
         // A record is shown while its owner holds a lock on it, so nothing is looked up or allocated twice.
         let collections = Arc::clone(&self.vars.collections);
         let (key_text, store) = (self.message.store.text(key).to_vec(), &mut self.message.store);
@@ -187,16 +189,16 @@ impl Execution<'_> {
             };
             entries.push(Entry { name, value, touched: Touched::No });
         };
-        if !collections.load(id, self.message.epoch_seconds, &mut keep) {
-            for (name, value) in
-                new_record(id, self.plan.settings.collection_timeout, self.message.epoch_seconds)
-            {
+        if !collections.load(id, now, &mut keep) {
+            for (name, value) in new_record(id, self.plan.settings.collection_timeout, now) {
                 keep(name, value);
             }
         }
         let collection = open.collection;
-        let (unset, changed, stored) = (Vec::new(), false, false);
-        let open = OpenCollection { collection, name, key, entries, last_update, unset, changed, stored };
+        let unset = Vec::new();
+        let (changed, stale, stored) = (false, false, false);
+        let open =
+            OpenCollection { collection, name, key, entries, last_update, unset, changed, stale, stored };
         self.vars.open_collections.push(open);
     }
 
@@ -207,10 +209,18 @@ impl Execution<'_> {
         }
     }
 
-    /// Stores a collection that changed, and goes on with the record as it is then.
+    /// Records that an earlier phase has read are read again when a rule asks for them: others may have
+    /// changed them while the client took its time.
+    pub(crate) fn doubt_collections(&mut self) {
+        if !self.vars.open_collections.is_empty() && self.vars.collections.is_shared() {
+            self.vars.open_collections.iter_mut().for_each(|open| open.stale = true);
+        }
+    }
+
+    /// Stores a collection that changed, and goes on with the record as it is then; or reads it again.
     fn share(&mut self, at: usize) {
         let open = &self.vars.open_collections[at];
-        if !open.changed || !self.vars.collections.is_shared() {
+        if !(open.changed || open.stale) || !self.vars.collections.is_shared() {
             return;
         }
         let collections = Arc::clone(&self.vars.collections);
@@ -219,18 +229,23 @@ impl Execution<'_> {
             (self.message.store.text(open.name).to_vec(), self.message.store.text(open.key).to_vec());
         let id = RecordId { name: &name, key: &key };
         let mut stored = Vec::new();
-        let updates = open.updates(&self.message.store);
-        let is_there = collections.save_and_load(id, timeout, now, &updates, &mut |name, value| {
+        let mut keep = |name: &[u8], value: Value<'_>| {
             let value = match value {
                 Value::Int(number) => Ok(number),
                 Value::Text(text) => Err(text.to_vec()),
             };
             stored.push((name.to_vec(), value));
-        });
-        drop(updates);
+        };
+        let is_there = match open.changed {
+            true => {
+                collections.save_and_load(id, timeout, now, &open.updates(&self.message.store), &mut keep)
+            }
+            false => collections.load(id, now, &mut keep),
+        };
         let store = &mut self.message.store;
         let open = &mut self.vars.open_collections[at];
-        (open.changed, open.stored) = (false, true);
+        open.stored |= open.changed;
+        (open.changed, open.stale) = (false, false);
         open.unset.clear();
         if !is_there {
             open.entries.iter_mut().for_each(|entry| entry.touched = Touched::No);
@@ -291,7 +306,7 @@ impl Execution<'_> {
     pub(crate) fn expire(&mut self, collection: Variable, key: &Template, seconds: &Template) {
         let key = self.run_time_key(key);
         let seconds = self.expand_to_store(seconds);
-        let at = self.message.epoch_seconds.saturating_add(to_int(self.message.store.text(seconds)));
+        let at = self.message.now().saturating_add(to_int(self.message.store.text(seconds)));
         let note = [EXPIRE_PREFIX, self.message.store.text(key)].concat();
         let note = self.message.store.push(&note);
         if let Some((open, store)) = self.change_open(collection) {
@@ -312,7 +327,7 @@ impl Execution<'_> {
         let seconds = self.expand_to_store(seconds);
         let (amount, seconds) =
             (to_int(self.message.store.text(amount)), to_int(self.message.store.text(seconds)));
-        let now = self.message.epoch_seconds;
+        let now = self.message.now();
         let Some(open) = self.vars.open_collections.iter_mut().find(|open| open.collection == collection)
         else {
             return;
@@ -321,8 +336,8 @@ impl Execution<'_> {
         let Some(last) = open.find(bytes, b"LAST_UPDATE_TIME") else { return };
         let Some(at) = open.find(bytes, key.of(bytes)) else { return };
         let last = number(&self.message.store, open.entries[last].value);
-        // ModSecurity divides by the zero.
-        let periods = now.saturating_sub(last).checked_div(seconds).unwrap_or(0);
+        // ModSecurity divides by the zero. A request that is ahead of this one may have stored the record.
+        let periods = now.saturating_sub(last).max(0).checked_div(seconds).unwrap_or(0);
         let entry = &mut open.entries[at];
         let before = number(&self.message.store, entry.value);
         let after = before.saturating_sub(amount.saturating_mul(periods)).max(0);

@@ -345,7 +345,7 @@ impl Transaction {
         Scratch { store: Some(message.store), tx: vars.tx, matches, changes, run: Some(run) }
     }
 
-    /// Tells the transaction its age, for `DURATION`: microseconds since its beginning.
+    /// Tells the transaction its age in microseconds, for `DURATION` and for what it stores.
     pub fn set_elapsed_us(&mut self, elapsed_us: u64) {
         self.message.elapsed_us = elapsed_us;
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use portcullis_event::{Action, BlindSpot, Exception, ExceptionCause, ExceptionPolicy};
 use portcullis_http::h1::Parsed;
 use portcullis_http::message::{BodyFraming, Refusal, RequestHead, ResponseHead};
-use portcullis_inspect::{BodyLimitAction, BodyPlan, Connection, Inspection, Rejection};
+use portcullis_inspect::{BodyLimitAction, BodyPlan, Connection, Inspection, Rejection, Step};
 
 use crate::decide::Block;
 use crate::finish;
@@ -305,7 +305,7 @@ impl Conversation {
         }
         let truncated = self.is_over || cut.is_some();
         let hidden = self.undecodable(!truncated);
-        let step = self.inspected.step(|inspection| inspection.request_end(truncated));
+        let step = self.timely(|inspection| inspection.request_end(truncated));
         self.carry_out(step);
         if self.block.is_some() {
             return;
@@ -321,9 +321,18 @@ impl Conversation {
         (self.shown_bytes, self.is_over) = (0, false);
     }
 
+    /// A phase that had to wait for what it is about.
+    fn timely(&mut self, phase: impl FnOnce(&mut Inspection) -> Step) -> Step {
+        let elapsed = self.began.elapsed();
+        self.inspected.step(|inspection| {
+            inspection.set_elapsed(elapsed);
+            phase(inspection)
+        })
+    }
+
     /// Phase 2 over what there is of a body that is refused.
     fn end_obstructed(&mut self) {
-        let step = self.inspected.step(|inspection| inspection.request_end(true));
+        let step = self.timely(|inspection| inspection.request_end(true));
         self.carry_out(step);
     }
 
@@ -333,7 +342,7 @@ impl Conversation {
             return;
         }
         self.response_status = Some(head.status());
-        let step = self.inspected.step(|inspection| inspection.response_head(head));
+        let step = self.timely(|inspection| inspection.response_head(head));
         self.carry_out(step);
     }
 
@@ -374,7 +383,7 @@ impl Conversation {
             self.blind(BlindSpot::ResponseBodyCut);
         }
         let truncated = self.is_over || cut.is_some();
-        let step = self.inspected.step(|inspection| inspection.response_end(truncated));
+        let step = self.timely(|inspection| inspection.response_end(truncated));
         self.carry_out(step);
     }
 }

@@ -344,9 +344,15 @@ impl Inspection {
         self.step(progress)
     }
 
+    /// Tells how long the exchange has taken so far: before a phase that had to wait for the client or the
+    /// application, since what rules count and let expire then counts from that moment.
+    pub fn set_elapsed(&mut self, elapsed: Duration) {
+        self.transaction.set_elapsed_us(elapsed.as_micros().try_into().unwrap_or(u64::MAX));
+    }
+
     /// Phase 5. If no rule of it asks, [`finish`](Inspection::finish) alone does the same.
     pub fn logging(&mut self, duration: Duration) -> Step {
-        self.transaction.set_elapsed_us(duration.as_micros().try_into().unwrap_or(u64::MAX));
+        self.set_elapsed(duration);
         match self.transaction.logging() {
             Progress::Ask => Step::Ask,
             Progress::Done(_) => Step::Continue,
@@ -429,7 +435,7 @@ impl Inspection {
 
     /// Phase 5 unless it has run, verdict and event.
     pub fn finish(mut self: Box<Self>, outcome: &Outcome) -> Report {
-        self.transaction.set_elapsed_us(outcome.duration.as_micros().try_into().unwrap_or(u64::MAX));
+        self.set_elapsed(outcome.duration);
         self.transaction.finish();
         let coverage = self.coverage(outcome);
         let action = self.action(outcome);

@@ -206,6 +206,7 @@ impl Transaction {
         }
         self.stage = Stage::RequestBody;
         let Some(inspection) = self.inspection.as_mut().filter(|_| !self.is_decided) else { return };
+        inspection.set_elapsed(self.begun.1.elapsed());
         let step = inspection.request_end(self.request_body.is_truncated);
         self.settle(step);
         if self.inspection.as_ref().is_some_and(|inspection| inspection.refuses_request_body()) {
@@ -232,6 +233,7 @@ impl Transaction {
         self.stage = Stage::ResponseHead;
         self.status = Some(status);
         let Some(inspection) = self.inspection.as_mut().filter(|_| !self.is_decided) else { return };
+        inspection.set_elapsed(self.begun.1.elapsed());
         let step = inspection.response_head(&head::response(status, protocol, &self.response_fields));
         self.settle(step);
         if self.response_fields.is_over() {
@@ -258,6 +260,7 @@ impl Transaction {
         }
         self.stage = Stage::ResponseBody;
         let Some(inspection) = self.inspection.as_mut().filter(|_| !self.is_decided) else { return };
+        inspection.set_elapsed(self.begun.1.elapsed());
         let step = inspection.response_end(self.response_body.is_truncated);
         self.settle(step);
     }

@@ -134,6 +134,11 @@ impl Guarded {
         }
     }
 
+    /// How long the exchange has taken so far.
+    pub(crate) fn set_elapsed(&mut self, elapsed: Duration) {
+        self.call(|inspection| inspection.set_elapsed(elapsed));
+    }
+
     /// Phase 2.
     pub(crate) fn request_end(&mut self, truncated: bool) -> Step {
         self.phase("inspection phase 2", |inspection| inspection.request_end(truncated))

@@ -119,6 +119,8 @@ async fn inspect(
     if let Some(trace) = &mut exchange.transaction.trace {
         trace.answered(Some(head.status()));
     }
+    let elapsed = exchange.transaction.began.instant.elapsed();
+    exchange.transaction.inspection.set_elapsed(elapsed);
     let step = exchange.transaction.inspection.response_head(head);
     let mut step = exchange.settle(step).await;
     let mut held = Held::default();

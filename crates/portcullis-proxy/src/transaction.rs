@@ -218,6 +218,7 @@ impl Transaction {
 
     /// Phase 2; an error where the client's network has too much to inspect.
     pub(crate) async fn request_end(&mut self, shared: &Shared, truncated: bool) -> Result<Step, Full> {
+        self.inspection.set_elapsed(self.began.instant.elapsed());
         let step = match &self.memory {
             Some(memory) => {
                 let by = asker(shared, memory, self.account);
@@ -261,6 +262,7 @@ impl Transaction {
 
     /// Phase 4.
     pub(crate) async fn response_end(&mut self, shared: &Shared, truncated: bool) -> Step {
+        self.inspection.set_elapsed(self.began.instant.elapsed());
         match &self.memory {
             Some(memory) => {
                 let by = asker(shared, memory, self.account);

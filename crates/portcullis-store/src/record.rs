@@ -7,6 +7,9 @@ use crate::packed::{Variables, push};
 
 const UPDATE_RATE: &[u8] = b"UPDATE_RATE";
 const EXPIRE_KEY: &[u8] = b"__expire_KEY";
+/// A record that was stored up to so many seconds ahead was stored by a request that came later and ended
+/// earlier; beyond that the clock was set back.
+const AHEAD_MAX: i64 = 3600;
 
 /// Variables of a stored record that have not expired.
 pub(crate) struct Live<'a> {
@@ -95,16 +98,28 @@ pub(crate) fn save(
             &made
         }
     };
-    let merge = Merge { old, updates, last_update: old.get(b"LAST_UPDATE_TIME").map(Value::to_int) };
+    let last_update = old.get(b"LAST_UPDATE_TIME").map(Value::to_int);
+    // A slow request must not take the record back to the time when it began.
+    let now = match last_update {
+        Some(last) if last.saturating_sub(now) <= AHEAD_MAX => now.max(last),
+        _ => now,
+    };
+    let merge = Merge { old, updates, last_update };
     let expires_at = merge.after(b"TIMEOUT").map(|timeout| now.saturating_add(timeout.to_int()));
+    let mut scratch = Vec::new();
+    let mut bytes_of = |name: &[u8], value: Value<'_>| {
+        scratch.clear();
+        push(&mut scratch, id, name, value);
+        scratch.len()
+    };
+    let kept = || old.iter().filter(|(name, _)| !merge.unset(name));
+    let owed = kept().map(|(name, value)| bytes_of(name, value)).sum();
     let mut writer =
-        Writer { id, now, expires_at, known_expiry: None, has: [false; 2], bytes_max, dropped: 0, out };
-    for (name, value) in old.iter() {
-        if merge.unset(name) {
-            continue;
-        }
+        Writer { id, now, expires_at, known_expiry: None, has: [false; 2], bytes_max, owed, dropped: 0, out };
+    for (name, value) in kept() {
+        writer.owed -= bytes_of(name, value);
         match merge.last(name) {
-            None => writer.write(name, value, None),
+            None => writer.write(name, value, Some((name, value))),
             Some(VariableChange { variable, change: Change::Set(set) }) => {
                 writer.write(variable, *set, Some((name, value)))
             }
@@ -213,6 +228,8 @@ struct Writer<'w> {
     /// `LAST_UPDATE_TIME`, `UPDATE_COUNTER` are written.
     has: [bool; 2],
     bytes_max: usize,
+    /// Bytes of stored variables that are still to be written.
+    owed: usize,
     dropped: u32,
     out: &'w mut Vec<u8>,
 }
@@ -235,11 +252,14 @@ impl Writer<'_> {
         }
         let start = self.out.len();
         push(self.out, self.id, name, value);
-        if self.out.len() > self.bytes_max {
+        if self.out.len() + self.owed > self.bytes_max {
             self.out.truncate(start);
             self.dropped += 1;
             if let Some((name, value)) = before {
                 push(self.out, self.id, name, value);
+                if name.eq_ignore_ascii_case(EXPIRE_KEY) {
+                    self.known_expiry = Some(value.to_int());
+                }
             }
         }
     }
@@ -358,5 +378,46 @@ mod tests {
         assert_eq!((saved.dropped, saved.expires_at), (1, 1_060));
         assert!(shown(&out, 1_000).unwrap().contains(" n=1 "));
         assert!(out.len() <= 100);
+    }
+
+    #[test]
+    fn no_length_of_a_value_costs_variables_that_are_there() {
+        fn update<'a>(variable: &'a [u8], change: Change<'a>) -> VariableChange<'a> {
+            VariableChange { variable, change }
+        }
+        let (mut first, expected) =
+            (Vec::new(), ["a=", " n=", "b=7", "__expire_b=5000", "LAST_UPDATE_TIME="]);
+        let old = [
+            update(b"a", Change::Set(Value::Text(b"short"))),
+            update(b"n", Change::Set(Value::Int(9))),
+            update(b"b", Change::Set(Value::Int(7))),
+            update(b"__expire_b", Change::Set(Value::Int(5_000))),
+        ];
+        save(None, ID, 3600, 1_000, &old, 300, &mut first);
+        for length in 0..400 {
+            let text = vec![b'x'; length];
+            let updates = [update(b"a", Change::Set(Value::Text(&text))), update(b"n", plus(1 << 40))];
+            let (live, mut out) = (Live::new(ID, &first, 2_000), Vec::new());
+            let saved = save(live.as_ref(), ID, 3600, 2_000, &updates, 300, &mut out);
+            let shown = shown(&out, 2_000).unwrap();
+            assert!(expected.iter().all(|text| shown.contains(text)), "{length}: {shown}");
+            assert!(out.len() <= 300, "{length}: {}", out.len());
+            let took = shown.contains(&format!(" a={} ", "x".repeat(length)));
+            assert!(took || saved.dropped > 0 && shown.contains(" a=short "), "{length}: {shown}");
+            assert!(shown.contains(&format!("__expire_KEY={} ", saved.expires_at)), "{length}: {shown}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_began_long_ago_takes_nothing_back() {
+        let record = store(b"", 1_000, &[("n", plus(1))]);
+        let record = store(&record, 4_000, &[("n", plus(1))]);
+        let late = store(&record, 1_500, &[("n", plus(1))]);
+        let shown_late = shown(&late, 4_000).unwrap();
+        assert!(shown_late.contains(" n=3 ") && shown_late.contains("LAST_UPDATE_TIME=4000"), "{shown_late}");
+        assert!(shown(&late, 7_599).is_some() && shown(&late, 7_600).is_none());
+        // A clock that was set back by more goes on from there.
+        let back = store(&record, 100, &[("n", plus(1))]);
+        assert!(shown(&back, 100).unwrap().contains("LAST_UPDATE_TIME=100"));
     }
 }

@@ -134,6 +134,7 @@ impl Execution<'_> {
         if self.vars.ctl.rule_engine == RuleEngine::Off || self.vars.ctl.is_allowed(phase) {
             return Progress::Done(None);
         }
+        self.doubt_collections();
         self.choose_strategies();
         if self.run.strategies.has(Strategies::PREFILTER) {
             self.scan();

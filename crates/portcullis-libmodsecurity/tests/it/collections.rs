@@ -1,7 +1,7 @@
 //! Persistent collections as transactions see them: in memory, and in a folder that processes share.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use modsecurity::{Cache, RuleSet, Transaction};
 
@@ -98,6 +98,27 @@ fn a_change_is_there_for_others_when_its_phase_is_over() {
     let mut third = process(&text(other.path())).unwrap().begin("a");
     third.request_headers();
     assert_eq!(third.take_intervention(), None);
+}
+
+/// A client that takes its time with its body gains nothing: what it is counted for lasts from then on.
+#[test]
+fn what_a_slow_request_is_counted_for_lasts_from_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    for settings in [String::new(), format!("SecDataDir {}\n", folder.path().display())] {
+        let one = process(&format!(
+            "SecRuleEngine On\n{settings}SecCollectionTimeout 2\n\
+             SecAction \"id:1,phase:1,pass,nolog,initcol:ip=%{{REQUEST_HEADERS.User-Agent}}\"\n\
+             SecAction \"id:2,phase:1,pass,log,msg:'%{{ip.n}}'\"\n\
+             SecAction \"id:3,phase:2,pass,nolog,setvar:ip.n=+1,expirevar:ip.n=2\"\n"
+        ))
+        .unwrap();
+        let mut slow = one.begin("a");
+        slow.request_headers();
+        std::thread::sleep(Duration::from_secs(3));
+        slow.request_body();
+        slow.logging();
+        assert_eq!(one.messages("a"), ["1"], "{settings}");
+    }
 }
 
 #[test]

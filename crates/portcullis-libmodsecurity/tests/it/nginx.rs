@@ -14,7 +14,7 @@ use crate::library::{has, install, output};
 /// The module that Debian's package `libnginx-mod-http-modsecurity` brings.
 const MODULE: &str = "/usr/lib/nginx/modules/ngx_http_modsecurity_module.so";
 /// Longest time for nginx to do something.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 const RULES: &str = "\
 SecRuleEngine On
@@ -26,7 +26,7 @@ SecRule REQUEST_HEADERS:X-Warn \"@rx .\" \"id:2,phase:1,pass,log,auditlog,msg:'W
 pub struct Nginx {
     pub process: Child,
     pub folder: TempDir,
-    port: u16,
+    pub port: u16,
 }
 
 impl Nginx {

@@ -3,13 +3,16 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fs::{self, Permissions};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use crate::library::output;
-use crate::nginx::{Nginx, is_root};
+use crate::nginx::{Nginx, PATIENCE, is_root};
 
 const WORKERS: usize = 4;
 const FILE: &str = "shared/portcullis.collections";
@@ -119,6 +122,40 @@ fn requests_at_the_same_time_are_counted_one_by_one() {
     assert_eq!(statuses, passed(10, 400), "{}", nginx.log());
 }
 
+/// A rule that looks before it counts, behind bodies that came late.
+#[test]
+fn a_slow_body_is_judged_by_what_is_counted_when_it_is_there() {
+    let rules = |folder: &Path| {
+        let counted = rules(folder);
+        let (settings, _) = counted.split_once("SecRule").unwrap();
+        format!(
+            "{settings}SecRequestBodyAccess On\n\
+             SecRule IP:n \"@ge 10\" \"id:110,phase:2,deny,status:429,log,msg:'Too many'\"\n\
+             SecAction \"id:111,phase:2,pass,nolog,setvar:ip.n=+1,expirevar:ip.n=60\"\n"
+        )
+    };
+    let Some(nginx) = Nginx::start_as("slow bodies of nginx", ("www-data", WORKERS), rules) else { return };
+    let head = "POST / HTTP/1.1\r\nHost: a.example\r\nX-Client: slow\r\nConnection: close\r\nContent-Length: 3\r\n\r\n";
+    let parked: Vec<TcpStream> = (0..20)
+        .map(|_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", nginx.port)).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    // Time for phase 1 of each; without it the test would pass by chance, never fail.
+    std::thread::sleep(Duration::from_millis(300));
+    let answers = parked.into_iter().map(|mut stream| {
+        stream.write_all(b"x=1").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        status(&answer)
+    });
+    let statuses: Vec<u16> = answers.collect();
+    assert_eq!(statuses, [vec![405; 10], vec![429; 10]].concat(), "{}", nginx.log());
+}
+
 #[test]
 fn a_worker_that_is_killed_holds_up_none_of_the_others() {
     let Some(nginx) = start("shared collections of nginx with killed workers") else { return };
@@ -131,7 +168,7 @@ fn a_worker_that_is_killed_holds_up_none_of_the_others() {
             if let Some(worker) = nginx.workers().first() {
                 let _ = Command::new("kill").args(["-KILL", &worker.to_string()]).status();
             }
-            std::thread::sleep(std::time::Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(100));
         }
         crowd.join().unwrap();
     });

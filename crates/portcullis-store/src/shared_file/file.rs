@@ -117,6 +117,15 @@ impl File {
         fs::symlink_metadata(folder.join(NAME)).is_ok_and(|found| (found.dev(), found.ino()) == self.identity)
     }
 
+    /// True if the name means this file and it is what it was: one that was emptied is another for those that
+    /// open it now.
+    pub(super) fn is_current(&self, folder: &Path) -> bool {
+        let mut head = [0; HEAD_BYTES];
+        self.is_at(folder)
+            && self.read_at(0, &mut head).is_ok()
+            && secret(&head).is_some_and(|secret| secret == self.secret)
+    }
+
     /// With the secret of the file: a client that chooses its keys cannot choose whose records they push out.
     pub(super) fn digest(&self, id: RecordId<'_>) -> Digest {
         let mut hasher = Sha256::new();
@@ -233,7 +242,7 @@ fn own(file: &fs::File, folder: &Path) -> Result<fs::Metadata, Trouble> {
     let user = geteuid().as_raw();
     if found.uid() == user {
         // A process of root makes the file for those that the folder is for.
-        if user == 0 && folder.uid() != 0 && found.len() == 0 {
+        if user == 0 && folder.uid() != 0 && found.len() == 0 && folder.mode() & 0o022 == 0 {
             let given = fchown(file, Some(folder.uid()), Some(folder.gid()));
             given.map_err(|error| Trouble::Io("cannot hand over", error))?;
         }

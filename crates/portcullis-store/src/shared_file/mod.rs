@@ -11,8 +11,9 @@
 //! it: a file that is cut short or overwritten costs records, never the process.
 //!
 //! The file is opened by the first request of each process, since servers read their rules as another user
-//! and fork afterwards. A request waits at most [`LOCK_WAIT_MAX`] for a lock. Whenever the file cannot be
-//! used, the collections are those of the process alone, in memory, and the operator is told.
+//! and fork afterwards. A request waits at most [`LOCK_WAIT_MAX`] for the lock of a bucket, beside what the
+//! disk takes. Whenever the file cannot be used, the collections are those of the process alone, in memory,
+//! from what the file says on, and the operator is told.
 
 mod bucket;
 mod file;
@@ -29,7 +30,7 @@ use crate::map::Map;
 use crate::metrics::StoreMetrics;
 use crate::notice::{Notices, Say};
 use crate::record::{self, Live};
-use bucket::{Bucket, RECORD_BYTES_MAX};
+use bucket::{BUCKET_BYTES, Bucket, RECORD_BYTES_MAX};
 use file::{Digest, File, Locked, Trouble};
 
 pub use file::check_folder;
@@ -120,7 +121,7 @@ impl SharedFile {
             return opened.file.clone();
         }
         // A file that was opened before the fork shares its locks with the parent.
-        let known = opened.file.take().filter(|file| is_own && file.is_at(&self.folder));
+        let known = opened.file.take().filter(|file| is_own && file.is_current(&self.folder));
         opened.looked = Some((process, now + LOOK_EVERY));
         opened.file = match known {
             Some(file) => Some(file),
@@ -164,14 +165,11 @@ impl SharedFile {
         updates: &[VariableChange<'_>],
         each: &mut dyn FnMut(&[u8], Value<'_>),
     ) -> Option<bool> {
-        let (is_there, evicted, dropped) = self.on_bucket(id, |file, at, digest, buffers| {
+        let (is_there, was_damaged, evicted, dropped) = self.on_bucket(id, |file, at, digest, buffers| {
             let Buffers { bucket, packed, out, impatient_until } = buffers;
             let _locked = locked(file, at, impatient_until)?;
             file.read(at, bucket)?;
             let found = Bucket::newest(at, bucket);
-            if found.is_damaged {
-                self.lost(bucket.len());
-            }
             let old = found.find(digest).and_then(|stored| Live::new(id, stored, now));
             packed.clear();
             let saved = record::save(old.as_ref(), id, timeout, now, updates, RECORD_BYTES_MAX, packed);
@@ -181,8 +179,12 @@ impl SharedFile {
             if let Some(live) = &live {
                 record::load(live, now, each);
             }
-            Ok((live.is_some(), evicted, saved.dropped))
+            Ok((live.is_some(), found.is_damaged, evicted, saved.dropped))
         })?;
+        // Whoever reads what is told may be slow: nothing is told with a lock in hand.
+        if was_damaged {
+            self.lost(BUCKET_BYTES);
+        }
         if evicted > 0 {
             self.metrics.evicted.add(evicted.into());
             let text = format!(
@@ -203,9 +205,30 @@ impl SharedFile {
         Some(is_there)
     }
 
-    fn own(&self) -> &Map {
+    /// The collections of this process, with the record as the file has it, if that can still be read.
+    fn own(&self, id: RecordId<'_>, now: i64) -> &Map {
         self.has_own.store(true, Relaxed);
+        if self.own_update(id, now).is_none() {
+            self.on_bucket(id, |file, at, digest, buffers| {
+                file.read(at, &mut buffers.bucket)?;
+                if let Some(stored) = Bucket::newest(at, &buffers.bucket).find(digest) {
+                    self.own.restore(id, stored, now);
+                }
+                Ok(())
+            });
+        }
         &self.own
+    }
+
+    /// When this process stored a record for itself.
+    fn own_update(&self, id: RecordId<'_>, now: i64) -> Option<i64> {
+        let mut at = None;
+        self.own.load(id, now, &mut |name, value| {
+            if name == b"LAST_UPDATE_TIME" {
+                at = Some(value.to_int());
+            }
+        });
+        at
     }
 
     fn lost(&self, bytes: usize) {
@@ -234,6 +257,8 @@ impl SharedFile {
 
 impl Collections for SharedFile {
     fn load(&self, id: RecordId<'_>, now: i64, each: &mut dyn FnMut(&[u8], Value<'_>)) -> bool {
+        // Of a record that is here, too, since the file could not be written, the younger one counts.
+        let own = self.has_own.load(Relaxed).then(|| self.own_update(id, now)).flatten();
         let found = self.on_bucket(id, |file, at, digest, buffers| {
             file.read(at, &mut buffers.bucket)?;
             let mut found = Bucket::newest(at, &buffers.bucket);
@@ -244,17 +269,22 @@ impl Collections for SharedFile {
                 found = Bucket::newest(at, &buffers.bucket);
             }
             let live = found.find(digest).and_then(|stored| Live::new(id, stored, now));
+            let live = live.filter(|live| {
+                own.is_none_or(|own| {
+                    live.get(b"LAST_UPDATE_TIME").is_some_and(|stored| stored.to_int() >= own)
+                })
+            });
             if let Some(live) = &live {
                 record::load(live, now, each);
             }
             Ok(live.is_some())
         });
-        found == Some(true) || (self.has_own.load(Relaxed) && self.own.load(id, now, each))
+        found == Some(true) || (own.is_some() && self.own.load(id, now, each))
     }
 
     fn save(&self, id: RecordId<'_>, timeout: i64, now: i64, updates: &[VariableChange<'_>]) {
         if self.change(id, (timeout, now), updates, &mut |_, _| {}).is_none() {
-            self.own().save(id, timeout, now, updates);
+            self.own(id, now).save(id, timeout, now, updates);
         }
     }
 
@@ -273,8 +303,9 @@ impl Collections for SharedFile {
         match self.change(id, (timeout, now), updates, each) {
             Some(is_there) => is_there,
             None => {
-                self.own().save(id, timeout, now, updates);
-                self.own().load(id, now, each)
+                let own = self.own(id, now);
+                own.save(id, timeout, now, updates);
+                own.load(id, now, each)
             }
         }
     }
@@ -377,14 +408,15 @@ mod tests {
         let begin = Instant::now();
         assert_eq!(one.get(b"a", 100), Some(1), "reading takes no lock");
         let mut waits = Vec::new();
-        for _ in 0..30 {
+        for number in 0..30 {
             let begin = Instant::now();
-            assert!(one.add(b"a", 100).is_some());
+            assert_eq!(one.add(b"a", 100), Some(number + 2), "from what the file says on");
             waits.push(begin.elapsed());
         }
         assert!(waits[0] >= LOCK_WAIT_MAX, "{waits:?}");
         assert!(begin.elapsed() < IMPATIENT_TIME, "{waits:?}");
         assert_eq!(one.said().len(), 1, "{:?}", one.said());
+        assert_eq!((one.add(b"a", 101), one.get(b"a", 101)), (Some(32), Some(32)), "the younger one counts");
         drop(held);
         // What was counted alone is not added.
         assert_eq!(one.add(b"a", 100), Some(2));
@@ -440,6 +472,12 @@ mod tests {
         two.look_again();
         assert_eq!(two.add(b"a", 100), Some(2));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+        // Emptied, it is another one: whoever opens it now and whoever had it open count together again.
+        fs::write(&path, "").unwrap();
+        let three = Process::new(folder.path());
+        assert_eq!(three.add(b"a", 100), Some(1));
+        one.look_again();
+        assert_eq!((one.add(b"a", 100), three.add(b"a", 100)), (Some(2), Some(3)));
     }
 
     #[test]

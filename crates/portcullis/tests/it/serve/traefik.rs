@@ -68,8 +68,9 @@ fn bodies_that_traefik_sends_are_inspected() {
     assert_eq!((&event["request"]["method"], &event["request"]["target"]), (&"POST".into(), &"/form".into()));
     // In chunks, too.
     let head = "POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n";
-    let chunked =
-        format!("{head}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n4\r\na=at\r\n4\r\ntack\r\n0\r\n\r\n");
+    let chunked = format!(
+        "{head}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n4\r\na=at\r\n4\r\ntack\r\n0\r\n\r\n"
+    );
     assert_eq!(exchange(front.address, chunked).status(), 403);
     // Longer than what Traefik may send: refused by it, with a status that its versions differ in.
     let long = post(front.address, &format!("a={}", "b".repeat(1 << 20)));
