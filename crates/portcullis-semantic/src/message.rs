@@ -74,18 +74,23 @@ impl Analysis {
     /// code) counts as anywhere.
     fn referer(&mut self, detectors: &Detectors, host: &[u8], value: &[u8]) {
         let location = Location::new(Place::Header, b"Referer");
-        let Some((rest, query)) = referer::text_query(host, value) else {
+        let Some(referer::Parts { page, query, fragment }) = referer::text_query(host, value) else {
             return self.look(detectors, location, value);
         };
-        let mut plain = rest.to_vec();
+        if !fragment.is_empty() {
+            self.look(detectors, location, fragment);
+        }
+        let mut plain = page.to_vec();
         for pair in query.split(|&b| b == b'&') {
             let name = &pair[..memchr::memchr(b'=', pair).unwrap_or(pair.len())];
             let text = pair.get(name.len() + 1..).unwrap_or_default();
+            plain.push(b'&');
             if !referer::takes_text(host, value, name) {
-                plain.push(b'&');
                 plain.extend_from_slice(pair);
                 continue;
             }
+            // Nobody types a name, whatever purpose it seems to have.
+            plain.extend_from_slice(name);
             let before = self.values_len();
             self.look(detectors, location, text);
             self.excuse_from(before, &[Class::Sqli, Class::Path, Class::Command]);

@@ -3,17 +3,27 @@
 use crate::detectors::purpose;
 use crate::{Location, Place};
 
-/// Parts of a Referer: all before its query, and the query without the fragment. `None` if the page is
-/// neither of `host`, the site that is asked, nor the results of a search engine.
-pub(crate) fn text_query<'r>(host: &[u8], referer: &'r [u8]) -> Option<(&'r [u8], &'r [u8])> {
+/// The parts of a Referer.
+pub(crate) struct Parts<'r> {
+    /// All before the query, with its mark.
+    pub(crate) page: &'r [u8],
+    pub(crate) query: &'r [u8],
+    /// With its mark. Browsers send none.
+    pub(crate) fragment: &'r [u8],
+}
+
+/// The parts of a Referer with a query. `None` if the page is neither of `host`, the site that is asked, nor
+/// the results of a search engine.
+pub(crate) fn text_query<'r>(host: &[u8], referer: &'r [u8]) -> Option<Parts<'r>> {
     let page = host_of(referer)?;
     let is_own = !host.is_empty() && page.eq_ignore_ascii_case(host);
     if !is_own && !is_engine(page) {
         return None;
     }
     let mark = memchr::memchr(b'?', referer)?;
-    let query = &referer[mark + 1..];
-    Some((&referer[..=mark], &query[..memchr::memchr(b'#', query).unwrap_or(query.len())]))
+    let (page, query) = referer.split_at(mark + 1);
+    let (query, fragment) = query.split_at(memchr::memchr(b'#', query).unwrap_or(query.len()));
+    Some(Parts { page, query, fragment })
 }
 
 /// The parameter `name` of that page is for text: a search of the site, a text field, or an engine's

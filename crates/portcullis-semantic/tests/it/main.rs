@@ -9,5 +9,6 @@
 mod contents;
 mod floods;
 mod properties;
+mod referer;
 mod stored;
 mod work;
