@@ -11,11 +11,12 @@ use portcullis_exchange::{
     redactor, request_head,
 };
 use portcullis_http::h1::{Limits as HeadLimits, Parsed, RequestParts, assemble_request};
-use portcullis_inspect::{Collections, Inspector, PolicyNames};
+use portcullis_inspect::{Collections, Inspector, KeptFile, PolicyNames};
 use portcullis_load::{
-    Loaded, Patterns, SharedDetectors, check_kinds, check_limits, check_servers, load_sharing,
+    Loaded, Patterns, SharedDetectors, check_folders, check_kinds, check_limits, check_servers, load_sharing,
 };
-use portcullis_metrics::Registry;
+use portcullis_log::{DirectUploads, Upload, UploadDrop, UploadLimits};
+use portcullis_metrics::{Registry, catalogue};
 use portcullis_store::{SharedFile, Store, StoreMetrics, check_folder};
 
 use crate::builder::{Builder, Source};
@@ -119,12 +120,11 @@ impl Waf {
         let on_event = builder.on_event.clone();
         let (patterns, detectors) = (Patterns::default(), SharedDetectors::default());
         let mut loader = Loader { builder, patterns, detectors, metrics, store, shared: None };
-        let Ready { settings, held_bytes_max, warnings } = loader.load(&registry, 1)?;
-        // Uploaded files go to the application, which keeps what it wants.
+        let Ready { settings, held_bytes_max, folder_bytes_max, warnings } = loader.load(&registry, 1)?;
         let outputs = Outputs {
             on_event,
             on_request: None,
-            on_file: Arc::new(|_| {}),
+            on_file: keeping_files(folder_bytes_max, &registry),
             keep_request_bytes: 0,
             capture: None,
         };
@@ -195,10 +195,25 @@ impl Waf {
     }
 }
 
+/// Writes uploaded files that rules keep, in the thread that ends the exchange: applications fork, and a
+/// thread of ours would stay behind.
+fn keeping_files(folder_bytes_max: u64, registry: &Registry) -> Arc<dyn Fn(KeptFile) + Send + Sync> {
+    let uploads = DirectUploads::new(folder_bytes_max);
+    let kept = registry.counter(&catalogue::UPLOADS_KEPT, &[]);
+    let dropped = registry.enum_counters(&catalogue::UPLOADS_DROPPED, &[], UploadDrop::NAMES);
+    Arc::new(move |KeptFile { folder, name, mode, content }| {
+        match uploads.keep(&Upload { folder, name, mode, content }) {
+            Ok(()) => kept.inc(),
+            Err(error) => dropped.inc(error.reason() as usize),
+        }
+    })
+}
+
 /// Settings that can serve.
 struct Ready {
     settings: Settings,
     held_bytes_max: usize,
+    folder_bytes_max: u64,
     warnings: Vec<String>,
 }
 
@@ -223,7 +238,12 @@ impl Loader {
                 let redactor = redactor(&config);
                 let settings =
                     Settings::new(registry, inspector, names, chosen.failure, page, redactor, exclusions);
-                Ok(Ready { settings, held_bytes_max: self.builder.held_bytes(Some(&config)), warnings })
+                Ok(Ready {
+                    settings,
+                    held_bytes_max: self.builder.held_bytes(Some(&config)),
+                    folder_bytes_max: config.upload_folder_bytes_max,
+                    warnings,
+                })
             }
             Source::Policy { policy, failure, block_page } => {
                 let page = BlockPage::load(block_page.as_deref()).map_err(BuildError::BlockPage)?;
@@ -238,7 +258,12 @@ impl Loader {
                     Redactor::default(),
                     Exclusions::new(registry, &policy, (site, None)),
                 );
-                Ok(Ready { settings, held_bytes_max: self.builder.held_bytes(None), warnings })
+                Ok(Ready {
+                    settings,
+                    held_bytes_max: self.builder.held_bytes(None),
+                    folder_bytes_max: UploadLimits::default().folder_bytes_max,
+                    warnings,
+                })
             }
         }
     }
@@ -251,6 +276,7 @@ impl Loader {
         redactor: Redactor,
     ) -> Result<(Arc<Inspector>, Vec<String>), BuildError> {
         let mut loaded = load_sharing(policy, &self.patterns)?;
+        check_folders(&loaded)?;
         check_servers(&loaded, of.map_or(&[], |(config, _)| &config.upstreams))?;
         if let Some((config, index)) = of {
             check_limits(&loaded, config, index)?;

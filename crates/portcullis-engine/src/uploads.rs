@@ -33,6 +33,16 @@ pub struct KeptFile {
     pub content: Vec<u8>,
 }
 
+/// Longest part of an id in a file name, in bytes.
+const ID_BYTES_MAX: usize = 96;
+
+/// An id as part of a file name. Servers may take ids from clients.
+fn name_part(id: &[u8]) -> String {
+    let is_harmless = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'@' | b'.');
+    let bytes = id.iter().take(ID_BYTES_MAX);
+    bytes.map(|&byte| if is_harmless(byte) { char::from(byte) } else { '_' }).collect()
+}
+
 impl Transaction {
     /// Files get names with this secret in them, so that no client can guess them. Without it, or where files
     /// are not kept, they have none (`FILES_TMPNAMES`).
@@ -52,8 +62,7 @@ impl Transaction {
             .store
             .scalar(portcullis_types::Variable::UniqueId)
             .map(|id| self.message.store.data(id));
-        let id =
-            id.map_or(String::new(), |id| String::from_utf8_lossy(self.message.store.text(id)).into_owned());
+        let id = id.map_or(String::new(), |id| name_part(self.message.store.text(id)));
         let secret: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{id}-file-{secret}");
         self.message.body.name_files(folder.join(name).to_string_lossy().into_owned());

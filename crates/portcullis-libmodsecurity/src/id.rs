@@ -19,6 +19,16 @@ pub(crate) fn new(epoch_millis: u64) -> String {
         .collect()
 }
 
+/// Random bytes for the names of uploaded files, from the system each time as above. Without them names tell
+/// files apart, but can be guessed.
+pub(crate) fn secret() -> [u8; 16] {
+    let mut bytes = [0; 16];
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes[..4].copy_from_slice(&std::process::id().to_be_bytes());
+    }
+    bytes
+}
+
 /// The id that a server gives, cut to a length that logs can bear.
 pub(crate) fn given(id: &[u8]) -> String {
     String::from_utf8_lossy(&id[..id.len().min(BYTES_MAX)]).into_owned()

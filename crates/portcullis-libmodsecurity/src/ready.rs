@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use portcullis_engine::{Collections, KeepFiles, RuleEngine, Settings};
+use portcullis_engine::{Collections, KeptFile, RuleEngine, Settings};
 use portcullis_event::{DetectionMode, Redactor, limits, text};
 use portcullis_inspect::{Inspector, PolicyNames, Semantic};
 use portcullis_load::{Loaded, Mistake, check_folders};
-use portcullis_log::OpenFiles;
+use portcullis_log::{DirectUploads, OpenFiles, Upload, UploadError};
 use portcullis_seclang::ast::Directive;
 use portcullis_seclang::settings::Setting;
 use portcullis_semantic::Detectors;
@@ -27,6 +27,7 @@ pub(crate) struct Shared {
     /// Those of the others: rules that name one folder share what is in it.
     shared_files: Mutex<Vec<Weak<SharedFile>>>,
     files: OpenFiles,
+    uploads: Arc<DirectUploads>,
     /// Built for the first rules that ask for them.
     detectors: OnceLock<Arc<Detectors>>,
     /// Rules that name one socket share what sends to it.
@@ -85,6 +86,7 @@ pub(crate) struct Ready {
     pub(crate) inspector: Arc<Inspector>,
     pub(crate) names: PolicyNames,
     logs: Option<Arc<Logs>>,
+    uploads: Arc<DirectUploads>,
     /// Where events are sent.
     pub(crate) outlet: Option<Arc<Outlet>>,
 }
@@ -100,11 +102,6 @@ impl Ready {
             .map(Arc::new);
         for warning in &loaded.warnings {
             eprintln!("{}", warning.trim_end());
-        }
-        if settings.keep_files != KeepFiles::Off {
-            eprintln!(
-                "portcullis: warning: SecUploadKeepFiles has no effect here: uploaded files are not kept"
-            );
         }
         let collections = shared.collections(loaded)?;
         // Before the server forks, so that its workers share what is built.
@@ -124,13 +121,25 @@ impl Ready {
         };
         let names = PolicyNames { site, route, generation: 1 };
         let outlet = settings.event_socket.as_deref().map(|path| shared.outlet(path));
-        Ok(Ready { inspector: Arc::new(inspector), names, logs, outlet })
+        Ok(Ready {
+            inspector: Arc::new(inspector),
+            names,
+            logs,
+            uploads: Arc::clone(&shared.uploads),
+            outlet,
+        })
     }
 
     /// Opens log files anew that were moved away.
     pub(crate) fn follow(&self) -> Result<(), String> {
         let followed = self.logs.as_ref().map_or(Ok(()), |logs| logs.follow());
         followed.map_err(|error| format!("Rules error. A log of the rules cannot be opened again: {error}"))
+    }
+
+    /// Writes an uploaded file that is to be kept.
+    pub(crate) fn keep(&self, file: KeptFile) -> Result<(), UploadError> {
+        let KeptFile { folder, name, mode, content } = file;
+        self.uploads.keep(&Upload { folder, name, mode, content })
     }
 
     /// Number of rules.

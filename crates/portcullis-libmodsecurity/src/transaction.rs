@@ -139,6 +139,7 @@ impl Transaction {
         };
         let rules = &self.rules;
         let mut inspection = rules.inspector.begin(&rules.names, connection, scratch::take());
+        inspection.name_files(id::secret);
         let step = inspection.request_head(&self.request.head(), None);
         self.inspection = Some(inspection);
         self.settle(step);
@@ -311,6 +312,13 @@ impl Transaction {
         };
         let report = inspection.finish(&outcome);
         scratch::give(report.scratch);
+        for file in report.kept_files {
+            let name = file.name.clone();
+            if let Err(error) = self.rules.keep(file) {
+                let text = format!("SecUploadKeepFiles: {name} was not kept: {error}.");
+                self.lines.push(modsecurity3_remark(&text, None, self.log.end()));
+            }
+        }
         if let (Some(outlet), Some(mut event)) = (&self.rules.outlet, report.event) {
             let (kind, blind_spots) = (IntegrationKind::Libmodsecurity, self.blind_spots(last));
             event.integration = Some(Integration { kind, blind_spots });

@@ -66,7 +66,7 @@ pub use direct::{DirectAudit, OpenFiles};
 pub use file::Rotation;
 pub use queue::{EventSender, QueueLimits, Receiver, Sender, Weigh, queue};
 pub use sink::{Format, SinkConfig, StartError, Target};
-pub use uploads::{Upload, UploadDrop, UploadLimits, UploadSender, UploadStore};
+pub use uploads::{DirectUploads, Upload, UploadDrop, UploadError, UploadLimits, UploadSender, UploadStore};
 pub use writer::{Entry, EventLog, Log};
 
 /// The reason why an event was lost.

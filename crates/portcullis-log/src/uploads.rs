@@ -1,11 +1,12 @@
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -94,8 +95,7 @@ impl UploadStore {
         let waiting = Arc::new(AtomicUsize::new(0));
         let dropped = registry.enum_counters(&catalogue::UPLOADS_DROPPED, &[], UploadDrop::NAMES);
         let mut writer = Writer {
-            folder_bytes_max: limits.folder_bytes_max,
-            folders: HashMap::new(),
+            folders: Folders::new(limits.folder_bytes_max),
             kept: registry.counter(&catalogue::UPLOADS_KEPT, &[]),
             dropped: dropped.clone(),
             waiting: Arc::clone(&waiting),
@@ -154,28 +154,90 @@ impl UploadSender {
     }
 }
 
+/// Writes uploads in the thread that asks, for processes that have no thread of their own to write.
+#[derive(Debug)]
+pub struct DirectUploads {
+    folders: Mutex<Folders>,
+}
+
+impl DirectUploads {
+    /// A writer that keeps so many bytes in each folder.
+    pub fn new(folder_bytes_max: u64) -> DirectUploads {
+        DirectUploads { folders: Mutex::new(Folders::new(folder_bytes_max)) }
+    }
+
+    /// Writes `upload`, or says why not.
+    pub fn keep(&self, upload: &Upload) -> Result<(), UploadError> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner).keep(upload)
+    }
+}
+
+impl Default for DirectUploads {
+    fn default() -> DirectUploads {
+        DirectUploads::new(UploadLimits::default().folder_bytes_max)
+    }
+}
+
+/// Why an upload was not written.
+#[derive(Debug)]
+pub enum UploadError {
+    /// The folder holds as much as it may, in bytes.
+    FolderFull(u64),
+    /// The file could not be written.
+    Write(io::Error),
+}
+
+impl UploadError {
+    /// The reason as metrics name it.
+    pub fn reason(&self) -> UploadDrop {
+        match self {
+            UploadError::FolderFull(_) => UploadDrop::FolderFull,
+            UploadError::Write(_) => UploadDrop::WriteError,
+        }
+    }
+}
+
+impl fmt::Display for UploadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UploadError::FolderFull(most) => write!(f, "the folder may hold {most} bytes"),
+            UploadError::Write(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for UploadError {}
+
 struct Writer {
-    folder_bytes_max: u64,
-    folders: HashMap<PathBuf, Folder>,
+    folders: Folders,
     kept: Counter,
     dropped: EnumCounters,
     waiting: Arc<AtomicUsize>,
 }
 
+/// How full the folders are.
+#[derive(Debug)]
+struct Folders {
+    bytes_max: u64,
+    known: HashMap<PathBuf, Folder>,
+}
+
+#[derive(Debug)]
 struct Folder {
     bytes: u64,
     counted: Instant,
 }
 
-/// The interval of counting a full folder again: removing files from it makes room.
+/// The age of a count after which a folder is counted again: removing files from it makes room, and other
+/// processes may write to it.
 const RECOUNT: Duration = Duration::from_secs(10);
 
 impl Writer {
     fn run(&mut self, uploads: &Receiver<Message>) {
         while let Ok(Message::Keep(upload)) = uploads.recv() {
-            match self.keep(&upload) {
+            match self.folders.keep(&upload) {
                 Ok(()) => self.kept.inc(),
-                Err(why) => self.dropped.inc(why as usize),
+                Err(error) => self.dropped.inc(error.reason() as usize),
             }
             self.waiting.fetch_sub(upload.content.len(), AcqRel);
         }
@@ -185,18 +247,24 @@ impl Writer {
             }
         }
     }
+}
 
-    fn keep(&mut self, upload: &Upload) -> Result<(), UploadDrop> {
+impl Folders {
+    fn new(bytes_max: u64) -> Folders {
+        Folders { bytes_max, known: HashMap::new() }
+    }
+
+    fn keep(&mut self, upload: &Upload) -> Result<(), UploadError> {
         let size = upload.content.len() as u64;
         let folder =
-            self.folders.entry(upload.folder.to_path_buf()).or_insert_with(|| Folder::count(&upload.folder));
-        if folder.bytes + size > self.folder_bytes_max && folder.counted.elapsed() >= RECOUNT {
+            self.known.entry(upload.folder.to_path_buf()).or_insert_with(|| Folder::count(&upload.folder));
+        if folder.counted.elapsed() >= RECOUNT {
             *folder = Folder::count(&upload.folder);
         }
-        if folder.bytes + size > self.folder_bytes_max {
-            return Err(UploadDrop::FolderFull);
+        if folder.bytes.saturating_add(size) > self.bytes_max {
+            return Err(UploadError::FolderFull(self.bytes_max));
         }
-        write(upload).map_err(|_| UploadDrop::WriteError)?;
+        write(upload).map_err(UploadError::Write)?;
         folder.bytes += size;
         Ok(())
     }

@@ -90,3 +90,36 @@ fn mistakes_say_what_to_do() {
         error(Builder::semantic().mode(Mode::Both).directives("SecAction \"id:1,proxy:http://10.0.0.1/\""));
     assert!(text.contains("10.0.0.1"), "{text}");
 }
+
+#[test]
+fn files_are_kept_within_the_limit_of_the_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept");
+    let path = folder.path().join("portcullis.toml");
+    let rules = format!("SecUploadDir {}\nSecUploadKeepFiles On", kept.display());
+    let rule = "SecRule ARGS:q \"@streq bad\" \"id:1,phase:2,deny,status:418\"";
+    let document = format!("uploads = {{ folder_limit = \"1KiB\" }}\n{}", DOCUMENT.replace(rule, &rules));
+    fs::write(&path, document).unwrap();
+    let error = Builder::document(&path).build().unwrap_err().to_string();
+    assert!(error.contains("is not a folder"), "{error}");
+    fs::create_dir(&kept).unwrap();
+    let waf = Builder::document(&path).build().unwrap();
+    for content in ["first", &"y".repeat(2000), "second"] {
+        let body = format!(
+            "--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\"\r\n\r\n{content}\r\n--B--\r\n"
+        );
+        let request = Request::post("/").header("host", "a");
+        let request = request.header("content-type", "multipart/form-data; boundary=B").body(body).unwrap();
+        assert!(waf.inspect(&request, Client::at([127, 0, 0, 1], 1)).answer.is_none());
+    }
+    let files = fs::read_dir(&kept).unwrap().map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    assert_eq!(files, ["first", "second"]);
+    let metrics = waf.metrics();
+    for line in
+        ["portcullis_uploads_kept_total 2", "portcullis_uploads_dropped_total{reason=\"folder_full\"} 1"]
+    {
+        assert!(metrics.contains(line), "{line} is missing:\n{metrics}");
+    }
+}

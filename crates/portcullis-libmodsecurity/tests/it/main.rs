@@ -10,3 +10,4 @@ mod nginx_collections;
 mod nginx_events;
 mod rule_sets;
 mod transactions;
+mod uploads;
