@@ -26,8 +26,13 @@ const FULL_DUPLEX_STREAMED: i32 = 4;
 
 /// Answers one stream: one exchange.
 pub(super) async fn process(call: &mut Call, peer: SocketAddr) -> Result<(), End> {
-    let mut stream =
-        Stream { exchange: None, protocol: None, request: Part::default(), response: Part::default() };
+    let mut stream = Stream {
+        exchange: None,
+        protocol: None,
+        request: Part::default(),
+        response: Part::default(),
+        told: None,
+    };
     while let Some(message) = call.next::<ProcessingRequest>().await? {
         let answer = stream.answer(call, peer, message)?;
         if !call.send(&answer).await {
@@ -55,6 +60,8 @@ struct Stream {
     protocol: Option<ProtocolConfiguration>,
     request: Part,
     response: Part,
+    /// The metadata that Envoy has. It keeps them, so they are sent again only when they have changed.
+    told: Option<Struct>,
 }
 
 const OUT_OF_ORDER: End = (Code::InvalidArgument, "a message came out of order");
@@ -107,9 +114,11 @@ impl Stream {
             Shown::RequestHeaders(_) | Shown::ResponseHeaders(_) => return Err(malformed(OUT_OF_ORDER)),
         };
         let exchange = self.exchange.as_mut().ok_or(OUT_OF_ORDER).map_err(malformed)?;
-        let told = reply::metadata(exchange);
-        let fields = HashMap::from([(NAMESPACE.to_owned(), Kind::Struct(told).into())]);
-        let dynamic_metadata = Some(Struct { fields });
+        let told = Some(reply::metadata(exchange)).filter(|told| self.told.as_ref() != Some(told));
+        let dynamic_metadata = told.map(|told| {
+            self.told = Some(told.clone());
+            Struct { fields: HashMap::from([(NAMESPACE.to_owned(), Kind::Struct(told).into())]) }
+        });
         let reply = match exchange.block() {
             None => go_on,
             Some(block) => Reply::Immediate(ImmediateResponse {

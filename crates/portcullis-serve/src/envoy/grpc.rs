@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -12,7 +13,7 @@ use prost::Message;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, timeout};
 
 use crate::service::Service;
 use portcullis_exchange::Unanswered;
@@ -24,6 +25,8 @@ const CALL_WINDOW_BYTES: u32 = 256 << 10;
 const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
 /// Bytes of the headers of a call.
 const HEADER_BYTES_MAX: u32 = 16 << 10;
+/// The interval of a timer of each connection, which does nothing: see `serve`.
+const TICK: Duration = Duration::from_secs(1);
 /// Bytes of one message: a body that Envoy has buffered, with the request's head.
 pub(super) const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
@@ -59,6 +62,10 @@ pub(super) async fn serve<W, F>(
     };
     let mut calls = JoinSet::new();
     let mut is_ending = false;
+    // A timer that is due before all others wakes the runtime by a system call when it is made. With this one
+    // there, those of calls, which are made for each message, are not.
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             accepted = connection.accept() => match accepted {
@@ -70,6 +77,7 @@ pub(super) async fn serve<W, F>(
                 Some(Err(_)) | None => break,
             },
             Some(_) = calls.join_next() => {}
+            _ = tick.tick() => {}
             _ = stopped.wait_for(|stopped| *stopped), if !is_ending => {
                 is_ending = true;
                 connection.graceful_shutdown();
@@ -84,10 +92,34 @@ pub(super) struct Call {
     /// The path: service and method.
     pub(super) path: String,
     incoming: RecvStream,
-    outgoing: SendStream<Bytes>,
+    outgoing: Outgoing,
     frames: Frames,
     /// Bytes that `frames` holds, which count for the memory of bodies.
     held_bytes: usize,
+}
+
+/// The head of the answer goes out with its first message: alone it would be a packet of its own, for which
+/// Envoy wakes up.
+enum Outgoing {
+    Waiting(SendResponse<Bytes>),
+    Begun(SendStream<Bytes>),
+    Failed,
+}
+
+impl Outgoing {
+    /// None if nobody takes the answer.
+    fn stream(&mut self) -> Option<&mut SendStream<Bytes>> {
+        if let Outgoing::Waiting(respond) = self {
+            let mut response = Response::new(());
+            response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
+            let begun = respond.send_response(response, false);
+            *self = begun.map_or(Outgoing::Failed, Outgoing::Begun);
+        }
+        match self {
+            Outgoing::Begun(stream) => Some(stream),
+            Outgoing::Waiting(_) | Outgoing::Failed => None,
+        }
+    }
 }
 
 impl Call {
@@ -101,21 +133,19 @@ impl Call {
             let value = value.as_bytes();
             value == b"application/grpc" || value.starts_with(b"application/grpc+proto")
         });
-        let mut response = Response::new(());
         if request.method() != Method::POST || !is_grpc {
             service.unanswered(Unanswered::Malformed);
+            let mut response = Response::new(());
             *response.status_mut() = http::StatusCode::UNSUPPORTED_MEDIA_TYPE;
             let _ = respond.send_response(response, true);
             return None;
         }
-        response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
-        let outgoing = respond.send_response(response, false).ok()?;
         let (parts, incoming) = request.into_parts();
         Some(Call {
             service: Arc::clone(service),
             path: parts.uri.path().to_owned(),
             incoming,
-            outgoing,
+            outgoing: Outgoing::Waiting(respond),
             frames: Frames::new(Framing::Grpc),
             held_bytes: 0,
         })
@@ -169,14 +199,15 @@ impl Call {
     /// Sends a message; false if nobody takes it.
     pub(super) async fn send(&mut self, message: &impl Message) -> bool {
         let mut rest = Bytes::from(frame(Framing::Grpc, message));
+        let Some(outgoing) = self.outgoing.stream() else { return false };
         while !rest.is_empty() {
-            self.outgoing.reserve_capacity(rest.len());
-            let capacity = poll_fn(|context| self.outgoing.poll_capacity(context));
+            outgoing.reserve_capacity(rest.len());
+            let capacity = poll_fn(|context| outgoing.poll_capacity(context));
             let room = match timeout(self.service.limits.message_timeout, capacity).await {
                 Ok(Some(Ok(room))) => room.min(rest.len()),
                 _ => return false,
             };
-            if self.outgoing.send_data(rest.split_to(room), false).is_err() {
+            if outgoing.send_data(rest.split_to(room), false).is_err() {
                 return false;
             }
         }
@@ -190,8 +221,9 @@ impl Call {
         if code != Code::Ok {
             trailers.insert("grpc-message", HeaderValue::from_static(text));
         }
-        if self.outgoing.send_trailers(trailers).is_err() {
-            self.outgoing.send_reset(Reason::CANCEL);
+        let Some(outgoing) = self.outgoing.stream() else { return };
+        if outgoing.send_trailers(trailers).is_err() {
+            outgoing.send_reset(Reason::CANCEL);
         }
     }
 }
