@@ -6,6 +6,46 @@
 /** Bytes of a body above which phase 2 runs on a thread of libuv. */
 const LARGE = 64 * 1024
 
+/** Pieces of a body that are held as they came. Later ones are joined: a chunk of one byte is an object of some hundred. */
+const LOOSE = 16
+/** Bytes of the blocks that pieces are joined to. */
+const BLOCK = 64 * 1024
+
+/** The pieces of a body, and its end, in the order in which they came. */
+class Held {
+  #pieces = []
+  #block
+  #used = 0
+
+  /** Keeps a piece; null is the end. */
+  add (piece) {
+    if (piece === null || this.#pieces.length < LOOSE) {
+      this.#close()
+      this.#pieces.push(piece)
+      return
+    }
+    for (let at = 0; at < piece.length;) {
+      this.#block ??= Buffer.allocUnsafe(BLOCK)
+      const length = piece.copy(this.#block, this.#used, at)
+      at += length
+      this.#used += length
+      if (this.#used === BLOCK) this.#close()
+    }
+  }
+
+  #close () {
+    if (this.#used > 0) this.#pieces.push(this.#block.subarray(0, this.#used))
+    this.#block = undefined
+    this.#used = 0
+  }
+
+  /** Gives all out. */
+  take () {
+    this.#close()
+    return this.#pieces.splice(0)
+  }
+}
+
 /** True if the request has a body. */
 function hasBody (req) {
   if (req.httpVersionMajor >= 2) return !req.stream.endAfterHeaders
@@ -24,13 +64,13 @@ function holdRequest (req, exchange, { idleTimeout = 30_000, bodyTimeout = 300_0
     return () => undefined
   }
   const { push } = req
-  const held = []
+  const held = new Held()
   let size = 0
   // Bytes that came while the verdict was formed.
   let unseen = 0
   let isOver = false
   let running
-  let idle = setTimeout(late, idleTimeout)
+  const idle = setTimeout(late, idleTimeout)
   const whole = setTimeout(late, bodyTimeout)
 
   function stop () {
@@ -65,9 +105,9 @@ function holdRequest (req, exchange, { idleTimeout = 30_000, bodyTimeout = 300_0
         if (piece !== null) exchange.passed(piece.length, 0)
         return push.call(req, piece)
       }
-      for (const piece of held) push.call(req, piece)
+      for (const piece of held.take()) push.call(req, piece)
     }
-    held.length = 0
+    held.take()
     decided()
   }
 
@@ -79,25 +119,24 @@ function holdRequest (req, exchange, { idleTimeout = 30_000, bodyTimeout = 300_0
   function gone () {
     if (isOver) return
     stop()
-    held.length = 0
+    held.take()
     req.push = () => true
     exchange.requestBroken(false)
     exchange.end()
   }
 
   req.push = piece => {
-    held.push(piece)
+    held.add(piece)
     if (isOver) {
       // False makes the parser wait until the application reads.
       if (piece !== null) unseen += piece.length
       return false
     }
-    clearTimeout(idle)
     if (piece === null) {
       finish()
       return true
     }
-    idle = setTimeout(late, idleTimeout)
+    idle.refresh()
     size += piece.length
     if (!exchange.requestBody(piece)) finish()
     return true
