@@ -19,6 +19,9 @@ from ._wsgi_response import Response, answered
 __all__ = ["WafMiddleware"]
 
 _PIECE = 64 * 1024
+# Fields that have names of their own in the environment.
+_UNPREFIXED = ("CONTENT_TYPE", "CONTENT_LENGTH")
+_OF_CONNECTION = ("CONNECTION", "KEEP_ALIVE", "PROXY_CONNECTION", "TRANSFER_ENCODING", "UPGRADE")
 
 
 class WafMiddleware:
@@ -52,7 +55,7 @@ class WafMiddleware:
             method,
             _target(environ),
             version,
-            _fields(environ),
+            _fields(environ, version),
             address,
             port,
             tls,
@@ -95,13 +98,32 @@ def _target(environ: dict[str, Any]) -> bytes:
     return (target + ("?" + query if query else "")).encode("latin-1", "replace")
 
 
-def _fields(environ: dict[str, Any]) -> list[tuple[bytes, bytes]]:
+def _fields(environ: dict[str, Any], version: str) -> list[tuple[bytes, bytes]]:
     fields = []
+    is_http1 = version.startswith("1")
     for key, value in environ.items():
-        name = key[5:] if key.startswith("HTTP_") else key
-        if key.startswith("HTTP_") or (key in ("CONTENT_TYPE", "CONTENT_LENGTH") and value):
-            fields.append((name.replace("_", "-").title().encode("latin-1"), str(value).encode("latin-1")))
+        if key in _UNPREFIXED:
+            name = key if value else ""
+        else:
+            name = key[5:] if key.startswith("HTTP_") and not _is_repeated(environ, key) else ""
+        if not is_http1 and name in _OF_CONNECTION:
+            # In HTTP/2 there are none: they are those of the server in between.
+            name = ""
+        if name:
+            name = name.replace("_", "-")
+            name = name.title() if is_http1 else name.lower()
+            fields.append((name.encode("latin-1"), str(value).encode("latin-1")))
     return fields
+
+
+def _is_repeated(environ: dict[str, Any], key: str) -> bool:
+    """Tells whether a field stands in the environment a second time, as nginx shows the length and the type of a
+    body to uWSGI, or describes chunks that the server has put together."""
+    other = environ.get(key[5:]) if key[5:] in _UNPREFIXED else None
+    if other:
+        return str(other).strip() == str(environ[key]).strip()
+    # The protocol of uWSGI has no chunks.
+    return key == "HTTP_TRANSFER_ENCODING" and "uwsgi.version" in environ and bool(environ.get("CONTENT_LENGTH"))
 
 
 class _RequestBody(io.RawIOBase):

@@ -199,6 +199,42 @@ class Called(unittest.TestCase):
         # Read byte by byte it takes this process more than 5 s.
         self.assertLess(time.process_time() - began, 3)
 
+    def test_requests_as_other_servers_show_them(self) -> None:
+        """nginx names length and type of a body twice to uWSGI; behind HTTP/2 there are fields of other connections."""
+
+        def app(environ, start_response):
+            start_response("200 OK", [])
+            return [environ["wsgi.input"].read()]
+
+        body, attack = b"a=b", ("a=" + ATTACK).encode()
+        kind = "application/x-www-form-urlencoded"
+        nginx = {
+            "CONTENT_TYPE": kind,
+            "HTTP_CONTENT_TYPE": kind,
+            "HTTP_HOST": "a",
+            "HTTP_CONNECTION": "keep-alive",
+            "HTTP_KEEP_ALIVE": "timeout=5",
+            "uwsgi.version": b"2.0.21",
+        }
+        for version in ["HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/2.0", "HTTP/3.0"]:
+            for content, status in [(body, "200 OK"), (attack, "403 Forbidden")]:
+                with self.subTest(version, status=status):
+                    made = {**nginx, "SERVER_PROTOCOL": version, "HTTP_CONTENT_LENGTH": str(len(content))}
+                    self.assertEqual(self.call(app, Waf(), content, **made)[0], status)
+        # A body in chunks, which nginx has put together.
+        chunks = {**nginx, "HTTP_TRANSFER_ENCODING": "chunked"}
+        self.assertEqual(self.call(app, Waf(), body, **chunks), ("200 OK", body))
+        self.assertEqual(self.call(app, Waf(), attack, **chunks)[0], "403 Forbidden")
+
+    def test_what_contradicts_itself_is_refused(self) -> None:
+        def app(environ, start_response):
+            start_response("200 OK", [])
+            return []
+
+        for fields in [{"HTTP_CONTENT_LENGTH": "4"}, {"HTTP_TRANSFER_ENCODING": "chunked"}]:
+            with self.subTest(fields):
+                self.assertEqual(self.call(app, Waf(), b"a=b", **fields)[0], "400 Bad Request")
+
 
 if __name__ == "__main__":
     unittest.main()
