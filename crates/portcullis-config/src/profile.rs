@@ -57,7 +57,11 @@ impl ProfileExclusion {
 
 /// All profiles, by name. A test reads each file.
 static PROFILES: LazyLock<Vec<Profile>> = LazyLock::new(|| {
-    let files = [include_str!("profiles/nodered.toml"), include_str!("profiles/wordpress.toml")];
+    let files = [
+        include_str!("profiles/nodered.toml"),
+        include_str!("profiles/wordpress.toml"),
+        include_str!("profiles/wordpress-plain-permalinks.toml"),
+    ];
     files.iter().filter_map(|text| toml::from_str(text).ok()).collect()
 });
 

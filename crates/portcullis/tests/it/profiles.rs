@@ -38,10 +38,16 @@ const LANDING: &str = "<!-- wp:html --><script async=\"\" src=\"https://visits.e
     <input type=\"email\" name=\"EMAIL\"></form><!-- /wp:html -->";
 /// Markup of the same class, of a kind that was not recorded.
 const STYLE: &str = "\"><link rel=stylesheet href=http://a.example/a.css>";
-const SAMPLES: [Sample; 6] = [
+const SAMPLES: [Sample; 7] = [
     Sample {
         path: "/wp-json/wp/v2/posts/7",
         place: In::Json("{\"title\":\"Sale\",\"content\":VALUE}"),
+        honest: LANDING,
+        attacks: [LOOKUP, STYLE],
+    },
+    Sample {
+        path: "/wp-json/wp/v2/pages/3",
+        place: In::Json("{\"content\":VALUE}"),
         honest: LANDING,
         attacks: [LOOKUP, STYLE],
     },
@@ -145,6 +151,27 @@ fn each_exclusion_lets_its_own_request_pass_and_no_more() {
         let (status, refused) = managed.ask("DELETE", &path, &Value::Null);
         let told = refused["detail"].to_string();
         assert!(status == 409 && told.contains("is of the profile"), "{status} {refused}");
+    }
+    managed.stop();
+}
+
+/// What everyone may send stays inspected: comments, routes of plugins, and pages by the address that only
+/// plain permalinks need.
+#[test]
+fn wordpress_opens_no_other_route() {
+    let application = application(|_| says("found"));
+    let folder = tempfile::tempdir().unwrap();
+    let site = format!("{SITE}\nprofiles = [\"wordpress\"]");
+    let managed = Managed::start(folder.path(), application.address(), &site, "");
+    for path in [
+        "/wp-json/wp/v2/comments",
+        "/wp-json/plugin/v1/submit",
+        "/index.php?rest_route=/wp/v2/pages/3",
+        "/index.php?rest_route=/plugin/v1/submit",
+    ] {
+        let place = In::Json("{\"content\":VALUE}");
+        let sample = Sample { path, place, honest: LANDING, attacks: [LOOKUP; 2] };
+        assert_eq!(sample.ask(&managed, "", LANDING), 403, "{path}");
     }
     managed.stop();
 }
