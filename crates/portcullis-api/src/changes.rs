@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::response::{IntoResponse, Response};
 use http::HeaderValue;
 use http::header::ETAG;
-use portcullis_identity::Role;
+use portcullis_identity::{AUDIT_TEXT_MAX, Role};
 use portcullis_revisions::{Applied, Author, Change, RevisionError, Revisions, diff};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::access::Principal;
-use crate::context::{Context, blocking};
+use crate::context::Context;
 use crate::if_match::IfMatch;
 use crate::problem::{Kind, Problem, of_revision};
 
@@ -21,6 +21,9 @@ const CONTEXT_LINES: usize = 3;
 
 /// Characters of a reason.
 const REASON_MAX: usize = 1000;
+
+/// Characters of an error or a reason in the audit trail; the revision has the whole reason.
+const AUDIT_END_MAX: usize = 150;
 
 /// What a change did to the document, or would do.
 #[derive(Serialize, ToSchema)]
@@ -42,7 +45,7 @@ pub(crate) struct Order {
     pub(crate) reason: Option<String>,
     /// Only show what it would do.
     pub(crate) dry_run: bool,
-    /// What it is, for the audit trail.
+    /// What it is, for the audit trail; what matters most stands first.
     pub(crate) summary: String,
 }
 
@@ -62,7 +65,8 @@ pub(crate) async fn with<T: Send + 'static>(
     work: impl FnOnce(&Revisions) -> Result<T, RevisionError> + Send + 'static,
 ) -> Result<T, Problem> {
     let revisions = revisions(context)?;
-    blocking(move || work(&revisions)).await?.map_err(|error| of_revision(error, &*context.supplies.say))
+    let result = context.on_document(move || work(&revisions)).await?;
+    result.map_err(|error| of_revision(error, &*context.supplies.say))
 }
 
 /// Makes a change, or tries it.
@@ -94,9 +98,11 @@ pub(crate) async fn carry_out(
         return Ok(axum::Json(Changed { revision: None, etag, diff: shown, message: None }).into_response());
     }
     // It goes on when the client leaves or the time of the request is over, and then stands in the audit
-    // trail, too.
+    // trail, too. So what waits has a bound of its own.
+    let place = context.place_for_change()?;
     let context = Arc::clone(context);
     let work = tokio::spawn(async move {
+        let _place = place;
         let author = Author { name: principal.actor().name, reason: order.reason.unwrap_or_default() };
         let reason = author.reason.clone();
         let result = with(&context, move |revisions| {
@@ -104,16 +110,35 @@ pub(crate) async fn carry_out(
             revisions.apply(&order.change, &etag, &author, now)
         });
         let result = result.await;
-        let (object, detail) = match &result {
-            Ok(applied) => (format!("revision {}", applied.revision.number), order.summary),
-            Err(problem) => ("refused".to_owned(), format!("{}: {}", order.summary, problem.summary())),
+        let (object, error) = match &result {
+            Ok(applied) => (format!("revision {}", applied.revision.number), None),
+            Err(problem) => ("refused".to_owned(), Some(problem.summary())),
         };
-        let detail = if reason.is_empty() { detail } else { format!("{detail} ({reason})") };
+        let detail = detail(&order.summary, error, &reason);
         let (actor, now) = (principal.actor(), context.now());
         context.identities(move |log| log.record(&actor, "config.change", &object, &detail, now)).await?;
         Ok(answer(&result?, context_lines))
     });
     work.await.map_err(|_| Problem::of(Kind::Internal))?
+}
+
+/// What the audit trail says of a change. If that is too long, the end of the summary gives way: nobody hides
+/// the result or the reason behind a long list.
+fn detail(summary: &str, error: Option<&str>, reason: &str) -> String {
+    let mut end = error.map_or_else(String::new, |error| format!(": {}", cut(error, AUDIT_END_MAX)));
+    if !reason.is_empty() {
+        end.push_str(&format!(" ({})", cut(reason, AUDIT_END_MAX)));
+    }
+    let room = AUDIT_TEXT_MAX.saturating_sub(end.chars().count());
+    format!("{}{end}", cut(summary, room))
+}
+
+/// A text of so many characters at most; the last one says that it was longer.
+pub(crate) fn cut(text: &str, chars_max: usize) -> String {
+    if text.chars().count() <= chars_max {
+        return text.to_owned();
+    }
+    text.chars().take(chars_max.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// Refuses a text by which the program would not serve: its rules may have mistakes that the document does

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use portcullis_event::Timestamp;
 use portcullis_identity::{Identities, IdentityError, Throttle};
 use portcullis_metrics::{EnumCounters, catalogue};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::oidc::PendingLogins;
 use crate::problem::{Kind, Problem, of_identity};
@@ -30,6 +30,11 @@ pub(crate) struct Context {
     /// The time of the last complaint about that database.
     pub(crate) database_complained_ms: Mutex<Option<u64>>,
     trials: Arc<Semaphore>,
+    /// Looks at the document and changes of it: one at a time. The others wait here, not on threads, which
+    /// logins and queries need, too.
+    document: Arc<Semaphore>,
+    /// Changes of the document that are made or wait.
+    changes: Arc<Semaphore>,
     /// Looks of streams for new events: one at a time, beside the queries.
     pub(crate) looks: Arc<Semaphore>,
     pub(crate) streams: Arc<Semaphore>,
@@ -65,6 +70,8 @@ impl Context {
             database_queries: semaphore(limits.queries_max),
             database_complained_ms: Mutex::default(),
             trials: semaphore(1),
+            document: semaphore(1),
+            changes: semaphore(limits.changes_max),
             looks: semaphore(1),
             streams: semaphore(limits.streams_max),
             streams_of: Mutex::default(),
@@ -108,6 +115,27 @@ impl Context {
             work(&*trials)
         };
         blocking(work).await
+    }
+
+    /// Works on the revisions, on a thread that may block: one at a time.
+    pub(crate) async fn on_document<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let permit = Arc::clone(&self.document).acquire_owned().await;
+        let permit = permit.map_err(|_| Problem::of(Kind::Draining))?;
+        let work = move || {
+            // Held until the work ends, even if whoever asked has gone.
+            let _permit = permit;
+            work()
+        };
+        blocking(work).await
+    }
+
+    /// A place among the changes that are made or wait.
+    pub(crate) fn place_for_change(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let message = "other changes of the document wait already; try again in a second";
+        Arc::clone(&self.changes).try_acquire_owned().map_err(|_| Problem::with(Kind::Busy, message))
     }
 
     pub(crate) fn say(&self, text: &str) {

@@ -79,6 +79,8 @@ pub struct Limits {
     pub queries_max: usize,
     /// The time that a query may look for events; then the page ends early and says so. Default 5 s.
     pub query_time_max: Duration,
+    /// Changes of the document at a time: one is made, the others wait; further ones get 503. Default 4.
+    pub changes_max: usize,
     /// Streams of events; further ones get 503. Default 16.
     pub streams_max: usize,
     /// Streams of one identity; further ones get 503. Default 4.
@@ -113,6 +115,7 @@ impl Default for Limits {
             request_time_max: Duration::from_secs(30),
             queries_max: 2,
             query_time_max: Duration::from_secs(5),
+            changes_max: 4,
             streams_max: 16,
             identity_streams_max: 4,
             stream_every: Duration::from_secs(1),

@@ -88,7 +88,7 @@ fn terms(mistakes: &mut Mistakes<'_>, said: &Said<'_>) -> Terms {
         path.value.clone()
     });
     let until = until.and_then(|text| {
-        let until = end(text);
+        let until = exclusion_end(text);
         if until.is_none() {
             let message = format!("`{}` is neither a day nor a time", text.value);
             let hint = "write 2026-12-31, or 2026-12-31T18:00:00Z".to_string();
@@ -109,8 +109,9 @@ fn terms(mistakes: &mut Mistakes<'_>, said: &Said<'_>) -> Terms {
     }
 }
 
-/// The end of a day in UTC, or a time; milliseconds since 1970.
-fn end(text: &str) -> Option<u64> {
+/// The end of an exclusion whose `until` is this text: the end of a day in UTC, or a time; in milliseconds
+/// since 1970. None if it is neither.
+pub fn exclusion_end(text: &str) -> Option<u64> {
     let day = text.parse::<jiff::civil::Date>().ok().filter(|_| text.len() == "2026-12-31".len());
     let time = match day {
         Some(day) => day.tomorrow().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp(),

@@ -88,6 +88,7 @@ pub use compression::{Coding, Compression, CompressionLevel, PUBLIC_TYPES};
 pub use database::{EventDatabase, Password};
 pub use error::{ConfigError, Mistake};
 pub use event_socket::EventSocket;
+pub use exclusion::exclusion_end;
 pub use exclusion_id::{ExclusionIdentity, exclusion_id};
 pub use flags::{Flags, LISTEN, PolicyFlags};
 pub use health::{Health, Probe};

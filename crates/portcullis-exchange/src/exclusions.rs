@@ -31,12 +31,10 @@ impl Exclusions {
         policy: &Policy,
         (site, semantic_of): (&str, Option<&str>),
     ) -> Exclusions {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let (semantic, rules) = policy.exclusion_ids(site, semantic_of);
         let one = |(id, is_trial): (String, bool)| {
             let used = ExclusionUse::of(registry, site, &id);
             let trial = is_trial.then(|| ExclusionTrial::of(registry, site, &id));
-            trial.iter().for_each(|trial| trial.begin(now));
             One { id, used, trial }
         };
         let on_trial = policy.semantic.exclude.iter().map(|each| each.terms.trial);
@@ -58,6 +56,21 @@ impl Exclusions {
         let mut of_name = of_site.filter(|known| known.name == route);
         let semantic_of = of_name.find_map(|route| route.semantic_of.as_deref());
         Exclusions::new(registry, &config.policies[policy], (site, semantic_of))
+    }
+
+    /// Settings with `serving` take the place of those with `before`: trials that are new begin, those that
+    /// only the settings before had end. Not before they serve: a reload that is refused changes no trial.
+    pub fn turn_trials<'e>(
+        before: impl IntoIterator<Item = &'e Exclusions>,
+        serving: impl IntoIterator<Item = &'e Exclusions>,
+    ) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let trials = Exclusions::trials;
+        ExclusionTrial::turn(before.into_iter().flat_map(trials), serving.into_iter().flat_map(trials), now);
+    }
+
+    fn trials(&self) -> impl Iterator<Item = &ExclusionTrial> {
+        self.semantic.iter().chain(&self.rules).filter_map(|each| each.trial.as_ref())
     }
 
     /// Counts what a report says of them, and names in its event those with which the request would have

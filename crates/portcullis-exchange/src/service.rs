@@ -9,6 +9,7 @@ use portcullis_event::IntegrationKind;
 use portcullis_inspect::{Memo, Scratch};
 use portcullis_metrics::{DataPlane, Registry};
 
+use crate::exclusions::Exclusions;
 use crate::local_time::LocalTime;
 use crate::metrics::{Metrics, Unanswered};
 use crate::outputs::Outputs;
@@ -55,6 +56,7 @@ impl Service {
         data_plane: DataPlane,
     ) -> Arc<Service> {
         data_plane.policy_generation.set(settings.names.generation as i64);
+        Exclusions::turn_trials(None, [&settings.exclusions]);
         Arc::new(Service {
             kind,
             limits,
@@ -74,6 +76,7 @@ impl Service {
         let metrics = &self.metrics.data_plane;
         metrics.policy_generation.set(settings.names.generation as i64);
         metrics.reloads_ok.inc();
+        Exclusions::turn_trials([&self.settings.load().exclusions], [&settings.exclusions]);
         self.settings.store(Arc::new(settings));
     }
 

@@ -6,8 +6,8 @@ use rusqlite::{Connection, params};
 use crate::error::IdentityError;
 use crate::file::Identities;
 
-/// Characters of a member of an entry.
-const TEXT_MAX: usize = 500;
+/// Characters of a member of an entry; what is longer loses its end.
+pub const AUDIT_TEXT_MAX: usize = 500;
 
 /// The author of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub(crate) fn record(
 ) -> Result<(), IdentityError> {
     let sql = "INSERT INTO audit (time, actor, address, action, object, detail) VALUES (?, ?, ?, ?, ?, ?)";
     let mut statement = connection.prepare_cached(sql)?;
-    let cut = |text: &str| text.chars().take(TEXT_MAX).collect::<String>();
+    let cut = |text: &str| text.chars().take(AUDIT_TEXT_MAX).collect::<String>();
     statement.execute(params![
         now as i64,
         cut(&actor.name),

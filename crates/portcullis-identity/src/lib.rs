@@ -43,7 +43,7 @@ mod tokens;
 mod totp;
 mod users;
 
-pub use audit::{Actor, AuditEntry};
+pub use audit::{AUDIT_TEXT_MAX, Actor, AuditEntry};
 pub use error::IdentityError;
 pub use file::{FILE, Identities};
 pub use origin::Origin;

@@ -172,7 +172,7 @@ catalogue! {
     EXCLUSION_TRIALS Counter "portcullis_exclusion_trials_total" ["site", "exclusion", "result"]
         "Requests with the field of an exclusion on trial (seen), and stopped requests by what would have become of them: passes, lost (would pass with other findings), stopped, unknown.";
     EXCLUSION_TRIAL_START Gauge "portcullis_exclusion_trial_start_timestamp_seconds" ["site", "exclusion"]
-        "Time from which on this process has an exclusion on trial, in seconds since 1970.";
+        "Time from which on this process has an exclusion on trial, in seconds since 1970; 0: it is not on trial.";
     SEMANTIC_FINDINGS Counter "portcullis_semantic_findings_total" ["class", "outcome"]
         "Requests with a finding of the semantic detector, by attack class and outcome.";
     BYTES_INSPECTED Counter "portcullis_bytes_inspected_total" []

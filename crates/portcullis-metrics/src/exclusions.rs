@@ -1,3 +1,6 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use crate::{Counter, EnumCounters, Gauge, Registry, catalogue};
 
 /// The uses of an exclusion. Counting goes on over a reload, as long as it says the same at the same place.
@@ -50,28 +53,69 @@ impl TrialCount {
     pub const NAMES: [&str; 5] = ["seen", "passes", "lost", "stopped", "unknown"];
 }
 
-/// The counts of an exclusion on trial.
+/// The counts of an exclusion on trial. The metrics only rise; those of a trial begin at 0 with it.
 #[derive(Clone, Debug)]
 pub struct ExclusionTrial {
     counts: EnumCounters,
     since: Gauge,
+    /// None: it is not on trial. Shared by all that ask for the same exclusion.
+    began: Arc<Mutex<Option<Began>>>,
+}
+
+/// The beginning of a trial.
+#[derive(Clone, Copy, Debug)]
+struct Began {
+    /// In seconds since 1970.
+    since: u64,
+    /// The counters at that time: those of earlier trials.
+    before: [u64; TrialCount::NAMES.len()],
 }
 
 impl ExclusionTrial {
     /// The counts of the exclusion with this id.
     pub fn of(registry: &Registry, site: &str, id: &str) -> ExclusionTrial {
         let labels = [site, id];
-        ExclusionTrial {
-            counts: registry.enum_counters(&catalogue::EXCLUSION_TRIALS, &labels, &TrialCount::NAMES),
-            since: registry.gauge(&catalogue::EXCLUSION_TRIAL_START, &labels),
+        registry.trial(&labels, registry.gauge(&catalogue::EXCLUSION_TRIAL_START, &labels))
+    }
+
+    pub(crate) fn new(since: Gauge) -> ExclusionTrial {
+        ExclusionTrial { counts: EnumCounters::new(&TrialCount::NAMES), since, began: Arc::default() }
+    }
+
+    pub(crate) fn counters(&self) -> &EnumCounters {
+        &self.counts
+    }
+
+    /// Other settings serve: ends the trials that only those before had, and begins those that only those
+    /// from `now` on have. An exclusion that was enforced or removed meanwhile starts from 0 when it is on
+    /// trial again.
+    pub fn turn<'t>(
+        before: impl IntoIterator<Item = &'t ExclusionTrial>,
+        serving: impl IntoIterator<Item = &'t ExclusionTrial>,
+        now: u64,
+    ) {
+        let identity = |trial: &ExclusionTrial| Arc::as_ptr(&trial.began);
+        let serving: BTreeMap<_, _> = serving.into_iter().map(|trial| (identity(trial), trial)).collect();
+        for trial in before.into_iter().filter(|trial| !serving.contains_key(&identity(trial))) {
+            trial.end();
         }
+        serving.into_values().for_each(|trial| trial.begin(now));
     }
 
     /// It is on trial, from now on if it was not before; in seconds since 1970.
     pub fn begin(&self, now: u64) {
-        if self.since.value() == 0 {
+        let mut began = self.began();
+        if began.is_none() {
+            let before = std::array::from_fn(|what| self.counts.value(what));
+            *began = Some(Began { since: now, before });
             self.since.set(seconds(now));
         }
+    }
+
+    /// It is not on trial any more.
+    fn end(&self) {
+        *self.began() = None;
+        self.since.set(0);
     }
 
     /// Counts a request.
@@ -79,14 +123,21 @@ impl ExclusionTrial {
         self.counts.inc(what as usize);
     }
 
-    /// The count so far.
+    /// The count of this trial so far; 0 if it is not on trial.
     pub fn count(&self, what: TrialCount) -> u64 {
-        self.counts.value(what as usize)
+        let began = *self.began();
+        let before = began.map(|began| began.before[what as usize]);
+        before.map_or(0, |before| self.counts.value(what as usize).saturating_sub(before))
     }
 
     /// The time from which on it is on trial, in seconds since 1970; none: it is not, or was not loaded.
     pub fn since(&self) -> Option<u64> {
-        time(&self.since)
+        self.began().map(|began| began.since)
+    }
+
+    fn began(&self) -> MutexGuard<'_, Option<Began>> {
+        // Nothing here leaves it half changed, so a poisoned lock holds good data.
+        self.began.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::{Histogram, Metric, cells::BUCKETS};
+use crate::{EnumCounters, Histogram, Metric, cells::BUCKETS};
 
 /// Media type of [`Registry::render`](crate::Registry::render).
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -20,6 +20,13 @@ impl Writer {
 
     pub(crate) fn sample(&mut self, metric: &Metric, labels: &[&str], value: impl Display) {
         self.line(metric, "", labels, None, value);
+    }
+
+    /// A sample for each word of a table, as the value of the last label.
+    pub(crate) fn words(&mut self, metric: &Metric, labels: &[&str], counters: &EnumCounters) {
+        for (name, value) in counters.values() {
+            self.sample(metric, &[labels, &[name]].concat(), value);
+        }
     }
 
     pub(crate) fn histogram(&mut self, metric: &Metric, labels: &[&str], histogram: &Histogram) {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    Counter, EnumCounters, Gauge, Histogram, Kind, Metric, OTHER, RequestCounters, catalogue,
+    Counter, EnumCounters, ExclusionTrial, Gauge, Histogram, Kind, Metric, OTHER, RequestCounters, catalogue,
     exposition::Writer,
 };
 
@@ -28,6 +28,7 @@ enum Series {
     Gauge(Gauge),
     Histogram(Histogram),
     Enum(EnumCounters),
+    Trial(ExclusionTrial),
     Requests(RequestCounters),
 }
 
@@ -113,6 +114,15 @@ impl Registry {
         }
     }
 
+    /// The trial of an exclusion; `since` is the gauge of its beginning.
+    pub(crate) fn trial(&self, labels: &[&str; 2], since: Gauge) -> ExclusionTrial {
+        let new = || ExclusionTrial::new(since.clone());
+        match self.series(&catalogue::EXCLUSION_TRIALS, labels, || Series::Trial(new())) {
+            Series::Trial(trial) => trial,
+            _ => new(),
+        }
+    }
+
     /// Everything in Prometheus text form, in the order of the [`catalogue`].
     pub fn render(&self) -> String {
         let families = self.families();
@@ -126,11 +136,8 @@ impl Registry {
                     Series::Counter(counter) => writer.sample(metric, &labels, counter.value()),
                     Series::Gauge(gauge) => writer.sample(metric, &labels, gauge.value()),
                     Series::Histogram(histogram) => writer.histogram(metric, &labels, histogram),
-                    Series::Enum(counters) => {
-                        for (name, n) in counters.values() {
-                            writer.sample(metric, &[&labels[..], &[name]].concat(), n);
-                        }
-                    }
+                    Series::Enum(counters) => writer.words(metric, &labels, counters),
+                    Series::Trial(trial) => writer.words(metric, &labels, trial.counters()),
                     Series::Requests(counters) => {
                         for (status, verdict, n) in counters.values() {
                             writer.sample(metric, &[&labels[..], &[&status, verdict]].concat(), n);

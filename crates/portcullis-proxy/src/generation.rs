@@ -94,6 +94,11 @@ impl Generation {
         Linger { time_max: self.timeouts.linger, bytes_max: self.caps.linger_bytes_max }
     }
 
+    /// The exclusions of all routes.
+    pub(crate) fn exclusions(&self) -> impl Iterator<Item = &Exclusions> {
+        self.sites.iter().flat_map(|site| &site.routes).filter_map(|route| route.exclusions.as_ref())
+    }
+
     /// Builds everything the configuration says.
     pub(crate) fn build(sources: Sources<'_>) -> Result<Self, StartError> {
         let Sources { config, inspectors, number, services, origin, old } = sources;

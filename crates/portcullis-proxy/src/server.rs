@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portcullis_config::{Config, Listener};
+use portcullis_exchange::Exclusions;
 use portcullis_inspect::Inspector;
 use tokio::sync::watch;
 
@@ -72,6 +73,7 @@ impl Proxy {
         let sharing = if inherited.takes_over { Sharing::Shared } else { Sharing::Exclusive };
         let mut sockets = open_steered(config, inherited, cores.as_deref(), &*services.say)?;
         let addresses = sockets.iter().map(|sockets| sockets.address).collect();
+        Exclusions::turn_trials(None, generation.exclusions());
         let shared = Arc::new(Shared::new(config, services, origin, generation)?);
         let (watching, unwatched) = mpsc::channel();
         let watched = Arc::clone(&shared);
@@ -128,7 +130,9 @@ impl Proxy {
         let number = old.number + 1;
         let (services, origin) = (&self.shared.services, &self.shared.origin);
         let sources = Sources { config, inspectors, number, services, origin, old: Some(&old) };
-        self.shared.current.store(Arc::new(Generation::build(sources)?));
+        let new = Generation::build(sources)?;
+        Exclusions::turn_trials(old.exclusions(), new.exclusions());
+        self.shared.current.store(Arc::new(new));
         Ok(number)
     }
 

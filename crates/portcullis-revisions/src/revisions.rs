@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use portcullis_config::{Config, ConfigError};
 
-use crate::document::{Document, Text};
+use crate::document::{DOCUMENT_BYTES_MAX, Document, Text};
 use crate::edit::{self, Change};
 use crate::error::RevisionError;
 use crate::history::{History, NewRevision, Origin, Revision, RevisionHead};
@@ -153,6 +153,7 @@ impl Revisions {
                 Text::new(edit::edited(edit, current.text.as_str(), self.document.format())?)
             }
         };
+        fits(&after)?;
         self.check(&after).map_err(RevisionError::Invalid)?;
         Ok(Proposal { before: current.text, after })
     }
@@ -207,6 +208,18 @@ impl Revisions {
             }
         }
     }
+}
+
+/// Refuses a text that would not be read again: nothing but an editor could then change the document.
+fn fits(text: &Text) -> Result<(), RevisionError> {
+    let bytes = text.as_str().len();
+    if bytes <= DOCUMENT_BYTES_MAX {
+        return Ok(());
+    }
+    Err(RevisionError::Unfit(format!(
+        "the document would have {bytes} bytes, and it may have {DOCUMENT_BYTES_MAX}; remove exclusions that \
+         have ended or are not used, and put rules and lists of clients into files of their own"
+    )))
 }
 
 /// A lock whose holders do not panic in between.

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use portcullis_config::Format;
-use portcullis_revisions::Change;
+use portcullis_revisions::{Change, DOCUMENT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -15,7 +15,7 @@ use crate::changes::{self, Changed, Order, carry_out, tagged};
 use crate::context::Context;
 use crate::extract::DocumentBody;
 use crate::if_match::{IfMatch, NotThatDocument};
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 
 /// The document.
 #[derive(Serialize, ToSchema)]
@@ -82,6 +82,8 @@ pub(crate) struct DocumentOrder {
     params(IfMatch),
     responses((status = 200, body = Changed, description = "The new text serves, or would.",
             headers(("ETag" = String))),
+        (status = 413, body = Problem, content_type = "application/problem+json",
+            description = "The text is too long."),
         (status = 422, body = Problem, content_type = "application/problem+json",
             description = "The text has mistakes; the old one serves."),
         NotThatDocument))]
@@ -92,6 +94,14 @@ pub(crate) async fn replace(
     DocumentBody(order): DocumentBody<DocumentOrder>,
 ) -> Result<Response, Problem> {
     let DocumentOrder { text, reason, dry_run } = order;
+    if text.len() > DOCUMENT_BYTES_MAX {
+        let detail = format!(
+            "a document has at most {DOCUMENT_BYTES_MAX} bytes, and this text has {}; put rules and lists of \
+             clients into files of their own",
+            text.len()
+        );
+        return Err(Problem::with(Kind::BodyTooLarge, detail));
+    }
     let order = Order { change: Change::Text(text), reason, dry_run, summary: "another text".to_owned() };
     carry_out(&context, principal, read, order).await
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
 use crate::access::Principal;
-use crate::changes::{Changed, Order, carry_out};
+use crate::changes::{Changed, Order, carry_out, cut};
 use crate::context::Context;
 use crate::extract::{Body, whole};
 use crate::if_match::{IfMatch, NotThatDocument};
@@ -18,6 +18,10 @@ use crate::problem::{Kind, Problem};
 
 /// Exclusions of one batch, at most.
 const BATCH_MAX: usize = 100;
+/// Characters of a part of an exclusion in the audit trail, such as its location.
+const PART_MAX: usize = 60;
+/// The same where there are several: an id fits, and most locations.
+const BATCH_PART_MAX: usize = 20;
 
 /// An exclusion: from the semantic detector by `class`, `kind`, `location` and `path`, or from a rule by
 /// `rule_id`, `target` and `path`.
@@ -58,14 +62,27 @@ fn rule_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D:
 }
 
 impl NewExclusion {
-    /// A line for the audit trail.
-    fn summary(&self) -> String {
+    /// A line for the audit trail. A long part does not push the others out of it: those behind it may be few
+    /// and wide.
+    fn summary(&self, part_max: usize) -> String {
         let NewExclusion { class, kind, location, target, path, .. } = self;
         let rule = self.rule_id.map(|rule| format!("rule {rule}"));
         let parts = [&rule, class, kind, location, target, path];
-        let parts: Vec<&str> = parts.into_iter().filter_map(|part| part.as_deref()).collect();
+        let parts = parts.into_iter().filter_map(|part| Some(cut(part.as_deref()?, part_max)));
+        let parts: Vec<String> = parts.collect();
         let how = if self.trial { "excluded on trial" } else { "excluded" };
-        format!("{how} at {}: {}", self.site, parts.join(" "))
+        format!("{how} at {}: {}", cut(&self.site, part_max), parts.join(" "))
+    }
+
+    /// The number of parts that narrow it, and it counts before those on trial: the less, the more it lets
+    /// through.
+    fn narrowness(&self) -> (bool, usize) {
+        let NewExclusion { class, kind, location, target, path, .. } = self;
+        let narrows = |part: &&Option<String>| {
+            part.as_deref().is_some_and(|part| !part.trim_matches(['*', '/', ':']).is_empty())
+        };
+        let parts = [class, kind, location, target, path].iter().filter(|part| narrows(part)).count();
+        (self.trial, parts + usize::from(self.rule_id.is_some()))
     }
 
     /// The edit that adds it, in the name of somebody.
@@ -154,7 +171,7 @@ pub(crate) async fn add(
     let ExclusionOrder { site, route, class, kind, location, path, until, rule_id, target, .. } = order;
     let (reason, dry_run, trial) = (order.reason, order.dry_run, order.trial);
     let new = NewExclusion { site, route, class, kind, location, path, until, rule_id, target, trial };
-    let summary = new.summary();
+    let summary = new.summary(PART_MAX);
     let change = Change::Edit(new.edit(reason.clone(), &principal.actor().name)?);
     carry_out(&context, principal, read, Order { change, reason, dry_run, summary }).await
 }
@@ -205,20 +222,30 @@ pub(crate) async fn batch(
             format!("the body: `add`, `enforce` and `remove` name {count} exclusions; 1 to {BATCH_MAX} fit");
         return Err(Problem::with(Kind::Invalid, message));
     }
-    let mut summary = Vec::new();
-    for (what, ids) in [("enforced", &enforce), ("removed", &remove)] {
-        if !ids.is_empty() {
-            summary.push(format!("{what} the exclusions {}", ids.join(", ")));
-        }
-    }
-    summary.extend(add.iter().map(NewExclusion::summary));
+    let summary = batch_summary(&add, &enforce, &remove);
     let author = principal.actor().name;
     let mut edits: Vec<Edit> = enforce.into_iter().map(Edit::EnforceExclusion).collect();
     edits.extend(remove.into_iter().map(Edit::RemoveExclusion));
     for new in add {
         edits.push(new.edit(reason.clone(), &author)?);
     }
-    let order =
-        Order { change: Change::Edit(Edit::All(edits)), reason, dry_run, summary: summary.join("; ") };
+    let order = Order { change: Change::Edit(Edit::All(edits)), reason, dry_run, summary };
     carry_out(&context, principal, read, order).await
+}
+
+/// A batch in the audit trail, which has little room: the counts, then what was added, the widest first.
+fn batch_summary(add: &[NewExclusion], enforce: &[String], remove: &[String]) -> String {
+    let counts = [(add.len(), "added"), (enforce.len(), "enforced"), (remove.len(), "removed")];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, what)| format!("{count} {what}")).collect();
+    let mut widest_first: Vec<&NewExclusion> = add.iter().collect();
+    widest_first.sort_by_key(|new| new.narrowness());
+    let mut items: Vec<String> = widest_first.iter().map(|new| new.summary(BATCH_PART_MAX)).collect();
+    for (what, ids) in [("enforced", enforce), ("removed", remove)] {
+        if !ids.is_empty() {
+            let ids: Vec<String> = ids.iter().map(|id| cut(id, BATCH_PART_MAX)).collect();
+            items.push(format!("{what} {}", ids.join(", ")));
+        }
+    }
+    format!("{}: {}", counts.join(", "), items.join("; "))
 }

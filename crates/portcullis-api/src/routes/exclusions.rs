@@ -74,7 +74,7 @@ pub(crate) enum ExclusionOrigin {
     Profile,
 }
 
-/// An exclusion on trial: what came of it in this process.
+/// An exclusion on trial: what came of it in this process since the trial began.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ExclusionTrialState {
     /// From when on; null: the settings that serve do not have it.
@@ -206,7 +206,8 @@ pub(crate) struct RemoveQuery {
     dry_run: bool,
 }
 
-/// Removes an exclusion from the document.
+/// Removes an exclusion from the document. Of several with this id, which differ in their end, the one that
+/// ends first goes.
 #[utoipa::path(delete, path = "/exclusions/{id}", tag = "exclusions", operation_id = "remove_exclusion",
     params(("id" = String, Path, description = "Its id."), RemoveQuery,
         IfMatch),

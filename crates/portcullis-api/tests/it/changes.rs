@@ -111,10 +111,90 @@ fn exclusions_are_changed_together() {
     assert_eq!((answer.status, &answer.json()["revision"]), (200, &json!(3)), "{}", answer.text());
     assert_eq!(listed(), [(a.clone(), false), (c.clone(), false)]);
     let trail = server.identities.audit(None, 10).unwrap();
-    let expected = format!("enforced the exclusions {a}, {c}; removed the exclusions {b} (proven)");
+    let expected = format!("2 enforced, 1 removed: enforced {a}, {c}; removed {b} (proven)");
     assert_eq!((trail[0].object.as_str(), trail[0].detail.as_str()), ("revision 3", &*expected));
     assert_eq!(batch(json!({"remove": [a, c]})).status, 200);
     assert_eq!(server.text().trim_end(), DOCUMENT.trim_end());
+}
+
+/// Whatever an analyst puts around it, the audit trail shows the exclusion that lets the most through, how
+/// many there are of each sort, why, and what came of it.
+#[test]
+fn a_batch_hides_nothing_from_the_audit_trail() {
+    let server = Server::start();
+    let analyst = server.token(Role::Analyst);
+    let batch = |body: Value| change(&server, &analyst, "POST", "/exclusions/batch", body);
+    let last = || server.identities.audit(None, 1).unwrap().remove(0);
+    let narrow = |at: usize| json!({"site": "shop", "class": "sqli", "location": format!("query:{at}{}", "x".repeat(90)), "path": "/a"});
+    let wide = json!({"site": "shop", "path": "/"});
+    let mut add: Vec<Value> = (0..49).map(narrow).collect();
+    assert_eq!(batch(json!({"add": add})).status, 200);
+    let listed = server.get("/exclusions", &analyst).json();
+    let ids: Vec<&Value> = listed["items"].as_array().unwrap().iter().map(|each| &each["id"]).collect();
+    add = (50..60).map(narrow).chain([wide]).collect();
+    let reason = format!("weekly {}", "tidying ".repeat(100));
+    let answer = batch(json!({"remove": ids, "add": add, "reason": reason}));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let detail = last().detail;
+    assert!(detail.starts_with("11 added, 49 removed: excluded at shop: /; "), "{detail}");
+    assert!(detail.contains("… (weekly tidying ") && detail.ends_with("…)"), "{detail}");
+    assert!(detail.chars().count() <= 500, "{detail}");
+    // One that is refused says why, behind a list as long as that.
+    let answer = batch(json!({"remove": ids, "add": [narrow(7)], "reason": "again"}));
+    assert_eq!(answer.status, 409, "{}", answer.text());
+    let entry = last();
+    assert_eq!(entry.object, "refused");
+    assert!(entry.detail.starts_with("1 added, 49 removed: excluded at shop: sqli query:7xxx"), "{entry:?}");
+    assert!(entry.detail.contains("…: the document has no exclusion"), "{entry:?}");
+    assert!(entry.detail.ends_with(" (again)"), "{entry:?}");
+    // A long part of one does not hide the next.
+    let long = json!({"site": "shop", "location": format!("query:{}", "y".repeat(900)), "path": "/all"});
+    assert_eq!(change(&server, &analyst, "POST", "/exclusions", long).status, 200);
+    assert!(last().detail.ends_with("y… /all"), "{}", last().detail);
+}
+
+/// However many changes of one user wait for the program, others log in, look at events, and are told when
+/// their change has no place.
+#[test]
+fn changes_that_wait_hold_up_nobody_else() {
+    let server = Server::start();
+    let analyst = server.token(Role::Analyst);
+    server.user("anna", Role::Viewer);
+    let hold = server.folder.path().join("hold");
+    std::fs::write(&hold, "").unwrap();
+    let statuses: Vec<u16> = std::thread::scope(|threads| {
+        let order = |at: usize| {
+            let order =
+                json!({"add": [{"site": "shop", "class": "sqli", "location": format!("query:{at}")}]});
+            let ask = server.ask("POST", "/exclusions/batch").bearer(&analyst).header("If-Match", "*");
+            threads.spawn(move || ask.json(order).send())
+        };
+        let look = || {
+            let ask = server.ask("GET", "/exclusions").bearer(&analyst);
+            threads.spawn(move || ask.send())
+        };
+        let orders: Vec<_> = (0..16).map(order).collect();
+        let looks: Vec<_> = (0..8).map(|_| look()).collect();
+        // All but those with a place are answered while the program still loads.
+        while orders.iter().filter(|order| order.is_finished()).count() < 12 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        server.session("anna");
+        assert_eq!(server.get("/events", &analyst).status, 200);
+        assert!(!orders.iter().all(|order| order.is_finished()) && hold.exists());
+        std::fs::remove_file(&hold).unwrap();
+        let looked = looks.into_iter().all(|look| look.join().unwrap().status == 200);
+        assert!(looked, "who looks waits");
+        let answers = orders.into_iter().map(|order| order.join().unwrap());
+        let is_told = |answer: &Answer| answer.status == 200 || answer.header("retry-after") == Some("1");
+        answers
+            .inspect(|answer| assert!(is_told(answer), "{}", answer.text()))
+            .map(|answer| answer.status)
+            .collect()
+    });
+    let count = |status: u16| statuses.iter().filter(|each| **each == status).count();
+    assert_eq!((count(200), count(503)), (4, 12), "{statuses:?}");
+    assert_eq!(server.text().matches("query:").count(), 4);
 }
 
 #[test]
@@ -245,6 +325,11 @@ fn what_cannot_serve_changes_nothing() {
     }
     let large = put(&"#".repeat(3 << 20));
     assert_eq!(large.status, 413);
+    // A document that could not be read again.
+    let long = put(&format!("{DOCUMENT}#{}", "x".repeat(1_200_000)));
+    assert_eq!((long.status, kind(&long).as_str()), (413, "body-too-large"));
+    let what = long.json()["detail"].as_str().unwrap().to_owned();
+    assert!(what.contains("at most 1048576 bytes, and this text has 12"), "{what}");
     assert_eq!(server.text(), DOCUMENT);
     assert_eq!(server.get("/revisions", &admin).json()["items"].as_array().unwrap().len(), 1);
 }

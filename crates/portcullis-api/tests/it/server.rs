@@ -87,11 +87,14 @@ upstream = "app"   # one of two
 endpoints = ["http://127.0.0.1:9000"]   # password: hunter2
 "#;
 
-/// Loads every text, but those that ask to be refused.
-struct Program;
+/// Loads every text, but those that ask to be refused; while there is a file of this name, it waits.
+struct Program(std::path::PathBuf);
 
 impl Live for Program {
     fn load(&self, text: &str, write: Box<dyn FnOnce() -> Result<(), String> + Send>) -> LiveResult {
+        while self.0.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
         if text.contains("# refuse") {
             return Some(Err("rules.conf:3: unknown directive".to_owned()));
         }
@@ -103,7 +106,8 @@ fn revisions(folder: &std::path::Path, read_only: bool) -> Revisions {
     let path = folder.join("portcullis.toml");
     std::fs::write(&path, DOCUMENT).unwrap();
     let document = Document::new(&path).unwrap();
-    let revisions = Revisions::open(folder, document, Box::new(Program), read_only).unwrap();
+    let revisions =
+        Revisions::open(folder, document, Box::new(Program(folder.join("hold"))), read_only).unwrap();
     revisions.serves(&Text::new(DOCUMENT), NOW_MS).unwrap();
     revisions
 }
@@ -190,7 +194,9 @@ impl Server {
         let document = serde_json::from_str(api.document()).unwrap();
         let address = socket.local_addr().unwrap();
         let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            // As few threads that may block as the console has.
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = runtime.enable_all().max_blocking_threads(12).build().unwrap();
             runtime.block_on(async move {
                 let (listener, _) = portcullis_api::listener(socket).unwrap();
                 let tls = tls.map(|files| portcullis_api::acceptor(&files).unwrap());

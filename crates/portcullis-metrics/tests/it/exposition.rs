@@ -202,6 +202,41 @@ fn exclusions_keep_their_counts() {
     assert_eq!(scrape.value(counts), 1.0);
 }
 
+/// A trial begins with counts of its own, whatever an earlier one of the same exclusion came to; the metrics
+/// only rise.
+#[test]
+fn each_trial_counts_from_its_beginning() {
+    let registry = Registry::new();
+    let trial = |id: &str| ExclusionTrial::of(&registry, "s", id);
+    let (one, other) = (trial("01ab"), trial("23cd"));
+    ExclusionTrial::turn([], [&one, &other], 1000);
+    [&one, &other].into_iter().for_each(|each| each.inc(TrialCount::Seen));
+    one.inc(TrialCount::Unknown);
+    // A reload that has both ends none.
+    ExclusionTrial::turn([&one, &other], [&trial("01ab"), &trial("23cd")], 1500);
+    assert_eq!((one.since(), one.count(TrialCount::Seen)), (Some(1000), 1));
+    // One is enforced; requests that began before still count.
+    ExclusionTrial::turn([&one, &other], [&other], 2000);
+    one.inc(TrialCount::Seen);
+    assert_eq!((one.since(), one.count(TrialCount::Seen), one.count(TrialCount::Unknown)), (None, 0, 0));
+    let start = "portcullis_exclusion_trial_start_timestamp_seconds{site=\"s\",exclusion=\"01ab\"}";
+    assert_eq!(Scrape::parse(&registry.render()).value(start), 0.0);
+    // On trial again.
+    ExclusionTrial::turn([&other], [&trial("01ab"), &other], 3000);
+    trial("01ab").inc(TrialCount::Lost);
+    let counts = |each: &ExclusionTrial| {
+        [TrialCount::Seen, TrialCount::Lost, TrialCount::Unknown].map(|what| each.count(what))
+    };
+    assert_eq!((one.since(), counts(&one)), (Some(3000), [0, 1, 0]));
+    assert_eq!((other.since(), counts(&other)), (Some(1000), [1, 0, 0]));
+    let scrape = Scrape::parse(&registry.render());
+    assert_eq!(scrape.value(start), 3000.0);
+    for (result, value) in [("seen", 2.0), ("lost", 1.0), ("unknown", 1.0)] {
+        let labels = format!("{{site=\"s\",exclusion=\"01ab\",result=\"{result}\"}}");
+        assert_eq!(scrape.value(&format!("portcullis_exclusion_trials_total{labels}")), value, "{result}");
+    }
+}
+
 #[test]
 fn registries_do_not_notice_each_other() {
     let (one, two) = (Registry::new(), Registry::new());

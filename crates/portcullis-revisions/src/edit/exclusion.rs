@@ -5,7 +5,7 @@ use toml_edit::{Array, Item, Table, TableLike, Value};
 
 use super::tables::{Place, push, remove_value, route_name, scope, set, table, tables, text};
 use super::{Exclusion, RuleExclusion, Scope, SemanticExclusion, unfit};
-use portcullis_config::ExclusionIdentity;
+use portcullis_config::{ExclusionIdentity, exclusion_end};
 
 use crate::error::RevisionError;
 use crate::exclusions::{id_of, of_profile};
@@ -111,8 +111,9 @@ fn profile_of(root: &mut Table, id: &str) -> Option<String> {
 
 pub(super) fn enforce(root: &mut Table, id: &str) -> Result<(), RevisionError> {
     let mut end_trial = |place: &mut dyn TableLike, at: &Scope| {
-        let entry = entries(place).find(|entry| entry_id(&*entry.table, at) == id);
-        entry.is_some_and(|entry| {
+        // Another one with the same id, which has ended or will end, may count already.
+        let is_meant = |entry: &Place<'_>| is_on_trial(entry.table) && entry_id(entry.table, at) == id;
+        entries(place).find(is_meant).is_some_and(|entry| {
             entry.table.remove("auto_enforce");
             entry.table.remove("trial").is_some()
         })
@@ -121,6 +122,10 @@ pub(super) fn enforce(root: &mut Table, id: &str) -> Result<(), RevisionError> {
         true => Ok(()),
         false => Err(unfit(format!("the document has no exclusion `{id}` on trial"))),
     }
+}
+
+fn is_on_trial(entry: &dyn TableLike) -> bool {
+    entry.get("trial").and_then(Item::as_bool) == Some(true)
 }
 
 /// Runs `edit` on sites and routes until it has done what it is for; false if it never has.
@@ -149,7 +154,7 @@ fn entries(place: &mut dyn TableLike) -> impl Iterator<Item = Place<'_>> {
     tables_of.flat_map(tables)
 }
 
-/// Removes the first exclusion of a site or route that has this id.
+/// Removes an exclusion of a site or route that has this id.
 fn remove_from(place: &mut dyn TableLike, at: &Scope, id: &str) -> bool {
     for key in ["semantic", "rules"] {
         let table = place.get_mut(key).and_then(Item::as_table_like_mut);
@@ -182,7 +187,8 @@ fn entry_id(table: &dyn TableLike, at: &Scope) -> String {
     id_of(at, &ExclusionIdentity::Rule(&rules, parts))
 }
 
-/// Refuses a second exclusion that says the same and ends at the same time.
+/// Refuses a second exclusion that says the same and ends at the same time. One that has ended may come back
+/// with another end.
 fn is_new(
     table: &mut dyn TableLike,
     at: &Scope,
@@ -197,9 +203,12 @@ fn is_new(
     }
 }
 
-/// Removes the first entry of an `exclude` with this id.
+/// Removes the entry of an `exclude` with this id. Of several, which differ in their end, the one that ends
+/// first goes: it is the one that a later end has made useless.
 fn remove_entry(list: &mut Item, at: &Scope, id: &str) -> bool {
-    let index = tables(list).position(|place| entry_id(place.table, at) == id);
+    let meant = tables(list).enumerate().filter(|(_, place)| entry_id(place.table, at) == id);
+    let end = |place: &Place<'_>| text(place.table, "until").and_then(exclusion_end).unwrap_or(u64::MAX);
+    let index = meant.min_by_key(|(_, place)| end(place)).map(|(index, _)| index);
     match (index, list) {
         (Some(index), Item::ArrayOfTables(tables)) => {
             tables.remove(index);

@@ -26,7 +26,8 @@ pub enum Change {
 pub enum Edit {
     /// Adds an exclusion.
     AddExclusion(Scope, Exclusion),
-    /// Removes an exclusion, by its id.
+    /// Removes an exclusion, by its id; of several with this id, which differ in their end, the one that ends
+    /// first.
     RemoveExclusion(String),
     /// Ends the trial of an exclusion, by its id: it counts.
     EnforceExclusion(String),

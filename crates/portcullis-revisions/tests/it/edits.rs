@@ -185,6 +185,40 @@ fn trials_end_in_place() {
     }
 }
 
+/// An exclusion that has ended may be there a second time with another end. The one on trial is enforced,
+/// wherever it stands, and the one that ends first is removed first.
+#[test]
+fn of_exclusions_that_differ_in_their_end_the_right_one_is_meant() {
+    let listed = |text: &str| {
+        let listed = exclusions(&portcullis_revisions::Text::new(text), Format::Toml, "x.toml").unwrap();
+        let ours = listed.into_iter().filter(|each| each.class.as_deref() == Some("sqli"));
+        ours.map(|each| (each.id, each.until, each.trial)).collect::<Vec<_>>()
+    };
+    for (at, end) in [("", "2031-01-31"), ("", "2020-01-31"), ("editor", "2031-01-31T18:00:00+02:00")] {
+        let add = |until: Option<&str>, trial: bool| {
+            let until = until.map(str::to_owned);
+            let class = Some("sqli".to_owned());
+            let exclusion = SemanticExclusion { class, until, trial, ..SemanticExclusion::default() };
+            Edit::AddExclusion(scope("shop", at), Exclusion::Semantic(exclusion))
+        };
+        let two = edited(DOCUMENT, Edit::All(vec![add(None, false), add(Some(end), true)])).unwrap();
+        let id = listed(&two)[0].0.clone();
+        let enforced = edited(&two, Edit::EnforceExclusion(id.clone())).unwrap();
+        let [endless, ending] = [None, Some(end.to_owned())].map(|until| (id.clone(), until, false));
+        assert_eq!(listed(&enforced), [endless.clone(), ending]);
+        assert!(edited(&enforced, Edit::EnforceExclusion(id.clone())).unwrap_err().contains("on trial"));
+        let one = edited(&enforced, Edit::RemoveExclusion(id.clone())).unwrap();
+        assert_eq!(listed(&one), [endless]);
+        let none = edited(&one, Edit::RemoveExclusion(id.clone())).unwrap();
+        assert_eq!(listed(&none), []);
+        // A day is over after every time of it.
+        let times = [Some("2031-01-31"), Some("2031-01-31T18:00:00Z")].map(|until| add(until, false));
+        let left = edited(DOCUMENT, Edit::All(times.into())).unwrap();
+        let left = edited(&left, Edit::RemoveExclusion(id.clone())).unwrap();
+        assert_eq!(listed(&left), [(id, Some("2031-01-31".to_owned()), false)]);
+    }
+}
+
 /// Edits that are made together leave what they leave one after the other; one that does not fit undoes all.
 #[test]
 fn edits_are_made_together() {

@@ -2,9 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use portcullis_revisions::{Change, Document, Live, LiveResult, Origin, RevisionError, Revisions};
+use portcullis_revisions::{
+    Change, Document, Edit, Exclusion, Live, LiveResult, Origin, RevisionError, Revisions, SemanticExclusion,
+};
 
 use crate::common::{DOCUMENT, Place, author};
+use crate::edits::scope;
 
 fn text(more: &str) -> Change {
     Change::Text(format!("{DOCUMENT}{more}"))
@@ -128,6 +131,31 @@ fn a_document_beyond_the_bound_is_not_read() {
     let revisions = place.open(false);
     std::fs::write(&place.path, "#".repeat((1 << 20) + 1)).unwrap();
     assert!(matches!(revisions.current(5), Err(RevisionError::Document(_))));
+}
+
+/// Whatever a change is, the document stays one that can be read and changed.
+#[test]
+fn a_change_beyond_the_bound_is_refused() {
+    let place = Place::new();
+    let revisions = place.open(false);
+    let longest = format!("# {}\n", "x".repeat((1 << 20) - DOCUMENT.len() - 3));
+    revisions.apply(&text(&longest), place.text().etag(), &author(), 5).unwrap();
+    let before = place.text();
+    assert_eq!(before.as_str().len(), 1 << 20);
+    let one_more = SemanticExclusion { class: Some("sqli".to_owned()), ..SemanticExclusion::default() };
+    let add = Edit::AddExclusion(scope("shop", ""), Exclusion::Semantic(one_more));
+    for change in [text(&format!("{longest}#")), Change::Edit(add)] {
+        let tried = revisions.propose(&change, before.etag(), 6).unwrap_err();
+        let made = revisions.apply(&change, before.etag(), &author(), 6).unwrap_err();
+        for error in [tried, made] {
+            let RevisionError::Unfit(why) = &error else { panic!("{error:?}") };
+            assert!(why.contains("and it may have 1048576; remove exclusions"), "{why}");
+        }
+    }
+    let current = revisions.current(7).unwrap();
+    assert_eq!((current.text, current.revision.number, place.text()), (before.clone(), 2, before));
+    revisions.apply(&Change::Restore(1), place.text().etag(), &author(), 8).unwrap();
+    assert_eq!(place.text().as_str(), DOCUMENT);
 }
 
 /// Two that change the same text: one wins, the other is told.

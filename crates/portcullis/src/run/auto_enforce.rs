@@ -109,4 +109,27 @@ mod tests {
         [TrialCount::Seen, TrialCount::Seen, TrialCount::Lost].into_iter().for_each(|count| other.inc(count));
         assert!(!holds(&other, auto, 2000), "an attack would have been lost");
     }
+
+    /// An exclusion that was enforced and is on trial again, because it has proven bad, has to prove itself
+    /// anew; and what an earlier trial lost does not stop a later one for ever.
+    #[test]
+    fn each_trial_is_judged_by_its_own_counts() {
+        let registry = Registry::new();
+        let trial = ExclusionTrial::of(&registry, "shop", "0123");
+        let auto = AutoEnforce { after: Duration::from_secs(60), requests: 2 };
+        let count = |counts: &[TrialCount]| counts.iter().for_each(|count| trial.inc(*count));
+        ExclusionTrial::turn(None, [&trial], 1000);
+        count(&[TrialCount::Seen, TrialCount::Seen]);
+        assert!(holds(&trial, auto, 1060));
+        ExclusionTrial::turn([&trial], None, 1070);
+        assert!(!holds(&trial, auto, 1080), "it counts");
+        ExclusionTrial::turn(None, [&trial], 2000);
+        assert!(!holds(&trial, auto, 2005) && !holds(&trial, auto, 3000), "nothing was seen since");
+        count(&[TrialCount::Seen, TrialCount::Seen, TrialCount::Unknown]);
+        assert!(!holds(&trial, auto, 3000), "a request that nobody saw as a whole");
+        ExclusionTrial::turn([&trial], None, 3100);
+        ExclusionTrial::turn(None, [&trial], 3200);
+        count(&[TrialCount::Seen, TrialCount::Seen]);
+        assert!(!holds(&trial, auto, 3259) && holds(&trial, auto, 3260));
+    }
 }

@@ -209,5 +209,32 @@ fn a_trial_ends_by_itself() {
     assert_eq!(trial(&managed)[2], 3);
     let (_, revisions) = managed.ask("GET", "/revisions", &Value::Null);
     assert_eq!(revisions["items"][0]["author"], "auto_enforce", "{revisions}");
+    // On trial again, for it has proven bad: counts of the first trial do not end the second one. The trial
+    // of the other goes on.
+    let state = |field: &str| {
+        let location = format!("query:{field}");
+        listed(&managed).into_iter().find(|each| each["location"] == *location).unwrap()["trial"].clone()
+    };
+    let before = state("r");
+    assert_eq!(managed.ask("POST", "/revisions/1/restore", &json!({})).0, 200);
+    assert_eq!((state("q")["seen"].clone(), state("q")["passes"].clone()), (json!(0), json!(0)));
+    assert_eq!(state("r")["since"], before["since"]);
+    // Settings that are refused change no trial.
+    let bad = managed.text().replace("trial = true\nauto_enforce = { after = \"1s\", requests = 3 }\n", "");
+    let bad = bad.replace("@contains odd", "@nonsense odd");
+    assert_eq!(managed.ask("PUT", "/config", &json!({"text": bad})).0, 422);
+    assert_eq!(
+        (state("r")["since"].clone(), state("r")["lost"].clone()),
+        (before["since"].clone(), json!(3))
+    );
+    // More than one look.
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    assert_eq!(get(&managed, &format!("/find?q={UNION}")), 403);
+    assert_eq!(managed.text().matches("trial = true").count(), 2);
+    for _ in 0..2 {
+        assert_eq!(get(&managed, &format!("/find?q={UNION}")), 403);
+    }
+    until(|| get(&managed, &format!("/find?q={UNION}")) == 200);
+    assert_eq!(managed.text().matches("trial = true").count(), 1);
     managed.stop();
 }
