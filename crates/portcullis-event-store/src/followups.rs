@@ -2,9 +2,10 @@
 //!
 //! Where an attack in an address was let through, the browser asks for each picture and style of the page,
 //! and sends the address along in the Referer. Such an event, in whose Referer alone something was found,
-//! belongs to that of the page if it comes from the same client within ten seconds. The event of a page waits
-//! a moment for them; those that come later become one event. An attack that stands in a Referer by itself
-//! has no page, and is stored as any other.
+//! belongs to that of the page if it comes from the same client within ten seconds, was let through as well,
+//! and tells of nothing that the page's event does not tell of. The event of a page waits a moment for them;
+//! those that come later become one event. An attack that stands in a Referer by itself has no page, and is
+//! stored as any other.
 //!
 //! An attack in a cookie comes again with each request of the browser. Such events, in whose cookies alone
 //! something was found, and the same each time, become one in the same way, whether they were stopped or not.
@@ -13,7 +14,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use portcullis_event::{Action, Event};
+use portcullis_event::{Action, Event, ExceptionCause};
 
 use crate::coalesce::Fate;
 use crate::recorded::Recorded;
@@ -26,6 +27,8 @@ const WINDOW_MS: u64 = 10_000;
 const ORIGINS_MAX: usize = 1024;
 /// Bytes of a request that waits; with longer ones pages would hold too much memory together.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
+/// Things that the event of a page may tell of; one that tells of more has no follow-ups.
+const FOUND_MAX: usize = 64;
 
 /// The pages of the last seconds, and the attacks in cookies.
 #[derive(Default)]
@@ -39,6 +42,8 @@ struct Origin {
     /// The first event or, when it is stored, the first that came later; and those that it stands for.
     held: Option<(Recorded, u64)>,
     is_stored: bool,
+    /// What the event of the page tells of; see [`FollowUps::found`]. Empty for cookies: their key has it.
+    found: Box<[u64]>,
 }
 
 impl FollowUps {
@@ -46,7 +51,7 @@ impl FollowUps {
     pub(crate) fn look_at(&mut self, recorded: Recorded, now: u64) -> Fate {
         let request = recorded.request.as_deref().filter(|request| request.bytes.len() <= REQUEST_BYTES_MAX);
         let head = request.and_then(|request| Head::of(&request.bytes));
-        let Some((key, part)) = head.and_then(|head| self.part_of(&recorded.event, &head)) else {
+        let Some((key, part, found)) = head.and_then(|head| self.part_of(&recorded.event, &head)) else {
             return Fate::Stays(recorded);
         };
         let count = recorded.event.count;
@@ -55,11 +60,13 @@ impl FollowUps {
             if part == Part::Follows || !has_room {
                 return Fate::Stays(recorded);
             }
-            self.origins.insert(key, Origin { since: now, held: Some((recorded, count)), is_stored: false });
+            let held = Some((recorded, count));
+            self.origins.insert(key, Origin { since: now, held, is_stored: false, found: found.into() });
             return Fate::Held;
         };
+        let is_known = found.iter().all(|found| origin.found.binary_search(found).is_ok());
         match &mut origin.held {
-            _ if part == Part::Begins || now.saturating_sub(origin.since) >= WINDOW_MS => {
+            _ if part == Part::Begins || !is_known || now.saturating_sub(origin.since) >= WINDOW_MS => {
                 Fate::Stays(recorded)
             }
             Some((_, counted)) => {
@@ -73,19 +80,38 @@ impl FollowUps {
         }
     }
 
-    /// The origin that an event may have or be.
-    fn part_of(&self, event: &Event, head: &Head<'_>) -> Option<(u64, Part)> {
-        if event.is_only_in_referer(head.target) {
-            return head.page().map(|page| (self.key_of_page(event, head.host, page), Part::Follows));
-        }
+    /// The origin that an event may have or be, and what it tells of as far as that is to be compared.
+    fn part_of(&self, event: &Event, head: &Head<'_>) -> Option<(u64, Part, Vec<u64>)> {
         if event.request.method != "GET" || event.findings.is_empty() && event.matches.is_empty() {
             return None;
         }
-        if event.is_only_in_cookies(head.target) {
-            return Some((self.key_of_cookies(event, head), Part::Both));
-        }
         let is_shown = event.verdict.action == Action::Detect;
-        is_shown.then(|| (self.key_of_page(event, head.host, head.target), Part::Begins))
+        if event.is_only_in_referer(head.target) {
+            let page = head.page().filter(|_| is_shown && has_only_findings(event))?;
+            return Some((self.key_of_page(event, head.host, page), Part::Follows, self.found(event)));
+        }
+        if event.is_only_in_cookies(head.target) {
+            let key = has_only_findings(event).then(|| self.key_of_cookies(event, head));
+            return key.map(|key| (key, Part::Both, Vec::new()));
+        }
+        let found = is_shown.then(|| self.found(event)).filter(|found| found.len() <= FOUND_MAX)?;
+        Some((self.key_of_page(event, head.host, head.target), Part::Begins, found))
+    }
+
+    /// Hashes of what somebody may look for in an event: kinds of findings, rules, and what was odd or
+    /// ambiguous. Sorted.
+    fn found(&self, event: &Event) -> Vec<u64> {
+        let hasher = self.origins.hasher();
+        let kinds = event.findings.iter().map(|found| hasher.hash_one((0, found.class, &*found.kind)));
+        let matched = event.matches.iter().map(|found| found.rule.rule_id);
+        let rules = matched.chain(event.verdict.rule_id).map(|rule| hasher.hash_one((1, rule)));
+        let names = event.request.oddities.iter().chain(&event.ambiguities).map(|name| &**name);
+        let names = names.chain(event.trials.iter().map(String::as_str));
+        let names = names.map(|name| hasher.hash_one((2, name)));
+        let mut found: Vec<u64> = kinds.chain(rules).chain(names).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// Gives out what has waited long enough.
@@ -115,15 +141,28 @@ impl FollowUps {
         self.origins.hasher().hash_one(of_page)
     }
 
-    /// The client, its cookies, and what was found in them. Their secrets are replaced in what is kept, which
-    /// findings and values tell apart.
+    /// The client, its cookies, what was found in them, and what came of it. Their secrets are replaced in
+    /// what is kept, which findings and values tell apart.
     fn key_of_cookies(&self, event: &Event, head: &Head<'_>) -> u64 {
         let findings = event.findings.iter().map(|found| (&*found.kind, &found.name, &found.evidence));
         let matches = event.matches.iter().map(|rule| (rule.rule.rule_id, &rule.target, &rule.value));
         let of_cookies = (true, &*event.site, &event.client.addr, head.host.to_ascii_lowercase());
-        let found = (findings.collect::<Vec<_>>(), matches.collect::<Vec<_>>());
-        self.origins.hasher().hash_one((of_cookies, event.verdict.action, &head.cookies, found))
+        let found = (findings.collect::<Vec<_>>(), matches.collect::<Vec<_>>(), self.found(event));
+        let verdict = &event.verdict;
+        let decided = (verdict.action, verdict.rule_id, verdict.class, verdict.status, event.response.status);
+        self.origins.hasher().hash_one((of_cookies, decided, &head.cookies, found))
     }
+}
+
+/// True if nothing but findings and rules is told of: no agent, control, fault of the upstream or inspection.
+/// That a response was too long to inspect says nothing of the request.
+fn has_only_findings(event: &Event) -> bool {
+    let mut exceptions = event.exceptions.iter();
+    event.agents.is_empty()
+        && event.verdict.control.is_none()
+        && event.upstream_error.is_none()
+        && event.request.body_error.is_none()
+        && exceptions.all(|exception| exception.cause == ExceptionCause::ResponseBodyOverLimit)
 }
 
 /// What an event may be to others.
@@ -182,20 +221,22 @@ impl<'r> Head<'r> {
         Some(Head { target, host, referer, cookies })
     }
 
-    /// The target of the page that the Referer names, if it is one of the same host.
+    /// The target of the page that the Referer names, if it is one of the same host. Browsers leave the
+    /// fragment out, so that one with a fragment was made up.
     fn page(&self) -> Option<&'r [u8]> {
-        let referer = self.referer?;
+        let referer = self.referer.filter(|referer| !referer.contains(&b'#'))?;
         let rest = referer.strip_prefix(b"https://").or_else(|| referer.strip_prefix(b"http://"))?;
-        let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'))?;
+        let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?'))?;
         let is_own = !self.host.is_empty() && rest[..end].eq_ignore_ascii_case(self.host);
-        let page = rest[end..].split(|byte| *byte == b'#').next()?;
-        is_own.then_some(page)
+        is_own.then_some(&rest[end..])
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use portcullis_event::{Finding, KeptRequest, Timestamp};
+    use portcullis_event::{
+        AgentOutcome, AgentWord, Control, ControlKind, Finding, KeptRequest, Timestamp, UpstreamError,
+    };
     use portcullis_types::{Class, Place};
 
     use super::*;
@@ -244,7 +285,7 @@ mod tests {
     fn requests_of_a_page_are_counted_in_its_event() {
         let mut followups = FollowUps::default();
         assert!(matches!(followups.look_at(page("192.0.2.7"), 1000), Fate::Held));
-        let referer = format!("https://A{ATTACK}#top");
+        let referer = format!("https://A{ATTACK}");
         for _ in 0..30 {
             assert!(matches!(followups.look_at(follows("192.0.2.7", &referer), 1100), Fate::Counted));
         }
@@ -275,6 +316,7 @@ mod tests {
             follows("192.0.2.8", &referer),
             follows("192.0.2.7", "https://b/find?q=%27+or+1=1--"),
             follows("192.0.2.7", &format!("{referer}x")),
+            follows("192.0.2.7", &format!("{referer}#${{jndi:ldap://x}}")),
             follows("192.0.2.7", "https://a"),
             follows("192.0.2.7", ATTACK),
             recorded("192.0.2.7", "/other?q=%27+or+1", Some(&referer), Place::Query),
@@ -293,6 +335,67 @@ mod tests {
         Arc::make_mut(&mut stopped.event).verdict.action = Action::Deny;
         assert!(matches!(followups.look_at(stopped, 2000), Fate::Stays(_)));
         assert!(matches!(followups.look_at(follows("192.0.2.9", &referer), 2000), Fate::Stays(_)));
+    }
+
+    /// What somebody may look for in an event is never hidden in the count of another.
+    #[test]
+    fn what_the_page_does_not_tell_of_is_an_event_of_its_own() {
+        let referer = format!("https://a{ATTACK}");
+        let check = |what: &str, change: &dyn Fn(&mut Event)| {
+            let mut followups = FollowUps::default();
+            let mut first = page("192.0.2.7");
+            Arc::make_mut(&mut first.event).trials.push("t".to_owned());
+            assert!(matches!(followups.look_at(first, 1000), Fate::Held));
+            // While the page's event waits, and when it is stored.
+            for now in [1100, 1100, 2000, 2000] {
+                let mut other = follows("192.0.2.7", &referer);
+                change(Arc::make_mut(&mut other.event));
+                let fate = followups.look_at(other, now);
+                assert!(!matches!(fate, Fate::Counted), "{what} at {now}");
+                let due = if now == 2000 { followups.due(now) } else { Vec::new() };
+                assert!(due.iter().all(|given| given.event.count == 1), "{what} at {now}");
+            }
+        };
+        check("refused as HTTP", &|event| {
+            (event.verdict.action, event.refusal) = (Action::Refuse, Some("length-and-coding".into()));
+        });
+        check("a refusal that is only told of", &|event| event.refusal = Some("length-and-coding".into()));
+        check("stopped", &|event| event.verdict.action = Action::Deny);
+        check("another class", &|event| event.findings[0].class = Class::Xss);
+        check("another kind", &|event| event.findings[0].kind = "sqli.union".into());
+        check("one kind more", &|event| {
+            let mut more = event.findings[0].clone();
+            more.kind = "sqli.union".into();
+            event.push_finding(more);
+        });
+        check("a rule", &|event| event.verdict.rule_id = Some(portcullis_types::RuleId(1)));
+        check("another method", &|event| event.request.method = "POST".to_owned());
+        check("an agent", &|event| {
+            event.agents.push(AgentWord {
+                name: "virus".into(),
+                outcome: AgentOutcome::Block,
+                score: 0,
+                tags: Vec::new(),
+                reason: String::new(),
+            });
+        });
+        check("a control", &|event| {
+            event.verdict.control = Some(Control { by: ControlKind::RateLimit, name: "login".into() });
+        });
+        check("the upstream", &|event| event.upstream_error = Some(UpstreamError::ResponseTimeout));
+        check("an oddity", &|event| event.request.oddities.push("length-dropped".into()));
+        check("another trial", &|event| event.trials.push("u".to_owned()));
+    }
+
+    #[test]
+    fn a_page_with_more_findings_than_are_remembered_has_no_follow_ups() {
+        let mut followups = FollowUps::default();
+        let mut much = page("192.0.2.7");
+        let event = Arc::make_mut(&mut much.event);
+        event.request.oddities.extend((0..FOUND_MAX).map(|number| number.to_string().into()));
+        assert!(matches!(followups.look_at(much, 1000), Fate::Stays(_)));
+        let fate = followups.look_at(follows("192.0.2.7", &format!("https://a{ATTACK}")), 1000);
+        assert!(matches!(fate, Fate::Stays(_)) && followups.origins.is_empty());
     }
 
     fn with_cookie(target: &str, cookie: &str, evidence: &str) -> Recorded {
@@ -337,6 +440,11 @@ mod tests {
         Arc::make_mut(&mut passed.event).verdict.action = Action::Detect;
         let mut also = with_cookie("/x", cookie, "' or 1=1--");
         Arc::make_mut(&mut also.event).findings_omitted = 1;
+        let changed = |change: &dyn Fn(&mut Event)| {
+            let mut changed = with_cookie("/x", cookie, "' or 1=1--");
+            change(Arc::make_mut(&mut changed.event));
+            changed
+        };
         for other in [
             with_cookie("/x", "lang=' or 2=2--", "' or 1=1--"),
             with_cookie("/x", cookie, "' or 2=2--"),
@@ -344,6 +452,11 @@ mod tests {
             posted,
             passed,
             also,
+            changed(&|event| event.refusal = Some("length-and-coding".into())),
+            changed(&|event| event.verdict.rule_id = Some(portcullis_types::RuleId(1))),
+            changed(&|event| event.response.status = Some(500)),
+            changed(&|event| event.upstream_error = Some(UpstreamError::ResponseTimeout)),
+            changed(&|event| event.request.oddities.push("length-dropped".into())),
         ] {
             let shown = format!("{other:?}");
             let fate = followups.look_at(other, 1100);

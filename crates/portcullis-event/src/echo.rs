@@ -3,12 +3,12 @@
 
 use portcullis_types::Place;
 
-use crate::{Event, Finding};
+use crate::{AgentWord, Event, Finding};
 
 impl Event {
-    /// True if everything that was found stands in the Referer, and nothing of it was left out. A rule tells
-    /// of one place where it matched: with matches, `target`, the target of the request, shows no sign of
-    /// being an attack itself.
+    /// True if everything that was found stands in the Referer, and nothing of it was left out: no finding of
+    /// an agent, and no refusal of the request as HTTP. A rule tells of one place where it matched: with
+    /// matches, `target`, the target of the request, shows no sign of being an attack itself.
     pub fn is_only_in_referer(&self, target: &[u8]) -> bool {
         self.is_only_in(
             target,
@@ -42,6 +42,8 @@ impl Event {
             && self.findings.iter().all(is_found_there)
             && matches.all(|rule| rule.target.split_once(':').is_some_and(|(of, name)| is_there(of, name)))
             && self.findings_omitted + self.findings_below + self.matches_omitted == 0
+            && self.refusal.is_none()
+            && !self.agents.iter().any(AgentWord::is_finding)
     }
 }
 

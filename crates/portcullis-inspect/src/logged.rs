@@ -19,6 +19,12 @@ impl Inspection {
         self.transaction.matches().len()
     }
 
+    /// True if a rule that wants it logged has matched, or the semantic detector has found something.
+    pub fn has_found(&self) -> bool {
+        self.semantic.as_ref().is_some_and(|semantic| semantic.has_findings())
+            || self.transaction.matches().iter().any(|found| found.log)
+    }
+
     /// The matches to be logged after the first `told`, redacted as those of an event are.
     pub fn logged_since(&self, told: usize) -> Vec<Logged> {
         let records = self.transaction.matches().get(told..).unwrap_or_default();

@@ -261,6 +261,11 @@ impl Guarded {
         self.call(|inspection| inspection.add_agent_score(points));
     }
 
+    /// Something was found so far: a rule that is logged, or by the semantic detector.
+    pub(crate) fn has_found(&mut self) -> bool {
+        self.call(|inspection| inspection.has_found()).unwrap_or(false)
+    }
+
     /// The pause that the rules that have run want.
     pub(crate) fn take_pause(&mut self) -> Duration {
         self.call(|inspection| inspection.take_pause()).unwrap_or_default()

@@ -15,7 +15,7 @@ use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
 use portcullis_inspect::{BodyPlan, CodingError, Interruption, Origin, Step};
 use portcullis_metrics::StreamedUpload;
 
-use crate::access::{Admission, Entry, Visitor};
+use crate::access::{Address, Admission, Entry, Visitor};
 use crate::answer::{self, Answer};
 use crate::budget::NoMemory;
 use crate::compress::Compression;
@@ -145,9 +145,22 @@ async fn serve(
             return Err(Answer::text(200, Some(proof)).reusable(true));
         }
     };
-    match decide(exchange, route).await? {
+    let decided = decide(exchange, route).await;
+    note_page(exchange, route);
+    match decided? {
         Ready::Route(body) => arrive(exchange, route, body).await,
         Ready::Diverted(to, body) => Box::pin(divert(exchange, to, body)).await,
+    }
+}
+
+/// Tells bans of the address, if something was found in the request.
+fn note_page(exchange: &mut Exchange<'_>, route: &Route) {
+    let Some(jail) = route.access.as_ref().and_then(|access| access.jail.as_ref()) else { return };
+    if exchange.transaction.inspection.has_found()
+        && let Some(address) = Address::asked(exchange.head)
+    {
+        let now = exchange.shared().clock(exchange.transaction.began.instant);
+        jail.note(exchange.transaction.client().ip(), address, now);
     }
 }
 

@@ -13,7 +13,7 @@ use portcullis_http::message::Version;
 use portcullis_inspect::{Outcome, Report};
 use portcullis_metrics::Protocol;
 
-use crate::access::{Conduct, ControlDecision, Entry, is_echo};
+use crate::access::{Conduct, ControlDecision, Entry, Sight};
 use crate::exchange::Exchange;
 use crate::guard::{Health, Phase};
 use crate::trace::RequestSummary;
@@ -239,14 +239,13 @@ impl Record<'_> {
     fn judge(&self) {
         let Exchange { head, route, transaction, .. } = self.exchange;
         let Some(jail) = route.and_then(|route| route.access.as_ref()?.jail.as_ref()) else { return };
-        if self.event.as_ref().is_some_and(|event| is_echo(event, head)) {
-            return;
-        }
         let conduct = Conduct {
-            action: self.verdict,
+            // A rule may have denied what was refused already: the answer was the refusal.
+            action: if transaction.refusal.is_some() { Action::Refuse } else { self.verdict },
             is_verdict: transaction.action != Action::Pass && transaction.is_verdict(),
             control: self.control.as_ref().map(|control| control.by),
             anomaly: self.event.as_ref().and_then(|event| event.scores.inbound_blocking).unwrap_or(0),
+            sight: self.event.as_ref().and_then(|event| Sight::of(event, head)),
         };
         jail.judge(transaction.client().ip(), &conduct, self.exchange.shared().clock(self.now));
     }

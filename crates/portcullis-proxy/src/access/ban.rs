@@ -10,6 +10,7 @@ use portcullis_event::{Action, Control, ControlKind};
 use portcullis_match::IpSet;
 use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
 
+use super::echo::{Address, Echoes, Sight};
 use super::event_limit::EventLimit;
 use super::gate::set_of;
 use super::{ControlDecision, Denial};
@@ -22,6 +23,7 @@ pub(crate) struct BanTable {
     pub(crate) bans: Bans,
     clients_max: usize,
     prefixes: Prefixes,
+    echoes: Echoes,
     /// Lines for the operator.
     lines: EventLimit,
     begun: Counter,
@@ -43,7 +45,7 @@ pub(crate) struct Jail {
 }
 
 /// The outcome of a request, as far as it counts towards a ban.
-pub(crate) struct Conduct {
+pub(crate) struct Conduct<'r> {
     pub(crate) action: Action,
     /// The rules or the semantic detector decided, and not a limit or fault of ours.
     pub(crate) is_verdict: bool,
@@ -51,6 +53,8 @@ pub(crate) struct Conduct {
     pub(crate) control: Option<ControlKind>,
     /// The inbound anomaly score.
     pub(crate) anomaly: i64,
+    /// The place of an attack.
+    pub(crate) sight: Option<Sight<'r>>,
 }
 
 impl Jail {
@@ -104,14 +108,30 @@ impl Jail {
         Some((decision, blocks.then(|| Denial { status, text: None, fields: Vec::new() })))
     }
 
+    /// Something was found in a request for an address. What it comes to is known at its end only, but a
+    /// browser asks for the parts of a page before all of it is there.
+    pub(crate) fn note(&self, client: IpAddr, address: Address<'_>, now: u64) {
+        self.table.echoes.page(self.settings.prefixes.network(client), address, 0, now);
+    }
+
     /// Takes note of what a client did.
-    pub(crate) fn judge(&self, client: IpAddr, conduct: &Conduct, now: u64) {
+    pub(crate) fn judge(&self, client: IpAddr, conduct: &Conduct<'_>, now: u64) {
         let points = self.points(conduct);
-        if points == 0 || self.except.contains(client) {
+        // Points of a control are not for what was found.
+        let sight = conduct.sight.filter(|_| conduct.is_verdict || conduct.control.is_none());
+        if points == 0 && sight.is_none() || self.except.contains(client) {
             return;
         }
-        let offence =
-            self.table.bans.offend(&self.policy, self.settings.prefixes.network(client), points, now);
+        let client_network = self.settings.prefixes.network(client);
+        let points = match sight {
+            None => points,
+            Some(Sight::Page(address)) => {
+                self.table.echoes.page(client_network, address, points, now);
+                points
+            }
+            Some(Sight::Echo(address)) => self.table.echoes.repeat(client_network, address, points, now),
+        };
+        let offence = self.table.bans.offend(&self.policy, client_network, points, now);
         if offence.evicted {
             self.table.evicted.inc();
         }
@@ -129,7 +149,7 @@ impl Jail {
         }
     }
 
-    fn points(&self, conduct: &Conduct) -> u32 {
+    fn points(&self, conduct: &Conduct<'_>) -> u32 {
         let points = &self.settings.points;
         let of_verdict = match (conduct.control, conduct.action) {
             // A client that is refused already gets no more points for it.
@@ -156,6 +176,7 @@ impl BanTable {
             bans: Bans::new(settings.clients_max),
             clients_max: settings.clients_max,
             prefixes: settings.prefixes,
+            echoes: Echoes::new(settings.clients_max),
             lines: EventLimit::new(registry),
             begun: registry.counter(&catalogue::BANS, &[name]),
             lifted: registry.counter(&catalogue::BANS_LIFTED, &[name]),

@@ -25,7 +25,7 @@ pub(crate) use admission::{Admission, ControlDecision, Denial, Entry, Visitor};
 pub(crate) use ban::{Conduct, Jail, Jails};
 pub(crate) use ban_file::BanFile;
 pub(crate) use controls::{Controls, ControlsBuilder};
-pub(crate) use echo::is_echo;
+pub(crate) use echo::{Address, Sight};
 pub(crate) use event_limit::EventLimit;
 pub(crate) use gate::Gate;
 pub(crate) use geo::Geo;

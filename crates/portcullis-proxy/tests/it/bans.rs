@@ -161,32 +161,89 @@ fn bans_outlive_a_restart_and_a_reload() {
     until(|| front.metric("portcullis_ban_file_errors_total") >= 1.0);
 }
 
+/// Rules for a Referer and for parameters; `logged` in a parameter is let through.
+const REFERER: &str = "rules = { directives = '''
+SecRule REQUEST_HEADERS:Referer|ARGS \"@contains attack\" \"id:1,phase:1,deny,log\"
+SecRule REQUEST_HEADERS:Referer \"@contains logged\" \"id:2,phase:1,deny,log\"
+SecRule ARGS \"@contains logged\" \"id:3,phase:1,pass,log\"
+''' }\n";
+
+fn behind_referer_rules(backend: &Backend) -> Front {
+    let more = format!("{TRUSTED}\nban = {{ score = 20, points = {{ refused = 10 }} }}");
+    Front::start(&document(backend.address, &more, "", REFERER, ""))
+}
+
+fn ask(client: &mut Client, target: &str, referer: &str, from: &str) -> u16 {
+    client.send(format!(
+        "GET {target} HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {from}\r\nReferer: {referer}\r\n\r\n"
+    ));
+    status(&client.response().0)
+}
+
 /// A browser sends the address of a page with each style and picture of it: an attack in it is one offence,
-/// the page's own.
+/// whether the page was blocked or let through, and also while it is not there yet.
 #[test]
 fn a_referer_that_repeats_an_attack_is_no_further_offence() {
-    let backend = Backend::start(|_| ok("ok"));
-    let site = "rules = { directives = '''SecRule REQUEST_HEADERS:Referer|ARGS \"@contains attack\" \"id:1,phase:1,deny,log\"''' }\n";
-    let front =
-        Front::start(&document(backend.address, &format!("{TRUSTED}\nban = {{ score = 20 }}"), "", site, ""));
+    let backend = Backend::start(|request| match request.line().contains("/slow") {
+        true => Reply::Silence,
+        false => ok("ok"),
+    });
+    let front = behind_referer_rules(&backend);
     let mut client = front.client();
-    let mut ask = |target: &str, referer: &str, from: &str| {
-        client.send(format!(
-            "GET {target} HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {from}\r\nReferer: {referer}\r\n\r\n"
-        ));
-        status(&client.response().0)
-    };
-    let own = "http://a/page?q=attack";
-    assert_eq!(ask("/page?q=attack", "http://a/", "192.0.2.1"), 403);
-    for _ in 0..8 {
-        assert_eq!(ask("/style.css", own, "192.0.2.1"), 403);
+    let pages = [("/page?q=attack", 403, "192.0.2.1"), ("/page?q=logged", 200, "192.0.2.2")];
+    for (page, expected, from) in pages {
+        assert_eq!(ask(&mut client, page, "http://a/", from), expected);
+        for number in 0..30 {
+            let style = format!("/style-{number}.css");
+            assert_eq!(ask(&mut client, &style, &format!("http://a{page}"), from), 403);
+        }
+        assert_eq!(ask(&mut client, "/", "http://a/", from), 200, "{page}: one attack");
     }
-    assert_eq!(ask("/", "http://a/", "192.0.2.1"), 200, "one attack");
-    // Of another site's page, or beside an attack of its own, it counts.
-    for (target, referer, from) in
-        [("/style.css", "http://b/page?q=attack", "192.0.2.2"), ("/page?q=%22attack", own, "192.0.2.3")]
-    {
-        assert_eq!([ask(target, referer, from), ask(target, referer, from)], [403, 403]);
-        assert_eq!(ask("/", "http://a/", from), 403, "{target} {referer}");
+
+    let (mut slow, from) = (front.client(), "192.0.2.3");
+    let before = backend.seen().len();
+    slow.send(get("/slow?q=logged", from));
+    until(|| backend.seen().len() > before);
+    for number in 0..30 {
+        let style = format!("/style-{number}.css");
+        assert_eq!(ask(&mut client, &style, "http://a/slow?q=logged", from), 403);
     }
+    assert_eq!(ask(&mut client, "/", "http://a/", from), 200, "the page is on its way");
+}
+
+/// A Referer that names the site itself excuses nothing by that.
+#[test]
+fn a_referer_that_is_made_up_is_an_offence() {
+    let backend = Backend::start(|_| ok("ok"));
+    let front = behind_referer_rules(&backend);
+    let mut client = front.client();
+    let page = "http://a/page?q=attack";
+    let checks = [
+        // No page was asked for, by this client.
+        ("/", "http://a/?q=attack", "192.0.2.10"),
+        ("/style.css", page, "192.0.2.11"),
+        // It is of another site, or beside an attack of its own.
+        ("/style.css", "http://b/page?q=attack", "192.0.2.12"),
+        ("/page?q=%22attack", page, "192.0.2.13"),
+    ];
+    assert_eq!(ask(&mut client, "/page?q=attack", "http://a/", "192.0.2.1"), 403);
+    for (target, referer, from) in checks {
+        let statuses = [(); 2].map(|()| ask(&mut client, target, referer, from));
+        assert_eq!(statuses, [403, 403]);
+        assert_eq!(ask(&mut client, "/", "http://a/", from), 403, "banned: {target} {referer}");
+    }
+    // The page was asked for, but a browser would not send this.
+    for (more, from) in [("#attack", "192.0.2.20"), ("2", "192.0.2.21")] {
+        assert_eq!(ask(&mut client, "/page?q=attack", "http://a/", from), 403);
+        assert_eq!(ask(&mut client, "/style.css", &format!("{page}{more}"), from), 403);
+        assert_eq!(ask(&mut client, "/", "http://a/", from), 403, "banned: {more}");
+    }
+    // Points for a refusal are not for what the Referer says.
+    let from = "192.0.2.30";
+    assert_eq!(ask(&mut client, "/page?q=attack", "http://a/", from), 403);
+    let both = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    let refused =
+        format!("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {from}\r\nReferer: {page}\r\n{both}");
+    assert!(front.once(refused).starts_with("HTTP/1.1 400"));
+    until(|| ask(&mut client, "/", "http://a/", from) == 403);
 }
