@@ -2,10 +2,10 @@
 
 use memchr::memmem;
 
-use super::packed::is_packed;
-use super::{has_more_noise, hex_digit, inflate, is_mostly_text, push_char};
+use super::loose::{LEAD_BYTES_MAX, is_after_lead};
+use super::packed::{is_stored, may_be_packed, unpacked};
+use super::{has_more_noise, hex_digit, is_mostly_text, push_char};
 use crate::ByteGroups;
-use crate::limits::INFLATED_VALUE_BYTES_MAX;
 
 /// Shorter values are not tried as Base64 or hexadecimal: too many words are both. No word has padding.
 pub(super) const BASE64_BYTES_MIN: usize = 8;
@@ -45,9 +45,15 @@ fn is_padded(text: &[u8]) -> bool {
 
 const HEX_BYTES_MIN: usize = 12;
 
-/// Base64, perhaps of gzip or zlib, with either alphabet, padding or not, perhaps after `...;base64,` or
-/// `Basic `; tokens with dots in parts.
-pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &mut dyn FnMut(&[u8])) {
+/// Base64, perhaps of gzip, zlib or raw DEFLATE, with either alphabet, padding or not, perhaps after
+/// `...;base64,`, `Basic ` or `v1:`; tokens with dots in parts. True if the
+/// end of `text` was Base64.
+pub(super) fn base64(
+    text: &[u8],
+    groups: ByteGroups,
+    out: &mut Vec<u8>,
+    emit: &mut dyn FnMut(&[u8]),
+) -> bool {
     const ALPHABET: ByteGroups = ByteGroups::of(b"Aa0+/-_=.\r\n");
     const SPACED: ByteGroups = ByteGroups::of(b"Aa0+/-_= ");
     const WITH_SPACE: ByteGroups = ALPHABET.union(SPACED);
@@ -67,16 +73,24 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
         restored = text.iter().map(|&b| if b == b' ' { b'+' } else { b }).collect::<Vec<u8>>();
         &restored[..]
     } else if groups.has(b';') && groups.has(b',') {
-        let Some(at) = memmem::find(trimmed, b";base64,") else { return };
+        let Some(at) = memmem::find(trimmed, b";base64,") else { return false };
         &trimmed[at + 8..]
     } else {
-        let Some(space) = trimmed.iter().take(8).position(|&b| b == b' ') else { return };
-        &trimmed[space + 1..]
+        let lead = trimmed.iter().take(LEAD_BYTES_MAX).position(|b| is_after_lead(*b));
+        let Some(lead) = lead else { return false };
+        trimmed[lead + 1..].trim_ascii_start()
     };
     let is_none = |b: &u8| BASE64[usize::from(*b)] == BASE64_NONE && *b != b'.';
     if !groups.is_within(ONLY_LETTERS) && body.iter().any(is_none) {
-        return;
+        return false;
     }
+    base64_parts(body, out, emit);
+    // What looks as if it had lost plus signs may be words before a token.
+    !has_lost_plus
+}
+
+/// What the parts between the dots of `body` decode to.
+pub(super) fn base64_parts(body: &[u8], out: &mut Vec<u8>, emit: &mut dyn FnMut(&[u8])) {
     let mut rest = Some(body);
     for _ in 0..TOKEN_PARTS_MAX {
         let Some(text) = rest else { break };
@@ -91,15 +105,22 @@ pub(super) fn base64(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>, emit: &
         {
             continue;
         }
-        if is_mostly_text(out) {
-            emit(out);
-        } else if let Some(narrow) = narrowed(out) {
-            emit(&narrow);
-        } else if let Some((text, _)) = inflate(out, INFLATED_VALUE_BYTES_MAX)
-            && is_mostly_text(&text)
-        {
+        emit_decoded(out, emit);
+    }
+}
+
+/// Emits `decoded`, if it is text or packed text.
+pub(super) fn emit_decoded(decoded: &[u8], emit: &mut dyn FnMut(&[u8])) {
+    if is_mostly_text(decoded) {
+        emit(decoded);
+        // The marks before each block are few, and no document begins with them.
+        if let Some(text) = Some(decoded).filter(|bytes| is_stored(bytes)).and_then(unpacked) {
             emit(&text);
         }
+    } else if let Some(narrow) = narrowed(decoded) {
+        emit(&narrow);
+    } else if let Some(text) = unpacked(decoded) {
+        emit(&text);
     }
 }
 
@@ -116,7 +137,7 @@ fn is_noise(part: &[u8], out: &mut Vec<u8>) -> bool {
     }
     let decoded_max = part.len() / 4 * 3 + 3;
     let is_wide = out[..2].contains(&0);
-    !is_wide && !is_packed(out) && has_more_noise(out, decoded_max / 10)
+    !is_wide && !may_be_packed(out) && has_more_noise(out, decoded_max / 10)
 }
 
 /// Bytes of a part that tell whether it is noise; a longer part may have as much of it and be text.
@@ -124,7 +145,7 @@ const SAMPLE_BYTES: usize = 32;
 const SAMPLED_BYTES_MAX: usize = 128;
 
 /// Parts of a token that are looked at.
-const TOKEN_PARTS_MAX: usize = 5;
+const TOKEN_PARTS_MAX: usize = 16;
 
 /// Text in UTF-16 of nothing but ASCII, as PowerShell encodes commands: its letters.
 fn narrowed(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -170,7 +191,7 @@ fn has_lost_plus(text: &[u8]) -> bool {
 }
 
 /// By byte: its six bits, [`BASE64_MARK`] for what may stand between, [`BASE64_NONE`] for all others.
-const BASE64: [u8; 256] = {
+pub(super) const BASE64: [u8; 256] = {
     let mut table = [BASE64_NONE; 256];
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut at = 0;
@@ -193,7 +214,7 @@ fn base64_value(b: u8) -> Option<u32> {
     (value < 64).then_some(u32::from(value))
 }
 
-/// False if it is not whole: padding in the middle, or one letter too many.
+/// False if it is not whole: padding in the middle, or one letter too many for a short text.
 fn base64_part(text: &[u8], out: &mut Vec<u8>) -> bool {
     // Four letters at a time, as far as nothing else stands between them.
     let (fours, _) = text.as_chunks::<4>();
@@ -209,10 +230,10 @@ fn base64_part(text: &[u8], out: &mut Vec<u8>) -> bool {
     }
     out.truncate(3 * read);
     let (mut bits, mut count) = (0u32, 0usize);
-    let mut padding = 0;
+    let mut is_padded = false;
     for &b in &text[4 * read..] {
         match base64_value(b) {
-            Some(_) if padding > 0 => return false,
+            Some(_) if is_padded => return false,
             Some(value) => {
                 bits = bits << 6 | value;
                 count += 1;
@@ -221,17 +242,18 @@ fn base64_part(text: &[u8], out: &mut Vec<u8>) -> bool {
                     bits = 0;
                 }
             }
-            None if b == b'=' => padding += 1,
+            None if b == b'=' => is_padded = true,
             None => {}
         }
     }
     match count % 4 {
         2 => out.push((bits >> 4) as u8),
         3 => out.extend_from_slice(&((bits >> 2) as u16).to_be_bytes()),
-        1 => return false,
+        // Decoders leave it out. Words are shorter.
+        1 => return text.len() > 2 * BASE64_BYTES_MIN,
         _ => {}
     }
-    padding <= 2
+    true
 }
 
 /// Pairs of hexadecimal digits and nothing else, perhaps after `0x`.
@@ -346,7 +368,7 @@ mod tests {
                     out.clear();
                     let is_text = |out: &[u8]| is_mostly_text(out) || narrowed(out).is_some();
                     let is_emitted = base64_part(&part, &mut out)
-                        && (is_text(&out) || inflate(&out, 1_000).is_some());
+                        && (is_text(&out) || unpacked(&out).is_some());
                     proptest::prop_assert!(!is_emitted, "{}", part.escape_ascii());
                 }
             }

@@ -7,6 +7,7 @@
 
 mod binary;
 mod excerpt;
+mod loose;
 mod magic;
 mod packed;
 mod signs;
@@ -122,7 +123,8 @@ pub(crate) fn unwrap(
         try_one(Layer::Utf7, spare, binary::utf7);
     }
     if binary::may_be_base64(text) {
-        binary::base64(text, groups, spare, &mut |form| emit(Layer::Base64, form));
+        let is_read = binary::base64(text, groups, spare, &mut |form| emit(Layer::Base64, form));
+        loose::base64(text, groups, (is_json, is_read), spare, &mut |form| emit(Layer::Base64, form));
         spare.clear();
         if binary::hex(text, groups, spare) {
             emit(Layer::Hex, spare);
@@ -155,7 +157,8 @@ pub(crate) fn is_plain(text: &[u8], groups: ByteGroups) -> bool {
     // Words, not Base64 with spaces around it or `Basic ` before it.
     let has_words = || text.trim_ascii_end().iter().skip(BASE64_LEAD_BYTES).any(|b| *b == b' ');
     let is_short = || text.len() < binary::BASE64_BYTES_MIN && !is_short_command(text);
-    let is_of_words = || groups.has(b' ') && has_words() && !binary::is_spaced_base64(text, groups);
+    let is_base64 = || binary::is_spaced_base64(text, groups) || loose::is_hidden_in_words(text);
+    let is_of_words = || groups.has(b' ') && has_words() && !is_base64();
     groups.is_within(HARMLESS) && (is_short() || is_of_words())
 }
 
@@ -345,11 +348,11 @@ mod tests {
         check(b"O2Rpcg", Layer::Base64, &[";dir"]);
         check(b"OwBjAGEAdAAgAC8AZQB0AGMALwBwAGEAcwBzAHcAZAA=", Layer::Base64, &[";cat /etc/passwd"]);
         check(b"ADsAYwBhAHQAIAAvAGUAdABjAC8AcABhAHMAcwB3AGQ=", Layer::Base64, &[";cat /etc/passwd"]);
-        // A form made spaces of its plus signs.
+        // A form made spaces of its plus signs, or words stand before a token.
         check(
             b"eCcgb3IgJzEnPScxJz48Pz4 Pj9 YWFhYWFhYWFh",
             Layer::Base64,
-            &["x' or '1'='1'><?>>>?~aaaaaaaaa"],
+            &["x' or '1'='1'><?>>>?~aaaaaaaaa", "x' or '1'='1'><?>"],
         );
         check(b"The 3 iPhones cost 900 in all of it", Layer::Base64, &[]);
         for word in [&b"from"[..], b"June", b"Over", b"Once", b"O2ld", b"O2lkO"] {

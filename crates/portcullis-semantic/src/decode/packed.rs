@@ -1,6 +1,9 @@
-//! Values that are packed with gzip or zlib.
+//! Values that are packed with gzip, zlib or raw DEFLATE.
 
 use portcullis_http::coding::{Coding, CodingDecoder, CodingLimits};
+
+use super::is_mostly_text;
+use crate::limits::INFLATED_VALUE_BYTES_MAX;
 
 /// How much more may come out than goes in, beyond [`FREE_BYTES`]; above that it is a bomb, and what came out
 /// by then is looked at.
@@ -20,9 +23,66 @@ pub(crate) fn inflate(packed: &[u8], bytes_max: u64) -> Option<(Vec<u8>, bool)> 
     (!out.is_empty()).then_some((out, is_whole))
 }
 
-/// True if it begins as gzip or zlib does.
-pub(super) fn is_packed(bytes: &[u8]) -> bool {
-    coding(bytes).is_some()
+/// The text that a value is packed from, as far as it can be unpacked. DEFLATE has no mark, so that of it
+/// short texts count only if they are whole.
+pub(super) fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
+    let marked = inflate(packed, INFLATED_VALUE_BYTES_MAX).map(|(text, _)| text);
+    let marked = marked.filter(|text| is_mostly_text(text));
+    // The mark of zlib may be the beginning of a block, too.
+    marked.or_else(|| raw(packed).filter(|text| is_mostly_text(text)))
+}
+
+/// True if [`unpacked`] has to read it all to know that it is nothing.
+pub(super) fn may_be_packed(bytes: &[u8]) -> bool {
+    coding(bytes).is_some() || may_be_raw(bytes)
+}
+
+/// A text cut off there, or with something behind its end, is one that some decoders read.
+const CUT_BYTES_MIN: usize = 16;
+
+fn raw(packed: &[u8]) -> Option<Vec<u8>> {
+    if !may_be_raw(packed) {
+        return None;
+    }
+    // With an empty block before it, it is not taken for zlib, whatever it begins with.
+    const EMPTY: [u8; 5] = [0, 0, 0, 0xFF, 0xFF];
+    let mut out = Vec::new();
+    let limits =
+        CodingLimits { bytes_max: INFLATED_VALUE_BYTES_MAX, ratio_max: RATIO_MAX, free_bytes: FREE_BYTES };
+    let mut decoder = CodingDecoder::new(&[Coding::Deflate], limits);
+    let mut take = |piece: &[u8]| out.extend_from_slice(piece);
+    let fed = decoder.feed(&EMPTY, &mut take).and_then(|()| decoder.feed(packed, &mut take));
+    let is_whole = fed.is_ok() && decoder.finish().is_ok();
+    (is_whole && !out.is_empty() || out.len() >= CUT_BYTES_MIN).then_some(out)
+}
+
+/// True if the first block of `bytes` begins as one of DEFLATE does, which about one of five random texts
+/// does: unpacking takes memory to begin with.
+fn may_be_raw(bytes: &[u8]) -> bool {
+    let Some(head) = bytes.first_chunk::<16>() else { return false };
+    let bits = u128::from_le_bytes(*head);
+    match bits >> 1 & 3 {
+        0 => is_stored(bytes),
+        // A letter, or nothing: there is no text yet that could be repeated.
+        1 => {
+            let code = ((bits >> 3) as u8).reverse_bits();
+            matches!(code, 0 | 1 | 0x30..=0xBF | 0xC8..)
+        }
+        // The code of the lengths of codes leaves nothing over.
+        2 => {
+            let lengths = 4 + (bits >> 13 & 15) as u32;
+            let parts = (0..lengths).map(|at| (bits >> (17 + 3 * at) & 7) as u32);
+            parts.filter(|len| *len > 0).map(|len| 128 >> len).sum::<u32>() == 128
+        }
+        _ => false,
+    }
+}
+
+/// True if `bytes` begin as a block of DEFLATE does that is not packed: after its kind comes its length, and
+/// the same with all bits turned.
+pub(super) fn is_stored(bytes: &[u8]) -> bool {
+    let [kind, low, high, turned_low, turned_high, ..] = *bytes else { return false };
+    kind & 6 == 0 && low ^ turned_low == 0xFF && high ^ turned_high == 0xFF
 }
 
 fn coding(bytes: &[u8]) -> Option<Coding> {

@@ -1,0 +1,223 @@
+//! Base64 with something else around it or in it: decoders of most languages skip bytes that are none of its
+//! letters. Each text is decoded a fixed number of times at most, and nothing is said of it unless the result
+//! is text.
+
+use super::binary::{BASE64, base64_parts, emit_decoded};
+use crate::ByteGroups;
+
+/// Fewer letters, with other bytes between them, prove nothing.
+const LETTERS_MIN: usize = 16;
+/// Spaces within lines. Prose has more of them, and shows it early.
+const SPACES_MAX: usize = 8;
+/// In longer texts nobody takes a token from between words.
+const TOKENS_BYTES_MAX: usize = 16 << 10;
+/// The longest tokens of a text that are read.
+const TOKENS_MAX: usize = 8;
+/// A word before Base64, as the scheme of `Authorization` or `v1:`, is no longer.
+pub(super) const LEAD_BYTES_MAX: usize = 24;
+
+/// Emits what `text` decodes to without quotes, without the bytes that are no letters of Base64, and what its
+/// longest tokens decode to. What is Base64 as it is, is left to [`super::binary::base64`]; `is_read` says
+/// that it has read the end of `text`.
+pub(super) fn base64(
+    text: &[u8],
+    groups: ByteGroups,
+    (is_json, is_read): (bool, bool),
+    out: &mut Vec<u8>,
+    emit: &mut dyn FnMut(&[u8]),
+) {
+    const LETTERS: ByteGroups = ByteGroups::of(b"Aa0+/-_");
+    if text.len() < BARE_BYTES_MIN || groups.is_within(LETTERS) {
+        return;
+    }
+    let trimmed = text.trim_ascii();
+    let body = unquoted(trimmed);
+    let is_quoted = body.len() < trimmed.len();
+    if is_quoted && body.iter().all(|b| value(*b) < 64 || matches!(b, b'=' | b'.')) {
+        base64_parts(body, out, emit);
+    }
+    if is_odd(body) {
+        whole(body, out, emit);
+    }
+    if let Some(rest) = after_lead(body).filter(|rest| is_odd(rest)) {
+        whole(rest, out, emit);
+    }
+    // The strings of JSON are values of their own.
+    if !is_json && body.len() <= TOKENS_BYTES_MAX {
+        tokens(body, is_read, out, emit);
+    }
+}
+
+/// A shorter text has no room for quotes around Base64.
+const BARE_BYTES_MIN: usize = 10;
+
+/// True if [`base64`] may find something in a text that looks like words.
+pub(super) fn is_hidden_in_words(text: &[u8]) -> bool {
+    text.len() >= LETTERS_MIN
+        && (is_odd(text.trim_ascii()) || next_token(&text[..text.len().min(TOKENS_BYTES_MAX)]).is_some())
+}
+
+fn value(b: u8) -> u8 {
+    BASE64[usize::from(b)]
+}
+
+/// Without one pair of quotes.
+fn unquoted(text: &[u8]) -> &[u8] {
+    match text {
+        [b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\''] => inner.trim_ascii(),
+        _ => text,
+    }
+}
+
+/// What stands behind the first word, if that is short.
+fn after_lead(text: &[u8]) -> Option<&[u8]> {
+    let at = text.iter().take(LEAD_BYTES_MAX).position(|b| is_after_lead(*b))?;
+    let rest = &text[at..];
+    let start = rest.iter().position(|b| !is_after_lead(*b) && *b != b'"')?;
+    Some(unquoted(&rest[start..])).filter(|_| at > 0)
+}
+
+/// Ends the word before Base64.
+pub(super) fn is_after_lead(b: u8) -> bool {
+    matches!(b, b' ' | b'\t' | b':' | b',' | b'=')
+}
+
+/// True if nine bytes of ten are letters of Base64, and something stands between them. White space where
+/// lines end and padding is not counted. It reads no more of prose than some words.
+fn is_odd(text: &[u8]) -> bool {
+    let (mut letters, mut spaces, mut others) = (0, 0, 0);
+    let (mut gap, mut is_split) = (None, false);
+    for &b in text {
+        match b {
+            b'\r' | b'\n' => gap = Some(true),
+            b' ' | b'\t' => {
+                gap = gap.or(Some(false));
+                is_split = true;
+            }
+            b'=' => is_split |= text.last().is_some_and(|last| *last != b'='),
+            _ => {
+                spaces += usize::from(gap.take() == Some(false));
+                let is_letter = value(b) < 64;
+                letters += usize::from(is_letter);
+                others += usize::from(!is_letter);
+                if spaces > SPACES_MAX + letters / 16 || others > SPACES_MAX + letters / 9 {
+                    return false;
+                }
+            }
+        }
+    }
+    let padding = text.iter().rev().take_while(|b| **b == b'=').count();
+    let is_padded_twice = || memchr::memchr(b'=', &text[..text.len() - padding]).is_some();
+    letters >= LETTERS_MIN
+        && (spaces + others) * 9 <= letters
+        && (is_split || spaces + others > 0 || padding > 0 && is_padded_twice())
+}
+
+/// Emits what the letters of `text` decode to, whatever stands between them.
+fn whole(text: &[u8], out: &mut Vec<u8>, emit: &mut dyn FnMut(&[u8])) {
+    if is_signed_json(text, out) {
+        return;
+    }
+    decode(text, false, out);
+    emit_decoded(out, emit);
+    // Two texts, one after the other: some decoders stop or begin anew where padding ends the first, others
+    // skip the padding.
+    let padding = text.iter().rev().take_while(|b| **b == b'=').count();
+    if memchr::memchr(b'=', &text[..text.len() - padding]).is_some() {
+        decode(text, true, out);
+        emit_decoded(out, emit);
+    }
+}
+
+/// True for the usual token: its dots part it, and nobody reads it without them.
+fn is_signed_json(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let Some(dot) = memchr::memchr(b'.', text) else { return false };
+    if !text.starts_with(b"eyJ") || !text.iter().all(|b| value(*b) < 64 || matches!(b, b'.' | b'=')) {
+        return false;
+    }
+    decode(&text[..dot], false, out);
+    out.ends_with(b"}")
+}
+
+/// The letters of `text` decoded; with `is_anew`, padding ends a text and begins the next one.
+fn decode(text: &[u8], is_anew: bool, out: &mut Vec<u8>) {
+    out.clear();
+    out.reserve(text.len() / 4 * 3 + 3);
+    let (mut bits, mut count) = (0u32, 0);
+    let end = |bits: u32, count: usize, out: &mut Vec<u8>| match count {
+        2 => out.push((bits >> 4) as u8),
+        3 => out.extend_from_slice(&((bits >> 2) as u16).to_be_bytes()),
+        // One letter is less than a byte.
+        _ => {}
+    };
+    for &b in text {
+        let value = value(b);
+        if value < 64 {
+            bits = bits << 6 | u32::from(value);
+            count += 1;
+            if count == 4 {
+                out.extend_from_slice(&bits.to_be_bytes()[1..]);
+                (bits, count) = (0, 0);
+            }
+        } else if is_anew && b == b'=' {
+            end(bits, count, out);
+            (bits, count) = (0, 0);
+        }
+    }
+    end(bits, count, out);
+}
+
+/// Emits what the longest tokens of `text` decode to: `Token token="MScg..."`, `a b v1:MScg...`.
+fn tokens(text: &[u8], is_read: bool, out: &mut Vec<u8>, emit: &mut dyn FnMut(&[u8])) {
+    let mut longest: [&[u8]; TOKENS_MAX] = [b""; TOKENS_MAX];
+    let mut rest = text;
+    while let Some((token, behind)) = next_token(rest) {
+        rest = behind;
+        // The first of them is the shortest.
+        let is_known = || is_read && behind.iter().all(|b| *b == b'=');
+        if token.len() > longest[0].len() && token.len() < text.len() && !is_known() {
+            longest[0] = token;
+            longest.sort_by_key(|token| token.len());
+        }
+    }
+    for token in longest.into_iter().filter(|token| !token.is_empty()) {
+        if token.iter().all(|b| value(*b) < 64 || *b == b'.') {
+            base64_parts(token, out, emit);
+        }
+        if is_odd(token) {
+            whole(token, out, emit);
+        }
+    }
+}
+
+/// By byte: whether it may stand in a token, as a letter of Base64 or as one of the few signs that nothing
+/// ends with.
+const IN_TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = BASE64[b] < 64 || matches!(b as u8, b'.' | b'!' | b'#' | b'$' | b'%' | b'*' | b'@' | b'~');
+        b += 1;
+    }
+    table
+};
+
+/// The first token that is long enough and has letters of both cases, as hardly a word has, and what stands
+/// behind it. Of words hardly more than every third byte is read.
+fn next_token(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let is_in = |b: &u8| IN_TOKEN[usize::from(*b)];
+    let mut start = 0;
+    while let Some(window) = text.get(start..start + LETTERS_MIN) {
+        if let Some(other) = window.iter().rposition(|b| !is_in(b)) {
+            start += other + 1;
+            continue;
+        }
+        let more = text[start + LETTERS_MIN..].iter().take_while(|b| is_in(b)).count();
+        let (token, behind) = text[start..].split_at(LETTERS_MIN + more);
+        if token.iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase) {
+            return Some((token, behind));
+        }
+        start += token.len();
+    }
+    None
+}
