@@ -92,7 +92,7 @@ impl Analysis {
         let report = parser.finish(&mut sink);
         let closed = sink.closed();
         if report.error.is_none() {
-            sink.flush();
+            sink.end();
         } else if processor == Processor::Xml {
             // Of an element that does not end nobody has the value.
             self.excuse_texts_from(closed);
@@ -131,16 +131,19 @@ impl Analysis {
         if !is_bytes || matches!(body.trim_ascii_start().first(), Some(b'<' | b'{' | b'[')) {
             self.look(detectors, Location::of(Place::RawBody), body);
         }
-        if protobuf::is_type(content_type) {
+        if named.is_none() && protobuf::is_type(content_type) {
             let is_sound = protobuf::strings(content_type, body, &mut |text| {
                 // It may have been packed, and be longer than the body.
                 self.work.allow_decoded(text.len());
                 self.look(detectors, Location::of(Place::Text), text);
             });
-            if !is_sound {
-                self.untyped(detectors, body);
+            // Who reads a text does not mind the type.
+            if !protobuf::may_be_text(body) {
+                if !is_sound {
+                    self.untyped(detectors, body);
+                }
+                return;
             }
-            return;
         }
         // `<?xml` in EBCDIC says that the rest is.
         let hidden = hides_ascii(content_type)
@@ -229,7 +232,7 @@ impl Analysis {
                 parser.finish(&mut sink)
             }
         };
-        sink.flush();
+        sink.end();
         match processor {
             Processor::UrlEncoded => self.joined(detectors, Place::Form, body),
             Processor::Json => {
@@ -276,6 +279,7 @@ impl Analysis {
             let mut sink = Leaves::new(self, detectors, Place::Json);
             parser.feed(line, &mut sink);
             is_whole &= parser.finish(&mut sink).error.is_none();
+            sink.end();
         }
         is_whole
     }

@@ -1,8 +1,11 @@
 //! The leaves that body parsers find, as values for the detectors.
 
-use portcullis_http::body::{Arg, BodySink};
+use portcullis_http::body::content_type::Processor;
+use portcullis_http::body::{Arg, BodyParser, BodySink};
 
+use crate::body::parser;
 use crate::detectors::protocol;
+use crate::joined::{Commented, Texts};
 use crate::windows::{Later, Windows};
 use crate::{Analysis, Class, Detectors, Location, Place};
 
@@ -145,6 +148,40 @@ pub(crate) struct Open {
     file_name: usize,
     /// How many values had findings when the last XML element ended.
     closed: usize,
+    /// Texts of XML that may be joined.
+    texts: Texts,
+    /// Values that may be joined.
+    commented: Commented,
+    /// The open file as JSON.
+    json: Values,
+}
+
+/// The values of a file that is JSON.
+#[derive(Debug, Default)]
+struct Values {
+    is_wanted: bool,
+    parser: Option<Box<BodyParser>>,
+}
+
+impl Values {
+    fn feed(&mut self, analysis: &mut Analysis, detectors: &Detectors, data: &[u8]) {
+        if std::mem::take(&mut self.is_wanted) {
+            let begins = data.trim_ascii_start().first();
+            self.is_wanted = begins.is_none();
+            if matches!(begins, Some(b'{' | b'[')) {
+                self.parser = Some(Box::new(parser(Processor::Json, b"application/json")));
+            }
+        }
+        if let Some(parser) = &mut self.parser {
+            parser.feed(data, &mut Leaves::new(analysis, detectors, Place::Json));
+        }
+    }
+
+    fn end(&mut self, analysis: &mut Analysis, detectors: &Detectors) {
+        if let Some(parser) = self.parser.take() {
+            parser.finish(&mut Leaves::new(analysis, detectors, Place::Json));
+        }
+    }
 }
 
 impl<'a> Leaves<'a> {
@@ -216,8 +253,15 @@ impl<'a> Leaves<'a> {
         }
     }
 
+    /// Ends what is collected.
+    pub fn end(&mut self) {
+        self.flush();
+        self.open.texts.look_at_open(self.analysis, self.detectors);
+        self.open.commented.end(self.analysis, self.detectors, self.place);
+    }
+
     /// Ends the XML text that is collected.
-    pub fn flush(&mut self) {
+    fn flush(&mut self) {
         if std::mem::take(&mut self.open.is_text) {
             let location = Location::new(Place::XmlText, &self.open.name);
             self.open.windows.end(self.analysis, self.detectors, location);
@@ -235,6 +279,9 @@ impl BodySink for Leaves<'_> {
         self.value(self.place, arg.name, arg.value);
         if is_odd_name(arg.name) || arg.value.is_empty() && arg.name.len() >= LONG_NAME_BYTES {
             self.odd_name(arg.name, arg.value);
+        }
+        if matches!(self.place, Place::Json | Place::MultipartField) {
+            self.open.commented.add(self.analysis, self.detectors, self.place, arg);
         }
         if self.place == Place::Json && is_document(arg.name, arg.value) {
             self.literals(arg.name, arg.value);
@@ -254,7 +301,11 @@ impl BodySink for Leaves<'_> {
     }
 
     fn part_header(&mut self, part_name: &[u8], line: &[u8]) {
-        self.value(Place::PartHeader, part_name, line);
+        // Names of fields and files are values of their own.
+        let (name, value) = line.split_at(memchr::memchr(b':', line).unwrap_or(line.len()));
+        if !name.trim_ascii().eq_ignore_ascii_case(b"content-disposition") {
+            self.value(Place::Header, name, value.get(1..).unwrap_or_default().trim_ascii());
+        }
         if let Some(charset) = hides_ascii(line) {
             let location = Location::new(Place::PartHeader, part_name);
             self.analysis.note(self.detectors, location, Class::Protocol, protocol::HIDDEN_CHARSET, charset);
@@ -264,16 +315,24 @@ impl BodySink for Leaves<'_> {
     fn file_begin(&mut self, field_name: &[u8], filename: &[u8]) {
         self.open.file_name = self.analysis.values_len();
         self.value(Place::FileName, field_name, filename);
+        if is_odd_name(field_name) {
+            self.odd_name(field_name, b"");
+        }
         self.name(field_name);
         self.open.windows.begin(Later::Code);
+        // Scripts send JSON as a file without an extension, mostly `blob`; applications read it as values.
+        self.open.json = Values::default();
+        self.open.json.is_wanted = memchr::memchr(b'.', filename).is_none();
     }
 
     fn file_data(&mut self, data: &[u8]) {
         let location = Location::new(Place::FileContent, &self.open.name);
         self.open.windows.feed(self.analysis, self.detectors, location, data);
+        self.open.json.feed(self.analysis, self.detectors, data);
     }
 
     fn file_end(&mut self, _size: u64) {
+        self.open.json.end(self.analysis, self.detectors);
         let location = Location::new(Place::FileContent, &self.open.name);
         let whole = self.open.windows.end(self.analysis, self.detectors, location);
         if let Some(whole) = whole {
@@ -286,6 +345,7 @@ impl BodySink for Leaves<'_> {
 
     fn xml_start(&mut self, name: &[u8]) {
         self.flush();
+        self.open.texts.begin(name);
         self.name(name);
     }
 
@@ -299,10 +359,15 @@ impl BodySink for Leaves<'_> {
         }
         let location = Location::new(Place::XmlText, &self.open.name);
         self.open.windows.feed(self.analysis, self.detectors, location, text);
+        self.open.texts.text(self.analysis, self.detectors, text);
     }
 
-    fn xml_end(&mut self, _name: &[u8]) {
+    fn xml_end(&mut self, name: &[u8]) {
         self.flush();
+        self.open.texts.end(self.analysis, self.detectors, name);
+        // The text that follows is the parent's.
+        self.open.name.clear();
+        self.open.name.extend_from_slice(self.open.texts.name());
         self.open.closed = self.analysis.values_len();
     }
 

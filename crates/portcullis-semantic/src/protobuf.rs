@@ -3,10 +3,19 @@
 use crate::decode::{inflate, is_mostly_text, texts};
 use crate::limits::{INFLATED_BYTES_MAX, PROTOBUF_DEPTH_MAX};
 
-/// True for the media types of Protocol Buffers and gRPC.
+/// True for the media types of Protocol Buffers and gRPC. What a parameter says makes no type.
 pub(crate) fn is_type(content_type: &[u8]) -> bool {
-    let has = |word: &[u8]| content_type.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    let end = memchr::memchr2(b';', b',', content_type).unwrap_or(content_type.len());
+    let media_type = &content_type[..end];
+    let has = |word: &[u8]| media_type.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     has(b"application/grpc") && !has(b"+json") || has(b"protobuf") || has(b"application/proto")
+}
+
+/// True if `body` may be a text, or begins as JSON or XML does. Their white space and letters are fields to a
+/// reader of messages, so that a text may be a sound one, and numbers are shown to nobody.
+pub(crate) fn may_be_text(body: &[u8]) -> bool {
+    matches!(body.trim_ascii_start().first(), Some(b'{' | b'[' | b'<'))
+        || !body.iter().any(|b| b.is_ascii_control() && !b.is_ascii_whitespace())
 }
 
 /// Calls `emit` with each length-delimited field that is text. A field that is a message, too, is also gone
@@ -149,6 +158,17 @@ mod tests {
         let packed = packer.finish().unwrap();
         let framed = [&[1, 0, 0, 0, packed.len() as u8], packed.as_slice()].concat();
         assert_eq!(all("application/grpc", &framed), ["testing", "inner"]);
+    }
+
+    #[test]
+    fn types() {
+        for is in ["application/x-protobuf", "Application/GRPC+proto", "application/protobuf; v=1"] {
+            assert!(is_type(is.as_bytes()), "{is}");
+        }
+        for other in ["application/json; a=protobuf", "text/plain;application/proto", "application/grpc+json"]
+        {
+            assert!(!is_type(other.as_bytes()), "{other}");
+        }
     }
 
     /// One odd byte in a string, or bytes around it, hide nothing; beyond the depth that is gone into, texts

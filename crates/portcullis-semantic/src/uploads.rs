@@ -87,6 +87,7 @@ impl Upload {
             Kind::Form { parser, open } => {
                 let mut sink = Leaves::going_on(analysis, detectors, Place::MultipartField, open);
                 let report = parser.finish(&mut sink);
+                sink.end();
                 if let Some(error) = report.error {
                     return Err(match error.kind {
                         BodyErrorKind::Multipart(MultipartError::NoFilesLimit(_)) => {

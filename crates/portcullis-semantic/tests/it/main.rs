@@ -7,8 +7,11 @@
 )]
 
 mod contents;
+mod cut_up;
 mod floods;
+mod packed_texts;
 mod properties;
 mod referer;
 mod stored;
+mod structure;
 mod work;

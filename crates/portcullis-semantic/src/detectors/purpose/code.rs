@@ -2,7 +2,9 @@
 //!
 //! Code is what the site asks for there, so that only what runs elsewhere is an attack.
 
-use super::name::{NAME_BYTES_MAX, has_last_word, has_word, is_of_body, is_plain_name, last_part};
+use super::name::{
+    NAME_BYTES_MAX, has_last_word, has_word, is_key_of_list, is_of_body, is_plain_name, last_part,
+};
 use crate::Location;
 
 /// The field takes code: snippets of an editor, scripts of a page.
@@ -20,7 +22,7 @@ pub(in crate::detectors) fn takes_code(location: Location<'_>) -> bool {
         b"func",
         b"newcontent",
     ];
-    is_of_body(location.place) && has_word(last_part(location.name), CODE)
+    is_of_body(location.place) && has_word(last_part(location.name), CODE) && !is_key_of_list(location.name)
 }
 
 /// The field takes what the site's pages are to have in them: a tag manager's snippet, a counter's, styles

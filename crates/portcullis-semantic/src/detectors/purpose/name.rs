@@ -29,6 +29,32 @@ pub(super) fn last_part(name: &[u8]) -> &[u8] {
     parts.find(|part| part.iter().any(|b| !b.is_ascii_digit())).unwrap_or_default()
 }
 
+/// True if the innermost name is only the key of an entry in a list of hosts, ids or the like, whose values
+/// an application takes one by one: who sends `hosts[code]` chooses the key.
+pub(super) fn is_key_of_list(name: &[u8]) -> bool {
+    const LISTS: &[&[u8]] = &[
+        b"hosts",
+        b"host",
+        b"hostnames",
+        b"servers",
+        b"server",
+        b"ips",
+        b"ip",
+        b"addresses",
+        b"domains",
+        b"domain",
+        b"targets",
+        b"ports",
+        b"ids",
+        b"id",
+        b"emails",
+        b"usernames",
+    ];
+    let parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
+    let mut parts = parts.filter(|part| part.iter().any(|b| !b.is_ascii_digit()));
+    parts.nth(1).is_some_and(|list| has_last_word(list, LISTS))
+}
+
 /// True if one of the words of `name` is in `list`, in any case.
 pub(super) fn has_word(name: &[u8], list: &[&[u8]]) -> bool {
     words(name).any(|word| list.iter().any(|known| word.eq_ignore_ascii_case(known)))

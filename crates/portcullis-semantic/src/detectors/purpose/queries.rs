@@ -4,7 +4,7 @@
 //! An editor of reports or dashboards sends whole statements, and a search box sends names of functions: they
 //! are what the field is for.
 
-use super::name::{has_word, is_of_body, is_of_field, last_part};
+use super::name::{has_word, is_key_of_list, is_of_body, is_of_field, last_part};
 use crate::{Location, Place};
 
 /// The field takes whole SQL statements: the editor of a database, a report or an alert.
@@ -36,7 +36,7 @@ pub(in crate::detectors) fn takes_conditions(location: Location<'_>) -> bool {
     const SAVED: &[&[u8]] =
         &[b"filter", b"filters", b"condition", b"conditions", b"criteria", b"rule", b"clause"];
     is_of_field(location.place) && (has_word(part, LANGUAGES) || NAMES.contains(&part))
-        || is_of_body(location.place) && has_word(part, SAVED)
+        || is_of_body(location.place) && has_word(part, SAVED) && !is_key_of_list(location.name)
 }
 
 /// The field takes filters of a directory: the settings of a login by LDAP.
