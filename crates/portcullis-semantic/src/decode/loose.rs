@@ -82,9 +82,22 @@ pub(super) fn is_after_lead(b: u8) -> bool {
     matches!(b, b' ' | b'\t' | b':' | b',' | b'=')
 }
 
-/// True if nine bytes of ten are letters of Base64, and something stands between them. White space where
-/// lines end and padding is not counted. It reads no more of prose than some words.
+/// True if nine bytes of ten are letters of Base64, some of either case, and something stands between them.
+/// White space where lines end and padding is not counted. It reads no more of prose than some words.
 fn is_odd(text: &[u8]) -> bool {
+    if text.len() < LETTERS_MIN {
+        return false;
+    }
+    // Most texts have too many other signs, or letters of one case only, and one short pass tells.
+    let (mut others, mut seen) = (0, 0);
+    for &b in text {
+        let kind = KINDS[usize::from(b)];
+        others += usize::from(kind & OTHER);
+        seen |= kind;
+    }
+    if others * 10 > text.len() || seen & (UPPER | LOWER) != UPPER | LOWER {
+        return false;
+    }
     let (mut letters, mut spaces, mut others) = (0, 0, 0);
     let (mut gap, mut is_split) = (None, false);
     for &b in text {
@@ -112,6 +125,26 @@ fn is_odd(text: &[u8]) -> bool {
         && (spaces + others) * 9 <= letters
         && (is_split || spaces + others > 0 || padding > 0 && is_padded_twice())
 }
+
+/// It is neither a letter of Base64 nor padding nor white space.
+const OTHER: u8 = 1;
+const UPPER: u8 = 2;
+const LOWER: u8 = 4;
+
+const KINDS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = match b as u8 {
+            b' ' | b'\t' | b'\r' | b'\n' | b'=' => 0,
+            byte if byte.is_ascii_uppercase() => UPPER,
+            byte if byte.is_ascii_lowercase() => LOWER,
+            _ => (BASE64[b] >= 64) as u8,
+        };
+        b += 1;
+    }
+    table
+};
 
 /// Emits what the letters of `text` decode to, whatever stands between them.
 fn whole(text: &[u8], out: &mut Vec<u8>, emit: &mut dyn FnMut(&[u8])) {
