@@ -6,7 +6,7 @@
 /** Bytes of a body above which phase 2 runs on a thread of libuv. */
 const LARGE = 64 * 1024
 
-/** Pieces of a body that are held as they came. Later ones are joined: a chunk of one byte is an object of some hundred. */
+/** Pieces of a body that are held as they came. Later ones are joined: each is an object of some hundred bytes. */
 const LOOSE = 16
 /** Bytes of the blocks that pieces are joined to. */
 const BLOCK = 64 * 1024

@@ -169,8 +169,11 @@ fn raw_deflate() {
             }
         }
         for &(attack, class) in ATTACKS {
-            let packed = base64(&deflated(&attack.repeat(3), level));
-            assert_eq!(query(&packed), class, "{level:?}");
+            // As long as messages of SAML are at least; shorter ones are not tried.
+            let text = format!("{attack}?q8ZrkTw2Vn5ybX7dJm3cLh9sGf4pRt6aWk1eYu0iPo2zQx8vBn5mAs3dFg7hJk9l");
+            let packed = deflated(&text, level);
+            assert!(packed.len() >= 64);
+            assert_eq!(query(&base64(&packed)), class, "{level:?}");
         }
         let honest = deflated(&saml[saml.find("<samlp").unwrap()..].replace("&x;", ""), level);
         assert_eq!(query(&base64(&honest)), "");
