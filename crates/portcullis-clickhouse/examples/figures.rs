@@ -1,9 +1,10 @@
 //! How long questions to a ClickHouse take: `figures URL EVENTS [USER PASSWORD]` writes so many events by the
-//! sink, over one day and ten sites, into an empty server, and asks each question fifty times.
+//! sink, over the day that ends now and ten sites, into an empty server, and asks each question fifty times. With
+//! no events it asks of those that are there.
 #![allow(clippy::unwrap_used, reason = "ends with what is wrong")]
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use portcullis_clickhouse::Database;
 use portcullis_config::{Config, Format};
@@ -14,8 +15,6 @@ use portcullis_query::{Field, parse};
 use portcullis_sinks::Sinks;
 use portcullis_types::Class;
 
-/// 2026-11-26T00:00:00Z.
-const DAY: u64 = 1_795_651_200_000;
 const DAY_MS: u64 = 86_400_000;
 const CHUNK: u64 = 50_000;
 const TIMES: usize = 50;
@@ -24,19 +23,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const FILTERS: &[&str] = &[
     "",
     "site = shop3",
-    "site = shop3 and time >= 2026-11-26T10:00:00Z and time < 2026-11-26T11:00:00Z",
+    "site = shop3 and time >= -14h and time < -13h",
     "class = sqli and verdict = deny",
     "client in 192.0.2.0/24",
     "path ^= /item/77",
     "status = 500",
     "rule = 1",
     "id = 1b1c0de000077777",
-    "\"needle 77777 in a haystack\" and time >= 2026-11-26T00:00:00Z and time < 2026-11-26T06:00:00Z",
+    "\"needle 77777 in a haystack\" and time >= -24h and time < -18h",
 ];
 
-fn event(number: u64, of: u64) -> Event {
+fn event(number: u64, of: u64, now: u64) -> Event {
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16;
-    let time = DAY + number * DAY_MS / of;
+    let time = now - DAY_MS + number * DAY_MS / of;
     let mut event = Event::new(format!("1b1c0de{number:09}"), Timestamp::from_epoch_millis(time));
     event.site = Arc::from(format!("shop{}", mixed % 10));
     event.client.addr = format!("192.{}.{}.{}", mixed % 7, mixed % 250, mixed % 251);
@@ -52,13 +51,13 @@ fn event(number: u64, of: u64) -> Event {
     event
 }
 
-fn write(config: &Config, events: u64) {
+fn write(config: &Config, events: u64, now: u64) {
     let begin = Instant::now();
     for first in (0..events).step_by(CHUNK as usize) {
         let sinks =
             Sinks::start(&config.event_sinks, &Registry::new(), |line: &str| eprintln!("{line}")).unwrap();
         (first..events.min(first + CHUNK))
-            .for_each(|number| sinks.sender().submit(&Arc::new(event(number, events))));
+            .for_each(|number| sinks.sender().submit(&Arc::new(event(number, events, now))));
         assert_eq!(sinks.shutdown(PATIENCE), 0);
     }
     println!("written {events} in {:.1} s", begin.elapsed().as_secs_f64());
@@ -94,19 +93,18 @@ fn main() {
     );
     let config =
         Config::parse(&document, Format::Toml, "figures.toml").unwrap_or_else(|error| panic!("{error}"));
-    write(&config, events);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+    write(&config, events, now);
     let database = Database::new(config.event_database.as_ref().unwrap(), &Registry::new()).unwrap();
     for text in FILTERS {
-        let filter = parse(text, DAY).unwrap();
+        let filter = parse(text, now).unwrap();
         let request = PageRequest { filter: &filter, before: None, limit: 50, patience: PATIENCE };
         let (half, most, found) = timed(|| database.page(&request).unwrap().events.len());
         println!("{half:8.1} ms p50 {most:8.1} ms p95  {found:3} events  {text}");
     }
     let fields = [Field::Verdict, Field::Site, Field::Class, Field::Rule, Field::Client, Field::Path];
-    for text in
-        ["site = shop3 and time >= 2026-11-26T10:00:00Z and time < 2026-11-26T11:00:00Z", "", "class = sqli"]
-    {
-        let filter = parse(text, DAY).unwrap();
+    for text in ["site = shop3 and time >= -14h and time < -13h", "", "class = sqli"] {
+        let filter = parse(text, now).unwrap();
         let request = FacetRequest { filter: &filter, fields: &fields, top: 10, patience: PATIENCE };
         let (half, most, total) = timed(|| database.facets(&request).unwrap().total as usize);
         println!("{half:8.1} ms p50 {most:8.1} ms p95  counts of six fields, {total} requests: {text}");

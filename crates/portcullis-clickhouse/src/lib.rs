@@ -6,6 +6,9 @@
 //!  limits ──> settings ──────────┘
 //! ```
 //!
+//! Keys are looked for in windows of time, each eight times longer than the one before it, until a page is full:
+//! the newest events that pass are found without a look at the whole table.
+//!
 //! The table is the one that the sink `clickhouse` writes. Statements are those of ClickHouse 18.16 and of
 //! today.
 //!
@@ -22,6 +25,7 @@ mod cursor;
 mod facets;
 mod link;
 mod source;
+mod windows;
 
 pub use condition::condition;
 pub use source::Database;

@@ -1,7 +1,7 @@
 //! Events of a table.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_config::EventDatabase;
 use portcullis_event_store::{
@@ -15,6 +15,7 @@ use crate::answer::{bytes, is_event, number, rows};
 use crate::condition::{condition, literal};
 use crate::cursor::{ID_BYTES_MAX, Key, Side, seconds};
 use crate::link::{Deadline, Link};
+use crate::windows::windows;
 
 /// Events of a page, at most.
 const LIMIT_MAX: usize = 1000;
@@ -95,18 +96,38 @@ impl Database {
         limit: usize,
         deadline: Deadline,
     ) -> Result<Vec<Key>, QueryError> {
-        let from = from.map(|key| key.condition(side));
         let order = match side {
             Side::Before => "DESC",
             Side::After => "ASC",
         };
-        let statement = format!(
-            "SELECT toString(time_ms) AS t, hex(id) AS i {} ORDER BY time {order}, time_ms {order}, id {order} \
-             LIMIT 1 BY time_ms, id LIMIT {limit}",
-            self.rows_of(filter, false, from)
-        );
-        let found: Vec<KeyRow> = rows(&self.link.ask(&statement, "", deadline)?)?;
-        Ok(found.into_iter().map(|row| Key { time_ms: row.t, id: row.i }).collect())
+        let mut found: Vec<Key> = Vec::new();
+        for window in Self::windows(filter, from, side) {
+            let more = from.map(|key| key.condition(side)).into_iter().chain([window]).collect::<Vec<_>>();
+            let statement = format!(
+                "SELECT toString(time_ms) AS t, hex(id) AS i {} \
+                 ORDER BY time {order}, time_ms {order}, id {order} LIMIT 1 BY time_ms, id LIMIT {}",
+                self.rows_of(filter, false, Some(more.join(" AND "))),
+                limit - found.len()
+            );
+            let rows: Vec<KeyRow> = rows(&self.link.ask(&statement, "", deadline)?)?;
+            found.extend(rows.into_iter().map(|row| Key { time_ms: row.t, id: row.i }));
+            if found.len() >= limit {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The windows in which [`keys`](Self::keys) are looked for.
+    fn windows(filter: &Filter, from: Option<&Key>, side: Side) -> Vec<String> {
+        let (first, last) = filter.time_range();
+        let from = from.map(|key| key.time_ms);
+        let edge = match side {
+            Side::Before => Some(last.min(from.unwrap_or(u64::MAX)).min(now_ms())),
+            Side::After => Some(first.max(from.unwrap_or(0))).filter(|edge| *edge > 0),
+        };
+        // The oldest row may be of any time.
+        edge.map_or_else(|| vec!["1".to_owned()], |edge| windows(edge / 1000, side).collect())
     }
 
     /// The events of keys, in their order: of all of them, or as many as a page may hold.
@@ -138,6 +159,11 @@ impl Database {
             list.join(", ")
         )
     }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Fetched {

@@ -207,6 +207,49 @@ fn check_single_events(both: &Both) {
     }
 }
 
+/// Events before and behind each edge of the windows that are asked one after another, from the year 1970 on to
+/// those of a node whose clock is ahead: none is left out, none is shown twice.
+#[test]
+fn pages_over_windows_of_time() {
+    let Some(server) = start() else { return };
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let reaches = (0..7).map(|window| 60 * 8u64.pow(window));
+    let mut times: Vec<u64> = reaches
+        .flat_map(|reach| {
+            (reach - 2..=reach + 2).flat_map(move |step| [now.saturating_sub(step), now + step])
+        })
+        .chain([1, 2, 86_400, now])
+        .collect();
+    times.sort_unstable();
+    times.dedup();
+    let events: Vec<Event> = times
+        .iter()
+        .enumerate()
+        .map(|(number, time)| {
+            let time = Timestamp::from_epoch_millis(time * 1000 + number as u64 % 3 * 400);
+            let mut event = Event::new(format!("r{number:03}"), time);
+            event.site = Arc::from(if number % 7 == 0 { "rare" } else { "shop" });
+            event
+        })
+        .collect();
+    server.write(&events);
+    let database = server.database(&Registry::new());
+    for text in
+        ["", "site = rare", "site = nowhere", "time < 2020-01-01", "time > 2026-01-01 and site = shop"]
+    {
+        let filter = parse(text, NOW).unwrap();
+        let passing = events.iter().filter(|event| filter.matches(event));
+        let mut expected: Vec<String> = passing.map(|event| event.request_id.clone()).collect();
+        for limit in [1, 10, 1000] {
+            assert_eq!(oldest(&database, &filter, limit), expected, "{text} by {limit}");
+        }
+        expected.reverse();
+        for limit in [1, 10, 1000] {
+            assert_eq!(pages(&database, &filter, limit), expected, "{text} by {limit}");
+        }
+    }
+}
+
 /// Nodes write events of the same time, twice where an answer was lost, and none is shown twice or left out.
 #[test]
 fn pages_of_several_nodes() {
