@@ -13,12 +13,14 @@
 
 mod brotli;
 mod gzip;
+mod whole;
 mod zstd;
 
 use std::fmt;
 
 use self::brotli::Brotli;
 use self::gzip::{Gzip, Inflate};
+pub use self::whole::{Packing, unpack};
 use self::zstd::Zstd;
 
 /// Codings one message may have.

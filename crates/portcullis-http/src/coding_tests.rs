@@ -154,3 +154,76 @@ fn bombs() {
     // A megabyte is never a bomb.
     assert_eq!(run("gzip", &gzip(&zeros[..1 << 20])), Ok(()));
 }
+
+/// In place of chunk by chunk: the same bytes, the same word on whether that was all.
+#[test]
+fn whole_values_are_unpacked_as_bodies_are() {
+    let text: Vec<u8> =
+        (0..3_000u32).flat_map(|n| format!("item {} of {}, ", n * n, n % 7).into_bytes()).collect();
+    let noise: Vec<u8> = (0..300u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let mut compared = 0;
+    for data in [&text[..], &text[..90], &noise, b"a"] {
+        for (packing, coding, packed) in [
+            (Packing::Gzip, Coding::Gzip, gzip(data)),
+            (Packing::Zlib, Coding::Deflate, zlib(data)),
+            (Packing::Deflate, Coding::Deflate, raw(data)),
+        ] {
+            assert_eq!(unpack(packing, &packed, LIMITS), (data.to_vec(), true), "{packing:?}");
+            let step = (packed.len() / 200).max(1);
+            let cut = (1..packed.len()).step_by(step).map(|at| packed[..at].to_vec());
+            let longer = [&b"x"[..], b"12345678", &packed].map(|more| [&packed[..], more].concat());
+            let broken = (0..packed.len()).step_by(step).map(|at| {
+                let mut packed = packed.clone();
+                packed[at] ^= 0x10;
+                (packed, true)
+            });
+            let whole = |value| (value, false);
+            for (value, is_broken) in cut.chain(longer).map(whole).chain(broken) {
+                let mut out = Vec::new();
+                let mut decoder = CodingDecoder::new(&[coding], LIMITS);
+                // What two bytes say of zlib is said of a value that is without a frame, too.
+                let is_other = |first: &[u8]| {
+                    let [first, second, ..] = *first else { return true };
+                    (first & 15 == 8 && u16::from_be_bytes([first, second]).is_multiple_of(31))
+                        != (packing == Packing::Zlib)
+                };
+                if coding == Coding::Deflate && is_other(&value) {
+                    continue;
+                }
+                let fed = decoder.feed(&value, &mut |piece| out.extend_from_slice(piece));
+                let is_whole = fed.is_ok() && decoder.finish().is_ok();
+                let (unpacked, all) = unpack(packing, &value, LIMITS);
+                if is_broken {
+                    // A body's window has zeros in front of it, where zlib sees a mistake, as this does; and of
+                    // a piece with a mistake in it a body has nothing.
+                    let same = unpacked.len().min(out.len());
+                    assert_eq!(unpacked[..same], out[..same], "{packing:?} {value:02x?}");
+                    assert!(is_whole || !all, "{packing:?} {value:02x?}");
+                } else {
+                    assert_eq!((all, &unpacked), (is_whole, &out), "{packing:?} {value:02x?}");
+                }
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 2_000, "{compared}");
+}
+
+#[test]
+fn whole_values_keep_to_the_limits() {
+    let bomb = raw(&vec![b'a'; 4 << 20]);
+    let limits = |bytes_max, ratio_max, free_bytes| CodingLimits { bytes_max, ratio_max, free_bytes };
+    for (limits, expected) in [
+        (limits(1 << 20, 1 << 20, 0), 1 << 20),
+        (limits(8 << 20, 20, 0), 20 * bomb.len()),
+        (limits(8 << 20, 1, 100_000), 100_000),
+        (limits(0, 20, 0), 0),
+    ] {
+        let (out, is_whole) = unpack(Packing::Deflate, &bomb, limits);
+        assert_eq!((out.len(), is_whole), (expected, false));
+        assert!(out.iter().all(|b| *b == b'a'));
+    }
+    let exactly = raw(&[b'a'; 700]);
+    assert!(unpack(Packing::Deflate, &exactly, limits(700, 1_000, 0)).1);
+    assert!(!unpack(Packing::Deflate, &exactly, limits(699, 1_000, 0)).1);
+}

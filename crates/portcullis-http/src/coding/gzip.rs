@@ -6,6 +6,8 @@ use super::{CodingError, PIECE_BYTES, Take};
 
 /// Bytes of optional texts in a gzip header: a file name, as `gzip` writes it.
 const GZIP_TEXT_BYTES_MAX: usize = 255;
+/// The checksum and the length behind the data.
+pub(super) const GZIP_TRAILER_BYTES: usize = 8;
 
 /// DEFLATE, with or without the zlib frame.
 pub(super) struct Inflate {
@@ -54,8 +56,6 @@ pub(super) enum Gzip {
 }
 
 impl Gzip {
-    const TRAILER_BYTES: usize = 8;
-
     /// Bytes of memory that it takes, about.
     pub(super) fn held_bytes(&self) -> usize {
         match self {
@@ -80,7 +80,7 @@ impl Gzip {
                 return Ok(());
             }
             rest = &rest[rest.len() - behind..];
-            *self = Gzip::Trailer(Self::TRAILER_BYTES);
+            *self = Gzip::Trailer(GZIP_TRAILER_BYTES);
         }
         if let Gzip::Trailer(missing) = self {
             let here = rest.len().min(*missing);
@@ -96,7 +96,7 @@ impl Gzip {
 }
 
 /// Length of a gzip header; `None` if there is not enough of it yet.
-fn gzip_header_length(bytes: &[u8]) -> Result<Option<usize>, CodingError> {
+pub(super) fn gzip_header_length(bytes: &[u8]) -> Result<Option<usize>, CodingError> {
     const START: [u8; 3] = [0x1F, 0x8B, 8];
     let (header_crc, extra, name, comment, reserved) = (2, 4, 8, 16, 0xE0);
     let known = bytes.len().min(START.len());

@@ -1,6 +1,6 @@
 //! Values that are packed with gzip, zlib or raw DEFLATE.
 
-use portcullis_http::coding::{Coding, CodingDecoder, CodingLimits};
+use portcullis_http::coding::{CodingLimits, Packing, unpack};
 
 use super::is_mostly_text;
 use crate::limits::INFLATED_VALUE_BYTES_MAX;
@@ -11,16 +11,15 @@ const RATIO_MAX: u64 = 20;
 /// So much may come out of any value.
 const FREE_BYTES: u64 = 64 << 10;
 
+fn limits(bytes_max: u64) -> CodingLimits {
+    CodingLimits { bytes_max, ratio_max: RATIO_MAX, free_bytes: FREE_BYTES }
+}
+
 /// `packed` unpacked, up to `bytes_max`, if it begins as gzip or zlib does, and whether that was all of it:
 /// what is not may be something else to another reader.
 pub(crate) fn inflate(packed: &[u8], bytes_max: u64) -> Option<(Vec<u8>, bool)> {
-    let coding = coding(packed)?;
-    let mut out = Vec::new();
-    let limits = CodingLimits { bytes_max, ratio_max: RATIO_MAX, free_bytes: FREE_BYTES };
-    let mut decoder = CodingDecoder::new(&[coding], limits);
-    let fed = decoder.feed(packed, &mut |piece| out.extend_from_slice(piece));
-    let is_whole = fed.is_ok() && decoder.finish().is_ok();
-    (!out.is_empty()).then_some((out, is_whole))
+    let unpacked = unpack(marked_as(packed)?, packed, limits(bytes_max));
+    (!unpacked.0.is_empty()).then_some(unpacked)
 }
 
 /// The text that a value is packed from, as far as it can be unpacked. DEFLATE has no mark, so that of it
@@ -34,7 +33,7 @@ pub(super) fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
 
 /// True if [`unpacked`] has to read it all to know that it is nothing.
 pub(super) fn may_be_packed(bytes: &[u8]) -> bool {
-    coding(bytes).is_some() || may_be_raw(bytes)
+    marked_as(bytes).is_some() || may_be_raw(bytes)
 }
 
 /// A text cut off there, or with something behind its end, is one that some decoders read.
@@ -44,16 +43,8 @@ fn raw(packed: &[u8]) -> Option<Vec<u8>> {
     if packed.len() < RAW_BYTES_MIN || !may_be_raw(packed) {
         return None;
     }
-    // With an empty block before it, it is not taken for zlib, whatever it begins with.
-    const EMPTY: [u8; 5] = [0, 0, 0, 0xFF, 0xFF];
-    let mut out = Vec::new();
-    let limits =
-        CodingLimits { bytes_max: INFLATED_VALUE_BYTES_MAX, ratio_max: RATIO_MAX, free_bytes: FREE_BYTES };
-    let mut decoder = CodingDecoder::new(&[Coding::Deflate], limits);
-    let mut take = |piece: &[u8]| out.extend_from_slice(piece);
-    let fed = decoder.feed(&EMPTY, &mut take).and_then(|()| decoder.feed(packed, &mut take));
-    let is_whole = fed.is_ok() && decoder.finish().is_ok();
-    (is_whole && !out.is_empty() || out.len() >= CUT_BYTES_MIN).then_some(out)
+    let (text, is_whole) = unpack(Packing::Deflate, packed, limits(INFLATED_VALUE_BYTES_MAX));
+    (is_whole && !text.is_empty() || text.len() >= CUT_BYTES_MIN).then_some(text)
 }
 
 /// Shorter values are not tried as raw DEFLATE: unpacking costs some microseconds before the first byte, and
@@ -130,10 +121,11 @@ pub(super) fn is_stored(bytes: &[u8]) -> bool {
     kind & 6 == 0 && low ^ turned_low == 0xFF && high ^ turned_high == 0xFF
 }
 
-fn coding(bytes: &[u8]) -> Option<Coding> {
+/// The way of packing that `bytes` begin with the mark of.
+fn marked_as(bytes: &[u8]) -> Option<Packing> {
     match bytes {
-        [0x1F, 0x8B, ..] => Some(Coding::Gzip),
-        [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => Some(Coding::Deflate),
+        [0x1F, 0x8B, ..] => Some(Packing::Gzip),
+        [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => Some(Packing::Zlib),
         _ => None,
     }
 }

@@ -1,0 +1,67 @@
+//! What is packed and in memory as a whole: parameters, messages in frames.
+//!
+//! A [`CodingDecoder`](super::CodingDecoder) takes some 100 KB of memory to begin with, for the window and
+//! the pieces of a body that comes bit by bit. Unpacked in place a value needs neither, so that many short
+//! ones cost what their bytes cost.
+
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::DecompressorOxide;
+use miniz_oxide::inflate::core::decompress;
+use miniz_oxide::inflate::core::inflate_flags::{
+    TINFL_FLAG_COMPUTE_ADLER32, TINFL_FLAG_PARSE_ZLIB_HEADER, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
+};
+
+use super::CodingLimits;
+use super::gzip::{GZIP_TRAILER_BYTES, gzip_header_length};
+
+/// Bytes that are made room for at first.
+const ROOM_BYTES_MIN: usize = 512;
+
+/// How a value is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// RFC 1952, one member. As in bodies, the checksum is not looked at.
+    Gzip,
+    /// RFC 1950.
+    Zlib,
+    /// RFC 1951, without a frame.
+    Deflate,
+}
+
+/// `packed` unpacked as far as the limits and its bytes allow, and whether that is all of it, with nothing
+/// behind: what is not may be something else to another reader.
+///
+/// ```
+/// use portcullis_http::coding::{CodingLimits, Packing, unpack};
+///
+/// let limits = CodingLimits { bytes_max: 1 << 20, ratio_max: 100, free_bytes: 1 << 10 };
+/// let stored = b"\x01\x05\x00\xfa\xffhello";
+/// assert_eq!(unpack(Packing::Deflate, stored, limits), (b"hello".to_vec(), true));
+/// assert_eq!(unpack(Packing::Deflate, &stored[..8], limits), (b"hel".to_vec(), false));
+/// ```
+pub fn unpack(packing: Packing, packed: &[u8], limits: CodingLimits) -> (Vec<u8>, bool) {
+    let (header, trailer, flags) = match packing {
+        Packing::Gzip => match gzip_header_length(packed) {
+            Ok(Some(length)) => (length, GZIP_TRAILER_BYTES, 0),
+            Ok(None) | Err(_) => return (Vec::new(), false),
+        },
+        Packing::Zlib => (0, 0, TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_COMPUTE_ADLER32),
+        Packing::Deflate => (0, 0, 0),
+    };
+    let allowed = (packed.len() as u64).saturating_mul(limits.ratio_max).max(limits.free_bytes);
+    let bytes_max = usize::try_from(limits.bytes_max.min(allowed)).unwrap_or(usize::MAX);
+    let mut state = DecompressorOxide::new();
+    let mut out = vec![0; packed.len().saturating_mul(2).max(ROOM_BYTES_MIN).min(bytes_max)];
+    let (mut rest, mut made) = (&packed[header..], 0);
+    let flags = flags | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
+    let status = loop {
+        let (status, used, more) = decompress(&mut state, rest, &mut out, made, flags);
+        (rest, made) = (&rest[used..], made + more);
+        if status != TINFLStatus::HasMoreOutput || out.len() == bytes_max {
+            break status;
+        }
+        out.resize(out.len().saturating_mul(2).min(bytes_max), 0);
+    };
+    out.truncate(made);
+    (out, status == TINFLStatus::Done && rest.len() == trailer)
+}
