@@ -30,7 +30,7 @@ pub struct Inspection {
     pub(crate) transaction: Box<Transaction>,
     pub(crate) semantic: Option<Box<SemanticRun>>,
     /// Buffers of the semantic detector while it does not run.
-    spare: Buffers,
+    spare: Option<Box<Buffers>>,
     pub(crate) phase: Phase,
     pub(crate) seen: RequestSummary,
     pub(crate) refusal: Option<Refusal>,
@@ -63,7 +63,7 @@ impl Inspection {
             utc_offset_seconds: connection.utc_offset_seconds,
         };
         let (plan, collections) = (Arc::clone(&inspector.plan), Arc::clone(&inspector.collections));
-        let Scratch { engine, semantic: mut spare, seen, kept } = *scratch;
+        let Scratch { engine, semantic: buffers, seen, kept } = *scratch;
         let kept_body = KeptBody::in_buffer(kept, connection.keep_request_bytes);
         let mut transaction = Transaction::new(plan, collections, engine, &about);
         connection.request_id = about.unique_id;
@@ -71,11 +71,11 @@ impl Inspection {
         for (name, value) in &connection.environment {
             transaction.add_environment(name, value.as_bytes());
         }
-        let semantic = match &inspector.semantic {
+        let (semantic, spare) = match &inspector.semantic {
             Some(semantic) if transaction.rule_engine() != RuleEngine::Off => {
-                Some(Box::new(SemanticRun::new(semantic, std::mem::take(&mut spare))))
+                (Some(Box::new(SemanticRun::new(semantic, buffers))), None)
             }
-            _ => None,
+            _ => (None, Some(buffers)),
         };
         if let Some(weighing) = &inspector.weighing {
             transaction.set_judge(Arc::clone(weighing) as Arc<dyn Judge>);
@@ -457,7 +457,7 @@ impl Inspection {
         };
         let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
         let (excluded, trial) = (self.excluded(), self.trial());
-        let buffers = self.semantic.take().map_or(self.spare, |semantic| semantic.into_buffers());
+        let buffers = self.semantic.take().map(|semantic| semantic.into_buffers()).or(self.spare);
         let kept_files = self.transaction.kept_files();
         Report {
             kept_files,
@@ -475,7 +475,7 @@ impl Inspection {
             score_withheld: self.transaction.withheld().is_some() && self.interruption.is_none(),
             scratch: Box::new(Scratch {
                 engine: self.transaction.into_scratch(),
-                semantic: buffers,
+                semantic: buffers.unwrap_or_default(),
                 seen: self.seen.into_buffer(),
                 kept: self.kept_body.into_buffer(),
             }),

@@ -33,7 +33,8 @@ pub struct Memo {
 #[derive(Debug, Default)]
 pub struct Scratch {
     pub(crate) engine: portcullis_engine::Scratch,
-    pub(crate) semantic: Buffers,
+    /// Boxed, so that they go from inspection to inspection without being copied.
+    pub(crate) semantic: Box<Buffers>,
     /// Of what an event may tell.
     pub(crate) seen: Vec<u8>,
     /// Of the body that an event may keep.
@@ -45,7 +46,7 @@ impl Scratch {
     pub fn sharing(memo: &Memo) -> Scratch {
         Scratch {
             engine: portcullis_engine::Scratch::sharing(&memo.engine),
-            semantic: Buffers::sharing(&memo.semantic),
+            semantic: Box::new(Buffers::sharing(&memo.semantic)),
             seen: Vec::new(),
             kept: Vec::new(),
         }

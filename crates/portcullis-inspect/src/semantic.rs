@@ -83,7 +83,7 @@ pub(crate) struct Told {
 #[derive(Debug)]
 pub(crate) struct SemanticRun {
     pub(crate) semantic: Semantic,
-    pub(crate) buffers: Buffers,
+    pub(crate) buffers: Box<Buffers>,
     /// Exclusions whose path is not that of the request.
     pub(crate) elsewhere: Vec<bool>,
     /// The host that is asked, without its port.
@@ -102,7 +102,7 @@ pub(crate) struct SemanticRun {
 }
 
 impl SemanticRun {
-    pub(crate) fn new(semantic: &Semantic, mut buffers: Buffers) -> SemanticRun {
+    pub(crate) fn new(semantic: &Semantic, mut buffers: Box<Buffers>) -> SemanticRun {
         buffers.analysis.clear();
         buffers.content_type.clear();
         buffers.body.clear();
@@ -119,7 +119,7 @@ impl SemanticRun {
         }
     }
 
-    pub(crate) fn into_buffers(self) -> Buffers {
+    pub(crate) fn into_buffers(self) -> Box<Buffers> {
         let mut buffers = self.buffers;
         if buffers.body.capacity() > KEPT_BODY_BYTES_MAX {
             buffers.body = Vec::new();
@@ -139,7 +139,7 @@ impl SemanticRun {
             let (policy, elsewhere) = (Arc::clone(&self.semantic.policy), self.elsewhere.clone());
             self.buffers.analysis.judge_by(Arc::new(Actions { policy, elsewhere }));
         }
-        let Buffers { analysis, content_type, .. } = &mut self.buffers;
+        let Buffers { analysis, content_type, .. } = &mut *self.buffers;
         analysis.request_head(&self.semantic.detectors, head.method(), head.target(), head.fields());
         content_type.extend_from_slice(head.header("content-type").next().unwrap_or_default());
     }
@@ -163,7 +163,7 @@ impl SemanticRun {
 
     /// Declares the bytes shown so far the beginning of a streamed upload.
     pub(crate) fn begin_upload(&mut self, held: u64) {
-        let Buffers { content_type, body, .. } = &self.buffers;
+        let Buffers { content_type, body, .. } = &*self.buffers;
         self.upload = Some(Box::new(Upload::new(content_type, body, held)));
     }
 
@@ -195,7 +195,7 @@ impl SemanticRun {
         wire_bytes: u64,
         arguments: Option<BodyArguments<'_>>,
     ) {
-        let Buffers { analysis, content_type, body } = &mut self.buffers;
+        let Buffers { analysis, content_type, body } = &mut *self.buffers;
         let detectors = &self.semantic.detectors;
         if let Some(upload) = &mut self.upload {
             upload.feed(analysis, detectors, body);
@@ -223,7 +223,7 @@ impl SemanticRun {
         if self.semantic.policy.is_off(Class::Leak) {
             return;
         }
-        let Buffers { analysis, body, .. } = &mut self.buffers;
+        let Buffers { analysis, body, .. } = &mut *self.buffers;
         body.clear();
         analysis.response_head(&self.semantic.detectors, head.fields());
         let media_type = head.header("content-type").next().unwrap_or_default();
@@ -247,7 +247,7 @@ impl SemanticRun {
 
     /// The response body has been shown.
     pub(crate) fn response_end(&mut self) {
-        let Buffers { analysis, body, .. } = &mut self.buffers;
+        let Buffers { analysis, body, .. } = &mut *self.buffers;
         analysis.value(&self.semantic.detectors, Location::of(Place::ResponseBody), body);
     }
 
