@@ -3,7 +3,7 @@
 //! Code is what the site asks for there, so that only what runs elsewhere is an attack.
 
 use super::name::{
-    NAME_BYTES_MAX, has_last_word, has_word, is_key_of_list, is_of_body, is_plain_name, last_part,
+    NAME_BYTES_MAX, has_last_word, has_word, is_key_of_list, is_of_body, is_plain_name, last_part, parts,
 };
 use crate::Location;
 
@@ -126,9 +126,8 @@ pub(in crate::detectors) fn takes_page(location: Location<'_>) -> bool {
     if !is_of_body(location.place) || name.len() > NAME_BYTES_MAX || !is_plain_name(name) {
         return false;
     }
-    let mut parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
-    let mut part = || parts.find(|part| part.iter().any(|b| !b.is_ascii_digit())).unwrap_or_default();
-    let (last, above) = (part(), part());
+    let mut parts = parts(name);
+    let (last, above) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let is_part = || [&b"data"[..], b"value", b"text"].contains(&last) && has_word(above, OWNERS);
     has_last_word(name, FILES) || is_part()
 }

@@ -23,10 +23,16 @@ pub(super) fn is_plain_name(name: &[u8]) -> bool {
     name.iter().all(is_usual) && !name.windows(2).any(is_glued)
 }
 
-/// The innermost name of a path of names that is not a number: `sql` of `panels.0.sql`, `url` of `hook[url]`.
+/// The names of a path of names that are not numbers, the innermost first: `sql` and `panels` of
+/// `panels.0.sql`, `url` and `hook` of `hook[url]`.
+pub(super) fn parts(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
+    parts.filter(|part| part.iter().any(|b| !b.is_ascii_digit()))
+}
+
+/// The first of [`parts`].
 pub(super) fn last_part(name: &[u8]) -> &[u8] {
-    let mut parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
-    parts.find(|part| part.iter().any(|b| !b.is_ascii_digit())).unwrap_or_default()
+    parts(name).next().unwrap_or_default()
 }
 
 /// True if the innermost name is only the key of an entry in a list of hosts, ids or the like, whose values
@@ -50,9 +56,7 @@ pub(super) fn is_key_of_list(name: &[u8]) -> bool {
         b"emails",
         b"usernames",
     ];
-    let parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
-    let mut parts = parts.filter(|part| part.iter().any(|b| !b.is_ascii_digit()));
-    parts.nth(1).is_some_and(|list| has_last_word(list, LISTS))
+    parts(name).nth(1).is_some_and(|list| has_last_word(list, LISTS))
 }
 
 /// True if one of the words of `name` is in `list`, in any case.
