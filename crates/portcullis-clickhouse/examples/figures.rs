@@ -1,6 +1,6 @@
 //! How long questions to a ClickHouse take: `figures URL EVENTS [USER PASSWORD]` writes so many events by the
-//! sink, over the day that ends now and ten sites, into an empty server, and asks each question fifty times. With
-//! no events it asks of those that are there.
+//! sink, over the day that ends now and ten sites, into an empty server, and asks each question fifty times.
+//! With no events it asks of those that are there.
 #![allow(clippy::unwrap_used, reason = "ends with what is wrong")]
 
 use std::sync::Arc;

@@ -6,8 +6,8 @@
 //!  limits ──> settings ──────────┘
 //! ```
 //!
-//! Keys are looked for in windows of time, each eight times longer than the one before it, until a page is full:
-//! the newest events that pass are found without a look at the whole table.
+//! Keys are looked for in windows of time, each eight times longer than the one before it, until a page is
+//! full: the newest events that pass are found without a look at the whole table.
 //!
 //! The table is the one that the sink `clickhouse` writes. Statements are those of ClickHouse 18.16 and of
 //! today.

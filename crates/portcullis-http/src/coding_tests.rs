@@ -194,8 +194,8 @@ fn whole_values_are_unpacked_as_bodies_are() {
                 let is_whole = fed.is_ok() && decoder.finish().is_ok();
                 let (unpacked, all) = unpack(packing, &value, LIMITS);
                 if is_broken {
-                    // A body's window has zeros in front of it, where zlib sees a mistake, as this does; and of
-                    // a piece with a mistake in it a body has nothing.
+                    // A body's window has zeros in front of it, where zlib sees a mistake, as this does; and
+                    // of a piece with a mistake in it a body has nothing.
                     let same = unpacked.len().min(out.len());
                     assert_eq!(unpacked[..same], out[..same], "{packing:?} {value:02x?}");
                     assert!(is_whole || !all, "{packing:?} {value:02x?}");

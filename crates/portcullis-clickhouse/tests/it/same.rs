@@ -207,8 +207,8 @@ fn check_single_events(both: &Both) {
     }
 }
 
-/// Events before and behind each edge of the windows that are asked one after another, from the year 1970 on to
-/// those of a node whose clock is ahead: none is left out, none is shown twice.
+/// Events before and behind each edge of the windows that are asked one after another, from the year 1970 on
+/// to those of a node whose clock is ahead: none is left out, none is shown twice.
 #[test]
 fn pages_over_windows_of_time() {
     let Some(server) = start() else { return };
