@@ -70,7 +70,8 @@ pub struct Engine {
     inspector: Arc<Inspector>,
     names: PolicyNames,
     connection: Connection,
-    scratch: Box<Scratch>,
+    /// None before the first exchange.
+    scratch: Option<Scratch>,
 }
 
 /// What became of an exchange.
@@ -140,13 +141,13 @@ impl Engine {
             capture_share: 0.0,
         };
         let names = PolicyNames { site: "bench".into(), route: "/".into(), generation: 1 };
-        Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: Box::default() })
+        Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: None })
     }
 
     /// Inspects all of it.
     #[inline(never)]
     pub fn exchange(&mut self, message: &Prepared) -> Verdict {
-        let scratch = std::mem::take(&mut self.scratch);
+        let scratch = self.scratch.take().unwrap_or_default();
         let mut inspection = self.inspector.begin(&self.names, self.connection.clone(), scratch);
         let mut step = inspection.request_head(&message.head, None);
         let mut is_over_limit = false;
@@ -168,7 +169,7 @@ impl Engine {
         }
         outcome.status = Some(if step == Step::Continue { 200 } else { 403 });
         let report = inspection.finish(&outcome);
-        self.scratch = report.scratch;
+        self.scratch = Some(report.scratch);
         Verdict { action: report.action, rules: report.matched_rules, work, detector_work, is_over_limit }
     }
 }

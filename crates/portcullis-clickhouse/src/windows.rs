@@ -1,5 +1,5 @@
-//! Windows of time that are asked one after another: the rows next to a place stand in the first ones, for most
-//! filters, so that a page does not read the whole table.
+//! Windows of time that are asked one after another: the rows next to a place stand in the first ones, for
+//! most filters, so that a page does not read the whole table.
 
 use crate::cursor::Side;
 
@@ -10,8 +10,8 @@ const GROWTH: u64 = 8;
 /// Windows; the last one is all that is left. The one before it reaches back for three weeks.
 const WINDOWS: usize = 7;
 
-/// The conditions of windows on one side of the second `edge`, the next one first. Each row is in one of them:
-/// those on the other side of `edge` are in the first.
+/// The conditions of windows on one side of the second `edge`, the next one first. Each row is in one of
+/// them: those on the other side of `edge` are in the first.
 pub(crate) fn windows(edge: u64, side: Side) -> impl Iterator<Item = String> {
     let edge = u32::try_from(edge).unwrap_or(u32::MAX);
     let ends = std::iter::successors(Some(FIRST_SECONDS), |reach| Some(reach * GROWTH));

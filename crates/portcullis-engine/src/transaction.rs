@@ -337,12 +337,18 @@ impl Transaction {
 
     /// The buffers, for the next transaction of this thread.
     pub fn into_scratch(self: Box<Self>) -> Scratch {
-        let Transaction { message, vars, journal, mut run, .. } = *self;
-        let Journal { mut matches, mut changes, .. } = journal;
+        // Taken apart in place: what is not kept is not moved.
+        let Transaction {
+            message: Message { store, .. },
+            vars: Vars { tx, .. },
+            journal: Journal { mut matches, mut changes, .. },
+            mut run,
+            ..
+        } = *self;
         matches.clear();
         changes.clear();
         run.clear();
-        Scratch { store: Some(message.store), tx: vars.tx, matches, changes, run: Some(run) }
+        Scratch { store: Some(store), tx, matches, changes, run: Some(run) }
     }
 
     /// Tells the transaction its age in microseconds, for `DURATION` and for what it stores.

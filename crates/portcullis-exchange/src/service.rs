@@ -38,8 +38,7 @@ pub struct Service {
     pub(crate) local_time: LocalTime,
     settings: ArcSwap<Settings>,
     ids: Mutex<RequestIds>,
-    #[allow(clippy::vec_box, reason = "exchanges take and give boxes")]
-    scratch: Mutex<Vec<Box<Scratch>>>,
+    scratch: Mutex<Vec<Scratch>>,
     /// What all of `scratch` remember together.
     memo: Memo,
     held: AtomicUsize,
@@ -117,11 +116,11 @@ impl Service {
         locked(&self.ids).secret()
     }
 
-    pub(crate) fn take_scratch(&self) -> Box<Scratch> {
-        locked(&self.scratch).pop().unwrap_or_else(|| Box::new(Scratch::sharing(&self.memo)))
+    pub(crate) fn take_scratch(&self) -> Scratch {
+        locked(&self.scratch).pop().unwrap_or_else(|| Scratch::sharing(&self.memo))
     }
 
-    pub(crate) fn keep_scratch(&self, scratch: Box<Scratch>) {
+    pub(crate) fn keep_scratch(&self, scratch: Scratch) {
         let mut kept = locked(&self.scratch);
         if kept.len() < SCRATCH_KEPT {
             kept.push(scratch);

@@ -120,5 +120,5 @@ pub struct Report {
     /// Uploaded files to be written.
     pub kept_files: Vec<KeptFile>,
     /// Buffers for the next exchange.
-    pub scratch: Box<Scratch>,
+    pub scratch: Scratch,
 }

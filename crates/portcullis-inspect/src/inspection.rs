@@ -53,7 +53,7 @@ impl Inspection {
         inspector: Arc<Inspector>,
         names: PolicyNames,
         mut connection: Connection,
-        scratch: Box<Scratch>,
+        scratch: Scratch,
     ) -> Box<Inspection> {
         let about = portcullis_engine::Connection {
             client: connection.client,
@@ -63,7 +63,7 @@ impl Inspection {
             utc_offset_seconds: connection.utc_offset_seconds,
         };
         let (plan, collections) = (Arc::clone(&inspector.plan), Arc::clone(&inspector.collections));
-        let Scratch { engine, semantic: buffers, seen, kept } = *scratch;
+        let Scratch { engine, semantic: buffers, seen, kept } = scratch;
         let kept_body = KeptBody::in_buffer(kept, connection.keep_request_bytes);
         let mut transaction = Transaction::new(plan, collections, engine, &about);
         connection.request_id = about.unique_id;
@@ -473,12 +473,12 @@ impl Inspection {
             patterns_exhausted: self.transaction.patterns_exhausted(),
             patterns_unusable: self.transaction.patterns_unusable(),
             score_withheld: self.transaction.withheld().is_some() && self.interruption.is_none(),
-            scratch: Box::new(Scratch {
+            scratch: Scratch {
                 engine: self.transaction.into_scratch(),
                 semantic: buffers.unwrap_or_default(),
                 seen: self.seen.into_buffer(),
                 kept: self.kept_body.into_buffer(),
-            }),
+            },
         }
     }
 

@@ -157,7 +157,7 @@ impl Inspector {
         self: &Arc<Self>,
         names: &PolicyNames,
         connection: Connection,
-        scratch: Box<Scratch>,
+        scratch: Scratch,
     ) -> Box<Inspection> {
         Inspection::new(Arc::clone(self), names.clone(), connection, scratch)
     }

@@ -197,7 +197,7 @@ impl Inspection {
     fn look_again(&self, second: &Arc<Inspector>, shown: &Shown) -> (TrialResult, Excluded) {
         let mut connection = self.connection.clone();
         connection.keep_request_bytes = 0;
-        let mut again = second.begin(&self.names, connection, Box::<Scratch>::default());
+        let mut again = second.begin(&self.names, connection, Scratch::default());
         let result = match again.runs_through(shown, self.agent_score) {
             false => TrialResult::Stopped,
             true => {

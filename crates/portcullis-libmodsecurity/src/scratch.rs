@@ -8,23 +8,22 @@ use portcullis_inspect::{Memo, Scratch};
 const KEPT_MAX: usize = 8;
 
 thread_local! {
-    #[allow(clippy::vec_box, reason = "inspections take boxes and give them back")]
-    static KEPT: RefCell<(Memo, Vec<Box<Scratch>>)> = RefCell::default();
+    static KEPT: RefCell<(Memo, Vec<Scratch>)> = RefCell::default();
 }
 
 /// Buffers for a transaction.
-pub(crate) fn take() -> Box<Scratch> {
+pub(crate) fn take() -> Scratch {
     // A thread that ends has no buffers any more.
     let kept = KEPT.try_with(|kept| {
         let mut kept = kept.borrow_mut();
         let (memo, spare) = &mut *kept;
-        spare.pop().unwrap_or_else(|| Box::new(Scratch::sharing(memo)))
+        spare.pop().unwrap_or_else(|| Scratch::sharing(memo))
     });
     kept.unwrap_or_default()
 }
 
 /// Gives buffers back.
-pub(crate) fn give(scratch: Box<Scratch>) {
+pub(crate) fn give(scratch: Scratch) {
     let _ = KEPT.try_with(|kept| {
         let (_, spare) = &mut *kept.borrow_mut();
         if spare.len() < KEPT_MAX {

@@ -143,8 +143,7 @@ pub(crate) struct Worker {
     pub(crate) pauses: Pauses,
     pub(crate) request_ids: RefCell<RequestIds>,
     /// Buffers of finished inspections, for the next ones.
-    #[expect(clippy::vec_box, reason = "they are large, and handed in and out")]
-    scratch: RefCell<Vec<Box<Scratch>>>,
+    scratch: RefCell<Vec<Scratch>>,
     /// The number of them that were not used since they were last looked through.
     scratch_unused: Cell<usize>,
     /// The prefilter results that they share.
@@ -253,9 +252,9 @@ impl Worker {
     }
 
     /// Buffers for an inspection.
-    pub(crate) fn take_scratch(&self) -> Box<Scratch> {
+    pub(crate) fn take_scratch(&self) -> Scratch {
         let mut kept = self.scratch.borrow_mut();
-        let scratch = kept.pop().unwrap_or_else(|| Box::new(Scratch::sharing(&self.memo)));
+        let scratch = kept.pop().unwrap_or_else(|| Scratch::sharing(&self.memo));
         self.scratch_unused.set(self.scratch_unused.get().min(kept.len()));
         scratch
     }
@@ -270,7 +269,7 @@ impl Worker {
     }
 
     /// Gives buffers back. A few are kept: as many as inspections run at one time in ordinary traffic.
-    pub(crate) fn keep_scratch(&self, scratch: Box<Scratch>) {
+    pub(crate) fn keep_scratch(&self, scratch: Scratch) {
         let mut kept = self.scratch.borrow_mut();
         if kept.len() < SCRATCH_MAX {
             kept.push(scratch);

@@ -15,7 +15,7 @@ use crate::run::{Run, connection, parse};
 pub struct Trial {
     policy: Arc<Inspector>,
     names: PolicyNames,
-    scratch: Option<Box<Scratch>>,
+    scratch: Option<Scratch>,
 }
 
 /// The result of one request.

@@ -44,7 +44,7 @@ fn evaluate(args: &Args) -> Result<String, Failure> {
     let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Store::default()));
     let inspector = Arc::new(SharedDetectors::default().attach(inspector, &policy));
     let names = PolicyNames { site: "evaluate".into(), route: "/".into(), generation: 0 };
-    let mut engine = Inspected { rules, inspector, names, policy, scratch: Some(Box::default()) };
+    let mut engine = Inspected { rules, inspector, names, policy, scratch: Some(Scratch::default()) };
     portcullis_evaluate::run(&args.evaluation, &mut engine).map_err(Failure::failed)
 }
 
@@ -55,7 +55,7 @@ struct Inspected {
     names: PolicyNames,
     policy: Policy,
     /// Of the rules, by id.
-    scratch: Option<Box<Scratch>>,
+    scratch: Option<Scratch>,
 }
 
 impl Engine for Inspected {

@@ -7,7 +7,7 @@ use portcullis_compile::compile;
 use portcullis_engine::Plan;
 use portcullis_event::{DetectionMode, Redactor};
 use portcullis_http::h1::{Compat, Limits, Parsed, RequestHead, RequestParser};
-use portcullis_inspect::{Connection, Inspection, Inspector, PolicyNames, Semantic, SemanticPolicy};
+use portcullis_inspect::{Connection, Inspection, Inspector, PolicyNames, Scratch, Semantic, SemanticPolicy};
 use portcullis_seclang::{MemoryFiles, Root, parse};
 use portcullis_semantic::{Detectors, Level};
 use portcullis_store::Store;
@@ -60,7 +60,7 @@ pub fn begin(inspector: &Arc<Inspector>) -> Box<Inspection> {
         keep_request_bytes: 64 << 10,
         capture_share: 0.0,
     };
-    inspector.begin(&names, connection, Box::default())
+    inspector.begin(&names, connection, Scratch::default())
 }
 
 /// The head that a text begins with.

@@ -9,7 +9,7 @@ use portcullis_event::{Action, EngineMode, Redactor, Scores, Verdict, limits, te
 use portcullis_http::h1::{RequestHead, ResponseHead};
 use portcullis_http::message::Refusal;
 use portcullis_inspect::{
-    Inspection, Inspector, Interruption, Outcome, PolicyNames, Rejection, Step, Weighed,
+    Inspection, Inspector, Interruption, Outcome, PolicyNames, Rejection, Scratch, Step, Weighed,
 };
 use portcullis_store::Store;
 
@@ -70,7 +70,7 @@ fn rules_with_a_say(inspector: &Inspector, inspection: &Inspection) -> Vec<u32> 
 fn begin<'a>(inspector: &Arc<Inspector>, exchange: &Exchange<'a>) -> Run<'a> {
     let names = PolicyNames { site: "explain".into(), route: "/".into(), generation: 0 };
     let connection = connection(exchange.client, exchange.epoch_millis, exchange.utc_offset_seconds);
-    Run::new(inspector.begin(&names, connection, Box::default()), exchange.dns)
+    Run::new(inspector.begin(&names, connection, Scratch::default()), exchange.dns)
 }
 
 /// Shows the messages to the inspection, all phases but the last.
