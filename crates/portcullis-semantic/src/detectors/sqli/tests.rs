@@ -183,11 +183,6 @@ fn what_honest_texts_were_flagged_for() {
     passes("Union select null?, Anne-Marie O'Brien");
     passes("When table from - The like cat like cat the.");
     passes("By when table from - The like cat like cat the.");
-    passes("Where password like password the.");
-    check("or name like name", "tautology bare-tail");
-    check("or name like name limit 1", "tautology bare-tail");
-    check("or name like name escape '!'", "tautology bare-tail");
-    check("or name like name-- the", "tautology");
     check("1 or name like name", "tautology");
     check("x or name=name", "tautology");
     passes("Table drop table table where null select a...");

@@ -1,6 +1,6 @@
 //! The outcome of a piece: comparisons, ends, and the facts noted of it.
 
-use portcullis_lex::sql::{Comment, Operator, TokenKind, Word};
+use portcullis_lex::sql::{Comment, Operator, TokenKind};
 use portcullis_types::Span;
 
 use super::{Expect, Operand, Start, Walk};
@@ -56,15 +56,7 @@ impl Walk<'_, '_> {
     /// A condition of words that is joined to neither a number nor a quote, in no statement.
     fn is_spoken_condition_of_words(&self) -> bool {
         let is_statement = self.has(STATEMENT) || self.has(STACKED) || self.select_at.is_some();
-        self.start == Start::Raw
-            && !is_statement
-            && !self.joins_number
-            && (!self.has(BARE_TAIL) || self.goes_on())
-    }
-
-    /// A name follows, which no condition has behind a name: `where password like password the`.
-    fn goes_on(&self) -> bool {
-        self.peek().is_some_and(|next| next.kind == TokenKind::Word(Word::Name))
+        self.start == Start::Raw && !is_statement && !self.joins_number && !self.has(BARE_TAIL)
     }
 
     /// The name at `span` with what dots join to it.
