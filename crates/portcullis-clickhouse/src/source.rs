@@ -23,6 +23,8 @@ const LIMIT_MAX: usize = 1000;
 const FETCH_MAX: usize = 100;
 /// Bytes of an event; no sink writes a longer one. A hundred of them, escaped, fit into an answer.
 const EVENT_BYTES_MAX: usize = 256 << 10;
+/// Older rows have been written, but for those of nodes that were cut off.
+const WRITTEN_MS: u64 = 60_000;
 /// Bytes of the events of a page; then it ends early and says so.
 const PAGE_BYTES_MAX: usize = 64 << 20;
 
@@ -121,13 +123,19 @@ impl Database {
     /// The windows in which [`keys`](Self::keys) are looked for.
     fn windows(filter: &Filter, from: Option<&Key>, side: Side) -> Vec<String> {
         let (first, last) = filter.time_range();
-        let from = from.map(|key| key.time_ms);
-        let edge = match side {
-            Side::Before => Some(last.min(from.unwrap_or(u64::MAX)).min(now_ms())),
-            Side::After => Some(first.max(from.unwrap_or(0))).filter(|edge| *edge > 0),
+        if first > last {
+            return Vec::new();
+        }
+        let (from, now) = (from.map(|key| key.time_ms), now_ms());
+        let (edge, far) = match side {
+            Side::Before => (last.min(from.unwrap_or(u64::MAX)).min(now), first),
+            // Windows are no picture of one moment: where rows are still written they would part those that
+            // are written together, and the later ones would pass for the next ones.
+            Side::After => (first.max(from.unwrap_or(0)), last.min(now.saturating_sub(WRITTEN_MS))),
         };
         // The oldest row may be of any time.
-        edge.map_or_else(|| vec!["1".to_owned()], |edge| windows(edge / 1000, side).collect())
+        let far = if edge == 0 { 0 } else { far };
+        windows(edge / 1000, far / 1000, side).collect()
     }
 
     /// The events of keys, in their order: of all of them, or as many as a page may hold.

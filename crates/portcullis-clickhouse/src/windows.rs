@@ -10,17 +10,18 @@ const GROWTH: u64 = 8;
 /// Windows; the last one is all that is left. The one before it reaches back for three weeks.
 const WINDOWS: usize = 7;
 
-/// The conditions of windows on one side of the second `edge`, the next one first. Each row is in one of
-/// them: those on the other side of `edge` are in the first.
-pub(crate) fn windows(edge: u64, side: Side) -> impl Iterator<Item = String> {
-    let edge = u32::try_from(edge).unwrap_or(u32::MAX);
-    let ends = std::iter::successors(Some(FIRST_SECONDS), |reach| Some(reach * GROWTH));
-    // None beyond what the column holds: then there is no further window.
-    let ends = ends.take(WINDOWS - 1).map_while(move |reach| {
+/// The conditions of windows on one side of the second `edge`, the next one first, to the second `far`, beyond
+/// which nothing is looked for. Each row up to there is in one of them: those on the other side of `edge` are
+/// in the first.
+pub(crate) fn windows(edge: u64, far: u64, side: Side) -> impl Iterator<Item = String> {
+    let [edge, far] = [edge, far].map(|second| u32::try_from(second).unwrap_or(u32::MAX));
+    let reaches = std::iter::successors(Some(FIRST_SECONDS), |reach| Some(reach * GROWTH));
+    // The window that reaches `far` is the last one, and has no end of its own.
+    let ends = reaches.take(WINDOWS - 1).map_while(move |reach| {
         let reach = u32::try_from(reach).ok()?;
         match side {
-            Side::Before => edge.checked_sub(reach),
-            Side::After => edge.checked_add(reach),
+            Side::Before => edge.checked_sub(reach).filter(|end| *end > far),
+            Side::After => edge.checked_add(reach).filter(|end| *end < far),
         }
     });
     let (inside, outside) = match side {
@@ -60,7 +61,8 @@ mod tests {
     fn each_second_is_in_one_window_and_the_next_ones_come_first() {
         for side in [Side::Before, Side::After] {
             for edge in [0, 1, 59, 60, 61, 1_000_000, 1_795_651_200, u64::from(u32::MAX) - 70, u64::MAX] {
-                let windows: Vec<String> = windows(edge, side).collect();
+                let far = if side == Side::Before { 0 } else { u64::MAX };
+                let windows: Vec<String> = windows(edge, far, side).collect();
                 assert!(windows.len() <= WINDOWS);
                 let edge = u32::try_from(edge).unwrap_or(u32::MAX);
                 let steps =
@@ -81,5 +83,17 @@ mod tests {
                 assert!(holds(&windows[0], edge));
             }
         }
+    }
+
+    #[test]
+    fn nothing_is_asked_beyond_what_is_looked_for() {
+        let count = |edge, far, side| windows(edge, far, side).count();
+        assert_eq!(count(1_000_000, 999_950, Side::Before), 1);
+        assert_eq!(count(1_000_000, 999_940, Side::Before), 1);
+        assert_eq!(count(1_000_000, 999_939, Side::Before), 2);
+        assert_eq!(count(1_000_000, 1_000_060, Side::After), 1);
+        assert_eq!(count(1_000_000, 1_000_061, Side::After), 2);
+        assert_eq!(count(1_000_000, 2_000_000, Side::Before), 1);
+        assert_eq!(count(1_000_000_000, 0, Side::Before), WINDOWS);
     }
 }

@@ -1,8 +1,10 @@
 //! What is packed and in memory as a whole: parameters, messages in frames.
 //!
 //! A [`CodingDecoder`](super::CodingDecoder) takes some 100 KB of memory to begin with, for the window and
-//! the pieces of a body that comes bit by bit. Unpacked in place a value needs neither, so that many short
-//! ones cost what their bytes cost.
+//! the pieces of a body that comes bit by bit. Whole values are unpacked in a buffer that one thread uses for
+//! all of them, so that many short ones cost what their bytes cost.
+
+use std::cell::Cell;
 
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::DecompressorOxide;
@@ -14,8 +16,23 @@ use miniz_oxide::inflate::core::inflate_flags::{
 use super::CodingLimits;
 use super::gzip::{GZIP_TRAILER_BYTES, gzip_header_length};
 
+/// Zeros in front of what is made: as far as a match reaches back. Decoders that have a window in memory, as
+/// this one has for bodies, read zeros in front of the data, where zlib refuses it.
+const WINDOW_BYTES: usize = 32 << 10;
 /// Bytes that are made room for at first.
-const ROOM_BYTES_MIN: usize = 512;
+const ROOM_BYTES_MIN: usize = 4 << 10;
+/// Bytes of a buffer that is kept for the next value.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+thread_local! {
+    static SPARE: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
+}
+
+struct Buffers {
+    state: DecompressorOxide,
+    /// The window of zeros, what is made of this value, and behind it what was of others.
+    out: Vec<u8>,
+}
 
 /// How a value is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,18 +67,28 @@ pub fn unpack(packing: Packing, packed: &[u8], limits: CodingLimits) -> (Vec<u8>
     };
     let allowed = (packed.len() as u64).saturating_mul(limits.ratio_max).max(limits.free_bytes);
     let bytes_max = usize::try_from(limits.bytes_max.min(allowed)).unwrap_or(usize::MAX);
-    let mut state = DecompressorOxide::new();
-    let mut out = vec![0; packed.len().saturating_mul(2).max(ROOM_BYTES_MIN).min(bytes_max)];
-    let (mut rest, mut made) = (&packed[header..], 0);
+    let new = || Box::new(Buffers { state: DecompressorOxide::new(), out: vec![0; WINDOW_BYTES] });
+    let mut buffers = SPARE.take().unwrap_or_else(new);
+    let Buffers { state, out } = &mut *buffers;
+    state.init();
+    let end = WINDOW_BYTES.saturating_add(bytes_max);
+    let mut room = WINDOW_BYTES + packed.len().saturating_mul(2).max(ROOM_BYTES_MIN).min(bytes_max);
+    let (mut rest, mut made) = (&packed[header..], WINDOW_BYTES);
     let flags = flags | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
     let status = loop {
-        let (status, used, more) = decompress(&mut state, rest, &mut out, made, flags);
+        if out.len() < room {
+            out.resize(room, 0);
+        }
+        let (status, used, more) = decompress(state, rest, &mut out[..room], made, flags);
         (rest, made) = (&rest[used..], made + more);
-        if status != TINFLStatus::HasMoreOutput || out.len() == bytes_max {
+        if status != TINFLStatus::HasMoreOutput || room == end {
             break status;
         }
-        out.resize(out.len().saturating_mul(2).min(bytes_max), 0);
+        room = room.saturating_mul(2).min(end);
     };
-    out.truncate(made);
-    (out, status == TINFLStatus::Done && rest.len() == trailer)
+    let unpacked = out[WINDOW_BYTES..made].to_vec();
+    if out.len() <= KEPT_BYTES_MAX {
+        SPARE.set(Some(buffers));
+    }
+    (unpacked, status == TINFLStatus::Done && rest.len() == trailer)
 }
