@@ -10,9 +10,9 @@ const GROWTH: u64 = 8;
 /// Windows; the last one is all that is left. The one before it reaches back for three weeks.
 const WINDOWS: usize = 7;
 
-/// The conditions of windows on one side of the second `edge`, the next one first, to the second `far`, beyond
-/// which nothing is looked for. Each row up to there is in one of them: those on the other side of `edge` are
-/// in the first.
+/// The conditions of windows on one side of the second `edge`, the next one first, to the second `far`,
+/// beyond which nothing is looked for. Each row up to there is in one of them: those on the other side of
+/// `edge` are in the first.
 pub(crate) fn windows(edge: u64, far: u64, side: Side) -> impl Iterator<Item = String> {
     let [edge, far] = [edge, far].map(|second| u32::try_from(second).unwrap_or(u32::MAX));
     let reaches = std::iter::successors(Some(FIRST_SECONDS), |reach| Some(reach * GROWTH));

@@ -363,7 +363,7 @@ fn answers_over_tcp_say_that_there_is_more() {
 fn what_is_in_flight_ends_before_the_program_does() {
     let slow = |request: &served::Request| {
         if request.target == "/slow" {
-            std::thread::sleep(Duration::from_secs(1));
+            std::thread::sleep(Duration::from_secs(4));
         }
         says("late")
     };
@@ -372,9 +372,7 @@ fn what_is_in_flight_ends_before_the_program_does() {
     assert_eq!(get(&mut client, "/").status.as_u16(), 200);
     let exchange = client.begin(request("GET", "/slow").body(()).unwrap()).unwrap();
     let waiting = std::thread::spawn(move || (client.end(exchange), client));
-    while front.served.metric("portcullis_upstream_requests_active") < 1.0 {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until(|| front.served.metric("portcullis_upstream_requests_active") == 1.0);
     signal(front.served.id(), Signal::TERM).unwrap();
     let (answer, client) = waiting.join().unwrap();
     assert_eq!(answer.unwrap().body, b"late");

@@ -83,18 +83,17 @@ fn guessing_is_slowed_down_and_told() {
 fn time_does_not_tell_who_exists() {
     let server = Server::start();
     server.user("anna", Role::Admin);
-    let median = |name: &str| {
-        let mut times: Vec<Duration> = (0..4)
-            .map(|_| {
-                let began = Instant::now();
-                assert_eq!(server.log_in(name, "not the password").status, 401);
-                began.elapsed()
-            })
-            .collect();
-        times.sort();
-        times[1]
+    let timed = |name: &str| {
+        let began = Instant::now();
+        assert_eq!(server.log_in(name, "not the password").status, 401);
+        began.elapsed()
     };
-    let (there, not_there) = (median("anna"), median("nobody"));
+    // By turns, so that what else the machine does meets both.
+    let (mut there, mut not_there) = (Duration::MAX, Duration::MAX);
+    for _ in 0..4 {
+        there = there.min(timed("anna"));
+        not_there = not_there.min(timed("nobody"));
+    }
     let ratio = there.as_secs_f64() / not_there.as_secs_f64();
     assert!((0.3..3.0).contains(&ratio), "{there:?} {not_there:?}");
 }

@@ -14,7 +14,7 @@ use crate::events::NOW;
 use crate::server::{asked, config, read_from, start};
 
 fn database(port: u16, registry: &Registry) -> Database {
-    let config = config(&read_from(port, "timeout = \"500ms\"\n"), std::path::Path::new("/"));
+    let config = config(&read_from(port, "timeout = \"2s\"\n"), std::path::Path::new("/"));
     Database::new(&config.event_database.unwrap(), registry).unwrap()
 }
 

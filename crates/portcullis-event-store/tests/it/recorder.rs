@@ -103,7 +103,8 @@ fn a_store_that_cannot_be_written_to_costs_counted_events_and_one_line() {
     let Recording { registry, recorder, said: again } = record(folder.path(), 0, QueueLimits::default());
     recorder.handle().event(Arc::new(event_of_today()), None);
     until(|| metric(&registry, "event_store_written_total") == 1.0);
-    assert_eq!(metric(&registry, "event_store_segments_dropped_total{reason=\"damaged\"}"), 1.0);
+    until(|| metric(&registry, "event_store_segments_dropped_total{reason=\"damaged\"}") == 1.0);
+    until(|| !again.lock().unwrap().is_empty());
     assert!(again.lock().unwrap()[0].contains("was set aside"), "{again:?}");
     // The folder is gone: every commit fails, and that is told once.
     fs::remove_dir_all(folder.path()).unwrap();

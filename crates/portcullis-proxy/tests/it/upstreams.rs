@@ -111,7 +111,7 @@ fn a_hash_keeps_a_session_at_its_endpoint() {
 #[test]
 fn an_endpoint_that_fails_is_ejected_and_comes_back() {
     let (dead, alive) = (vacant(), Backend::start(|_| ok("ok")));
-    let group = format!("{}\nejection = {{ failures = 2, time = \"400ms\" }}", urls(&[dead, alive.address]));
+    let group = format!("{}\nejection = {{ failures = 2, time = \"3s\" }}", urls(&[dead, alive.address]));
     let front = Front::start(&upstream(&group));
     let mut client = front.client();
     for _ in 0..20 {
@@ -120,7 +120,7 @@ fn an_endpoint_that_fails_is_ejected_and_comes_back() {
     until(|| sent(&front, dead, "failed") == 2.0); // and nobody tries any longer
     front.counts("portcullis_upstream_ejections_total", 1.0);
     until(|| healthy(&front) == 1.0);
-    assert_eq!(front.lines(), [format!("upstream `app`: {dead}: ejected for 0.4 s: connect")]);
+    assert_eq!(front.lines(), [format!("upstream `app`: {dead}: ejected for 3 s: connect")]);
     let back = Backend::start_at(dead, |_| ok("back"));
     until(|| front.lines().contains(&format!("upstream `app`: {dead}: back after its ejection")));
     until(|| healthy(&front) == 2.0);
@@ -315,7 +315,7 @@ fn checks_find_what_requests_have_not_met() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     for (bad, health, why) in [
         (dead, "{ tcp = true, interval = \"50ms\" }", "connect"),
-        (silent.local_addr().unwrap(), "{ path = \"/\", timeout = \"80ms\" }", "no answer in 80ms"),
+        (silent.local_addr().unwrap(), "{ path = \"/\", timeout = \"2s\" }", "no answer in 2s"),
     ] {
         let group = format!("{}\nhealth = {health}", urls(&[bad, alive.address]));
         let front = Front::start(&upstream(&group));
@@ -342,7 +342,8 @@ fn slow(time: Duration) -> Backend {
 
 #[test]
 fn requests_wait_for_a_place_and_the_queue_has_an_end() {
-    let backend = slow(Duration::from_millis(400));
+    // Until the queue has been seen.
+    let backend = slow(Duration::from_secs(2));
     let group = format!("{}\nlimits = {{ requests = 1, queue = 2 }}", urls(&[backend.address]));
     // The place is one for all workers.
     let front = Front::start(&upstream(&group).replace("workers = 1", "workers = 4"));

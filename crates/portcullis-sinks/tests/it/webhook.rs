@@ -46,17 +46,17 @@ fn portcullis_finding(evidence: &str) -> portcullis_event::Finding {
 #[test]
 fn beyond_the_rate_messages_are_counted_and_told() {
     let server = HttpServer::start(|_, _, stream| ok(stream));
-    let mut sinks = start(&sink(server.port, "per_minute = 60"));
+    let mut sinks = start(&sink(server.port, "per_minute = 20"));
     (0..200).for_each(|number| sinks.submit(event(&format!("r{number}"))));
-    // Sixty at once; the newest of the others a second later, with their number.
-    let last = json(&server.wait(61)[60]);
+    // Twenty at once; the newest of the others three seconds later, with their number.
+    let last = json(&server.wait(21)[20]);
     assert_eq!(last["event"]["request_id"], "r199");
     let told = last["suppressed"].as_u64().unwrap();
     assert_eq!(sinks.end(PATIENCE), 0);
-    assert_eq!((sinks.sent("webhook"), sinks.dropped("webhook", "rate_limit")), (61, told as i64));
-    assert_eq!(told, 139);
-    let head = server.requests()[60].head.to_ascii_lowercase();
-    assert!(head.contains("x-portcullis-suppressed: 139"), "{head}");
+    assert_eq!((sinks.sent("webhook"), sinks.dropped("webhook", "rate_limit")), (21, told as i64));
+    assert_eq!(told, 179);
+    let head = server.requests()[20].head.to_ascii_lowercase();
+    assert!(head.contains("x-portcullis-suppressed: 179"), "{head}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn decisions(address: &Address) {
         SecRule TX:inbound_anomaly_score_pl1 \"@ge 9\" \"id:4,phase:2,deny,status:410\"
         SecRule TX:agent_score \"@ge 5\" \"id:1,phase:2,deny,status:409,msg:'points'\"";
     let site = format!("{}\nagents = [\"echo\"]", rules(directives));
-    let served = Served::start_site(&application, &site, &table("echo", address, ""));
+    let served = Served::start_site(&application, &site, &table("echo", address, "timeout = \"10s\""));
 
     assert_eq!(ask(&served, "").status(), 200);
     let blocked = ask(&served, "block 451; reason not here; tag law");
@@ -115,7 +115,7 @@ fn bodies(address: &Address) {
     let (application, seen) = recording();
     let more = format!(
         "{}\n[[sites]]\nname = \"off\"\nhosts = [\"off\"]\nupstream = \"app\"\nmode = \"off\"\nagents = [\"echo\"]",
-        table("echo", address, "request_body = true\nbody_limit = \"200KiB\"")
+        table("echo", address, "request_body = true\nbody_limit = \"200KiB\"\ntimeout = \"10s\"")
     );
     let served = Served::start_site(&application, "agents = [\"echo\"]", &more);
     // Many windows of the agent, which has room for 8 KiB at a time.
@@ -162,7 +162,7 @@ fn responses(address: &Address) {
         }
         response
     });
-    let more = table("echo", address, "response = \"body\"");
+    let more = table("echo", address, "response = \"body\"\ntimeout = \"10s\"");
     let served = Served::start_site(&application, "agents = [\"echo\"]\nmode = \"off\"", &more);
     assert_eq!(served.get("/").body(), "hello");
     assert_eq!(served.get("/head").status(), 502);
@@ -262,7 +262,7 @@ fn the_example_in_python() {
     let socket = folder.path().join("example.sock");
     let _agent = Agent::python(&socket);
     let (application, seen) = recording();
-    let more = table("example", &Address::Unix(socket), "request_body = true");
+    let more = table("example", &Address::Unix(socket), "request_body = true\ntimeout = \"10s\"");
     let served = Served::start_site(&application, "agents = [\"example\"]", &more);
     assert_eq!(served.get("/").status(), 200);
     assert_eq!(seen.lock().unwrap().pop().unwrap().header("x-client-kind"), Some("person"));

@@ -96,7 +96,12 @@ fn the_first_start_has_a_code_and_a_lost_administrator_gets_back() {
     let place = tempfile::tempdir().unwrap();
     let (data, log) = (place.path().join("data"), place.path().join("log"));
     let console = Console::start(&data, &log, &[]);
-    let said = std::fs::read_to_string(&log).unwrap();
+    // It listens a moment before it tells the code.
+    let mut said = String::new();
+    until(|| {
+        said = std::fs::read_to_string(&log).unwrap();
+        said.contains("work at any time.")
+    });
     let (_, rest) = said.split_once("\"code\":\"").expect("a code");
     let code = rest.split('"').next().unwrap();
     let json = "Content-Type: application/json\r\n";

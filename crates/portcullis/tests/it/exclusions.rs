@@ -77,8 +77,11 @@ fn a_site_of_flags_tells_of_its_blocks_and_remembers_them() {
     let json: serde_json::Value =
         serde_json::from_str(&told(folder.path(), &["events", &id, "--json"])).unwrap();
     assert_eq!(json["request_id"], id.as_str());
-    let said = std::fs::read_to_string(folder.path().join("output")).unwrap();
-    assert!(said.contains(&id) && said.contains("deny 403"), "{said}");
+    // The line is written behind what `events` reads.
+    until(|| {
+        let said = std::fs::read_to_string(folder.path().join("output")).unwrap();
+        said.contains(&id) && said.contains("deny 403")
+    });
     // Only the user of the process may ask.
     let runtime = folder.path().join("runtime");
     let mode = |mode| std::fs::set_permissions(&runtime, std::fs::Permissions::from_mode(mode)).unwrap();

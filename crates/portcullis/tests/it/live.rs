@@ -199,6 +199,8 @@ fn messages_are_explained_and_rules_listed_by_what_serves() {
     let watched = Watched::start(folder.path(), application.address(), RULES, "");
     assert_eq!(watched.request("/?colour=red"), 418);
 
+    // Counted behind the answer.
+    until(|| watched.list("/rules?route=/&search=colours")[0]["matches"] == 1);
     let rules = watched.list("/rules?route=/");
     let own: Vec<&Value> =
         rules.as_array().unwrap().iter().filter(|rule| rule["rule_id"].as_u64().unwrap() <= 3).collect();

@@ -288,6 +288,8 @@ fn workers_keep_to_cores_and_connections_to_workers() {
     place.write("first", "worker_affinity = true");
     let running = place.start(|_| {});
     until(|| place.is_served());
+    // The second worker may be on its way still when the first serves.
+    until(|| ask(place.admin, "GET", "/metrics").is_some_and(|(_, text)| text.contains("{worker=\"1\"} ")));
     let tasks = std::fs::read_dir(format!("/proc/{}/task", running.0.id())).unwrap();
     let mut kept: Vec<(String, String)> = tasks
         .filter_map(|task| {
@@ -311,8 +313,6 @@ fn workers_keep_to_cores_and_connections_to_workers() {
             value.parse::<u64>().unwrap()
         })
     };
-    // The second worker may be on its way still when the first serves.
-    until(|| ask(place.admin, "GET", "/metrics").is_some_and(|(_, text)| text.contains("{worker=\"1\"} ")));
     for (number, core) in cores.into_iter().take(2).enumerate() {
         let (address, mut expected) = (place.address, accepted());
         let clients = std::thread::spawn(move || {
