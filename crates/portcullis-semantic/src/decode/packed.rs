@@ -5,9 +5,10 @@ use portcullis_http::coding::{CodingLimits, Packing, unpack};
 use super::is_mostly_text;
 use crate::limits::INFLATED_VALUE_BYTES_MAX;
 
-/// How much more may come out than goes in, beyond [`FREE_BYTES`]; above that it is a bomb, and what came out
-/// by then is looked at.
-const RATIO_MAX: u64 = 20;
+/// How much more may come out than goes in, beyond [`FREE_BYTES`]; above that it is a bomb, and what came
+/// out by then is looked at. In Base64 that is 18 times the value, which is more than decoded forms may have:
+/// a text that is cut here blocks.
+const RATIO_MAX: u64 = 24;
 /// So much may come out of any value.
 const FREE_BYTES: u64 = 64 << 10;
 

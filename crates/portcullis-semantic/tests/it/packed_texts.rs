@@ -180,6 +180,17 @@ fn raw_deflate() {
     }
 }
 
+/// An attack behind more text than is unpacked of a value: the text is cut, and a text that is cut blocks.
+#[test]
+fn attacks_behind_what_is_unpacked() {
+    for words in [20_000, 200_000, 2_000_000, 8_000_000] {
+        let text = "a ".repeat(words) + "x' union select password, 2 from users -- ";
+        let packed = base64(&deflated(&text, Compression::best()));
+        assert!(packed.len() < 60_000);
+        assert_eq!(query(&packed), "protocol", "{words} words in {} bytes", packed.len());
+    }
+}
+
 #[test]
 fn honest_texts() {
     let mut state = 1u64;
