@@ -23,7 +23,7 @@ const LIMIT_MAX: usize = 1000;
 const FETCH_MAX: usize = 100;
 /// Bytes of an event; no sink writes a longer one. A hundred of them, escaped, fit into an answer.
 const EVENT_BYTES_MAX: usize = 256 << 10;
-/// Older rows have been written, but for those of nodes that were cut off.
+/// Age of rows that have arrived, unless their node was disconnected.
 const WRITTEN_MS: u64 = 60_000;
 /// Bytes of the events of a page; then it ends early and says so.
 const PAGE_BYTES_MAX: usize = 64 << 20;
@@ -129,8 +129,8 @@ impl Database {
         let (from, now) = (from.map(|key| key.time_ms), now_ms());
         let (edge, far) = match side {
             Side::Before => (last.min(from.unwrap_or(u64::MAX)).min(now), first),
-            // Windows are no picture of one moment: where rows are still written they would part those that
-            // are written together, and the later ones would pass for the next ones.
+            // Each window is a statement of its own. Of rows that are inserted between two statements the
+            // second one would see the later rows only, and the earlier ones would be passed by.
             Side::After => (first.max(from.unwrap_or(0)), last.min(now.saturating_sub(WRITTEN_MS))),
         };
         // The oldest row may be of any time.

@@ -181,7 +181,8 @@ fn whole_values_are_unpacked_as_bodies_are() {
             for (value, is_broken) in cut.chain(longer).map(whole).chain(broken) {
                 let mut out = Vec::new();
                 let mut decoder = CodingDecoder::new(&[coding], LIMITS);
-                // What two bytes say of zlib is said of a value that is without a frame, too.
+                // The coding `deflate` takes a body for zlib by its first two bytes; skip values of which
+                // that makes another format than the one asked for.
                 let is_other = |first: &[u8]| {
                     let [first, second, ..] = *first else { return true };
                     (first & 15 == 8 && u16::from_be_bytes([first, second]).is_multiple_of(31))

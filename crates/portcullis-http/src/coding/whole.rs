@@ -1,4 +1,4 @@
-//! What is packed and in memory as a whole: parameters, messages in frames.
+//! Unpacking of values that are in memory as a whole: parameters, messages in frames.
 //!
 //! A [`CodingDecoder`](super::CodingDecoder) takes some 100 KB of memory to begin with, for the window and
 //! the pieces of a body that comes bit by bit. Whole values are unpacked in a buffer that one thread uses for
@@ -16,12 +16,13 @@ use miniz_oxide::inflate::core::inflate_flags::{
 use super::CodingLimits;
 use super::gzip::{GZIP_TRAILER_BYTES, gzip_header_length};
 
-/// Zeros in front of what is made: as far as a match reaches back. Decoders that have a window in memory, as
-/// this one has for bodies, read zeros in front of the data, where zlib refuses it.
+/// Zeros before the output, as many as a match of DEFLATE reaches back. A match that reaches before the data
+/// reads zeros in decoders with a window in memory (that of bodies here, applications in Rust); zlib refuses
+/// it.
 const WINDOW_BYTES: usize = 32 << 10;
-/// Bytes that are made room for at first.
+/// Room for the output at first, in bytes.
 const ROOM_BYTES_MIN: usize = 4 << 10;
-/// Bytes of a buffer that is kept for the next value.
+/// Bytes of the largest buffer that is kept for the next value.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
 thread_local! {
@@ -30,11 +31,12 @@ thread_local! {
 
 struct Buffers {
     state: DecompressorOxide,
-    /// The window of zeros, what is made of this value, and behind it what was of others.
+    /// The window of zeros, the output for this value, and behind it bytes of earlier values, which no match
+    /// can reach.
     out: Vec<u8>,
 }
 
-/// How a value is packed.
+/// The format of a packed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     /// RFC 1952, one member. As in bodies, the checksum is not looked at.
@@ -45,8 +47,8 @@ pub enum Packing {
     Deflate,
 }
 
-/// `packed` unpacked as far as the limits and its bytes allow, and whether that is all of it, with nothing
-/// behind: what is not may be something else to another reader.
+/// Unpacks `packed` as far as the limits and its bytes allow. The second part of the answer is true if that
+/// is all of it, with nothing behind its end; if it is false, another reader may read something else.
 ///
 /// ```
 /// use portcullis_http::coding::{CodingLimits, Packing, unpack};
