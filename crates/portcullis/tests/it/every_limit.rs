@@ -281,7 +281,7 @@ const CASES: &[Case] = &[
             all.push((field("z"), SQLI.into()));
             post("multipart/mixed; boundary=B", parts(&all))
         } },
-    Case { row: "packed bytes in a Base64 value", to: To::Semantic, comes: Refused(&[403]),
+    Case { row: "unpacked bytes of a packed value in Base64", to: To::Semantic, comes: Refused(&[403]),
         request: || post("application/json", format!("{{\"a\":\"{}\"}}", base64(&gzip(&[&b"x".repeat(2 << 20), SQLI.as_bytes()].concat())))) },
     // A section of its own.
     Case { row: "Work of the rules", to: To::Work, comes: Refused(&[403]),
