@@ -54,6 +54,6 @@ pub mod url;
 mod utf8_to_unicode;
 mod whitespace;
 
-pub use residue::residue;
+pub use residue::{is_escaped, is_removed, residue};
 pub use transformation::{Effect, Sign, Transformation};
 pub use unicode_map::{UnicodeMap, UnknownCodePage};

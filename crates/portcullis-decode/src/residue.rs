@@ -36,22 +36,50 @@ static KINDS: [u8; 256] = {
     kinds
 };
 
-/// Replaces `out` by the residue of `text`. False if transformations could make more of it than that.
-pub fn residue(text: &[u8], out: &mut Vec<u8>) -> bool {
-    out.clear();
-    out.resize(text.len(), 0);
-    // The byte before the present one, but for bytes that may go.
-    let (mut end, mut before, mut acts) = (0, 0, 0);
-    for &byte in text {
-        let kind = KINDS[usize::from(byte)];
-        let goes = kind / GOES;
-        acts |= before & kind >> 2;
-        before = before & goes.wrapping_neg() | kind & (LEAD | SLASH);
-        out[end] = byte;
-        end += usize::from(1 - goes);
+/// True if transformations could make more of `text` than its residue: something in it is escaped, or a
+/// comment begins.
+pub fn is_escaped(text: &[u8]) -> bool {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr3(b'%', b'\\', b'/', rest) {
+        let mut before = 0;
+        let mut bytes = rest[at..].iter();
+        // Bytes that may go may stand between the two.
+        for &byte in bytes.by_ref() {
+            let kind = KINDS[usize::from(byte)];
+            if before & kind >> 2 != 0 {
+                return true;
+            }
+            match kind & (LEAD | SLASH) {
+                0 if kind & GOES == 0 => break,
+                SLASH => before = SLASH,
+                lead => before |= lead,
+            }
+        }
+        rest = bytes.as_slice();
     }
-    out.truncate(end);
-    acts == 0
+    false
+}
+
+/// True if this byte is in no residue.
+pub fn is_removed(byte: u8) -> bool {
+    KINDS[usize::from(byte)] & GOES != 0
+}
+
+/// Bytes that are looked at together.
+const BLOCK: usize = 64;
+
+/// Replaces `out` by the residue of `text`.
+pub fn residue(text: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    for block in text.chunks(BLOCK) {
+        // Without a branch for each byte: which of them go cannot be foreseen.
+        let (mut left, mut count) = ([0; BLOCK], 0);
+        for &byte in block {
+            left[count % BLOCK] = byte;
+            count += usize::from(KINDS[usize::from(byte)] < GOES);
+        }
+        out.extend_from_slice(&left[..count]);
+    }
 }
 
 impl Transformation {
@@ -83,7 +111,8 @@ mod tests {
 
     fn of(text: &str) -> Option<String> {
         let mut out = b"left over".to_vec();
-        residue(text.as_bytes(), &mut out).then(|| String::from_utf8(out).unwrap())
+        residue(text.as_bytes(), &mut out);
+        (!is_escaped(text.as_bytes())).then(|| String::from_utf8(out).unwrap())
     }
 
     #[test]
@@ -91,7 +120,10 @@ mod tests {
         assert_eq!(of("").as_deref(), Some(""));
         assert_eq!(of(" pro\tcess+.\0env% \\").as_deref(), Some("process.env"));
         assert_eq!(of("100% sure, \\Quoted, a/b *").as_deref(), Some("100sure,Quoted,a/b*"));
-        for acting in ["%41", "%u0041", "% 41", "\\x41", "\\\\101", "%\\n", "\\N", "a/*b", "a/ %*"] {
+        for acting in [
+            "%41", "%u0041", "% 41", "\\x41", "\\\\101", "%\\n", "\\N", "a/*b", "a/ %*", "/%41", "//*",
+            "%%%%a",
+        ] {
             assert_eq!(of(acting), None, "{acting}");
         }
     }

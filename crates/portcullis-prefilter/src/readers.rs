@@ -1,5 +1,7 @@
 //! The readers of values: which candidates read which values, and in which forms.
 
+use std::sync::OnceLock;
+
 use portcullis_decode::{Sign, Transformation};
 use portcullis_types::{ByteSet, Variable};
 use portcullis_values::{CLASS_COUNT, ChainId, Chains, Class, Fresh};
@@ -7,6 +9,7 @@ use portcullis_values::{CLASS_COUNT, ChainId, Chains, Class, Fresh};
 use crate::build::Origin;
 use crate::byte_classes::ClassEffect;
 use crate::gates::FEW;
+use crate::residue::Runs;
 use crate::{Stages, byte_classes};
 
 /// By origin of a value: who looks at it.
@@ -72,6 +75,8 @@ pub(crate) struct Reader {
     pub(crate) entity: bool,
     /// Byte classes that the forms of nodes with known [`Node::adds`] may have beyond those of the value.
     pub(crate) adds: u64,
+    /// What words consist of that stand in forms of any value (`residue.rs`), built on first use.
+    pub(crate) residual_runs: OnceLock<Option<Box<Runs>>>,
 }
 
 /// A form in the tree of a [`Reader`].
@@ -303,6 +308,7 @@ impl Reader {
             final_dot: false,
             entity: false,
             adds: 0,
+            residual_runs: OnceLock::new(),
         }
     }
 

@@ -100,6 +100,11 @@ impl LiteralSet {
         Some(LiteralSet { searcher, pieces })
     }
 
+    /// The words, in lower case.
+    pub fn words(&self) -> impl Iterator<Item = &[u8]> {
+        self.pieces.iter().flat_map(|piece| piece.words.iter().map(|(word, _)| &**word))
+    }
+
     /// False if none of the words is in this text, in any ASCII case. True if one is, or if that is dear to
     /// find out.
     pub fn may_be_in(&self, Folded { text, folded }: Folded<'_>) -> bool {
