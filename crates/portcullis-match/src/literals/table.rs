@@ -44,9 +44,71 @@ pub struct LiteralTable {
     pieces: Vec<Piece>,
 }
 
-/// By length of a piece, and by its hash: whether there is one. Of fixed size, so that no access needs a
-/// check.
-type Exact = [[u64; 1 << (TABLE_BITS - 6)]; LENGTHS];
+/// Which pieces there are. Of fixed size, so that no access needs a check.
+#[derive(Clone)]
+struct Exact {
+    /// Those of two bytes, by these.
+    pairs: [u64; PAIRS / 64],
+    /// Those of three.
+    triples: Hashes,
+    /// The first four bytes of longer ones, most of which are told apart by these.
+    beginnings: Hashes,
+    /// Pieces of four bytes, five and six.
+    longer: [Hashes; LENGTHS - 2],
+}
+
+/// A bit for each hash.
+type Hashes = [u64; 1 << (TABLE_BITS - 6)];
+
+impl Exact {
+    fn new() -> Exact {
+        let none = [0; 1 << (TABLE_BITS - 6)];
+        Exact { pairs: [0; PAIRS / 64], triples: none, beginnings: none, longer: [none; LENGTHS - 2] }
+    }
+
+    fn add(&mut self, piece: u64, length: usize) {
+        let set = |hashes: &mut Hashes, bytes: u64| {
+            let bit = bit_of(bytes);
+            hashes[bit / 64] |= 1 << (bit % 64);
+        };
+        match length {
+            2 => self.pairs[piece as usize / 64] |= 1 << (piece % 64),
+            3 => set(&mut self.triples, piece),
+            _ => {
+                set(&mut self.beginnings, first(piece, 4));
+                set(&mut self.longer[length - 4], piece);
+            }
+        }
+    }
+
+    /// A bit for two bytes, for three and for more, if a piece of that length may begin these bytes. Without
+    /// a branch, as one seldom does.
+    #[inline]
+    fn passed(&self, folded: u64) -> u64 {
+        let pair = usize::from(folded as u16);
+        (self.pairs[pair / 64] >> (pair % 64) & 1)
+            | has(&self.triples, first(folded, 3)) << 1
+            | has(&self.beginnings, first(folded, 4)) << 2
+    }
+
+    /// A bit for each length instead.
+    fn lengths(&self, passed: u64, folded: u64) -> u64 {
+        let longer =
+            (0..).zip(&self.longer).map(|(at, hashes)| has(hashes, first(folded, at + 4)) << (at + 2));
+        passed & 3 | if passed & 4 != 0 { longer.sum() } else { 0 }
+    }
+}
+
+#[inline]
+fn bit_of(bytes: u64) -> usize {
+    (hash(bytes) >> (64 - TABLE_BITS)) as usize
+}
+
+#[inline]
+fn has(hashes: &Hashes, bytes: u64) -> u64 {
+    let bit = bit_of(bytes);
+    hashes[bit / 64] >> (bit % 64) & 1
+}
 
 #[derive(Clone, Copy, Default)]
 struct Piece {
@@ -66,7 +128,7 @@ impl LiteralTable {
     /// For these words; one of less than two bytes is never found.
     pub fn new(words: &[&[u8]]) -> LiteralTable {
         let mut finder = LiteralTable { ends: Vec::with_capacity(words.len()), ..LiteralTable::default() };
-        let mut exact = Box::new([[0; 1 << (TABLE_BITS - 6)]; LENGTHS]);
+        let mut exact = Box::new(Exact::new());
         let mut pieces = Vec::with_capacity(words.len());
         let mut users = Users(vec![0; (8 * words.len()).next_power_of_two()]);
         for (number, word) in (0..).zip(words) {
@@ -86,8 +148,7 @@ impl LiteralTable {
             let (pair, third) = pair_and_third(bytes);
             finder.begins.resize(PAIRS, 0);
             finder.begins[pair] |= if length == 2 { u32::MAX } else { 1 << third };
-            let bit = hash(bytes) >> (64 - TABLE_BITS);
-            exact[length - 2][bit as usize / 64] |= 1 << (bit % 64);
+            exact.add(bytes, length);
             let (start, word_length, offset) = (start as u32, text.len() as u32, offset as u32);
             pieces.push(Piece { bytes, more, word: number, start, word_length, offset });
         }
@@ -158,16 +219,12 @@ impl LiteralTable {
         }
     }
 
-    /// The second look: at all lengths without a branch, as one seldom passes.
+    /// The second look.
     #[inline]
     fn look(&self, exact: &Exact, text: &[u8], at: usize, folded: u64, found: &mut impl FnMut(u32, usize)) {
-        let mut passed = 0;
-        for (number, table) in exact.iter().enumerate() {
-            let bit = hash(first(folded, number + 2)) >> (64 - TABLE_BITS);
-            passed |= (table[bit as usize / 64] >> (bit % 64) & 1) << number;
-        }
+        let passed = exact.passed(folded);
         if passed != 0 {
-            self.confirm(text, at, folded, passed, found);
+            self.confirm(text, at, folded, exact.lengths(passed, folded), found);
         }
     }
 
