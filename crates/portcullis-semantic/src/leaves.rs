@@ -6,6 +6,7 @@ use portcullis_http::body::{Arg, BodyParser, BodySink};
 use crate::body::parser;
 use crate::detectors::protocol;
 use crate::joined::{Commented, Texts};
+use crate::page_scripts::PageScripts;
 use crate::windows::{Later, Windows};
 use crate::{Analysis, Class, Detectors, Location, Place};
 
@@ -150,6 +151,8 @@ pub(crate) struct Open {
     closed: usize,
     /// Texts of XML that may be joined.
     texts: Texts,
+    /// Scripts in XML.
+    scripts: PageScripts,
     /// Values that may be joined.
     commented: Commented,
     /// The open file as JSON.
@@ -346,10 +349,12 @@ impl BodySink for Leaves<'_> {
     fn xml_start(&mut self, name: &[u8]) {
         self.flush();
         self.open.texts.begin(name);
+        self.open.scripts.begin(name);
         self.name(name);
     }
 
     fn xml_attribute(&mut self, name: &[u8], value: &[u8]) {
+        self.open.scripts.attribute(name, value);
         self.value(Place::XmlAttribute, name, value);
     }
 
@@ -360,10 +365,15 @@ impl BodySink for Leaves<'_> {
         let location = Location::new(Place::XmlText, &self.open.name);
         self.open.windows.feed(self.analysis, self.detectors, location, text);
         self.open.texts.text(self.analysis, self.detectors, text);
+        self.open.scripts.text(text);
     }
 
     fn xml_end(&mut self, name: &[u8]) {
         self.flush();
+        if let Some(script) = self.open.scripts.end() {
+            // Without its name, which is that of a field for code.
+            self.value(Place::XmlText, b"", &script);
+        }
         self.open.texts.end(self.analysis, self.detectors, name);
         // The text that follows is the parent's.
         self.open.name.clear();

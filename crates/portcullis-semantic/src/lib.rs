@@ -61,6 +61,7 @@ pub mod limits;
 mod location;
 mod memo;
 mod message;
+mod page_scripts;
 mod protobuf;
 mod referer;
 mod score;

@@ -1,0 +1,61 @@
+//! Scripts that stand in a body of XML as elements: browsers run those of XHTML and SVG, whatever the document
+//! is for.
+
+/// Bytes of a script and of its address that are looked at.
+const SCRIPT_BYTES_MAX: usize = 4 << 10;
+const SOURCE_BYTES_MAX: usize = 512;
+/// The namespaces whose scripts run.
+const PAGES: [&[u8]; 2] = [b"http://www.w3.org/1999/xhtml", b"http://www.w3.org/2000/svg"];
+
+/// What has been seen of a document.
+#[derive(Debug, Default)]
+pub(crate) struct PageScripts {
+    /// One of [`PAGES`] was declared.
+    is_page: bool,
+    /// A script element is open.
+    is_open: bool,
+    code: Vec<u8>,
+    source: Vec<u8>,
+}
+
+impl PageScripts {
+    pub fn begin(&mut self, name: &[u8]) {
+        self.is_open = local(name) == b"script";
+        self.code.clear();
+        self.source.clear();
+    }
+
+    pub fn attribute(&mut self, name: &[u8], value: &[u8]) {
+        if name.starts_with(b"xmlns") {
+            self.is_page |= PAGES.contains(&value.trim_ascii());
+        } else if self.is_open && matches!(local(name), b"src" | b"href") {
+            self.source.clear();
+            let address = value.iter().filter(|b| !matches!(b, b'"' | b'<' | b'>'));
+            self.source.extend(address.take(SOURCE_BYTES_MAX));
+        }
+    }
+
+    pub fn text(&mut self, text: &[u8]) {
+        if self.is_open {
+            let room = SCRIPT_BYTES_MAX.saturating_sub(self.code.len());
+            self.code.extend_from_slice(&text[..text.len().min(room)]);
+        }
+    }
+
+    /// The script element that ends here, as markup, if a browser runs it.
+    pub fn end(&mut self) -> Option<Vec<u8>> {
+        let is_script = std::mem::take(&mut self.is_open) && self.is_page;
+        let has_code = !self.code.trim_ascii().is_empty();
+        let parts: [&[u8]; 3] = match (is_script, has_code, self.source.is_empty()) {
+            (true, _, false) => [b"<script src=\"", &self.source, b"\"></script>"],
+            (true, true, true) => [b"<script>", &self.code, b"</script>"],
+            _ => return None,
+        };
+        Some(parts.concat())
+    }
+}
+
+/// A name without its prefix.
+fn local(name: &[u8]) -> &[u8] {
+    &name[memchr::memrchr(b':', name).map_or(0, |at| at + 1)..]
+}
