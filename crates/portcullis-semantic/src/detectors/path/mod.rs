@@ -23,8 +23,8 @@ use bypass::{bypass, ends_in_extension};
 use hints::HINTS;
 use names::{Group, Names};
 use target::{
-    continues_after_nul, is_asset, is_cut_name, is_hidden_settings, is_module, is_own, is_own_settings,
-    is_program_folder, is_settings, overlong_sign, share_kind,
+    continues_after_nul, is_asset, is_cut_name, is_hidden_settings, is_installed_code, is_module, is_own,
+    is_own_settings, is_program_folder, is_settings, overlong_sign, share_kind,
 };
 use wrappers::{is_home, is_scheme, wrapper};
 
@@ -357,7 +357,7 @@ impl PathTraversal {
         };
         let is_field = matches!(place, Place::Query | Place::Form | Place::MultipartField);
         let is_named = is_mention && (!is_field || is_parted());
-        if is_system && (is_named || is_program_folder(target)) {
+        if is_system && (is_named || is_program_folder(target) || is_installed_code(target)) {
             add(PLACE);
         } else if is_system {
             add(SYSTEM);

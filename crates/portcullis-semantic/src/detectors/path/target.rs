@@ -25,6 +25,26 @@ pub(super) fn is_program_folder(target: &[u8]) -> bool {
         && [&b"/bin"[..], b"/sbin", b"/lib", b"/share"].iter().any(|end| target.ends_with(end))
 }
 
+/// `usr/lib/libc.so.6`, `usr/local/lib/python3.11/site-packages/x.py`: code of programs that many machines
+/// have, as stack traces name it. PHP that comes with its interpreter is included by attacks.
+pub(super) fn is_installed_code(target: &[u8]) -> bool {
+    const FOLDERS: &[&[u8]] = &[
+        b"usr/lib/",
+        b"usr/lib64/",
+        b"usr/local/lib/",
+        b"private/var/containers/bundle/",
+        b"private/var/staged_system_apps/",
+    ];
+    const ENDS: &[&[u8]] = &[
+        b".py", b".pyc", b".rb", b".js", b".mjs", b".cjs", b".ts", b".so", b".jar", b".java", b".pm", b".go",
+        b".rs", b".c", b".h", b".cpp", b".dylib", b".node",
+    ];
+    let has_end = || ENDS.iter().any(|end| target.ends_with(end));
+    let is_library = || memchr::memmem::find(target, b".so.").is_some();
+    let is_bundle = || target.starts_with(b"private/") || target.starts_with(b"usr/lib/jvm/");
+    FOLDERS.iter().any(|folder| target.starts_with(folder)) && (has_end() || is_library() || is_bundle())
+}
+
 /// The path is a setting: the field says where a file of the installation lies, and it is none with what
 /// tells of users, keys of people, processes or the machine's secrets.
 pub(super) fn is_own(input: &Input<'_>, target: &[u8]) -> bool {
