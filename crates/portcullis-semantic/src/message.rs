@@ -173,6 +173,7 @@ impl Analysis {
     fn cookies(&mut self, detectors: &Detectors, header: &[u8]) {
         let found = parse_cookies(header, CookieFormat::V0, None);
         let mut is_cut = found.nameless > 0;
+        let (mut is_quoted, mut is_parted) = (false, false);
         for cookie in &found.cookies {
             let (name, value) = (cookie.name.of(header), cookie.value.of(header));
             self.look(detectors, Location::new(Place::Cookie, name), value);
@@ -182,11 +183,15 @@ impl Analysis {
             // A semicolon ends a cookie also in the middle of a tag, a quote or a command line: `a=x;id`.
             let has_value =
                 memchr::memchr(b'=', &header[cookie.name.end as usize..]).is_some_and(|at| at == 0);
-            is_cut |= !has_value || ByteGroups::of(value).intersects(TEXT_SIGNS);
+            let groups = ByteGroups::of(value);
+            is_cut |= !has_value || groups.intersects(TEXT_SIGNS);
+            is_quoted |= groups.has(b'\'');
             // So does its first equals sign: `%3C%25=7*7 %25%3E`.
             is_cut |= has_value && is_odd_name(name);
+            is_parted |= !name.iter().all(is_usual_in_name);
         }
-        if is_cut {
+        // A quote that a semicolon cut goes on in what is no cookie.
+        if is_cut || is_quoted && is_parted {
             self.look(detectors, Location::of(Place::Cookie), header);
             // The value that goes on after its semicolon, from where it begins.
             let goes_on = |rest: &[u8]| {
@@ -215,15 +220,38 @@ const SEGMENT: Location<'static> = Location { place: Place::PathSegment, name: b
 /// A plain name and an equals sign stand after each `&`: nothing cut a value in two.
 fn is_pairs(query: &[u8]) -> bool {
     query.split(|&b| b == b'&').all(|pair| {
-        let name = &pair[..memchr::memchr(b'=', pair).unwrap_or(0)];
-        // `$filter`, `filters[$or][0][title]`
-        let is_usual = |b: &u8| b.is_ascii_alphanumeric() || b"_-.:[]$@".contains(b);
-        !name.is_empty() && name.iter().all(is_usual)
+        let mut name = &pair[..memchr::memchr(b'=', pair).unwrap_or(0)];
+        let is_named = !name.is_empty();
+        while let [first, rest @ ..] = name {
+            // `%24filter`, `a%5Bb%5D`: as old clients write them.
+            let coded = match name {
+                [b'%', high, low, ..] => {
+                    hex(*high).zip(hex(*low)).map(|(high, low)| (high << 4 | low, &name[3..]))
+                }
+                _ => None,
+            };
+            let (byte, rest) = coded.unwrap_or((*first, rest));
+            if !is_usual_in_name(&byte) {
+                return false;
+            }
+            name = rest;
+        }
+        is_named
     })
 }
 
-/// Signs that cookies do not have, and texts in which a semicolon is no end do.
-const TEXT_SIGNS: ByteGroups = ByteGroups::of(b"<>'`(|$&;\\");
+/// `$filter`, `filters[$or][0][title]`
+fn is_usual_in_name(b: &u8) -> bool {
+    b.is_ascii_alphanumeric() || b"_-.:[]$@".contains(b)
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    (digit as char).to_digit(16).map(|value| value as u8)
+}
+
+/// Signs that cookies do not have, and texts in which a semicolon is no end do. Quotes stand in names of
+/// people and in what some banners keep.
+const TEXT_SIGNS: ByteGroups = ByteGroups::of(b"<>`(|$&;\\");
 
 /// Letters of both cases and nothing that Base64 does not have: perhaps a text in it, which no sign shows.
 fn may_be_coded(path: &[u8]) -> bool {
@@ -273,6 +301,11 @@ mod tests {
         assert_eq!(verdict("/?id=x'+or+'1'='1&page=2", ""), "sqli");
         let jql = "/search?jql=text%20~%20%22can't%20log%20in%22%20AND%20status%20in%20(Open,%20'In%20Progress')&fields=*all";
         assert_eq!(verdict(jql, ""), "");
+        let odata =
+            "/a?%24filter=startswith(displayName%2C'Al')%20or%20startswith(mail%2C'Al')&%24count=true";
+        assert_eq!(verdict(odata, ""), "");
+        assert_eq!(verdict("/a?cd%5Bsearch_string%5D=5'%20or%206'%20rug&ev=Search", ""), "");
+        assert_eq!(verdict("/a?x%27=1&id=x'%20or%20'1'='1", ""), "sqli");
         for target in [
             "/a/MapServer/1/query?f=json&where=NAME%20LIKE%20'%25O''Brien%25'%20AND%20POP%20%3E%20100&outFields=*",
             "/a?where=STATUS%20IN%20('Open','Closed')%20OR%20STATUS%20IS%20NULL",
@@ -300,6 +333,14 @@ mod tests {
         assert_eq!(verdict("/", "a=1;id"), "command");
         assert_eq!(verdict("/", "%3C%25=%207%20*%207%20%25%3E"), "template");
         assert_eq!(verdict("/", "a=<p style=\"x:1;y:2\" onmouseover=\"alert(1)\">"), "xss");
+        assert_eq!(verdict("/", "id=1'; exec master..xp_cmdshell 'dir'--"), "sqli");
+        assert_eq!(verdict("/", "id=1'; update users set admin=1--; b=2"), "sqli");
+        for header in [
+            "CookieConsent={stamp:'abc=='%2Cnecessary:true%2Cver:1}; name=O'Brien; lang=en",
+            "x='abc'; y=it's; z='d'",
+        ] {
+            assert_eq!(verdict("/", header), "", "{header}");
+        }
         for header in ["a=1; b=2; theme=dark", "sid=abc%3D; _ga=GA1.2.3.4", "flag; a=b", "v={\"a\":1}; id=5"]
         {
             assert_eq!(verdict("/", header), "", "{header}");
