@@ -145,6 +145,9 @@ impl Analysis {
                 return;
             }
         }
+        if named.is_none() && !is_bytes && self.frames(detectors, body) {
+            return;
+        }
         // `<?xml` in EBCDIC says that the rest is.
         let hidden = hides_ascii(content_type)
             .or_else(|| body.starts_with(b"\x4C\x6F\xA7\x94\x93").then_some(b"ebcdic"));
@@ -282,6 +285,36 @@ impl Analysis {
             sink.end();
         }
         is_whole
+    }
+
+    /// Frames of a socket that a page polls for: JSON behind a number, or in front of the byte that ends
+    /// records, `42["message",{"text":"a"}]`, `{"type":6}\x1E`. True if the body is nothing else.
+    fn frames(&mut self, detectors: &Detectors, body: &[u8]) -> bool {
+        const RECORD_END: u8 = 0x1E;
+        let is_digit = |b: &u8| b.is_ascii_digit();
+        if !body.first().is_some_and(is_digit) && memchr::memchr(RECORD_END, body).is_none() {
+            return false;
+        }
+        let mut is_any = false;
+        for record in body.split(|&b| b == RECORD_END) {
+            let json = &record[record.iter().take_while(|b| is_digit(b)).count()..];
+            if json.is_empty() {
+                continue;
+            }
+            if !matches!(json[0], b'[' | b'{') {
+                return false;
+            }
+            let mut parser = parser(Processor::Json, b"application/json");
+            let mut sink = Leaves::new(self, detectors, Place::Json);
+            parser.feed(json, &mut sink);
+            let report = parser.finish(&mut sink);
+            sink.end();
+            if report.error.is_some() {
+                return false;
+            }
+            is_any = true;
+        }
+        is_any
     }
 
     /// The parts of what only looks like multipart: no type says so, or its boundary is another one for a lax
