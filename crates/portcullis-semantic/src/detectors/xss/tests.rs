@@ -50,6 +50,26 @@ fn scripts() {
     check("<script/x>\u{2028}parent.frames[0].x=1", "script-code slash");
 }
 
+/// A browser runs nothing of a script that has the statements of a module and is none.
+#[test]
+fn components() {
+    let code = "fetch('/x?' + document.cookie); alert(1)";
+    for head in
+        ["import a from './a.js'", "import { a } from 'b'", "import * as a from 'b'", "export default {}"]
+    {
+        let own = "const all = useQuery();\n  document.title = 'a';\n  fetch('/x');";
+        passes(&format!("<script setup>\n{head}\n{own}\n</script>"));
+        passes(&format!("<script lang=\"ts\">\n  {head}\n  {own}\n</script>\n<template><a/></template>"));
+        assert!(blocks(&format!("<script type=\"module\">\n{head}\n{code}\n</script>")), "{head}");
+        assert!(blocks(&format!("<script>\n{head}\n</script><img src=x onerror=alert(1)>")), "{head}");
+    }
+    for head in
+        ["import('./a.js')", "import /*a*/ ('x')", "import //\n('x')", "import <!--\n('x')", "importx", "x"]
+    {
+        assert!(blocks(&format!("<script>\n{head};{code}\n</script>")), "{head}");
+    }
+}
+
 #[test]
 fn handlers() {
     check("<img src=x onerror=alert(1)>", "event-sink");

@@ -292,15 +292,16 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         }
         let loads = self.element.has_source;
         self.note_data(&outcome);
-        if outcome.effects.any(Effects::SINKS) || self.element.is_script_language {
+        // Only a module has them, and this is none: a browser takes all of it for an error, and runs nothing.
+        let is_component = !self.element.has_type && begins_module(bytes);
+        let is_sink = outcome.effects.any(Effects::SINKS) && !is_component;
+        if is_sink || self.element.is_script_language {
             let hides = Effects::COMPUTED.or(Effects::INDIRECT).or(Effects::OBFUSCATED);
             let is_own = self.is_own_page && !self.element.is_script_language && !outcome.effects.any(hides);
             self.run(SCRIPT_SINK, whole, is_own);
             return;
         }
         let is_said = is_sentence(&self.text[..self.element.name.start as usize]);
-        // Only a module has them, and this is none: to a browser it is an error.
-        let is_component = !self.element.has_type && begins_module(bytes);
         let acts = outcome.effects.any(Effects::ACTS) && !is_component;
         // `<script> tag`: a word after it that nothing is done with.
         let is_word = bytes.starts_with(b" ") && bytes.iter().all(|b| b.is_ascii_alphabetic() || *b == b' ');
@@ -496,11 +497,15 @@ fn is_of_page(kind: KindId) -> bool {
     )
 }
 
-/// `export default {`, `import { a } from 'b'`
+/// `export default {`, `import { a } from 'b'`; a call of `import` may have a comment before its bracket.
 fn begins_module(script: &[u8]) -> bool {
     let script = script.trim_ascii_start();
-    let rest = script.strip_prefix(b"export").or_else(|| script.strip_prefix(b"import"));
-    rest.is_some_and(|rest| matches!(rest, [b' ' | b'{' | b'\n', after @ ..] if !after.trim_ascii_start().starts_with(b"(")))
+    let Some(rest) = script.strip_prefix(b"export").or_else(|| script.strip_prefix(b"import")) else {
+        return false;
+    };
+    let names = rest.trim_ascii_start();
+    let is_name = |b: &u8| b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'{' | b'*' | b'\'' | b'"');
+    names.first().is_some_and(is_name) && (names.len() < rest.len() || rest.starts_with(b"{"))
 }
 
 /// The kind of an address that is a script.
