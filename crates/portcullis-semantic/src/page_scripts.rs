@@ -1,5 +1,5 @@
-//! Scripts that stand in a body of XML as elements: browsers run those of XHTML and SVG, whatever the document
-//! is for.
+//! Scripts that stand in a body of XML as elements: browsers run those of XHTML and SVG, whatever the
+//! document is for.
 
 /// Bytes of a script and of its address that are looked at.
 const SCRIPT_BYTES_MAX: usize = 4 << 10;

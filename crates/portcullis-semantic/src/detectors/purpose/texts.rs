@@ -16,7 +16,7 @@ pub(crate) fn takes_text(location: Location<'_>) -> bool {
 fn is_text_name(name: &[u8]) -> bool {
     const PARTS_MAX: usize = 4;
     // A post as its author wrote it.
-    if name == b"raw" {
+    if last_part(name) == b"raw" {
         return true;
     }
     let parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
@@ -265,6 +265,7 @@ mod tests {
             "jform[articletext]",
             "nachricht",
             "raw",
+            "page.raw",
         ] {
             assert!(takes_text(at(Place::Json, name)) && takes_text(at(Place::Form, name)), "{name}");
             assert!(!takes_text(at(Place::Query, name)) && !takes_text(at(Place::Header, name)), "{name}");
@@ -299,7 +300,6 @@ mod tests {
             "ops.insert",
             "s",
             "c",
-            "data.raw",
         ] {
             assert!(!takes_text(at(Place::Json, name)), "{name}");
         }
