@@ -199,33 +199,40 @@ enum Reading {
 
 /// What a string that ends may be followed by in code: an operator, a bracket or the end of the statement.
 fn may_follow_quote(rest: &[u8]) -> bool {
-    let first = rest.iter().find(|b| !matches!(b, b' ' | b'\t'));
-    first.is_some_and(|b| {
-        matches!(
-            b,
-            b';' | b'-'
-                | b'+'
-                | b'*'
-                | b'/'
-                | b'%'
-                | b'^'
-                | b'&'
-                | b'|'
-                | b'<'
-                | b'>'
-                | b'?'
-                | b':'
-                | b','
-                | b')'
-                | b']'
-                | b'}'
-                | b'='
-                | b'\n'
-                | b'\r'
-                | b'.'
-                | b'`'
-                | b'['
-                | b'('
-        )
-    })
+    let space = rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let rest = &rest[space..];
+    let first = rest.first();
+    // `'in alert(1)in'`
+    let is_operator = [&b"in"[..], b"instanceof"].iter().any(|word| {
+        rest.strip_prefix(*word).and_then(<[u8]>::first).is_some_and(|b| !b.is_ascii_alphanumeric())
+    });
+    is_operator
+        || first.is_some_and(|b| {
+            matches!(
+                b,
+                b';' | b'-'
+                    | b'+'
+                    | b'*'
+                    | b'/'
+                    | b'%'
+                    | b'^'
+                    | b'&'
+                    | b'|'
+                    | b'<'
+                    | b'>'
+                    | b'?'
+                    | b':'
+                    | b','
+                    | b')'
+                    | b']'
+                    | b'}'
+                    | b'='
+                    | b'\n'
+                    | b'\r'
+                    | b'.'
+                    | b'`'
+                    | b'['
+                    | b'('
+            )
+        })
 }

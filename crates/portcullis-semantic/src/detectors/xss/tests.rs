@@ -120,6 +120,10 @@ fn hidden() {
 
 #[test]
 fn code() {
+    for end in ["'in alert(document.cookie)in'", "\"instanceof alert(1)//", "';try{alert(1)}catch{}//"] {
+        assert!(blocks(end), "{end}");
+    }
+    passes("the word 'in' and \"instanceof\" (see alert levels)");
     check("';alert(1)//", "js-break-out js-comment-end");
     check("\"-alert(1)-\"", "js-break-out");
     check("'}};alert(1);{{'", "js-break-out");

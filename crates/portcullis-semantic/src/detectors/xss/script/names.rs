@@ -62,7 +62,7 @@ impl Walk<'_> {
                 return holds;
             }
             b"var" | b"let" | b"const" | b"else" | b"do" | b"try" | b"finally" | b"async" | b"static"
-            | b"get" | b"set" | b"default" | b"export"
+            | b"get" | b"set" | b"default" | b"export" | b"catch"
                 if follows =>
             {
                 self.operator();
@@ -76,7 +76,7 @@ impl Walk<'_> {
                 self.may_follow = true;
                 return follows || name == b"extends";
             }
-            b"if" | b"for" | b"while" | b"with" | b"switch" | b"catch" => {
+            b"if" | b"for" | b"while" | b"with" | b"switch" => {
                 self.operand = false;
                 self.callee = Callee::Control;
                 return follows;
