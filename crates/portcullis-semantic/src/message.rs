@@ -184,7 +184,9 @@ impl Analysis {
             let has_value =
                 memchr::memchr(b'=', &header[cookie.name.end as usize..]).is_some_and(|at| at == 0);
             let groups = ByteGroups::of(value);
-            is_cut |= !has_value || groups.intersects(TEXT_SIGNS);
+            // Servers of Java and Python read a value in quotes to the second one.
+            let is_open = value.starts_with(b"\"") && (value.len() == 1 || !value.ends_with(b"\""));
+            is_cut |= !has_value || is_open || groups.intersects(TEXT_SIGNS);
             is_quoted |= groups.has(b'\'');
             // So does its first equals sign: `%3C%25=7*7 %25%3E`.
             is_cut |= has_value && is_odd_name(name);
@@ -334,6 +336,7 @@ mod tests {
         assert_eq!(verdict("/", "%3C%25=%207%20*%207%20%25%3E"), "template");
         assert_eq!(verdict("/", "a=<p style=\"x:1;y:2\" onmouseover=\"alert(1)\">"), "xss");
         assert_eq!(verdict("/", "id=1'; exec master..xp_cmdshell 'dir'--"), "sqli");
+        assert_eq!(verdict("/", "id=\"x' union/*; b=*/select password from users-- \""), "sqli");
         assert_eq!(verdict("/", "id=1'; update users set admin=1--; b=2"), "sqli");
         for header in [
             "CookieConsent={stamp:'abc=='%2Cnecessary:true%2Cver:1}; name=O'Brien; lang=en",
