@@ -3,6 +3,7 @@
 use portcullis_types::Span;
 
 use super::Analysis;
+use crate::detectors::purpose;
 use crate::limits::{FORM_BYTES_FACTOR, FORM_BYTES_SPARE, FORMS_MAX, LONG_BYTES_MIN, WORK_SHARE};
 use crate::{ByteGroups, Detectors, Layer, Layers, Location, Place, decode};
 
@@ -15,6 +16,16 @@ pub(super) struct Form {
     /// Made of JSON as a whole: quotes that were escaped in its strings end them now. Its values have forms
     /// of their own.
     of_json: bool,
+    /// A text in a document that its field is for, or made of one.
+    is_text: bool,
+}
+
+/// What a form is made from.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parent {
+    part: u32,
+    /// What is made of it is a text.
+    is_text: bool,
 }
 
 /// The decoded forms of one value, in the order in which they were made.
@@ -40,14 +51,16 @@ impl Forms {
         self.parts.get(part as usize).is_none_or(|count| *count < FORMS_MAX)
     }
 
-    /// Keeps `form` of `value`, made by `layer` from a form of value number `part`, if it is new and there is
-    /// room; without `layers` there are too many of them.
-    fn keep(&mut self, value: &[u8], part: u32, layer: Layer, layers: Option<Layers>, form: &[u8]) {
+    /// Keeps `form` of `value`, made by `layer` from a form of `parent`, if it is new and there is room;
+    /// without `layers` there are too many of them.
+    fn keep(&mut self, value: &[u8], parent: Parent, layer: Layer, layers: Option<Layers>, form: &[u8]) {
+        let Parent { part, is_text } = parent;
         let end = self.bytes.len() + form.len();
         let is_part = matches!(layer, Layer::Json | Layer::Parameter | Layer::Php);
         // What two ways of decoding lead to has been looked at once, or will be.
         let mut known = self.list.iter().take(FORMS_MAX);
-        if form == value || known.any(|known| known.span.of(&self.bytes) == form) {
+        let is_known = |known: &Form| (is_text || !known.is_text) && known.span.of(&self.bytes) == form;
+        if form == value || known.any(is_known) {
             return;
         }
         let has_room = end <= self.bytes_max && (is_part || self.has_room(part));
@@ -67,7 +80,7 @@ impl Forms {
         };
         self.parts[part as usize] += 1;
         let span = Span::new(self.bytes.len(), end);
-        self.list.push(Form { span, layers, part, of_json: false });
+        self.list.push(Form { span, layers, part, of_json: false, is_text });
         self.bytes.extend_from_slice(form);
     }
 }
@@ -101,7 +114,8 @@ impl Analysis {
         text.extend_from_slice(bytes);
         let mut next = 0;
         let mut groups = groups;
-        let (mut of_json, mut part) = (false, 0);
+        let (mut of_json, mut parent) = (false, Parent::default());
+        let holds_document = purpose::holds_document(location);
         loop {
             // What the value brought does not suffice to look at all of such a text in every form.
             let share = bytes.len() as u64 * WORK_SHARE;
@@ -109,13 +123,20 @@ impl Analysis {
                 !is_document && text.len() > LONG_BYTES_MIN && self.work.done().0 - begun + once > share;
             if !decode::is_plain(&text, groups) && self.work.charge(text.len() << u8::from(only_changed)) {
                 let first = made.list.len();
-                of_json |=
-                    decode::unwrap(&text, groups, layers, only_changed, &mut spare, &mut |layer, form| {
+                of_json |= decode::unwrap(
+                    &text,
+                    groups,
+                    layers,
+                    only_changed,
+                    &mut spare,
+                    &mut |layer, path, form| {
+                        let is_text = parent.is_text || holds_document && purpose::is_text_of_document(path);
                         // Escapes and references of a program or a page are its own.
                         if !is_document || matches!(layer, Layer::Utf16 | Layer::Utf7) {
-                            made.keep(bytes, part, layer, layers.then(layer), form);
+                            made.keep(bytes, Parent { is_text, ..parent }, layer, layers.then(layer), form);
                         }
-                    });
+                    },
+                );
                 for form in &mut made.list[first..] {
                     form.of_json = of_json && form.layers.iter().last().is_some_and(Layer::is_of_signs);
                 }
@@ -126,7 +147,9 @@ impl Analysis {
             text.clear();
             text.extend_from_slice(form.span.of(&made.bytes));
             groups = ByteGroups::of(&text);
-            (layers, of_json, part) = (form.layers, form.of_json, form.part);
+            (layers, of_json) = (form.layers, form.of_json);
+            parent = Parent { part: form.part, is_text: form.is_text };
+            let location = if form.is_text { Location { name: TEXT, ..location } } else { location };
             self.detect(detectors, location, &text, groups, layers, of_json);
         }
         self.pieces = text;
@@ -135,6 +158,9 @@ impl Analysis {
         (self.arena, self.forms) = (made.bytes, made.list);
     }
 }
+
+/// A name of a field for texts.
+const TEXT: &[u8] = b"text";
 
 /// A shorter file may be a field to the application.
 const DOCUMENT_BYTES_MIN: usize = 1_024;

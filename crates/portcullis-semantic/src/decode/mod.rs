@@ -73,6 +73,9 @@ impl Layer {
     }
 }
 
+/// Takes a form: by which layer it came, its path of names in JSON, and its bytes.
+pub(crate) type Emit<'e> = dyn FnMut(Layer, &[u8], &[u8]) + 'e;
+
 /// Calls `emit` with each form of `text` that one decoding step makes. `spare` is scratch. With
 /// `only_changed`, what decoding would leave as it is is left out of the forms, but for some hundred bytes
 /// around what it changes. True if `text` is JSON.
@@ -82,10 +85,11 @@ pub(crate) fn unwrap(
     layers: Layers,
     only_changed: bool,
     spare: &mut Vec<u8>,
-    emit: &mut dyn FnMut(Layer, &[u8]),
+    emit: &mut Emit<'_>,
 ) -> bool {
-    let is_json =
-        (groups.has(b'{') || groups.has(b'[')) && structured::json(text, &mut |form| emit(Layer::Json, form));
+    let is_json = (groups.has(b'{') || groups.has(b'['))
+        && structured::json(text, &mut |path, form| emit(Layer::Json, path, form));
+    let mut emit = |layer, form: &[u8]| emit(layer, b"", form);
     let came_by = |layer: Layer| layers.iter().last() == Some(layer);
     let mut try_one = |layer: Layer, spare: &mut Vec<u8>, decode: fn(&[u8], &mut Vec<u8>) -> bool| {
         spare.clear();
@@ -148,7 +152,7 @@ pub(crate) fn entities(text: &[u8]) -> Vec<u8> {
 
 /// True if `text` is an object or array of JSON, all of it.
 pub(crate) fn is_json(text: &[u8], groups: ByteGroups) -> bool {
-    (groups.has(b'{') || groups.has(b'[')) && structured::json(text, &mut |_| {})
+    (groups.has(b'{') || groups.has(b'[')) && structured::json(text, &mut |_, _| {})
 }
 
 /// Nothing in these bytes that a decoder acts on. Letters and digits alone may be Base64 or hexadecimal.
@@ -274,7 +278,7 @@ mod tests {
     #[track_caller]
     fn check(text: &[u8], layer: Layer, want: &[&str]) {
         let mut have = Vec::new();
-        unwrap(text, ByteGroups::of(text), Layers::default(), false, &mut Vec::new(), &mut |by, form| {
+        unwrap(text, ByteGroups::of(text), Layers::default(), false, &mut Vec::new(), &mut |by, _, form| {
             if by == layer {
                 have.push(String::from_utf8_lossy(form).into_owned());
             }

@@ -18,7 +18,8 @@ impl BodySink for Values<'_> {
 /// The scalars of a document, and its keys that are more than words: the document as a whole is not read as
 /// text.
 struct Members<'e> {
-    emit: &'e mut dyn FnMut(&[u8]),
+    /// Takes the path of names of a scalar, which is empty for a key, and what is there.
+    emit: &'e mut dyn FnMut(&[u8], &[u8]),
     /// The path of names before: what it shares with the next one was emitted.
     before: Vec<u8>,
 }
@@ -30,13 +31,13 @@ impl BodySink for Members<'_> {
             let start = memchr::memrchr(b'.', &arg.name[..shared]).map_or(0, |dot| dot + 1);
             let name = &arg.name[start..];
             if is_odd_name(name) {
-                (self.emit)(name);
+                (self.emit)(b"", name);
             }
             self.before.clear();
             self.before.extend_from_slice(arg.name);
         }
         if !arg.value.is_empty() {
-            (self.emit)(arg.value);
+            (self.emit)(arg.name, arg.value);
         }
     }
 }
@@ -46,8 +47,9 @@ fn limits() -> Limits {
     Limits { arguments_max: usize::MAX, ..Limits::default() }
 }
 
-/// The scalars and odd keys of an object or array that is the whole value. True if it was one to the end.
-pub(super) fn json(text: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
+/// The scalars and odd keys of an object or array that is the whole value, scalars with their path of names.
+/// True if it was one to the end.
+pub(super) fn json(text: &[u8], emit: &mut dyn FnMut(&[u8], &[u8])) -> bool {
     let trimmed = text.trim_ascii();
     if !matches!((trimmed.first(), trimmed.last()), (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))) {
         return false;
@@ -57,7 +59,7 @@ pub(super) fn json(text: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
     parser.feed(trimmed, &mut sink);
     let is_whole = parser.finish(&mut sink).error.is_none();
     if is_whole {
-        keys_of_nothing(trimmed, &mut |key| (sink.emit)(key));
+        keys_of_nothing(trimmed, &mut |key| (sink.emit)(b"", key));
     }
     is_whole
 }

@@ -32,8 +32,8 @@ pub(super) use self::services::{
     leads_elsewhere, names_address, names_database, names_own_service, names_server, takes_host,
 };
 pub(super) use self::settings::{lists_words, takes_configuration, takes_step};
-pub(crate) use self::texts::takes_text;
 pub(super) use self::texts::takes_title;
+pub(crate) use self::texts::{holds_document, is_text_of_document, takes_text};
 
 use self::code::takes_xml;
 use self::name::{NAME_BYTES_MAX, is_of_body, is_plain_name};

@@ -193,3 +193,38 @@ fn stack_traces_pass() {
         assert_eq!(class(body), "path", "{body}");
     }
 }
+
+/// `text` as a string of JSON.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Texts of a document that a field is for are texts; nothing else in it is.
+#[test]
+fn texts_of_documents_in_strings() {
+    let detectors = Detectors::new();
+    let json = |name: &str, inner: String| format!("{{\"{name}\":{}}}", quoted(&inner));
+    let text = |name: &str, text: &str| {
+        let inner = format!("{{\"elements\":[{{\"type\":\"section\",\"text\":{}}}]}}", quoted(text));
+        json(name, inner)
+    };
+    let class = |body: String| class(&detectors, "application/json", body.as_bytes());
+    let honest = "Don't use `ls -la` there; see /etc/nginx/nginx.conf";
+    for name in ["blocks", "payload", "arguments", "richtext_json"] {
+        assert_eq!(class(text(name, honest)), "", "{name}");
+    }
+    let frame = format!("[{}]", quoted(&format!("{{\"msg\":{}}}", quoted(honest))));
+    assert_eq!(class(frame), "");
+    for name in ["host", "id", "data", "blocks"] {
+        assert_ne!(class(text(name, "<script>alert(document.cookie)</script>")), "", "{name}");
+        assert_eq!(class(text(name, ATTACKS[2].0)), "sqli", "{name}");
+    }
+    // The same string as a text first, and elsewhere then.
+    for inner in [
+        "{\"text\":\"`cat /etc/passwd`\",\"host\":\"`cat /etc/passwd`\"}",
+        "{\"hosts\":{\"text\":\"`cat /etc/passwd`\"}}",
+    ] {
+        assert_ne!(class(json("blocks", inner.to_owned())), "", "{inner}");
+    }
+    assert_ne!(class(text("host", "`cat /etc/passwd`")), "");
+}

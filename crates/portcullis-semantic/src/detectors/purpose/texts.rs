@@ -2,7 +2,8 @@
 //!
 //! People quote in them what they saw, attacks included.
 
-use super::name::{has_word, is_of_body, last_part, words};
+use super::name::{NAME_BYTES_MAX, has_last_word, has_word, is_key_of_list, is_of_body, is_plain_name};
+use super::name::{last_part, words};
 use super::reports::quotes_lines;
 use crate::Location;
 
@@ -11,6 +12,32 @@ use crate::Location;
 /// not for a search or a replacement.
 pub(crate) fn takes_text(location: Location<'_>) -> bool {
     is_of_body(location.place) && (is_text_name(location.name) || quotes_lines(location))
+}
+
+/// The field is for a document of JSON in a string: what editors, chats and queues send. Who reads it reads
+/// nothing else.
+pub(crate) fn holds_document(location: Location<'_>) -> bool {
+    const DOCUMENTS: &[&[u8]] = &[
+        b"blocks",
+        b"attachments",
+        b"variables",
+        b"lexical",
+        b"mobiledoc",
+        b"richtext",
+        b"json",
+        b"arguments",
+        b"payload",
+        b"editorstate",
+        b"delta",
+        // The frames that SockJS sends, all of a body.
+        b"array",
+    ];
+    is_of_body(location.place) && has_last_word(location.name, DOCUMENTS)
+}
+
+/// True if the scalar at `path` of such a document is a text.
+pub(crate) fn is_text_of_document(path: &[u8]) -> bool {
+    path.len() <= NAME_BYTES_MAX && is_plain_name(path) && !is_key_of_list(path) && is_text_name(path)
 }
 
 fn is_text_name(name: &[u8]) -> bool {
@@ -237,6 +264,19 @@ mod tests {
 
     fn at(place: Place, name: &str) -> Location<'_> {
         Location::new(place, name.as_bytes())
+    }
+
+    #[test]
+    fn documents() {
+        for name in ["blocks", "variables", "richtext_json", "tool_calls.function.arguments", "array"] {
+            assert!(holds_document(at(Place::Json, name)), "{name}");
+            assert!(!holds_document(at(Place::Query, name)), "{name}");
+        }
+        for name in ["data", "host", "id", "blocks.id", "", "json_id"] {
+            assert!(!holds_document(at(Place::Json, name)), "{name}");
+        }
+        assert!(is_text_of_document(b"array.elements.text") && !is_text_of_document(b"hosts.text"));
+        assert!(!is_text_of_document(b"id") && !is_text_of_document(b"id\0text"));
     }
 
     #[test]
