@@ -59,6 +59,14 @@ struct EventRow {
     e: String,
 }
 
+/// Keys of a page.
+#[derive(Default)]
+struct Keys {
+    keys: Vec<Key>,
+    /// The time did not suffice to look for further ones.
+    is_late: bool,
+}
+
 /// Events that were fetched for keys.
 #[derive(Default)]
 struct Fetched {
@@ -88,8 +96,28 @@ impl Database {
         format!("FROM {}{merged} WHERE {}", self.table, parts.join(" AND "))
     }
 
-    /// The keys of events that pass, on one side of a key, those next to it first. A batch that was sent
-    /// twice is the same rows twice until the database has merged them: one for each key.
+    /// Keys, and the events of as many of them as a page may hold. Three quarters of the time are for the
+    /// keys.
+    fn look(
+        &self,
+        filter: &Filter,
+        from: Option<&Key>,
+        side: Side,
+        limit: usize,
+        patience: Duration,
+    ) -> Result<(Keys, Fetched), QueryError> {
+        let patience = patience.min(self.timeout);
+        let end = self.link.deadline(patience);
+        let found = self.keys(filter, from, side, limit, self.link.deadline(patience - patience / 4))?;
+        // The database is waited for a moment longer, to say that it is late.
+        let end = if found.is_late { self.link.deadline(patience / 4) } else { end };
+        let fetched = self.fetch(&found.keys, end)?;
+        Ok((found, fetched))
+    }
+
+    /// The keys of events that pass, on one side of a key, those next to it first, as many as are found in
+    /// time. A batch that was sent twice is the same rows twice until the database has merged them: one for
+    /// each key. Errors: as of the link; that it is late, if there are none by then.
     fn keys(
         &self,
         filter: &Filter,
@@ -97,23 +125,30 @@ impl Database {
         side: Side,
         limit: usize,
         deadline: Deadline,
-    ) -> Result<Vec<Key>, QueryError> {
+    ) -> Result<Keys, QueryError> {
         let order = match side {
             Side::Before => "DESC",
             Side::After => "ASC",
         };
-        let mut found: Vec<Key> = Vec::new();
+        let mut found = Keys::default();
         for window in Self::windows(filter, from, side) {
             let more = from.map(|key| key.condition(side)).into_iter().chain([window]).collect::<Vec<_>>();
             let statement = format!(
                 "SELECT toString(time_ms) AS t, hex(id) AS i {} \
                  ORDER BY time {order}, time_ms {order}, id {order} LIMIT 1 BY time_ms, id LIMIT {}",
                 self.rows_of(filter, false, Some(more.join(" AND "))),
-                limit - found.len()
+                limit - found.keys.len()
             );
-            let rows: Vec<KeyRow> = rows(&self.link.ask(&statement, "", deadline)?)?;
-            found.extend(rows.into_iter().map(|row| Key { time_ms: row.t, id: row.i }));
-            if found.len() >= limit {
+            let answer = match self.link.ask(&statement, "", deadline) {
+                Err(QueryError::Late(_)) if !found.keys.is_empty() => {
+                    found.is_late = true;
+                    break;
+                }
+                answer => answer?,
+            };
+            let rows: Vec<KeyRow> = rows(&answer)?;
+            found.keys.extend(rows.into_iter().map(|row| Key { time_ms: row.t, id: row.i }));
+            if found.keys.len() >= limit {
                 break;
             }
         }
@@ -195,11 +230,11 @@ impl Fetched {
 impl EventSource for Database {
     fn page(&self, request: &PageRequest<'_>) -> Result<Page, QueryError> {
         let before = request.before.map(Key::parse).transpose()?;
-        let deadline = self.link.deadline(request.patience);
         let limit = request.limit.clamp(1, LIMIT_MAX);
-        let keys = self.keys(request.filter, before.as_ref(), Side::Before, limit, deadline)?;
-        let Fetched { events, skipped, keys: fetched, .. } = self.fetch(&keys, deadline)?;
-        let complete = fetched == keys.len();
+        let (Keys { keys, is_late }, fetched) =
+            self.look(request.filter, before.as_ref(), Side::Before, limit, request.patience)?;
+        let Fetched { events, skipped, keys: fetched, .. } = fetched;
+        let complete = fetched == keys.len() && !is_late;
         let last = keys[..fetched].last().filter(|_| keys.len() >= limit || !complete);
         Ok(Page { events, next: last.map(Key::to_string), complete, skipped })
     }
@@ -217,11 +252,11 @@ impl EventSource for Database {
 
     fn oldest(&self, request: &OldestRequest<'_>) -> Result<After, QueryError> {
         let from = request.from.map(Key::parse).transpose()?;
-        let deadline = self.link.deadline(request.patience);
         let limit = request.limit.clamp(1, LIMIT_MAX);
-        let keys = self.keys(request.filter, from.as_ref(), Side::After, limit, deadline)?;
-        let Fetched { events, skipped, keys: fetched, .. } = self.fetch(&keys, deadline)?;
+        let (Keys { keys, is_late }, fetched) =
+            self.look(request.filter, from.as_ref(), Side::After, limit, request.patience)?;
+        let Fetched { events, skipped, keys: fetched, .. } = fetched;
         let place = keys[..fetched].last().or(from.as_ref()).map(Key::to_string);
-        Ok(After { events, place, at_end: keys.len() < limit && fetched == keys.len(), skipped })
+        Ok(After { events, place, at_end: keys.len() < limit && fetched == keys.len() && !is_late, skipped })
     }
 }

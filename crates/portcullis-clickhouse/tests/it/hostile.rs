@@ -128,6 +128,33 @@ fn answers_that_never_end() {
     assert!(matches!(error, QueryError::Unavailable(_)), "{error}");
 }
 
+/// What was found before the time ran out is a page, which says that it is not all and goes on.
+#[test]
+fn one_that_is_late_with_older_rows() {
+    let asked_before = std::sync::atomic::AtomicUsize::new(0);
+    let key = format!("\"t\":\"{NOW}\",\"i\":\"6F\"");
+    let port = liar(move |stream| {
+        let body = match asked_before.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            0 => format!("{{{key}}}\n"),
+            // The second window, until the asker goes.
+            1 => {
+                let _ = stream.read_to_end(&mut Vec::new());
+                return;
+            }
+            _ => format!("{{{key},\"n\":\"1\",\"h\":\"\",\"e\":\"{{}}\"}}\n"),
+        };
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+    });
+    let registry = Registry::new();
+    let (filter, patience) = (Filter::everything(), Duration::from_secs(20));
+    let request = PageRequest { filter: &filter, before: None, limit: 50, patience };
+    let page = database(port, &registry).page(&request).unwrap();
+    assert_eq!(page.events.len(), 1);
+    assert!(!page.complete && page.next.as_deref() == Some(page.events[0].cursor.as_str()));
+    assert_eq!((asked(&registry, "late"), asked(&registry, "answered")), (1, 2));
+}
+
 /// Other programs write to the table, too: what they write ends no line and no answer, and the events of ours
 /// are there.
 #[test]
