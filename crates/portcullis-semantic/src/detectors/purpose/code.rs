@@ -4,25 +4,179 @@
 
 use super::name::{
     NAME_BYTES_MAX, has_last_word, has_word, is_key_of_list, is_of_body, is_plain_name, last_part, parts,
+    words,
 };
 use crate::Location;
 
 /// The field takes code: snippets of an editor, scripts of a page.
 pub(in crate::detectors) fn takes_code(location: Location<'_>) -> bool {
     const CODE: &[&[u8]] = &[
-        b"code",
         b"snippet",
         b"script",
         b"js",
         b"javascript",
-        b"source",
         b"groovy",
         b"lua",
         b"powershell",
         b"func",
         b"newcontent",
     ];
-    is_of_body(location.place) && has_word(last_part(location.name), CODE) && !is_key_of_list(location.name)
+    let last = last_part(location.name);
+    is_of_body(location.place)
+        && (has_word(last, CODE) || has_word(last, SOURCES) && names_source(location.name))
+        && !is_key_of_list(location.name)
+}
+
+/// Words for code that are words for much else, too: a coupon's, a country's, where a visitor came from.
+const SOURCES: &[&[u8]] = &[b"code", b"source", b"sources"];
+
+/// `code`, `source_code`, `custom_code`, `pageSource`: all other words of the innermost name say what code it
+/// is or where it stands, and the name above does not say that it is the code of a coupon or the like.
+fn names_source(name: &[u8]) -> bool {
+    const QUALIFIERS: &[&[u8]] = &[
+        b"ajax",
+        b"asset",
+        b"block",
+        b"body",
+        b"bootstrap",
+        b"bundle",
+        b"cell",
+        b"code",
+        b"coffeescript",
+        b"component",
+        b"content",
+        b"cpp",
+        b"css",
+        b"custom",
+        b"editor",
+        b"embed",
+        b"embedded",
+        b"example",
+        b"exercise",
+        b"file",
+        b"filter",
+        b"foot",
+        b"footer",
+        b"full",
+        b"function",
+        b"go",
+        b"handler",
+        b"head",
+        b"header",
+        b"hook",
+        b"html",
+        b"initial",
+        b"inject",
+        b"inline",
+        b"java",
+        b"javascript",
+        b"js",
+        b"json",
+        b"jsx",
+        b"kotlin",
+        b"lambda",
+        b"less",
+        b"lib",
+        b"library",
+        b"macro",
+        b"main",
+        b"markup",
+        b"mdx",
+        b"migration",
+        b"my",
+        b"node",
+        b"notebook",
+        b"original",
+        b"page",
+        b"pane",
+        b"perl",
+        b"php",
+        b"pre",
+        b"preview",
+        b"processor",
+        b"python",
+        b"raw",
+        b"router",
+        b"ruby",
+        b"rust",
+        b"sample",
+        b"sass",
+        b"scala",
+        b"script",
+        b"scss",
+        b"shader",
+        b"snippet",
+        b"solution",
+        b"source",
+        b"sources",
+        b"sql",
+        b"starter",
+        b"style",
+        b"submission",
+        b"submitted",
+        b"svelte",
+        b"swift",
+        b"template",
+        b"test",
+        b"tests",
+        b"text",
+        b"theme",
+        b"tracking",
+        b"transform",
+        b"ts",
+        b"tsx",
+        b"typescript",
+        b"validator",
+        b"value",
+        b"vue",
+        b"widget",
+        b"wiki",
+        b"worker",
+        b"xml",
+        b"yaml",
+    ];
+    const OTHERS: &[&[u8]] = &[
+        b"country",
+        b"zip",
+        b"postal",
+        b"postcode",
+        b"coupon",
+        b"promo",
+        b"promotion",
+        b"otp",
+        b"error",
+        b"currency",
+        b"area",
+        b"tax",
+        b"discount",
+        b"gift",
+        b"giftcard",
+        b"voucher",
+        b"qr",
+        b"barcode",
+        b"verification",
+        b"auth",
+        b"access",
+        b"invite",
+        b"invitation",
+        b"referral",
+        b"lead",
+        b"traffic",
+        b"utm",
+        b"address",
+        b"phone",
+        b"mfa",
+        b"totp",
+        b"region",
+        b"language",
+        b"locale",
+    ];
+    let mut parts = parts(name);
+    let (last, above) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let is_known = |word: &[u8]| {
+        word.iter().all(u8::is_ascii_digit) || QUALIFIERS.iter().any(|known| word.eq_ignore_ascii_case(known))
+    };
+    words(last).all(is_known) && !has_word(above, OTHERS)
 }
 
 /// The field takes what the site's pages are to have in them: a tag manager's snippet, a counter's, styles
@@ -129,7 +283,8 @@ pub(in crate::detectors) fn takes_page(location: Location<'_>) -> bool {
     let mut parts = parts(name);
     let (last, above) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let is_part = || [&b"data"[..], b"value", b"text"].contains(&last) && has_word(above, OWNERS);
-    has_last_word(name, FILES) || is_part()
+    let is_file = has_last_word(name, FILES) && (!has_last_word(name, SOURCES) || names_source(name));
+    is_file || is_part()
 }
 
 #[cfg(test)]
@@ -178,5 +333,42 @@ mod tests {
     #[test]
     fn fields_for_code() {
         assert!(takes_code(at(Place::Form, "page_script")) && !takes_code(at(Place::Query, "code")));
+        for name in [
+            "code",
+            "source",
+            "source_code",
+            "sourceCode",
+            "custom_code",
+            "embed_code",
+            "head_code",
+            "footer-code",
+            "cells.0.source",
+            "files[0].code",
+            "code2",
+            "js_code",
+            "newcontent",
+            "code_1",
+        ] {
+            assert!(takes_code(at(Place::Json, name)) != (name == "code2"), "{name}");
+        }
+        for name in [
+            "coupon_code",
+            "zip_code",
+            "postalCode",
+            "address[country_code]",
+            "lead_source",
+            "utm_source",
+            "traffic_source",
+            "verification_code",
+            "coupon.code",
+            "address[zip][code]",
+            "source_id",
+            "promo-code",
+        ] {
+            for place in [Place::Json, Place::Form, Place::MultipartField] {
+                assert!(!takes_code(at(place, name)) && !takes_page(at(place, name)), "{name}");
+                assert!(!takes_templates(at(place, name)), "{name}");
+            }
+        }
     }
 }
