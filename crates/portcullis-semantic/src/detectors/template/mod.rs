@@ -172,7 +172,8 @@ impl Detector for Template {
                 return;
             }
             let facts = expression::facts(self, inner, expression.form);
-            if facts == 0 {
+            // What prints one object tells nothing where placeholders of one word are usual.
+            if facts == 0 || !is_parameter && plain::is_placeholder(inner) {
                 continue;
             }
             let is_shown =

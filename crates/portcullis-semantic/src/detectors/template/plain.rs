@@ -63,6 +63,27 @@ pub(super) fn is_secret(name: &[u8], whole: &[u8]) -> bool {
     name != b"this" && (!is_usual || name.len() == whole.len() || is_below(whole))
 }
 
+/// `context`, `request`, `application.name`: a placeholder of one word, as mails, prompts and markup have it,
+/// which prints one object where it is the engine's own.
+pub(super) fn is_placeholder(text: &[u8]) -> bool {
+    const NAMES: &[&[u8]] = &[
+        b"context",
+        b"request",
+        b"session",
+        b"application",
+        b"class",
+        b"settings",
+        b"messages",
+        b"root",
+        b"this",
+        b"process",
+    ];
+    let text = text.trim_ascii();
+    let member = text.strip_prefix(b"application.").unwrap_or_default();
+    let is_word = !member.is_empty() && member.iter().all(u8::is_ascii_alphanumeric);
+    NAMES.contains(&text) || is_word && !is_below(text)
+}
+
 /// What frameworks keep below the request: `request.environ`, `request.application`.
 fn is_below(path: &[u8]) -> bool {
     let last = path.rsplit(|&b| b == b'.').next().unwrap_or_default();

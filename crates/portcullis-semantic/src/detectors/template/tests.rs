@@ -203,3 +203,38 @@ fn conditions_of_constants_and_names_of_dotnet() {
         passes_at(Class::Template, Place::Query, "q", text);
     }
 }
+
+/// A placeholder of one word prints one object; what lies below it is another matter, and a page's query has
+/// no placeholders.
+#[test]
+fn placeholders_of_one_word() {
+    for text in [
+        "Answer with the context below.\n\n{{context}}",
+        "${request}",
+        "<svg class=\"icon {{ class }}\">",
+        "Dear {{application}}, see {{session}} and {{ application.name }}",
+    ] {
+        for name in ["prompt", "name", "body"] {
+            let (have, blocks) = look(Class::Template, Place::Json, name, text.as_bytes());
+            assert!(!blocks, "{name}={text}: {have}");
+        }
+    }
+    for text in [
+        "{{config}}",
+        "{{self.__dict__}}",
+        "{{_self.env}}",
+        "{{settings.SECRET_KEY}}",
+        "{{request.application.__globals__}}",
+        "{{application.__init__}}",
+        "${class.getClassLoader()}",
+        "{{lipsum.__globals__}}",
+        "{{cycler.__init__.__globals__}}",
+    ] {
+        let (have, blocks) = look(Class::Template, Place::Json, "name", text.as_bytes());
+        assert!(blocks, "{text}: {have}");
+    }
+    assert!(look(Class::Template, Place::Query, "q", b"{{request}}").1);
+    for (name, blocks) in [("promo_code", true), ("utm_source", true), ("source", false)] {
+        assert_eq!(look(Class::Template, Place::Form, name, b"{{7*7}}").1, blocks, "{name}");
+    }
+}
