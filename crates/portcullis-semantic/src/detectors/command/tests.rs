@@ -438,3 +438,35 @@ fn fields_with_code_in_their_names() {
         }
     }
 }
+
+/// Comparisons and sentences with words that are commands, too.
+#[test]
+fn words_of_conditions_and_sentences() {
+    for text in [
+        "country in ['DE'] || env == 'dev'",
+        "debug && env === 'prod'",
+        "debug && env = 'prod'",
+        "user && id > 5",
+        "user && id >= 5 && id < 20",
+        "Stage || env is prod",
+        "be there at 5 && id required",
+        "Call me; tee time 7:30",
+    ] {
+        assert!(!is_blocked(text, Level::Balanced), "{text}: {}", kinds(text));
+    }
+    for text in [
+        "127.0.0.1;id",
+        "a || env",
+        "a && id -u",
+        "a && id root",
+        "a && id www-data",
+        "a && env > /tmp/x",
+        "a && id > 5/x",
+        "a | tee /tmp/x",
+        "a; tee /var/www/x.php",
+        "a && env X=1 id",
+        "a && env id",
+    ] {
+        assert!(is_blocked(text, Level::Balanced), "{text}: {}", kinds(text));
+    }
+}

@@ -9,7 +9,7 @@ use crate::detectors::command::*;
 impl Reader<'_, '_> {
     /// Whether the arguments are such as the command takes.
     pub(super) fn judge(&self, command: &Command, mut call: Call, seen: &Arguments) -> Option<Call> {
-        if is_compared(&self.text[call.start..]) {
+        if is_compared(&self.text[call.start..], self.sign) || self.is_said(command, &call, seen) {
             return None;
         }
         let takes = |letter: u8| command.takes.contains(&letter);
@@ -34,7 +34,16 @@ impl Reader<'_, '_> {
             // `he said; 'echo' is nice`
             let is_quotation =
                 matches!(self.text.get(call.start), Some(b'\'' | b'"')) && !call.has(SPLIT_NAME);
-            fits |= seen.count > 0 && !is_quotation;
+            // `tee time 7:30`: what writes to files has one, or a pipe before it.
+            let has_file = || {
+                [Shape::Path, Shape::Sensitive, Shape::Expansion, Shape::Option, Shape::Glob]
+                    .iter()
+                    .any(|shape| seen.has(*shape))
+                    || seen.redirects_in
+                    || self.sign == Sign::Pipe
+                    || self.sign == Sign::Substitution
+            };
+            fits |= seen.count > 0 && !is_quotation && (!takes(b'p') || has_file());
             call.note(ARGUMENT);
             // `tee /var/www/x.php`
             if takes(b'p') && (call.reaches_out || seen.has(Shape::Sensitive)) {
@@ -160,13 +169,77 @@ fn note_uses(command: &Command, call: &mut Call, seen: &Arguments) {
     }
 }
 
-/// `id !== undefined`, `users == 1`: a variable of a program. The commands of these names fail with such an
-/// operand, and tell nothing.
-fn is_compared(call: &[u8]) -> bool {
-    [&b"id"[..], b"whoami", b"uname", b"hostname", b"users"].iter().any(|name| {
+/// Bytes of a user's name that are looked up.
+const USER_BYTES_MAX: usize = 32;
+
+impl Reader<'_, '_> {
+    /// `Stage || env is prod`, `at 5 && id required`: after a space stands a word of a sentence that none of
+    /// the two takes: no option, assignment, command, path or user of a system.
+    fn is_said(&self, command: &Command, call: &Call, seen: &Arguments) -> bool {
+        const USERS: &[&[u8]] = &[
+            b"root",
+            b"admin",
+            b"administrator",
+            b"daemon",
+            b"bin",
+            b"sys",
+            b"nobody",
+            b"mail",
+            b"apache",
+            b"httpd",
+            b"nginx",
+            b"www",
+            b"tomcat",
+            b"mysql",
+            b"postgres",
+            b"redis",
+            b"git",
+            b"node",
+            b"app",
+            b"user",
+            b"ubuntu",
+            b"debian",
+            b"vagrant",
+            b"jenkins",
+            b"oracle",
+        ];
+        let rest = self.text[call.start..].get(command.name.len()..).unwrap_or_default().trim_ascii_start();
+        let end = rest.iter().take(USER_BYTES_MAX).position(|b| !b.is_ascii_alphabetic());
+        let word = &rest[..end.unwrap_or(rest.len().min(USER_BYTES_MAX))];
+        let ends = rest.get(word.len()).is_none_or(|b| b.is_ascii_whitespace() || b",.;:!?&|".contains(b));
+        matches!(command.name, "id" | "env")
+            && self.sign != Sign::Begin
+            && !self.is_glued
+            && !word.is_empty()
+            && ends
+            && !call.has(PREFIXED)
+            && !seen.named_command
+            && !seen.redirects_out
+            && seen.count > 0
+            && seen.plain_words == seen.count
+            && !USERS.contains(&word)
+    }
+}
+
+/// `id !== undefined`, `users == 1`, `env = 'dev'`, `&& id > 5`: a variable of a program or a filter. The
+/// commands of these names fail with such an operand, or write to a file that is called like a number, and
+/// tell nothing.
+fn is_compared(call: &[u8], sign: Sign) -> bool {
+    [&b"id"[..], b"whoami", b"uname", b"hostname", b"users", b"env"].iter().any(|name| {
         call.strip_prefix(*name).is_some_and(|rest| {
             let operand = rest.trim_ascii_start();
-            operand.len() < rest.len() && (operand.starts_with(b"!=") || operand.starts_with(b"=="))
+            let is_order = || {
+                let number = operand.strip_prefix(b">").or_else(|| operand.strip_prefix(b"<"));
+                let number = number.map(|rest| rest.strip_prefix(b"=").unwrap_or(rest).trim_ascii_start());
+                number.is_some_and(|rest| {
+                    let digits = rest.iter().take(12).take_while(|b| b.is_ascii_digit()).count();
+                    digits > 0 && !rest.get(digits).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'/')
+                })
+            };
+            // `hostname = x` sets the name, and `=x` is none.
+            let is_assigned = matches!(*name, b"id" | b"env") && operand.starts_with(b"= ");
+            let is_equal = operand.starts_with(b"!=") || operand.starts_with(b"==") || is_assigned;
+            operand.len() < rest.len() && (is_equal || sign == Sign::Logical && is_order())
         })
     })
 }
