@@ -389,7 +389,8 @@ impl PathTraversal {
                     let len = path.target(text, &mut buffer);
                     self.names.file(&buffer[..len]).is_some() || self.names.is_system(&buffer[..len])
                 };
-                if kind != FILE_URL || is_document || names_file() {
+                let is_own = is_document && wrappers::is_of_author(&text[..begin], rest);
+                if !is_own && (kind != FILE_URL || is_document || names_file()) {
                     found.mention(kind, span);
                 }
                 continue;

@@ -58,7 +58,84 @@ pub(super) fn is_home(rest: &[u8]) -> bool {
         && memchr::memmem::find(&path[..path.len().min(PATH_BYTES_MAX)], b"/.").is_none()
 }
 
+/// Bytes before an address in which its element begins.
+const ELEMENT_BYTES_MAX: usize = 512;
+
+/// `<img src="file:///C:/Users/a/AppData/Local/Temp/x.png">`, `<link href="file:///C:/Users/a/list.xml">`: a
+/// picture or a part of a document that a word processor left on the author's machine. `before` is what
+/// stands before the URL, `rest` what stands after its colon.
+pub(super) fn is_of_author(before: &[u8], rest: &[u8]) -> bool {
+    const PICTURES: &[&[u8]] = &[b"img", b"v:imagedata", b"v:fill", b"imageinline", b"imageblock"];
+    const PICTURE_ENDS: &[&[u8]] = &[
+        b".png", b".jpg", b".jpeg", b".gif", b".bmp", b".emf", b".wmf", b".emz", b".wmz", b".webp", b".tif",
+    ];
+    const PART_ENDS: &[&[u8]] = &[b".xml", b".thmx", b".mso"];
+    let before = &before[before.len().saturating_sub(ELEMENT_BYTES_MAX)..];
+    let Some(open) = memchr::memrchr2(b'<', b'>', before).filter(|at| before[*at] == b'<') else {
+        return false;
+    };
+    let element = &before[open + 1..];
+    let name = element.iter().position(u8::is_ascii_whitespace).unwrap_or(0);
+    let is_named = |known: &&[u8]| element[..name].eq_ignore_ascii_case(known);
+    let (attribute, ends) = match PICTURES.iter().any(is_named) {
+        true => (&b"src="[..], PICTURE_ENDS),
+        false if is_named(&&b"link"[..]) => (&b"href="[..], PART_ENDS),
+        false => return false,
+    };
+    let Some((b'"' | b'\'', element)) = element.split_last() else { return false };
+    let at = element.len().saturating_sub(attribute.len());
+    let is_source =
+        at > name && element[at..].eq_ignore_ascii_case(attribute) && element[at - 1].is_ascii_whitespace();
+    let rest = &rest[..rest.len().min(PATH_BYTES_MAX)];
+    let path = &rest[..rest.iter().position(|b| b"\"'<>\\\n".contains(b)).unwrap_or(0)];
+    let is_end =
+        |end: &&[u8]| path.len() > end.len() && path[path.len() - end.len()..].eq_ignore_ascii_case(end);
+    is_source && is_home(path) && ends.iter().any(is_end)
+}
+
 /// A byte of a scheme's name.
 pub(super) fn is_scheme(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'.' | b'+' | b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_documents() {
+        let word: &[u8] = b"///C:/Users/x/AppData/Local/Temp/msohtmlclip1/01/clip_image001.png\" width=1>";
+        let mac: &[u8] = b"////Users/m/Library/Group%20Containers/A.Office/msohtmlclip/clip_image001.jpg\">";
+        for before in
+            ["<p>a</p><img width=1 src=\"", "<v:imagedata SRC=\"", "<imageInline alt=\"a b\" src=\""]
+        {
+            assert!(
+                is_of_author(before.as_bytes(), word) && is_of_author(before.as_bytes(), mac),
+                "{before}"
+            );
+        }
+        let list: &[u8] = b"///C:/Users/x/AppData/Local/Temp/msohtmlclip1/01/clip_filelist.xml\">";
+        assert!(is_of_author(b"<link rel=File-List\nhref=\"", list) && !is_of_author(b"<img src=\"", list));
+        for before in [
+            "",
+            "src=\"",
+            "<iframe src=\"",
+            "<image xlink:href=\"",
+            "<img> src=\"",
+            "<img data-src=\"",
+            "<!ENTITY x SYSTEM \"",
+        ] {
+            assert!(!is_of_author(before.as_bytes(), word), "{before}");
+        }
+        for rest in [
+            "///etc/passwd\">",
+            "///c:/windows/win.ini\">",
+            "///c:/windows/x.png\">",
+            "///C:/Users/x/secret.txt\">",
+            "///home/x/.ssh/id_rsa\">",
+            "///C:/Users/x/a.png",
+        ] {
+            assert!(!is_of_author(b"<img src=\"", rest.as_bytes()), "{rest}");
+        }
+    }
 }

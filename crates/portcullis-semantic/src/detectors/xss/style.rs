@@ -73,7 +73,7 @@ fn read(style: &[u8], has_strings: bool) -> Option<Style> {
     if has(b"expression(")
         || has(b"-moz-binding:")
         || has(b"binding:url(")
-        || has(b"behavior:url(")
+        || has_behavior(plain)
         || has(b"behaviour:url(")
         || has(b"javascript:")
         || has(b"vbscript:")
@@ -101,6 +101,19 @@ fn read(style: &[u8], has_strings: bool) -> Option<Style> {
         of_fonts &= is_of_fonts(address);
     }
     is_one.then_some(if of_fonts { Style::ImportsFont } else { Style::Imports })
+}
+
+/// `behavior:url(x.htc)`: a script of its own. Not the rule `v\:* {behavior:url(#default#VML);}` for shapes of
+/// Word and Outlook, which draws them in old versions of Internet Explorer.
+fn has_behavior(plain: &[u8]) -> bool {
+    const START: &[u8] = b"behavior:url(";
+    const SHAPES: &[&[u8]] = &[b"v:*{", b"o:*{", b"w:*{", b".shape{"];
+    memchr::memmem::find_iter(plain, START).any(|at| {
+        let address = &plain[at + START.len()..];
+        let address = address.strip_prefix(b"'").or(address.strip_prefix(b"\"")).unwrap_or(address);
+        let draws = matches!(address.strip_prefix(b"#default#vml"), Some([b')' | b'\'' | b'"', ..]));
+        !(draws && SHAPES.iter().any(|rule| plain[..at].ends_with(rule)))
+    })
 }
 
 /// `input[value^=a]{background:url(//host/a)}`: what a field holds is asked letter by letter, and another
@@ -145,6 +158,10 @@ mod tests {
             "x:e\\78 pression(1)",
             "x:\\65 xpression\\28 1)",
             "behavior: url(x.htc)",
+            "v\\:* {behavior:url(#default#VML);} b{behavior:url(x.htc)}",
+            "behavior:url(#default#time2)",
+            "behavior:url(#default#vml);position:absolute",
+            "behavior:url(#default#VML/../x.htc)",
             "-moz-binding:url(x)",
             "binding: url('http://a.example/x.html')",
             "background:url('javascript:alert(1)')",
@@ -162,6 +179,7 @@ mod tests {
         assert_eq!(style(b"content: \"\\f101 \\201C \\41\""), None);
         assert_eq!(style(b"color: red; background: url(\"/img/x.png\") /* expression( */"), None);
         assert_eq!(style(b"scroll-behavior: smooth"), None);
+        assert_eq!(style(b"v\\:* {behavior:url(#default#VML);} o\\:* {behavior:url('#default#VML');}"), None);
         assert_eq!(
             style(b"a[href^=http]{background:url(https://a.example/x.png)} [value='1']{color:red}"),
             None
