@@ -492,7 +492,7 @@ impl Analysis {
         if !self.work.charge(text.len()) {
             return;
         }
-        let (candidates, telling) = detectors.gate.candidates(&detectors.list, text, groups, location.place);
+        let (candidates, telling) = detectors.gate.candidates(&detectors.list, text, groups, location);
         if candidates.is_empty() {
             return;
         }

@@ -28,6 +28,12 @@ pub trait Detector: Send + Sync + std::fmt::Debug {
         &[]
     }
 
+    /// Innermost names of fields whose values it looks at whatever words are in them: there the name is the
+    /// evidence, `@type`. Only fields of JSON, forms and query strings count.
+    fn keys(&self) -> &[&'static str] {
+        &[]
+    }
+
     /// The places it looks at.
     fn reads(&self, place: Place) -> bool {
         place.is_value()

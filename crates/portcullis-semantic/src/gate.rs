@@ -2,7 +2,7 @@
 
 use crate::detector::{Detector, Hint};
 use crate::hint_scan::HintScan;
-use crate::{ByteGroups, Place};
+use crate::{ByteGroups, Location, Place};
 
 /// A set of detectors, by their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Gate {
     without_hints: u64,
     /// The detectors that look at short texts only, each with the bytes of the longest one.
     of_short: Vec<(u64, usize)>,
+    /// The detectors that look at what certain names have, with these names.
+    keys: Vec<(u64, Box<[&'static [u8]]>)>,
     /// The detectors with telling hints.
     with_telling: u64,
     reads: [u64; 64],
@@ -33,7 +35,7 @@ impl Gate {
         assert!(detectors.len() <= DETECTORS_MAX, "the set of detectors has no more places");
         let mut hints = Vec::new();
         let (mut without_hints, mut with_telling) = (0, 0);
-        let mut of_short = Vec::new();
+        let (mut of_short, mut keys) = (Vec::new(), Vec::new());
         let (mut reads, mut needs, mut signs) = ([0; 64], [0; 64], [0; 64]);
         for (number, detector) in detectors.iter().enumerate() {
             let bit = 1u64 << number;
@@ -41,6 +43,9 @@ impl Gate {
             let bytes_max = detector.profile().bytes_max;
             if bytes_max != usize::MAX {
                 of_short.push((bit, bytes_max));
+            }
+            if !detector.keys().is_empty() {
+                keys.push((bit, detector.keys().iter().map(|key| key.as_bytes()).collect()));
             }
             for &hint in detector.hints() {
                 let Hint { text, is_word } = hint;
@@ -63,7 +68,8 @@ impl Gate {
                 reads[place as usize] |= bit;
             }
         }
-        Gate { words: HintScan::new(&hints), needs, signs, without_hints, of_short, with_telling, reads }
+        let words = HintScan::new(&hints);
+        Gate { words, needs, signs, without_hints, of_short, keys, with_telling, reads }
     }
 
     /// The detectors that must look at `text`, and those of them of which a telling hint is in it.
@@ -72,8 +78,9 @@ impl Gate {
         detectors: &[Box<dyn Detector>],
         text: &[u8],
         groups: ByteGroups,
-        place: Place,
+        location: Location<'_>,
     ) -> (Candidates, Candidates) {
+        let place = location.place;
         let mut reads = self.reads[place as usize];
         if place == Place::RawBody {
             for number in Candidates(reads).filter(|number| !detectors[*number].reads_body(text, groups)) {
@@ -95,6 +102,13 @@ impl Gate {
             for number in Candidates(wanted).filter(|number| !detectors[*number].reads_word(text)) {
                 wanted &= !(1 << number);
             }
+        }
+        if matches!(place, Place::Json | Place::Form | Place::Query) {
+            let name = location.name;
+            let key = &name[memchr::memrchr(b'.', name).map_or(0, |at| at + 1)..];
+            let open = wanted & !hit;
+            let named = self.keys.iter().filter(|(bit, keys)| open & bit != 0 && keys.contains(&key));
+            hit |= named.fold(0, |all, (bit, _)| all | bit);
         }
         hit &= wanted;
         let telling = (wanted & self.with_telling) << DETECTORS_MAX;

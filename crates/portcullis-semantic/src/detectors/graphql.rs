@@ -57,6 +57,11 @@ impl Detector for GraphQl {
         &PROFILE
     }
 
+    /// A document without a word of its own, `{ a b }`, stands under the name that clients send it by.
+    fn keys(&self) -> &[&'static str] {
+        &["query", "document"]
+    }
+
     fn reads(&self, place: Place) -> bool {
         place.is_value() && !matches!(place, Place::Header | Place::Cookie | Place::FileContent)
     }
@@ -281,6 +286,18 @@ mod tests {
         check(&format!("mutation {{ {aliases} }}"), "aliases");
         check("query { ...A } fragment A on T { b ...B } fragment B on T { c ...A }", "circular");
         check("query { ...A } fragment A on T { b { ...A } }", "circular");
+    }
+
+    /// A document without a word of its own is found by the field's name.
+    #[test]
+    fn shorthand() {
+        let aliases: String = (0..26).map(|i| format!("a{i}:login(u:\"x\") ")).collect();
+        let text = format!("{{{aliases}}}");
+        for (place, name) in [(Place::Json, "query"), (Place::Json, "array.query"), (Place::Query, "query")] {
+            let (have, is_blocked) = look(Graphql, place, name, text.as_bytes());
+            assert!(is_blocked && have == "aliases", "{name}: {have}");
+            passes_at(Graphql, place, name, "{ user { id name } }");
+        }
     }
 
     #[test]

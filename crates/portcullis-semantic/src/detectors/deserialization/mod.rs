@@ -76,6 +76,10 @@ impl Detector for Deserialization {
         &PROFILE
     }
 
+    fn keys(&self) -> &[&'static str] {
+        types::KEYS
+    }
+
     /// XML and JSON are looked at as a whole too: names of elements and the order of values tell.
     fn reads(&self, place: Place) -> bool {
         place.is_value() || place == Place::RawBody
@@ -129,6 +133,7 @@ impl Detector for Deserialization {
         {
             found.add(NODE_FUNCTION, Span::new(at, at + 13));
         }
+        types::named(input, found);
         if input.groups.has(b'.') || input.groups.has(b'/') {
             types::names_in_json(&self.types, text, found);
             types::pairs_in_json(&self.types, text, found);

@@ -140,3 +140,54 @@ fn strings_in_what_php_serialised() {
         !look(Class::Sqli, Place::Cookie, "cart", b"a:2:{s:4:\"name\";s:7:\"O'Brien\";s:1:\"n\";i:3;}").1
     );
 }
+
+/// A type of the table is found as a value in JSON whatever words are in it: the key is the evidence.
+#[test]
+fn every_row_of_the_table_passes_the_gate_as_a_value() {
+    let rows = include_str!("../../../data/serial-types.tsv").lines().filter(|line| !line.starts_with('#'));
+    let mut count = 0;
+    for (name, language) in rows.filter_map(|row| row.split_once('\t')) {
+        let whole = match name.strip_suffix('*') {
+            Some(start) if language == "ruby" => format!("{start}::Xy"),
+            Some(start) => format!("{start}Xy"),
+            None if name.starts_with('.') => format!("A.B{name}"),
+            None if language == "python" => format!("{name}.x"),
+            None => name.to_owned(),
+        };
+        let key = match language {
+            "python" => "json.a.py/type",
+            "ruby" => "json.^o",
+            "dotnet" => "json.$type",
+            _ => "json.@type",
+        };
+        // Names without a dot or a colon are those of streams only.
+        if !whole.contains(['.', ':']) {
+            continue;
+        }
+        let (have, blocks) = run(Place::Json, key, whole.as_bytes());
+        assert!(have.split(' ').any(|kind| kind == "gadget-type") && blocks, "{whole}: {have}");
+        count += 1;
+    }
+    assert!(count > 150, "{count}");
+}
+
+#[test]
+fn values_under_keys_that_name_a_type() {
+    for (key, text, wanted) in [
+        ("py/reduce.py/type", "os.system", true),
+        ("py/reduce.py/type", "pty.spawn", true),
+        ("a.^o", "Gem::Requirement", true),
+        ("__jsonclass__", "subprocess.Popen", true),
+        ("@type", "ch.qos.logback.core.db.JNDIConnectionSource", true),
+        ("@type", "Product", false),
+        ("@type", "io.example.app.OrderPlaced", false),
+        ("$type", "order", false),
+        ("$type", "Shop.Orders.Order, Shop", false),
+        ("json_class", "User", false),
+        ("type", "Gem::Requirement", false),
+        ("__jsonclass__", "order of the day", false),
+    ] {
+        let (have, blocks) = run(Place::Json, key, text.as_bytes());
+        assert_eq!(blocks, wanted, "{key}={text}: {have}");
+    }
+}

@@ -196,6 +196,51 @@ fn note(types: &Types, value: &[u8], span: Span, found: &mut Found<'_>) {
     }
 }
 
+/// Keys of JSON whose values name what is made.
+pub(super) const KEYS: &[&str] = &[
+    "@type",
+    "$type",
+    "@class",
+    "__type",
+    "__class",
+    "@c",
+    "javaClass",
+    "^o",
+    "^O",
+    "json_class",
+    "__jsonclass__",
+    "py/object",
+    "py/reduce",
+    "py/type",
+    "py/function",
+    "py/class",
+    "py/repr",
+];
+
+/// A value in JSON under a key of Ruby's Oj or json gem, or of Python's jsonrpclib: it names the class.
+pub(super) fn named(input: &Input<'_>, found: &mut Found<'_>) {
+    let (text, key) = (input.text.trim_ascii(), last_key(input.location.name));
+    if input.location.place != Place::Json || text.len() > NAME_BYTES_MAX {
+        return;
+    }
+    let makes = match key {
+        b"^o" | b"^O" | b"json_class" => {
+            let is_class = text.first().is_some_and(u8::is_ascii_uppercase) && text.iter().all(is_of_ruby);
+            is_class && memchr::memmem::find(text, b"::").is_some()
+        }
+        b"__jsonclass__" => memchr::memchr(b'.', text).is_some() && class_or_function(text),
+        _ => false,
+    };
+    if makes {
+        found.add(GADGET_TYPE, Span::new(0, input.text.len()));
+    }
+}
+
+/// The innermost name of a path.
+fn last_key(path: &[u8]) -> &[u8] {
+    &path[memchr::memrchr(b'.', path).map_or(0, |at| at + 1)..]
+}
+
 /// A value that is a type's name: of a key that names the type, or by itself.
 pub(super) fn value(types: &Types, input: &Input<'_>, found: &mut Found<'_>) {
     let span = Span::new(0, input.text.len().min(120));
@@ -203,11 +248,13 @@ pub(super) fn value(types: &Types, input: &Input<'_>, found: &mut Found<'_>) {
         found.add(GADGET_TYPE, span);
         return;
     }
-    let Some(name) = class_name(input.text) else { return };
-    let key = input.location.name;
-    let key = &key[key.iter().rposition(|&b| b == b'.').map_or(0, |at| at + 1)..];
+    let key = last_key(input.location.name);
     let asks = input.location.place == Place::Json
         && matches!(key, b"@type" | b"$type" | b"@class" | b"__type" | b"@c" | b"javaClass" | b"__class");
+    let bare = input.text.trim_ascii();
+    // `solr.RunExecutableListener`: a name that is too short for a class anywhere else.
+    let named = class_name(input.text).or_else(|| (asks && types.is_gadget(bare)).then_some(bare));
+    let Some(name) = named else { return };
     if input.location.place == Place::Json
         && matches!(key, b"py/object" | b"py/reduce" | b"py/type" | b"py/function")
     {
@@ -243,10 +290,13 @@ fn is_of_pickle(types: &Types, input: &Input<'_>) -> bool {
     if !named(b"py/") {
         return false;
     }
-    let module = &text[..text.iter().position(|b| matches!(b, b'.' | b' ')).unwrap_or(text.len())];
+    let text = &text[..text.len().min(NAME_BYTES_MAX)];
+    let name = &text[..memchr::memchr(b' ', text).unwrap_or(text.len())];
+    // `os`, `numpy.testing`
+    let mut ends = memchr::memchr_iter(b'.', name).chain([name.len()]).take(2);
     let is_type = named(b"py/type") || named(b"py/function") || named(b"py/object") || named(b"py/repr");
     named(b"py/reduce") && memchr::memchr(b'.', text).is_some() && class_or_function(text)
-        || is_type && types.has(Language::Python, module)
+        || is_type && ends.any(|end| types.has(Language::Python, &name[..end]))
 }
 
 /// `os.system`, `a.b.C`
