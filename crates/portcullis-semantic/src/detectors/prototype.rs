@@ -1,4 +1,5 @@
-//! Prototype pollution: keys that reach the prototype of all objects of JavaScript.
+//! Pollution: keys that reach the prototype of all objects of JavaScript, or what Python keeps below an object:
+//! its class, the variables of its module.
 
 use portcullis_types::Span;
 
@@ -9,6 +10,7 @@ kinds! {
     reference "https://cheatsheetseries.owasp.org/cheatsheets/Prototype_Pollution_Prevention_Cheat_Sheet.html";
     PROTO "prototype.proto" Critical "the key `__proto__`";
     CONSTRUCTOR "prototype.constructor" Critical "the key `constructor.prototype`";
+    INTERNALS "prototype.internals" Critical "a key that leads to what Python keeps below its objects: `__class__`, `__globals__`";
     MENTION "prototype.mention" Warning "names the prototype, but not as a key";
 }
 
@@ -16,10 +18,24 @@ kinds! {
 #[derive(Debug)]
 pub struct Prototype;
 
-const HINTS: &[Hint] =
-    &[Hint::text("__proto__"), Hint::text("constructor"), Hint::text("__pro__proto__to__")];
+const HINTS: &[Hint] = &[
+    Hint::text("__proto__"),
+    Hint::text("constructor"),
+    Hint::text("__pro__proto__to__"),
+    Hint::text("__class__"),
+    Hint::text("__globals__"),
+    Hint::text("__base__"),
+    Hint::text("__bases__"),
+    Hint::text("__kwdefaults__"),
+    Hint::text("__subclasses__"),
+];
 
-static PROFILE: Profile = Profile::new(Class::Prototype, KINDS).needs(ByteGroups::of(b"_.[:{")).hints(HINTS);
+/// What Python keeps below an object and its methods. `__init__` and `__dict__` stand in names of files and in
+/// what some write of an object, and lead to the others.
+const PYTHON: &[&[u8]] =
+    &[b"__class__", b"__globals__", b"__base__", b"__bases__", b"__kwdefaults__", b"__subclasses__"];
+
+static PROFILE: Profile = Profile::new(Class::Prototype, KINDS).needs(ByteGroups::of(b"_.[:{/")).hints(HINTS);
 
 /// A longer text is no path that is assigned to.
 const PATH_BYTES_MAX: usize = 160;
@@ -29,8 +45,23 @@ impl Detector for Prototype {
         &PROFILE
     }
 
+    /// JSON is looked at as a whole, too: arrays tell.
+    fn reads(&self, place: Place) -> bool {
+        place.is_value() || place == Place::RawBody
+    }
+
+    fn reads_body(&self, body: &[u8], _groups: ByteGroups) -> bool {
+        matches!(body.trim_ascii_start().first(), Some(b'{' | b'['))
+            && (memchr::memmem::find(body, b"__\"").is_some()
+                || memchr::memmem::find(body, b"\"constructor\"").is_some())
+    }
+
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
+        internals(input, found);
+        if input.location.place == Place::RawBody {
+            return steps_of_array(text, found);
+        }
         let first = skip_space(text, 0);
         let is_name = input.location.place == Place::Name;
         let is_structure = matches!(text.get(first), Some(b'{' | b'['));
@@ -52,6 +83,10 @@ impl Detector for Prototype {
                 && matches!(text.get(end), Some(b'.' | b'[' | b']'))
                 && text.get(step) == Some(&b'=')
                 && text.get(step + 1) != Some(&b'=');
+            if !is_name && is_whole_path(text, at, end) {
+                found.mention(PROTO, Span::new(at, end));
+                continue;
+            }
             let is_proto = is_name || is_key || is_step && goes_on || is_filtered || is_assigned;
             let kind = if is_proto { PROTO } else { MENTION };
             found.add(kind, Span::new(at, end));
@@ -71,9 +106,74 @@ impl Detector for Prototype {
                 && text[first..next].iter().all(is_part)
                 && text.get(end) == Some(&b'=')
                 && text.get(end + 1) != Some(&b'=');
+            if !is_name && matches!(joint, b"." | b"/" | b"][") && is_whole_path(text, at, next + 9) {
+                found.mention(CONSTRUCTOR, Span::new(at, next + 9));
+                continue;
+            }
             let is_path = matches!(joint, b"." | b"[" | b"][" | b"['" | b"[\"" | b"%5B" | b"']['");
             let kind = if is_key || (is_step || is_assigned) && is_path { CONSTRUCTOR } else { MENTION };
             found.add(kind, Span::new(at, next + 9));
+        }
+    }
+}
+
+/// `/__proto__/admin`, `a.__proto__.b`: all of the value is a path of words, and a step of it stands at `at`
+/// to `end`, with one after it. A sentence, and an object with its prototype alone, is none.
+fn is_whole_path(text: &[u8], at: usize, end: usize) -> bool {
+    let is_joint = |b: u8| matches!(b, b'.' | b'/' | b'[' | b']' | b'\'' | b'"');
+    let is_part = |b: &u8| is_word(*b) || is_joint(*b) || *b == b'-';
+    let rest = &text[end..];
+    let joints = rest.iter().take(4).take_while(|b| is_joint(**b)).count();
+    text.len() <= PATH_BYTES_MAX
+        && at.checked_sub(1).is_some_and(|before| is_joint(text[before]))
+        && joints > 0
+        && rest.get(joints).is_some_and(|b| is_word(*b))
+        && text.trim_ascii().iter().all(is_part)
+}
+
+/// `["constructor","prototype","a"]`: a path as its steps.
+fn steps_of_array(text: &[u8], found: &mut Found<'_>) {
+    for at in memchr::memmem::find_iter(text, b"\"constructor\"").take(16) {
+        let comma = skip_space(text, at + 13);
+        let next = skip_space(text, (comma + 1).min(text.len()));
+        let is_next = text.get(comma) == Some(&b',') && text[next..].starts_with(b"\"prototype\"");
+        let goes_on = is_next && text.get(skip_space(text, next + 11)) == Some(&b',');
+        if goes_on && text[..at].trim_ascii_end().ends_with(b"[") {
+            found.add(CONSTRUCTOR, Span::new(at, next + 11));
+        }
+    }
+}
+
+/// `{"__class__":{"__init__":{"__globals__":{..}}}}`, `__class__.__init__.__globals__.x`: keys below which a
+/// further one stands. `{"__class__":"User"}` is how some write the type of an object.
+fn internals(input: &Input<'_>, found: &mut Found<'_>) {
+    let text = input.text;
+    let is_name = input.location.place == Place::Name;
+    if !is_name && input.location.place != Place::RawBody {
+        return;
+    }
+    for at in memchr::memmem::find_iter(text, b"__").take(64) {
+        let Some(key) = PYTHON.iter().find(|key| text[at..].starts_with(key)) else { continue };
+        let end = at + key.len();
+        let before = at.checked_sub(1).map(|before| text[before]);
+        let leads_on = match is_name {
+            true => {
+                before.is_none_or(|b| matches!(b, b'.' | b'[' | b']' | b'/'))
+                    && matches!(text.get(end), Some(b'.' | b'[' | b']' | b'/'))
+                    && text[end..].iter().any(|b| is_word(*b))
+            }
+            false => {
+                let colon = skip_space(text, (end + 1).min(text.len()));
+                let value = skip_space(text, (colon + 1).min(text.len()));
+                before == Some(b'"')
+                    && text.get(end) == Some(&b'"')
+                    && text.get(colon) == Some(&b':')
+                    && text.get(value) == Some(&b'{')
+            }
+        };
+        if leads_on {
+            found.add(INTERNALS, Span::new(at, end));
+            return;
         }
     }
 }
@@ -82,7 +182,7 @@ impl Detector for Prototype {
 mod tests {
     use crate::Class::Prototype;
     use crate::Place;
-    use crate::detectors::testing::{blocks, blocks_at, passes};
+    use crate::detectors::testing::{blocks, blocks_at, passes, passes_at};
 
     #[test]
     fn keys() {
@@ -95,6 +195,51 @@ mod tests {
         blocks(Prototype, "a.__proto__.b=1", "proto");
         blocks(Prototype, "a[__proto__][b]=1", "proto");
         blocks(Prototype, "a[constructor][prototype][b]=1", "constructor");
+    }
+
+    #[test]
+    fn paths_as_values() {
+        for text in ["/__proto__/admin", "a.__proto__.b", "a[__proto__][b]", "x['__proto__'].y"] {
+            blocks_at(Prototype, Place::Json, text, "proto");
+        }
+        for text in ["/constructor/prototype/admin", "a.constructor.prototype.b"] {
+            blocks_at(Prototype, Place::Json, text, "constructor");
+        }
+        for text in [
+            "/a/b",
+            "obj.__proto__",
+            "see a.__proto__.b there",
+            "/docs/Object/__proto__",
+            "constructor/prototype",
+        ] {
+            passes_at(Prototype, Place::Json, "path", text);
+        }
+    }
+
+    #[test]
+    fn keys_of_python() {
+        for text in [
+            "{\"__class__\":{\"__init__\":{\"__globals__\":{\"SECRET_KEY\":\"x\"}}}}",
+            "{\"__class__\" : {\"is_admin\":true}}",
+        ] {
+            blocks_at(Prototype, Place::RawBody, text, "internals");
+        }
+        blocks_at(Prototype, Place::Name, "__class__.__init__.__globals__.x", "internals");
+        blocks_at(
+            Prototype,
+            Place::RawBody,
+            "{\"path\":[\"constructor\", \"prototype\", \"a\"]}",
+            "constructor",
+        );
+        for text in [
+            "{\"__typename\":\"A\",\"class\":\"x\"}",
+            "{\"__class__\":\"User\",\"id\":1}",
+            "{\"text\":\"the method __init__ of {a}\"}",
+            "{\"words\":[\"class\",\"constructor\",\"prototype\",\"new\"]}",
+        ] {
+            passes_at(Prototype, Place::RawBody, "", text);
+        }
+        passes_at(Prototype, Place::Name, "", "__init__.py");
     }
 
     #[test]
