@@ -93,7 +93,9 @@ impl<'t> Delimiters<'t> {
             [b'#', name @ ..] if let Some(len) = velocity(name) => (Form::Directive, 1 + len, b")"),
             // Latte
             [b'{', b'=', b'"' | b'\'' | b'$', ..] => (Form::Braces, 2, b"}"),
-            [b'{', b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'"' | b'\'', ..] => (Form::Single, 1, b"}"),
+            [b'{', b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'"' | b'\'' | b'[', ..] => {
+                (Form::Single, 1, b"}")
+            }
             _ => return None,
         })
     }
@@ -145,9 +147,10 @@ fn pairs(text: &[u8]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// `set(`, `parse (`: the length, with the parenthesis.
+/// `set(`, `parse (`, `evaluate(`: the length, with the parenthesis.
 fn velocity(text: &[u8]) -> Option<usize> {
-    let name = [&b"set"[..], b"parse", b"include"].into_iter().find(|name| text.starts_with(name))?;
+    let name =
+        [&b"set"[..], b"parse", b"include", b"evaluate"].into_iter().find(|name| text.starts_with(name))?;
     let spaces = text[name.len()..].iter().take(4).take_while(|b| **b == b' ').count();
     let len = name.len() + spaces;
     (text.get(len) == Some(&b'(')).then_some(len + 1)

@@ -100,6 +100,13 @@ const HINTS: &[Hint] = &[
     Hint::text("#set"),
     Hint::text("#parse"),
     Hint::text("#include"),
+    Hint::text("#evaluate"),
+    Hint::text("[%"),
+    Hint::text("\"|"),
+    Hint::text("'|"),
+    Hint::text("]|"),
+    Hint::text("{math"),
+    Hint::text("{function"),
     Hint::text("{="),
     Hint::text("{smarty"),
     Hint::text("{self:"),
@@ -159,7 +166,7 @@ impl Detector for Template {
             }
             // Of braces that hold no call the beginning is read.
             let cost = match expression.form {
-                Form::Single if memchr::memchr2(b'(', b'*', inner).is_none() => inner.len() / 8,
+                Form::Single if memchr::memchr3(b'(', b'*', b'|', inner).is_none() => inner.len() / 8,
                 Form::Single => inner.len() * SINGLE_READINGS,
                 _ => inner.len() * READINGS,
             };

@@ -3,7 +3,7 @@
 use memchr::memmem;
 use portcullis_types::Span;
 
-use super::{CODE, COMMENT_PROBE, PHP_BLOCK, POLYGLOT, PREPROCESSING, SMARTY, Template};
+use super::{CODE, COMMENT_PROBE, PHP_BLOCK, POLYGLOT, PREPROCESSING, SHELL_TEXT, SMARTY, Template};
 use crate::detectors::code::scan::{Fact, Scan};
 use crate::{Found, Input};
 
@@ -35,6 +35,9 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
             found.add(CODE, Span::new(at - 1, at + 8 + len));
         }
     }
+    if input.groups.has(b'[') {
+        toolkit(text, found);
+    }
     comment_probe(text, found);
     polyglot(text, found);
     // Velocity has no delimiters: `$class.inspect("java.lang.Runtime")`, `$x.getClass()`.
@@ -64,6 +67,32 @@ const NAME_BYTES_MAX: usize = 96;
 
 /// Bytes of a statement of Velocity that are read.
 const STATEMENT_BYTES_MAX: usize = 1_024;
+
+/// Bytes of a directive of Template Toolkit that are read.
+const DIRECTIVE_BYTES_MAX: usize = 160;
+
+/// `[% INCLUDE /etc/passwd %]`, `[% PERL %]`: Template Toolkit takes in a file from the root of the system or
+/// from folders above, or runs Perl.
+fn toolkit(text: &[u8], found: &mut Found<'_>) {
+    const FILES: &[&[u8]] = &[b"INCLUDE", b"PROCESS", b"INSERT", b"WRAPPER"];
+    for at in memmem::find_iter(text, b"[%").take(64) {
+        let window = &text[at + 2..text.len().min(at + 2 + DIRECTIVE_BYTES_MAX)];
+        let Some(end) = memmem::find(window, b"%]") else { continue };
+        let inner = window[..end].trim_ascii();
+        let inner = inner.strip_prefix(b"-").unwrap_or(inner).trim_ascii();
+        let word = inner.iter().take_while(|b| b.is_ascii_uppercase()).count();
+        let (name, argument) = inner.split_at(word);
+        let path = argument.trim_ascii_start();
+        let path = path.strip_prefix(b"\"").or_else(|| path.strip_prefix(b"'")).unwrap_or(path);
+        let is_file = path.len() < argument.len() && (path.starts_with(b"/") || path.starts_with(b"../"));
+        let kind = match name {
+            b"PERL" | b"RAWPERL" => CODE,
+            _ if is_file && FILES.contains(&name) => SHELL_TEXT,
+            _ => continue,
+        };
+        found.add(kind, Span::new(at, at + 4 + end));
+    }
+}
 
 /// `a{*comment*}b`: Smarty and Latte take it out of the word.
 fn comment_probe(text: &[u8], found: &mut Found<'_>) {

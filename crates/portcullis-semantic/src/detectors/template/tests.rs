@@ -238,3 +238,44 @@ fn placeholders_of_one_word() {
         assert_eq!(look(Class::Template, Place::Form, name, b"{{7*7}}").1, blocks, "{name}");
     }
 }
+
+#[test]
+fn filters_directives_and_lookups() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for text in [
+        "{{ (([lipsum]|map(attribute='__glo''bals__.os.popen')|first)('id')).read() }}",
+        "{% for p in [lipsum]|map(attribute='__globals__.os.popen') %}{{p('id').read()}}{% endfor %}",
+        "{\"id\"|system}",
+        "{'id'|@system}",
+        "{['id']|@array_map:'system'}",
+        "{math equation='(\"\\163\\171\\163\\164\\145\\155\")(\"\\151\\144\")'}",
+        "{function name='rce(){};x(\"id\");function '}{/function}",
+        "#evaluate($request.getParameter(\"a\"))",
+        "[% INCLUDE /etc/passwd %]",
+        "[%- INSERT \"../../etc/passwd\" -%]",
+        "[% PERL %] system 'id'; [% END %]",
+        "{{ lookup('pipe','id') }}",
+        "{{ query('ansible.builtin.pipe', 'id') }}",
+    ] {
+        blocks(Class::Template, text, "");
+        assert!(look(Class::Template, Place::Json, "name", text.as_bytes()).1, "{text}");
+    }
+    for text in [
+        "{name|upper}",
+        "{\"a b\"|upper}",
+        "{['a','b']|join}",
+        "{{ items|map(attribute='name')|join(', ') }}",
+        "[% name %]",
+        "[% INCLUDE header title='x' %]",
+        "100 [%] of [%d] %]",
+        "#include <stdio.h>",
+        "{math equation='x + y' x=1 y=2}",
+        "{function name='menu'}",
+        "{function name(a) { return a }}",
+        "{{ lookup('env','HOME') }}",
+        "{[a]: 'b'}|{[c]: 'd'}",
+    ] {
+        passes_at(Class::Template, Place::Json, "name", text);
+        passes_at(Class::Template, Place::Form, "text", text);
+    }
+}

@@ -67,6 +67,9 @@ pub(super) fn facts(detector: &Template, inner: &[u8], form: Form) -> u64 {
 /// `{system('id')}`, `{233*233}`: calls and sums only; `{name}` and JSON are everywhere.
 fn single(detector: &Template, inner: &[u8], facts: &mut Facts) {
     let mut lexer = Lexer::new(inner, 0);
+    if modifies_literal(detector, inner) {
+        facts.note(FILTER);
+    }
     let (first, second) = (lexer.next(), lexer.next());
     let (Some(first), Some(second)) = (first, second) else { return };
     if first.kind == TokenKind::Name && second.is(b'(') {
@@ -84,12 +87,53 @@ fn single(detector: &Template, inner: &[u8], facts: &mut Facts) {
     if is_static && (inner.starts_with(b"Smarty") || inner.starts_with(b"self::")) && inner.contains(&b'(') {
         facts.note(CODE);
     }
+    if third.is_some_and(|t| t.is(b'='))
+        && makes_code(first.span.of(inner), second.span.of(inner), lexer, inner)
+    {
+        facts.note(CODE);
+    }
     // `{fetch file="/etc/passwd"}`
     let is_tag = matches!(first.span.of(inner), b"fetch" | b"include" | b"include_php" | b"insert");
     let mut path = || lexer.find(|t| t.kind == TokenKind::Text).map(|t| t.inner(inner));
     if is_tag && path().is_some_and(|path| path.starts_with(b"/") || has(path, b"://")) {
         facts.note(SHELL_TEXT);
         facts.note(super::CODE_CALL);
+    }
+}
+
+/// `"id"|system`, `['id']|@array_map:'system'`: Smarty's modifiers are functions of PHP, and this one runs a
+/// literal, or has another function run it.
+fn modifies_literal(detector: &Template, inner: &[u8]) -> bool {
+    if !matches!(inner.first(), Some(b'"' | b'\'' | b'[')) || memchr::memchr(b'|', inner).is_none() {
+        return false;
+    }
+    let mut tokens = Lexer::new(inner, 0).take(TOKENS_MAX).skip_while(|t| !t.is(b'|')).skip(1);
+    let mut next = tokens.next();
+    if next.is_some_and(|t| t.is(b'@')) {
+        next = tokens.next();
+    }
+    let group = |t: Token| detector.names.get(t.inner(inner));
+    let Some(name) = next.filter(|t| t.kind == TokenKind::Name) else { return false };
+    match group(name) {
+        Some(Group::Execute | Group::Eval) => true,
+        Some(Group::Callback) => {
+            let runs = |t: Token| matches!(group(t), Some(Group::Execute | Group::Eval | Group::Callback));
+            tokens.next().is_some_and(|t| t.is(b':'))
+                && tokens.next().is_some_and(|t| t.kind == TokenKind::Text && runs(t))
+        }
+        _ => false,
+    }
+}
+
+/// `{math equation='("\163..")("id")'}`, `{function name='x(){};system("id");function '}`: Smarty makes code of
+/// the text. A formula has no quotes, and a name no signs.
+fn makes_code(tag: &[u8], attribute: &[u8], mut rest: Lexer<'_>, inner: &[u8]) -> bool {
+    let Some(text) = rest.next().filter(|t| t.kind == TokenKind::Text) else { return false };
+    let text = text.inner(inner);
+    match (tag, attribute) {
+        (b"math", b"equation") => memchr::memchr3(b'"', b'\'', b'`', text).is_some(),
+        (b"function", b"name") => memchr::memchr3(b'(', b';', b'{', text).is_some(),
+        _ => false,
     }
 }
 
@@ -250,6 +294,7 @@ impl<'w> Walk<'w> {
         if is_statement(self.form) && (inner.starts_with(b"/etc/") || inner.starts_with(b"/proc/")) {
             facts.note(SHELL_TEXT);
         }
+        self.argument_of_name(token, inner, facts);
         // Code in a text: `{{this.push "return require('child_process')"}}`.
         if inner.len() >= 8 && inner.contains(&b'(') {
             let mut scan = Scan::new(inner, &self.detector.names, &self.detector.shell);
@@ -277,6 +322,22 @@ impl<'w> Walk<'w> {
             && token.span.of(self.text).first() == Some(&b'`')
             && self.detector.shell.is_command_line(inner)
         {
+            facts.note(CODE);
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// A text that is a certain argument: `map(attribute='__globals__.os')` of Jinja reaches what Python keeps
+    /// below an object, and `lookup('pipe', 'id')` of Ansible runs a command.
+    fn argument_of_name(&self, token: &Token, inner: &[u8], facts: &mut Facts) {
+        const PIPES: &[&[u8]] = &[b"pipe", b"lines", b"ansible.builtin.pipe", b"ansible.builtin.lines"];
+        let before = self.text[..token.span.start as usize].trim_ascii_end();
+        if before.ends_with(b"attribute=") && inner.starts_with(b"__") {
+            facts.note(CODE);
+        }
+        let calls = [&b"lookup("[..], b"query("].iter().any(|call| before.ends_with(call));
+        if calls && PIPES.contains(&inner) {
             facts.note(CODE);
         }
     }
