@@ -417,6 +417,7 @@ const HINTS: &[Hint] = &[
     Hint::text("file("),
     Hint::text("dir."),
     Hint::text("$_"),
+    Hint::text(".`"),
     Hint::text("$globals"),
     Hint::text("<?"),
     Hint::text("<%"),

@@ -300,3 +300,44 @@ fn packages_includes_and_joined_calls() {
         passes_at(Class::Code, Place::Query, "q", text);
     }
 }
+
+/// PHP calls what stands in parentheses, and runs what a request gives to an include or a call.
+#[test]
+fn calls_of_what_a_request_gives() {
+    use crate::detectors::testing::{blocks, look, passes_at};
+    for text in [
+        "'.(system)(id).'",
+        "(\"system\")(\"id\");",
+        "('exec')($x)",
+        "'.`$_GET[0]`.'",
+        "'.`id`.'",
+        "1;include($_GET[0]);",
+        "require_once ($_COOKIE['x']);",
+        "'.$_GET[0]($_GET[1]).'",
+        "$_REQUEST['f']('id')",
+        "usort(...$_GET);",
+        "unserialize($_COOKIE['x']);",
+        "extract($_REQUEST);",
+    ] {
+        blocks(Class::Code, text, "");
+        for name in ["coupon_code", "name"] {
+            assert!(look(Class::Code, Place::Form, name, text.as_bytes()).1, "{name}={text}");
+        }
+    }
+    for text in [
+        "Dalvik/2.1.0 (Linux; U; Android 10) (Android)(10)(null)",
+        "use `code` and `more` '.`",
+        "the value of $_GET is an array",
+        "echo htmlspecialchars($title);",
+        "(exec)(s)",
+        "('a')('b')",
+        "sort(...$values)",
+        "extract($options)",
+    ] {
+        passes_at(Class::Code, Place::Query, "q", text);
+        passes_at(Class::Code, Place::Form, "text", text);
+    }
+    for text in ["<?php\ninclude($_GET['page'] . '.php');", "extract($_POST);"] {
+        assert!(!look(Class::Code, Place::Form, "code", text.as_bytes()).1, "{text}");
+    }
+}

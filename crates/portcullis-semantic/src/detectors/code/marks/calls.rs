@@ -152,7 +152,7 @@ impl Marks<'_> {
     }
 }
 
-/// `'.print(1).'`, `".system('id')."`: between the quotes and the dots that join texts a call is all there
+/// `'.print(1).'`, `".system('id')."`, `` '.`id`.' ``: between the quotes and the dots that join texts a call is all there
 /// is.
 fn concatenated(text: &[u8]) -> bool {
     let text = text.trim_ascii();
@@ -162,6 +162,9 @@ fn concatenated(text: &[u8]) -> bool {
     let Some(call) = inner.and_then(|inner| inner.strip_suffix(b".")).map(<[u8]>::trim_ascii) else {
         return false;
     };
+    if let [b'`', line @ .., b'`'] = call {
+        return !line.is_empty() && !line.contains(&b'`') && call.len() <= BLOCK_BYTES_MAX;
+    }
     let name = call.iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
     call.len() <= BLOCK_BYTES_MAX && name > 1 && call.get(name) == Some(&b'(') && call.ends_with(b")")
 }

@@ -39,6 +39,8 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, is_source: bool,
     }
     if groups.has(b'(') {
         marks.annotations(found);
+    }
+    if groups.has(b'(') || groups.has(b'`') {
         marks.whole_calls(found);
     }
     marks.inclusions(found);

@@ -239,17 +239,7 @@ impl<'n, 't> Scan<'n, 't> {
     fn known(&mut self, group: Group, token: Token, next: Option<Token>, is_member: bool, in_call: bool) {
         let is_call = next.is_some_and(|next| next.is(b'('));
         match group {
-            Group::Superglobal if next.is_some_and(|next| next.is(b'[') || next.is(b'{')) => {
-                self.note(Fact::Input, token.span);
-                let is_included = self.last.is_some_and(|last| {
-                    last.kind == TokenKind::Name
-                        && self.names.get(last.span.of(self.text)) == Some(Group::Open)
-                });
-                if in_call || is_included {
-                    self.note(Fact::Nested, token.span);
-                }
-            }
-            Group::Superglobal => {}
+            Group::Superglobal => self.superglobal(token, next, in_call),
             Group::Internal => {
                 let is_reached = is_member
                     || self.last_is(b'[')
@@ -304,6 +294,49 @@ impl<'n, 't> Scan<'n, 't> {
             }
             _ => {}
         }
+    }
+
+    /// What a request sent to PHP, `$_GET`: an element of it, and all of it where it is given to what makes
+    /// variables, objects or a call of it.
+    fn superglobal(&mut self, token: Token, next: Option<Token>, in_call: bool) {
+        const TAKERS: &[&[u8]] = &[b"unserialize", b"extract", b"parse_str", b"mb_parse_str"];
+        const REQUESTS: &[&[u8]] = &[b"$_GET", b"$_POST", b"$_REQUEST", b"$_COOKIE"];
+        let is_element = next.is_some_and(|next| next.is(b'[') || next.is(b'{'));
+        let is_request = REQUESTS.contains(&token.span.of(self.text));
+        // What stands before it, or before the parenthesis that it is the first in.
+        let is_first = self.last_is(b'(');
+        let before = if is_first { self.before_last } else { self.last };
+        let name = before.filter(|token| token.kind == TokenKind::Name).map(|token| token.span.of(self.text));
+        let is_included = name.is_some_and(|name| {
+            let includes = || {
+                [&b"include"[..], b"require"]
+                    .iter()
+                    .any(|word| name.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)))
+            };
+            self.names.get(name) == Some(Group::Open) && (!is_first || includes())
+        });
+        let is_taken = is_first
+            && is_request
+            && name.is_some_and(|name| TAKERS.iter().any(|taker| name.eq_ignore_ascii_case(taker)));
+        // `usort(...$_GET)`
+        let is_spread = is_request && self.text[..token.span.start as usize].ends_with(b"(...");
+        let is_called = is_element && is_request && self.is_element_called();
+        if is_element || is_taken || is_spread {
+            self.note(Fact::Input, token.span);
+        }
+        if is_element && (in_call || is_included || is_called) || is_taken || is_spread {
+            self.note(Fact::Nested, token.span);
+        }
+    }
+
+    /// `[0](`: the element that the lexer stands at is called.
+    fn is_element_called(&self) -> bool {
+        let mut tokens = self.lexer;
+        let opens = tokens.next().is_some_and(|t| t.is(b'['));
+        opens
+            && tokens.next().is_some_and(|t| t.kind != TokenKind::Sign(b']'))
+            && tokens.next().is_some_and(|t| t.is(b']'))
+            && tokens.next().is_some_and(|t| t.is(b'('))
     }
 
     /// `java.lang.Runtime`, `process.mainModule.require`, `os.system`: names joined by dots from `token` on.
@@ -404,6 +437,21 @@ impl<'n, 't> Scan<'n, 't> {
                 if after_text_group {
                     self.note(Fact::TextCall, token.span);
                 }
+                // `("system")("id")`
+                let runs = |token: Token| {
+                    token.kind == TokenKind::Text
+                        && matches!(
+                            self.names.get(token.inner(self.text)),
+                            Some(Group::Execute | Group::Eval)
+                        )
+                };
+                if !after_text_group
+                    && self.last_is(b')')
+                    && self.before_last.is_some_and(runs)
+                    && self.is_given_command(self.lexer)
+                {
+                    self.note(Fact::TextCall, token.span);
+                }
                 if self.last_is(b')') && self.joins_pieces(token.span.start as usize) {
                     self.note(Fact::TextCall, token.span);
                 }
@@ -432,8 +480,19 @@ impl<'n, 't> Scan<'n, 't> {
     fn is_called_in_parentheses(&self) -> bool {
         let mut lexer = self.lexer;
         let ends = lexer.next().is_some_and(|next| next.is(b')'));
-        ends && lexer.next().is_some_and(|next| next.is(b'('))
-            && matches!(argument_at(lexer, self.text), Argument::Text(_) | Argument::Variable)
+        ends && lexer.next().is_some_and(|next| next.is(b'(')) && self.is_given_command(lexer)
+    }
+
+    /// What stands at `lexer` is a text, a variable, or the name of a command that asks something of the
+    /// system: PHP once took a bare word for a text.
+    fn is_given_command(&self, mut lexer: Lexer<'t>) -> bool {
+        match argument_at(lexer, self.text) {
+            Argument::Text(_) | Argument::Variable => true,
+            Argument::Name => lexer.next().is_some_and(|token| {
+                token.kind == TokenKind::Name && self.shell.asks_system(token.span.of(self.text))
+            }),
+            _ => false,
+        }
     }
 
     /// `(sy.(st).em)(id)`: PHP joins words to a name and calls it. The parenthesis that calls stands at

@@ -147,7 +147,18 @@ fn has_call(text: &[u8]) -> bool {
         matches!(before, [.., first, last] if is_name(first) && is_name(last))
             || before.ends_with(b")")
             || before.ends_with(b"*/")
+            || before.ends_with(b"]") && is_of_request(before)
     })
+}
+
+/// Bytes of the key of an element.
+const KEY_BYTES_MAX: usize = 64;
+
+/// `$_GET[0]`: an element of what a request sent to PHP ends `text`.
+fn is_of_request(text: &[u8]) -> bool {
+    const NAMES: &[&[u8]] = &[b"$_GET", b"$_POST", b"$_REQUEST", b"$_COOKIE"];
+    let window = &text[text.len().saturating_sub(KEY_BYTES_MAX)..];
+    memchr::memrchr(b'[', window).is_some_and(|open| NAMES.iter().any(|name| window[..open].ends_with(name)))
 }
 
 /// A shorter text has no call in it that tells anything.
