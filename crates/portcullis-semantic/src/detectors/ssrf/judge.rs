@@ -62,6 +62,17 @@ pub(super) fn is_web(scheme: &[u8]) -> bool {
     [&b"http"[..], b"https", b"ws", b"wss", b"ftp"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
+/// The scheme by which the host is asked: `http` of `git+http`.
+pub(super) fn inner_scheme(scheme: &[u8]) -> &[u8] {
+    &scheme[memchr::memrchr(b'+', scheme).map_or(0, |at| at + 1)..]
+}
+
+/// `http://unix:/var/run/docker.sock:/containers`: clients ask a socket of the machine itself.
+pub(super) fn is_socket(text: &[u8], url: &Url) -> bool {
+    url.authority.of(text).eq_ignore_ascii_case(b"unix:")
+        && text.get(url.authority.end as usize) == Some(&b'/')
+}
+
 pub(super) fn is_outer(scheme: &[u8]) -> bool {
     [&b"jar"[..], b"url", b"feed", b"view-source"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
@@ -217,6 +228,16 @@ pub(super) fn is_own_port(scheme: &[u8], port: u16) -> bool {
         (b"pop3", 110),
         (b"smb", 445),
         (b"telnet", 23),
+        (b"redis", 6379),
+        (b"rediss", 6379),
+        (b"postgres", 5432),
+        (b"postgresql", 5432),
+        (b"mysql", 3306),
+        (b"mariadb", 3306),
+        (b"mssql", 1433),
+        (b"sqlserver", 1433),
+        (b"mongodb", 27017),
+        (b"amqp", 5672),
     ];
     OWN.iter().any(|(known, own)| *own == port && scheme.eq_ignore_ascii_case(known))
 }

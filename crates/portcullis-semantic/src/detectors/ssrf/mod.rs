@@ -18,10 +18,10 @@ use portcullis_lex::url::{Address, Host, Url, scheme_before};
 use portcullis_types::Span;
 
 use super::purpose;
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Layer, Place, Profile, kinds};
 use judge::{
-    embedded, is_database_port, is_metadata_path, is_outer, is_own_port, is_service_port, is_setting,
-    is_short, is_web, is_web_port, scheme_kind, speaks_http, v4_kind, v6_kind,
+    embedded, inner_scheme, is_database_port, is_metadata_path, is_outer, is_own_port, is_service_port,
+    is_setting, is_short, is_socket, is_web, is_web_port, scheme_kind, speaks_http, v4_kind, v6_kind,
 };
 use names::{Group, Names};
 use page::{is_as_browsers_write, is_callback, is_of_token, is_page};
@@ -68,6 +68,10 @@ impl Default for Ssrf {
     }
 }
 
+/// Bytes of the shortest address, `1.1.1.1`: shorter hosts of schemes that no browser knows are numbers of
+/// something else.
+const ADDRESS_BYTES_MIN: usize = 7;
+
 /// What looking up a host counts as.
 const HOST_BYTES: usize = 32;
 
@@ -113,6 +117,7 @@ impl Detector for Ssrf {
                 continue;
             }
             // `http:127.0.0.1` has no slashes, and clients take it all the same.
+            let scheme = inner_scheme(scheme);
             let is_bare = begin == start && is_web(scheme);
             if !has_slash && !is_bare {
                 continue;
@@ -147,11 +152,16 @@ impl Ssrf {
             true => found.mention(kind, url.span),
             false => found.add(kind, url.span),
         };
-        let scheme = url.scheme.of(text);
+        let scheme = inner_scheme(url.scheme.of(text));
         match scheme_kind(scheme) {
             Some(kind) => add(kind),
-            None if !is_web(scheme) && !scheme.is_empty() => return,
+            None if !is_web(scheme) && !scheme.is_empty() => {
+                return self.note_of_other_scheme(input, url, is_page, is_mention, found);
+            }
             None => {}
+        }
+        if is_socket(text, url) {
+            add(SCHEME);
         }
         if url.is_confused {
             add(CONFUSED);
@@ -198,6 +208,61 @@ impl Ssrf {
             }
             if kind != COLLECTOR && host.port.is_some_and(|port| !is_web_port(port)) {
                 add(PORT);
+            }
+        }
+        if is_metadata_path(url.path.of(text)) {
+            add(METADATA_PATH);
+        }
+    }
+
+    /// A URL of a scheme that no browser knows: `redis://127.0.0.1:6379/`, `rtsp://169.254.169.254/`. Addresses
+    /// count, local ones where they are all of the value; names do not, for such URLs name parts of applications, too: `capacitor://localhost`,
+    /// `redis://cache`.
+    fn note_of_other_scheme(
+        &self,
+        input: &Input<'_>,
+        url: &Url,
+        is_own: bool,
+        is_mention: bool,
+        found: &mut Found<'_>,
+    ) {
+        let text = input.text;
+        let has_slashes = text[url.scheme.end as usize..].starts_with(b"://");
+        if !has_slashes || input.location.place == Place::Header {
+            return;
+        }
+        let mut add = |kind: KindId| match is_mention {
+            true => found.mention(kind, url.span),
+            false => found.add(kind, url.span),
+        };
+        let is_own = is_own || purpose::names_database(input.location);
+        // In lists of settings, in notes and in what is packed such URLs are the application's own.
+        let is_packed = input.layers.iter().any(|layer| layer == Layer::Base64);
+        let is_asked = !is_mention && !is_packed && url.span.end as usize == text.trim_ascii_end().len();
+        let scheme = url.scheme.of(text);
+        for bytes in
+            url.hosts(text).filter(|bytes| bytes.len() >= ADDRESS_BYTES_MIN || bytes.starts_with(b"["))
+        {
+            let host = Host::read(bytes);
+            let is_odd = matches!(host.address, Some(Address::V4 { is_odd: true, .. }));
+            // `ssh://git@localhost:3035/a/b.git` is where a repository is cloned from.
+            let is_clone = inner_scheme(scheme).eq_ignore_ascii_case(b"ssh") && url.has_user;
+            let is_local_port = || !is_clone && host.port.is_some_and(|port| !is_web_port(port));
+            match self.host_kind(&host) {
+                Some(kind @ (LOOPBACK | PRIVATE))
+                    if is_asked && (host.address.is_some() || is_local_port()) =>
+                {
+                    if is_own && !is_odd {
+                        add(LOCAL_PAGE);
+                        continue;
+                    }
+                    add(kind);
+                    if host.port.is_some_and(|port| is_service_port(port) && !is_own_port(scheme, port)) {
+                        add(SERVICE_PORT);
+                    }
+                }
+                Some(kind @ (METADATA | MAPPED | EMBEDDED)) => add(kind),
+                _ => {}
             }
         }
         if is_metadata_path(url.path.of(text)) {
@@ -370,6 +435,7 @@ static HINTS: LazyLock<Vec<Hint>> = LazyLock::new(|| {
         "://\u{24BA}",
         "\u{3002}",
         "\u{FF61}",
+        "//unix:/",
         "gopher:",
         "dict:",
         "tftp:",

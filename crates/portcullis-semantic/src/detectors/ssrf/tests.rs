@@ -146,3 +146,50 @@ fn pages_as_browsers_write_them() {
         assert!(!is_blocked(text), "{text}");
     }
 }
+
+/// The host counts whatever the scheme is.
+#[test]
+fn other_schemes() {
+    for (text, kinds) in [
+        ("redis://127.0.0.1:6379/", "loopback"),
+        ("tcp://127.0.0.1:2375", "loopback service-port"),
+        ("rtsp://169.254.169.254/", "metadata"),
+        ("git+http://169.254.169.254/", "metadata"),
+        ("hls+http://127.0.0.1:22/", "loopback"),
+        ("hls+http://127.0.0.1/", "loopback"),
+        ("mysql://root@10.0.0.5:3306/x", "private"),
+        ("redis://localhost:6379/", "loopback"),
+        ("tcp://[::1]:2375", "loopback"),
+        ("rtsp://2130706433:554/", "loopback"),
+        ("http://unix:/var/run/docker.sock:/containers/json", "scheme"),
+    ] {
+        check(text, kinds);
+    }
+    for text in [
+        "redis://cache",
+        "redis://cache:6379/0",
+        "postgres://db.example.com/x",
+        "postgres://app:secret@db.example.com:5432/x",
+        "capacitor://localhost",
+        "chrome-extension://abcdefghijklmnop/page.html",
+        "content://0@media/external/images/1",
+        "app://123/x",
+        "git+https://github.com/a/b.git",
+        "android-app://com.example.app/",
+        "ssh://git@localhost:3035/a/b.git",
+    ] {
+        passes(Place::Query, "q", text);
+        passes(Place::Json, "name", text);
+    }
+    for (name, text) in [
+        ("redis_url", "redis://127.0.0.1:6379/0"),
+        ("database.url", "postgres://app@10.0.0.5:5432/app"),
+        ("mongo_uri", "mongodb://127.0.0.1:27017/app"),
+        ("broker", "amqp://192.168.1.4:5672"),
+    ] {
+        passes(Place::Json, name, text);
+    }
+    passes(Place::Query, "q", "connect on the default port (`mongodb://localhost:27017`)");
+    passes(Place::Json, "value", "DB_HOST=127.0.0.1\nREDIS_URL=redis://localhost:6379/0\nX=1");
+    passes(Place::Header, "Origin", "exp://192.168.1.5:8081");
+}
