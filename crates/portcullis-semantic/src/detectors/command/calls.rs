@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use portcullis_lex::shell::Variables;
 use portcullis_types::Span;
 
+use super::blocks::{BLOCK_BYTES_MAX, Block, block};
 use super::call::{Call, Reader};
 use super::names::{Group, Names};
 use super::positions::{Position, Positions, Sign};
@@ -23,6 +24,8 @@ pub(super) struct Calls<'c, 'i> {
     field: Field,
     /// See [`lead_of_line`]; in a field for code only.
     code_lead: Option<usize>,
+    /// There are braces, or what cmd has before a command.
+    may_have_blocks: bool,
     /// Plus signs stand for spaces.
     plus: bool,
     variables: Variables<'i>,
@@ -84,6 +87,7 @@ impl<'c, 'i> Calls<'c, 'i> {
             text,
             field,
             code_lead: if field.takes_code { lead_of_line(text) } else { None },
+            may_have_blocks: input.groups.has(b'{') || input.groups.has(b' '),
             plus,
             variables: Variables::default(),
             surroundings: Surroundings::new(text, names),
@@ -108,20 +112,28 @@ impl<'c, 'i> Calls<'c, 'i> {
         if !found.may_read(POSITION_BYTES) {
             return ControlFlow::Break(());
         }
-        let line = &self.text[position.at..];
+        let outer = position;
+        let block = self.block_at(outer, found);
+        let (at, end) = block.map_or((outer.at, self.text.len()), |block| {
+            (outer.at + block.lead, block.end.map_or(self.text.len(), |end| outer.at + end))
+        });
+        let position = &Position { at, ..*outer };
+        let text = &self.text[..end];
+        let line = &text[position.at..];
         if !self.input.groups.has(b'$') && is_pair(line) {
             return ControlFlow::Continue(());
         }
         if !self.names.may_begin(line) {
-            self.by_shape(position, found);
+            self.by_shape(outer, found);
             return ControlFlow::Continue(());
         }
         let after_pipe =
             position.sign == Sign::Pipe && self.pipe.is_some_and(|call| call.end as usize == position.start);
         // Lines are those of Base64, say, and not of a form that was not decoded.
         let plus = (self.plus || self.text.get(position.at) == Some(&b'+')) && position.sign != Sign::Newline;
-        let mut reader = Reader::new(self.text, position, self.names, &mut self.variables, plus);
+        let mut reader = Reader::new(text, position, self.names, &mut self.variables, plus);
         reader.after_pipe = after_pipe;
+        reader.in_block = block.is_some_and(|block| block.is_function);
         reader.may_read(found.left());
         let call = reader.read();
         if !found.may_walk(reader.bytes_read(), reader.words_read()) {
@@ -129,12 +141,25 @@ impl<'c, 'i> Calls<'c, 'i> {
         }
         match call {
             Some(call) if self.is_usual(position, &call) => {}
+            // `%{date}` is a part of a format.
+            Some(call) if block.is_some() && call.is_bare_name() => {}
             Some(call) if self.is_command(position, &call) => {
                 self.take(position, &call, after_pipe, found);
             }
-            _ => self.by_shape(position, found),
+            _ => self.by_shape(outer, found),
         }
         ControlFlow::Continue(())
+    }
+
+    /// The block that is glued to the separator at `position`.
+    fn block_at(&self, position: &Position, found: &mut Found<'_>) -> Option<Block> {
+        let may_follow =
+            matches!(position.sign, Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical);
+        if !self.may_have_blocks || !may_follow || !is_glued(self.text, position) {
+            return None;
+        }
+        let block = block(&self.text[position.at..])?;
+        found.may_read(BLOCK_BYTES_MAX).then_some(block)
     }
 
     /// Notes a program of no table that is a command by its shape.

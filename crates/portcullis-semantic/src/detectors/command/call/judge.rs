@@ -1,7 +1,7 @@
 //! The judgement of a call: a command with arguments that it takes.
 
 use super::{Arguments, Call, Reader};
-use crate::detectors::command::names::{Command, Group};
+use crate::detectors::command::names::{Command, Group, NAME_BYTES_MAX};
 use crate::detectors::command::positions::Sign;
 use crate::detectors::command::shape::Shape;
 use crate::detectors::command::*;
@@ -17,6 +17,8 @@ impl Reader<'_, '_> {
         // `&set`: the name of a word and a sign are all there is.
         let is_alone =
             || self.sign != Sign::Begin && !self.text[..self.start].iter().any(u8::is_ascii_alphanumeric);
+        // `cat<flag`: the file is glued to the name, and all of the rest.
+        fits |= takes(b'r') && seen.redirects_in && seen.count == 1 && is_fed(&self.text[call.start..]);
         let takes_nothing = takes(b'.')
             || takes(b'a') && is_alone()
             || self.after_pipe && (takes(b'x') || takes(b'r'))
@@ -168,6 +170,18 @@ fn note_uses(command: &Command, call: &mut Call, seen: &Arguments) {
         call.note(REVERSE_SHELL);
     }
 }
+
+/// `cat<flag`, and nothing after the file but a sign.
+fn is_fed(call: &[u8]) -> bool {
+    let name = call.iter().take(NAME_BYTES_MAX).take_while(|b| b.is_ascii_alphanumeric()).count();
+    let Some(file) = call[name..].strip_prefix(b"<") else { return false };
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"._-/*?".contains(b);
+    let len = file.iter().take(FILE_BYTES_MAX).take_while(|b| is_part(b)).count();
+    len > 0 && file[len..].trim_ascii().len() <= 1
+}
+
+/// Bytes of a file's name.
+const FILE_BYTES_MAX: usize = 128;
 
 /// Bytes of a user's name that are looked up.
 const USER_BYTES_MAX: usize = 32;

@@ -11,8 +11,8 @@ use super::positions::{Position, Sign};
 use super::shape::{self, Shape};
 use super::{
     ASSEMBLED_NAME, BARE, BARE_WORD, BRACE_LIST, CARETS, CMDLET, CODE_ARGUMENT, ENCODED_POWERSHELL,
-    EXEC_ARGUMENT, EXPANSION, GLOB_NAME, HOST, IFS, PATHED, PIPED_TO_SHELL, PREFIXED, READING, REVERSE_SHELL,
-    SENSITIVE_FILE, SPLIT_NAME,
+    EXEC_ARGUMENT, EXPANSION, GLOB_NAME, HOST, IFS, PATH, PATHED, PIPED_TO_SHELL, PREFIXED, READING,
+    REVERSE_SHELL, SENSITIVE_FILE, SPLIT_NAME,
 };
 use crate::KindId;
 use crate::limits::TOKEN_BYTES;
@@ -190,6 +190,8 @@ pub(super) struct Reader<'r, 't> {
     is_glued: bool,
     /// Words that were read; a pattern counts as many, for it is compared with each name.
     words: usize,
+    /// It is read from a block that only a shell has.
+    pub in_block: bool,
     /// See [`Reader::may_read`].
     bytes_max: usize,
 }
@@ -216,6 +218,7 @@ impl<'r, 't> Reader<'r, 't> {
             is_glued: position.sign != Sign::Begin
                 && text.get(position.at).is_some_and(|b| !b.is_ascii_whitespace()),
             words: 0,
+            in_block: false,
             bytes_max: usize::MAX,
         }
     }
@@ -239,7 +242,7 @@ impl<'r, 't> Reader<'r, 't> {
     pub fn read(&mut self) -> Option<Call> {
         let mut lead = 0;
         let mut prefixed = false;
-        let mut is_compound = false;
+        let mut is_compound = self.in_block;
         loop {
             // Redirections before the command may go on for as long as the text does.
             if self.bytes_read().max(self.words.saturating_mul(TOKEN_BYTES)) > self.bytes_max {
@@ -260,12 +263,14 @@ impl<'r, 't> Reader<'r, 't> {
                         let target = self.lexer.next()?;
                         // `$(</etc/passwd)` reads the file itself.
                         let shape = shape::of(self.lexer.text(), target.kind.marks(), false);
-                        if is_input && lead == 0 && shape == Shape::Sensitive {
+                        // `$(<config.php)`
+                        let is_read = shape == Shape::Path && self.is_substituted();
+                        if is_input && lead == 0 && (shape == Shape::Sensitive || is_read) {
                             let (start, end) = (token.span.start as usize, target.span.end as usize);
                             let mut call = Call::new(Group::Read, start, end);
                             call.is_distinctive = true;
                             call.note(READING);
-                            call.note(SENSITIVE_FILE);
+                            call.note(if is_read { PATH } else { SENSITIVE_FILE });
                             return Some(call);
                         }
                         continue;
@@ -326,6 +331,15 @@ impl<'r, 't> Reader<'r, 't> {
             note_marks(&mut call, marks);
             return self.arguments(command, call);
         }
+    }
+
+    /// What is read is all of `$(..)`, and nothing parts it from the sign.
+    fn is_substituted(&self) -> bool {
+        let before = &self.text[..self.start];
+        self.sign == Sign::Substitution
+            && self.is_glued
+            && before.ends_with(b"$(")
+            && self.text.get(self.lexer.position()) == Some(&b')')
     }
 
     /// Options, numbers and assignments, and a command after them: the lexer is put before that one.
