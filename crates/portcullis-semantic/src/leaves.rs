@@ -41,6 +41,9 @@ mod name_byte {
     };
 }
 
+/// What objects of JavaScript and Python have in two underscores that leads to all others.
+const INNER: [&[u8]; 5] = [b"__proto__", b"__class__", b"__globals__", b"__base", b"__subclasses__"];
+
 /// A name that is more than a word, or one that objects of JavaScript have without being told. Each name of a
 /// body is asked.
 pub(crate) fn is_odd_name(name: &[u8]) -> bool {
@@ -66,7 +69,7 @@ pub(crate) fn is_odd_name(name: &[u8]) -> bool {
     seen & ODD != 0
         || pairs & DOT != 0
         || name.first() == Some(&b'/')
-        || pairs & UNDERSCORE != 0 && has(UNDERSCORE, b"__proto__")
+        || pairs & UNDERSCORE != 0 && INNER.iter().any(|word| has(UNDERSCORE, word))
         || has(UPPER_L, b"lassLoader")
         || has(C | U, b"constructor")
 }

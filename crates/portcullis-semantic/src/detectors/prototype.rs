@@ -1,5 +1,5 @@
-//! Pollution: keys that reach the prototype of all objects of JavaScript, or what Python keeps below an object:
-//! its class, the variables of its module.
+//! Pollution: keys that reach the prototype of all objects of JavaScript, or what Python keeps below an
+//! object: its class, the variables of its module.
 
 use portcullis_types::Span;
 
@@ -30,8 +30,8 @@ const HINTS: &[Hint] = &[
     Hint::text("__subclasses__"),
 ];
 
-/// What Python keeps below an object and its methods. `__init__` and `__dict__` stand in names of files and in
-/// what some write of an object, and lead to the others.
+/// What Python keeps below an object and its methods. `__init__` and `__dict__` stand in names of files and
+/// in what some write of an object, and lead to the others.
 const PYTHON: &[&[u8]] =
     &[b"__class__", b"__globals__", b"__base__", b"__bases__", b"__kwdefaults__", b"__subclasses__"];
 

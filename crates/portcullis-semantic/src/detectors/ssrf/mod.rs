@@ -215,9 +215,9 @@ impl Ssrf {
         }
     }
 
-    /// A URL of a scheme that no browser knows: `redis://127.0.0.1:6379/`, `rtsp://169.254.169.254/`. Addresses
-    /// count, local ones where they are all of the value; names do not, for such URLs name parts of applications, too: `capacitor://localhost`,
-    /// `redis://cache`.
+    /// A URL of a scheme that no browser knows: `redis://127.0.0.1:6379/`, `rtsp://169.254.169.254/`.
+    /// Addresses count, local ones where they are all of the value; names do not, for such URLs name parts of
+    /// applications, too: `capacitor://localhost`, `redis://cache`.
     fn note_of_other_scheme(
         &self,
         input: &Input<'_>,

@@ -103,8 +103,8 @@ fn read(style: &[u8], has_strings: bool) -> Option<Style> {
     is_one.then_some(if of_fonts { Style::ImportsFont } else { Style::Imports })
 }
 
-/// `behavior:url(x.htc)`: a script of its own. Not the rule `v\:* {behavior:url(#default#VML);}` for shapes of
-/// Word and Outlook, which draws them in old versions of Internet Explorer.
+/// `behavior:url(x.htc)`: a script of its own. Not the rule `v\:* {behavior:url(#default#VML);}` for shapes
+/// of Word and Outlook, which draws them in old versions of Internet Explorer.
 fn has_behavior(plain: &[u8]) -> bool {
     const START: &[u8] = b"behavior:url(";
     const SHAPES: &[&[u8]] = &[b"v:*{", b"o:*{", b"w:*{", b".shape{"];

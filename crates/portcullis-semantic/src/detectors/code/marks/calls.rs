@@ -152,8 +152,8 @@ impl Marks<'_> {
     }
 }
 
-/// `'.print(1).'`, `".system('id')."`, `` '.`id`.' ``: between the quotes and the dots that join texts a call is all there
-/// is.
+/// `'.print(1).'`, `".system('id')."`, `` '.`id`.' ``: between the quotes and the dots that join texts a call
+/// is all there is.
 fn concatenated(text: &[u8]) -> bool {
     let text = text.trim_ascii();
     let Some((quote @ (b'\'' | b'"'), inner)) = text.split_first() else { return false };

@@ -125,8 +125,8 @@ fn modifies_literal(detector: &Template, inner: &[u8]) -> bool {
     }
 }
 
-/// `{math equation='("\163..")("id")'}`, `{function name='x(){};system("id");function '}`: Smarty makes code of
-/// the text. A formula has no quotes, and a name no signs.
+/// `{math equation='("\163..")("id")'}`, `{function name='x(){};system("id");function '}`: Smarty makes code
+/// of the text. A formula has no quotes, and a name no signs.
 fn makes_code(tag: &[u8], attribute: &[u8], mut rest: Lexer<'_>, inner: &[u8]) -> bool {
     let Some(text) = rest.next().filter(|t| t.kind == TokenKind::Text) else { return false };
     let text = text.inner(inner);
@@ -328,8 +328,8 @@ impl<'w> Walk<'w> {
 }
 
 impl Walk<'_> {
-    /// A text that is a certain argument: `map(attribute='__globals__.os')` of Jinja reaches what Python keeps
-    /// below an object, and `lookup('pipe', 'id')` of Ansible runs a command.
+    /// A text that is a certain argument: `map(attribute='__globals__.os')` of Jinja reaches what Python
+    /// keeps below an object, and `lookup('pipe', 'id')` of Ansible runs a command.
     fn argument_of_name(&self, token: &Token, inner: &[u8], facts: &mut Facts) {
         const PIPES: &[&[u8]] = &[b"pipe", b"lines", b"ansible.builtin.pipe", b"ansible.builtin.lines"];
         let before = self.text[..token.span.start as usize].trim_ascii_end();
