@@ -24,6 +24,8 @@ pub(super) struct Quotes<'t> {
     is_open: bool,
     /// The quote before.
     last: usize,
+    /// The quote before, if it closed what an earlier one opened.
+    closed: Option<usize>,
     /// A letter stands before the first quote: there is text that it could be quoted in.
     has_words: bool,
     /// Three quotes in a row stand in it, more than once.
@@ -43,6 +45,7 @@ impl<'t> Quotes<'t> {
             places: memchr_iter(quote, text),
             is_open: false,
             last: 0,
+            closed: None,
             has_words,
             has_runs,
             in_run: false,
@@ -120,6 +123,7 @@ impl Iterator for Quotes<'_> {
         };
         if self.is_open {
             self.is_open = is_double(at) || at > 0 && is_double(at - 1);
+            self.closed = (!self.is_open).then_some(at);
             return Some(Place { at, is_literal: true, opens: false, is_first: false });
         }
         let closes = self.places.clone().next();
@@ -130,7 +134,12 @@ impl Iterator for Quotes<'_> {
         // Chinese and Japanese put no space before a quote, and go on after it with a letter.
         let is_dense =
             before.is_some_and(|b| !b.is_ascii()) && closes.is_some_and(|end| self.is_name(at, end));
-        let opens = (is_dense || before.is_none_or(|b| b.is_ascii_whitespace() || b"([{=,:>+".contains(&b)))
+        // `"users"."id"`
+        let is_member =
+            self.quote != b'\'' && before == Some(b'.') && self.closed.is_some_and(|closed| closed + 2 == at);
+        let opens = (is_dense
+            || is_member
+            || before.is_none_or(|b| b.is_ascii_whitespace() || b"([{=,:>+".contains(&b)))
             && after.is_some_and(|b| !b.is_ascii_whitespace() && b != self.quote);
         if !opens {
             return Some(Place { at, is_literal: false, opens: false, is_first: false });

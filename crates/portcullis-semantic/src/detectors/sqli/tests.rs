@@ -529,3 +529,34 @@ fn statements_of_few_words_and_clauses() {
         passes_at(Class::Sqli, Place::Query, "q", text);
     }
 }
+
+/// Quoted names, as libraries that map objects to tables write them.
+#[test]
+fn double_quoted_names() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for text in [
+        r#"SELECT "auth_user"."id" FROM "auth_user" WHERE "auth_user"."id" = 21"#,
+        r#"UPDATE "x" SET "a" = 1 WHERE "x"."id" = 5"#,
+        r#"SELECT "t"."a" FROM "t" WHERE ("t"."a" = 1 AND "t"."is_on" = true)"#,
+        r#"SELECT "a" FROM "t" WHERE "id" = 21"#,
+    ] {
+        passes_at(Class::Sqli, Place::Query, "x", text);
+    }
+    // A statement that reads rows is none for a field that is not for statements, but no tautology.
+    let limited = r#"SELECT "users".* FROM "users" WHERE "users"."id" = 1 LIMIT 1"#;
+    assert!(!kinds(limited).contains("tautology"), "{}", kinds(limited));
+    for text in [
+        "\" or \"a\"=\"a",
+        "\" or \"\"=\"",
+        "1 or \"1\"=1",
+        "1 or \"a\"=\"a\"",
+        "\" or \"a\".\"a\"=\"a\".\"a",
+        "1 or \"a\".\"a\"=\"a\".\"a\"",
+        "x\" or \"a\".b=1-- ",
+        "select * from t WHERE 1=1 or 2=2",
+        "select * from t where \"1\"=1",
+        "select a from t where \"a\"=\"a\"",
+    ] {
+        blocks(Class::Sqli, text, "");
+    }
+}

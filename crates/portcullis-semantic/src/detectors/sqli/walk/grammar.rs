@@ -99,6 +99,11 @@ fn is_name(kind: Option<TokenKind>) -> bool {
     matches!(kind, Some(TokenKind::Word(_) | TokenKind::QuotedName(_)))
 }
 
+/// What double quotes hold.
+fn is_double_quoted(kind: Option<TokenKind>) -> bool {
+    matches!(kind, Some(TokenKind::String { quote: b'"', closed: true }))
+}
+
 /// A kind of object of a database.
 fn is_object(word: Word) -> bool {
     matches!(
@@ -128,7 +133,7 @@ impl Walk<'_, '_> {
             }
             Word::Delete => next.word == Some(Word::From) && is_name(next.second),
             Word::Update => {
-                is_name(next.first)
+                (is_name(next.first) || is_double_quoted(next.first))
                     && (next.second == Some(T::Word(Word::Set)) || self.joins_names(next.tokens[1]))
             }
             Word::Exec | Word::Execute => self.is_execution(next),

@@ -192,6 +192,8 @@ pub(super) struct Walk<'t, 'n> {
     is_opening: bool,
     /// It is the first of its sort in the text.
     is_first: bool,
+    /// The value as it stands has a statement.
+    has_statement: bool,
     facts: Facts,
     /// Kinds of all pieces of the reading.
     all_kinds: u64,
@@ -257,6 +259,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             is_literal: false,
             is_opening: false,
             is_first: false,
+            has_statement: false,
             facts: Facts::new(),
             all_kinds: 0,
             first_kinds: 0,
@@ -326,6 +329,8 @@ impl<'t, 'n> Walk<'t, 'n> {
     pub fn run(&mut self) {
         self.reset();
         self.walk(Start::Raw, 0);
+        const STATEMENTS: u64 = 1 << STATEMENT.0 | 1 << STATEMENT_PLAIN.0;
+        self.has_statement = self.all_kinds & STATEMENTS != 0;
     }
 
     fn walk(&mut self, start: Start, from: usize) {

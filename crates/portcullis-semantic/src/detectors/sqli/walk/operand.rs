@@ -88,6 +88,10 @@ impl Walk<'_, '_> {
     pub(super) fn operand(&mut self, token: Token) -> bool {
         match token.kind {
             TokenKind::Number => self.take(Operand::Number, token.span),
+            TokenKind::String { quote: b'"', closed: true } if self.touches_dot(token.span) => {
+                self.name(token.span);
+                self.take(Operand::Name, token.span)
+            }
             TokenKind::String { .. } => self.take(Operand::Text, token.span),
             TokenKind::QuotedName(_) => {
                 self.name(token.span);
@@ -122,6 +126,16 @@ impl Walk<'_, '_> {
             TokenKind::Dot => self.last == Operand::None,
             _ => false,
         }
+    }
+
+    /// `"users"."id"`: what double quotes hold is a name in every dialect if a dot stands right before or
+    /// behind it. A digit behind the dot makes it a number.
+    fn touches_dot(&self, span: Span) -> bool {
+        let (start, end) = (span.start as usize, span.end as usize);
+        let before = &self.text[..start];
+        let is_number = |b: &u8| b.is_ascii_digit();
+        let follows = before.last() == Some(&b'.') && !before.iter().rev().nth(1).is_some_and(is_number);
+        follows || self.text.get(end) == Some(&b'.') && !self.text.get(end + 1).is_some_and(is_number)
     }
 
     fn operand_word(&mut self, word: Word, span: Span) -> bool {

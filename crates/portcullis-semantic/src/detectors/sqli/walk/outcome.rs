@@ -39,7 +39,9 @@ impl Walk<'_, '_> {
         if self.joins_number && is_column && (right.is_constant() || right == Operand::Select) {
             self.note(NUMBER_CONDITION, span);
         }
-        let constants = left.is_constant() && right.is_constant();
+        let constants = left.is_constant()
+            && right.is_constant()
+            && !self.compares_quoted_column((left, left_span), (right, right_span));
         if constants && self.compares_number(left, left_span) {
             self.note(NUMBER_CONDITION, span);
         }
@@ -53,6 +55,23 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// `WHERE "id" = 5` in a statement that the text begins with: the quotes hold a name, as in most
+    /// databases, where a number or a truth value is compared with them.
+    fn compares_quoted_column(&self, left: (Operand, Span), right: (Operand, Span)) -> bool {
+        let is_statement = match self.start {
+            Start::Raw => self.has(STATEMENT) || self.has(STATEMENT_PLAIN),
+            Start::Quote(quote) => quote == b'"' && self.is_literal && !self.is_opening && self.has_statement,
+        };
+        let is_column = |(operand, span): (Operand, Span)| {
+            operand == Operand::Text
+                && matches!(self.word(span), [b'"', b'a'..=b'z' | b'A'..=b'Z' | b'_', .., b'"'])
+        };
+        let is_value = |(operand, _)| matches!(operand, Operand::Number | Operand::Literal);
+        self.start == Start::Raw
+            && is_statement
+            && (is_column(left) && is_value(right) || is_value(left) && is_column(right))
+    }
+
     /// A condition of words that is joined to neither a number nor a quote, in no statement.
     fn is_spoken_condition_of_words(&self) -> bool {
         let is_statement = self.has(STATEMENT) || self.has(STACKED) || self.select_at.is_some();
@@ -62,7 +81,7 @@ impl Walk<'_, '_> {
     /// The name at `span` with what dots join to it.
     fn qualified(&self, span: Span) -> &[u8] {
         let before = &self.text[..span.start as usize];
-        let is_part = |b: &&u8| b.is_ascii_alphanumeric() || b"_.`$[]".contains(*b);
+        let is_part = |b: &&u8| b.is_ascii_alphanumeric() || b"_.`\"$[]".contains(*b);
         // Most names stand alone; to look for more before each of them would read a text many times.
         let more = match before.last() {
             Some(b'.') => before.iter().rev().take(NAME_BYTES_MAX).take_while(is_part).count(),
