@@ -560,3 +560,33 @@ fn double_quoted_names() {
         blocks(Class::Sqli, text, "");
     }
 }
+
+/// Queries of monitoring and formulas: the left side of a comparison is more than its last factor, and what
+/// braces hold is no operand.
+#[test]
+fn arithmetic_and_braces() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for text in [
+        "redis_memory_used_bytes / redis_memory_max_bytes * 100 > 90 and redis_memory_max_bytes > 0",
+        "price * 100 > 90 and stock > 0",
+        "(a + b) * (100) > 90 and 5 - x < 3 and y > 0",
+        "pve_up{id=~\"node/.*\"} == 0",
+        "up{job='node'} == 0 or absent(up)",
+        "up{job=\"node\"} == 0 or sum(up) > 1",
+    ] {
+        passes_at(Class::Sqli, Place::Query, "x", text);
+    }
+    for text in [
+        "1*100>90 and 1=1",
+        "' or 2*3=6--",
+        "1) and 5>3",
+        "1 or id*0=0",
+        "' or id*0=0--",
+        "x' or id*(1)=id and 1=1-- ",
+        "x'} or 1=1-- ",
+        "{fn now()} or 1=1",
+        "1 and name*(1=1)",
+    ] {
+        blocks(Class::Sqli, text, "");
+    }
+}

@@ -127,6 +127,7 @@ struct Frame {
     clause: Clause,
     joined: bool,
     compared: bool,
+    computes: bool,
 }
 
 /// See the module.
@@ -158,6 +159,10 @@ pub(super) struct Walk<'t, 'n> {
     joins_number: bool,
     last: Operand,
     last_span: Span,
+    /// An arithmetic sign stands before the next operand, and what is no constant before the sign.
+    computes: bool,
+    /// Braces of the text that are open and none of SQL's.
+    braces: u32,
     /// The left side of a comparison whose right side comes next.
     comparing: Option<(Operand, Span)>,
     aliased: bool,
@@ -215,6 +220,7 @@ const FRAME: Frame = Frame {
     clause: Clause::Expression,
     joined: false,
     compared: false,
+    computes: false,
 };
 impl<'t, 'n> Walk<'t, 'n> {
     pub fn new(text: &'t [u8], names: &'n Names, field: Field<'n>) -> Walk<'t, 'n> {
@@ -239,6 +245,8 @@ impl<'t, 'n> Walk<'t, 'n> {
             joins_number: false,
             last: Operand::None,
             last_span: Span::default(),
+            computes: false,
+            braces: 0,
             comparing: None,
             aliased: false,
             after_union: false,
@@ -276,6 +284,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.first_kinds = 0;
         self.is_inside = false;
         self.is_astray = false;
+        self.braces = 0;
         self.without_end = [false; 2];
         self.ended = false;
         self.is_literal = false;
@@ -297,6 +306,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.joins_number = false;
         self.last = Operand::None;
         self.last_span = Span::default();
+        self.computes = false;
         self.comparing = None;
         self.aliased = false;
         self.after_union = false;
@@ -457,7 +467,11 @@ impl<'t, 'n> Walk<'t, 'n> {
             TokenKind::Word(word) if role(word) == Part::Constant => Operand::Literal,
             TokenKind::Word(word) if role(word) == Part::Name => Operand::Name,
             TokenKind::QuotedName(_) => Operand::Name,
-            TokenKind::OpenBrace | TokenKind::Other | TokenKind::Dot => Operand::None,
+            TokenKind::OpenBrace => {
+                self.braces += 1;
+                Operand::None
+            }
+            TokenKind::Other | TokenKind::Dot => Operand::None,
             _ => return false,
         };
         self.last = operand;
@@ -532,6 +546,7 @@ impl<'t, 'n> Walk<'t, 'n> {
                     self.expect = Expect::Operand;
                     return true;
                 }
+                self.braces += 1;
                 return false;
             }
             _ => {}

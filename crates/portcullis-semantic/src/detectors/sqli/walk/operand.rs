@@ -202,6 +202,10 @@ impl Walk<'_, '_> {
     /// An operand was read.
     pub(super) fn take(&mut self, operand: Operand, span: Span) -> bool {
         self.expect = Expect::Operator;
+        // `price * 100`: the constant is a factor of what is no constant.
+        let computes = std::mem::take(&mut self.computes);
+        let is_factor = operand.is_constant() && (operand != Operand::Text || !self.ends_text(span));
+        let operand = if computes && is_factor { Operand::Complex } else { operand };
         if operand != Operand::Name {
             self.only_words = false;
         }
@@ -214,6 +218,11 @@ impl Walk<'_, '_> {
             self.compare(operand, span);
         }
         true
+    }
+
+    /// A string that the text may leave open for the statement's own quote.
+    fn ends_text(&self, span: Span) -> bool {
+        span.end as usize == self.text.len()
     }
 
     fn name_operand(&mut self, span: Span) {

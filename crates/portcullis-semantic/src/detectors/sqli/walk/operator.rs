@@ -16,7 +16,11 @@ impl Walk<'_, '_> {
                 true
             }
             TokenKind::Open => self.open_after_operand(token.span),
-            TokenKind::Close | TokenKind::CloseBrace => {
+            TokenKind::CloseBrace => {
+                self.close_brace(token.span);
+                true
+            }
+            TokenKind::Close => {
                 self.close(token.span);
                 true
             }
@@ -29,6 +33,7 @@ impl Walk<'_, '_> {
                 self.expect = Expect::Operand;
                 self.aliased = false;
                 self.last = Operand::None;
+                self.computes = false;
                 self.only_words = false;
                 true
             }
@@ -101,6 +106,7 @@ impl Walk<'_, '_> {
             _ => {
                 // `2-(password like 'a%')`
                 self.joins_number |= self.is_after_number() && self.is_before_open();
+                self.computes = self.last != Operand::None && !self.last.is_constant();
                 self.expect = Expect::Operand;
                 self.quote_sign(span);
             }

@@ -35,7 +35,8 @@ impl Walk<'_, '_> {
                 .eq_ignore_ascii_case(self.qualified(right_span).trim_ascii_start_matches(b'@'))
             // `a cat like cat`, `the like cat like cat`, `table and image like image`
             && !(self.compares_by_word && (self.is_inside || is_chained || self.is_spoken_condition_of_words()));
-        let is_column = matches!(left, Operand::Name | Operand::Call | Operand::Variable | Operand::Select);
+        let is_column = matches!(left, Operand::Name | Operand::Call | Operand::Variable | Operand::Select)
+            || left == Operand::Complex && self.joined;
         if self.joins_number && is_column && (right.is_constant() || right == Operand::Select) {
             self.note(NUMBER_CONDITION, span);
         }
@@ -55,8 +56,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `WHERE "id" = 5` in a statement that the text begins with: the quotes hold a name, as in most
-    /// databases, where a number or a truth value is compared with them.
+    /// `WHERE "id" = 5` in a statement, also behind a name of it that double quotes hold: the quotes hold a
+    /// name, as in most databases, where a number or a truth value is compared with them.
     fn compares_quoted_column(&self, left: (Operand, Span), right: (Operand, Span)) -> bool {
         let is_statement = match self.start {
             Start::Raw => self.has(STATEMENT) || self.has(STATEMENT_PLAIN),
@@ -67,9 +68,7 @@ impl Walk<'_, '_> {
                 && matches!(self.word(span), [b'"', b'a'..=b'z' | b'A'..=b'Z' | b'_', .., b'"'])
         };
         let is_value = |(operand, _)| matches!(operand, Operand::Number | Operand::Literal);
-        self.start == Start::Raw
-            && is_statement
-            && (is_column(left) && is_value(right) || is_value(left) && is_column(right))
+        is_statement && (is_column(left) && is_value(right) || is_value(left) && is_column(right))
     }
 
     /// A condition of words that is joined to neither a number nor a quote, in no statement.

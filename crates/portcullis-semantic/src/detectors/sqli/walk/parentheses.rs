@@ -15,6 +15,7 @@ impl Walk<'_, '_> {
             clause: self.clause,
             joined: self.joined,
             compared: self.compared,
+            computes: std::mem::take(&mut self.computes),
         };
         if let Some(place) = self.stack.get_mut(self.depth) {
             *place = frame;
@@ -85,7 +86,25 @@ impl Walk<'_, '_> {
         };
         let span = if operand.is_constant() { self.last_span } else { span };
         self.last = Operand::None;
+        self.computes = frame.computes;
         self.take(operand, span);
+    }
+
+    /// `}`: what stands before one that opens in the text, and not in the piece, is no operand:
+    /// `up{job='node'} == 0`.
+    pub(super) fn close_brace(&mut self, span: Span) {
+        let is_open = self.braces > 0 && self.depth == 0;
+        self.braces = self.braces.saturating_sub(1);
+        if self.depth > 0 {
+            return self.close(span);
+        }
+        if is_open {
+            self.boundary();
+            self.expect = Expect::Operator;
+        } else {
+            self.close(span);
+        }
+        self.last = Operand::None;
     }
 
     /// A parenthesis opens before the piece, on its line.
