@@ -150,6 +150,7 @@ impl Detector for Sqli {
             is_password: purpose::takes_password(location),
             takes_conditions: purpose::takes_conditions(location),
             is_file,
+            is_encoded: !is_file && !input.document.is_file && quotes::is_encoded(text),
             is_document: input.document.is_file,
         };
         let mut walk = Walk::new(text, &self.names, field);
@@ -196,12 +197,13 @@ impl Sqli {
             }
             false => list_quotes(text),
         };
+        let is_encoded = !input.document.is_file && quotes::is_encoded(text);
         for quote in [b'\'', b'"', b'`'] {
             if !input.groups.has(quote) {
                 continue;
             }
             let first = memchr::memchr(quote, text).unwrap_or(0);
-            for mut place in Quotes::new(text, quote) {
+            for mut place in Quotes::new(text, quote).of_encoded(is_encoded) {
                 if !found.may_read(QUOTE_BYTES) {
                     return;
                 }

@@ -32,6 +32,8 @@ pub(super) struct Quotes<'t> {
     has_runs: bool,
     /// After three that began something.
     in_run: bool,
+    /// See [`is_encoded`].
+    is_encoded: bool,
 }
 
 impl<'t> Quotes<'t> {
@@ -49,11 +51,30 @@ impl<'t> Quotes<'t> {
             has_words,
             has_runs,
             in_run: false,
+            is_encoded: false,
         }
     }
 }
 
 impl Quotes<'_> {
+    /// The same, with the escapes beside quotes read as what they stand for.
+    pub fn of_encoded(self, is_encoded: bool) -> Self {
+        Quotes { is_encoded, ..self }
+    }
+
+    /// The bytes before and behind the quote at `at`.
+    fn beside(&self, at: usize) -> (Option<u8>, Option<u8>) {
+        let (before, after) = (self.text[..at].last().copied(), self.text.get(at + 1).copied());
+        if !self.is_encoded {
+            return (before, after);
+        }
+        let escaped = |percent: usize| match self.text.get(percent..percent + 3) {
+            Some([b'%', high, low]) => hex_byte(*high, *low),
+            _ => None,
+        };
+        (at.checked_sub(3).and_then(escaped).or(before), escaped(at + 1).or(after))
+    }
+
     /// What stands between the quotes at `at` and `end` is a name without signs that join, and nothing of a
     /// word follows.
     fn is_name(&self, at: usize, end: usize) -> bool {
@@ -101,8 +122,7 @@ impl Iterator for Quotes<'_> {
             self.is_open = false;
         }
         self.last = at;
-        let before = self.text[..at].last().copied();
-        let after = self.text.get(at + 1).copied();
+        let (before, after) = self.beside(at);
         let touches_word = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
         // A sign of other scripts may end what is open: `'/usr'）`.
         let ends = self.is_open && after.is_some_and(|b| !b.is_ascii());
@@ -161,6 +181,38 @@ impl Iterator for Quotes<'_> {
         // Words before what follows.
         self.has_words |= is_literal;
         Some(Place { at, is_literal, opens: closes.is_some(), is_first: false })
+    }
+}
+
+/// The text has no white space, and each percent sign has two hex digits behind it: it is encoded for an
+/// address, and its decoded form is judged by itself. Encoders leave apostrophes, parentheses and stars.
+pub(super) fn is_encoded(text: &[u8]) -> bool {
+    let mut signs = memchr_iter(b'%', text).peekable();
+    let is_escape = |at: usize| matches!(text.get(at + 1..at + 3), Some(digits) if digits.iter().all(u8::is_ascii_hexdigit));
+    signs.peek().is_some() && signs.all(is_escape) && !text.iter().any(u8::is_ascii_whitespace)
+}
+
+/// The byte that two hex digits stand for.
+fn hex_byte(high: u8, low: u8) -> Option<u8> {
+    let digit = |b: u8| char::from(b).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    Some(digit(high)? << 4 | digit(low)?)
+}
+
+/// The end of what the percent sign at `at` of an encoded text begins, if that is nothing that SQL would
+/// divide by, no number and no name: a space, a sign whose digits are no number (`%2C`), a letter of other
+/// scripts (`%C3%A9`).
+pub(super) fn escape_end(text: &[u8], at: usize) -> Option<usize> {
+    let is_high = |at: usize| {
+        let digit = text.get(at + 1).filter(|_| text.get(at) == Some(&b'%'));
+        digit.is_some_and(|b| matches!(b, b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F'))
+    };
+    match text.get(at..at + 3)? {
+        b"%20" | [b'%', b'0'..=b'7', b'A'..=b'C' | b'a'..=b'c'] => Some(at + 3),
+        [b'%', b'c'..=b'f' | b'C'..=b'F', _] if is_high(at + 3) => {
+            let len = (at + 3..text.len()).step_by(3).take_while(|at| is_high(*at)).count();
+            Some(text.len().min(at + 3 + 3 * len))
+        }
+        _ => None,
     }
 }
 

@@ -590,3 +590,33 @@ fn arithmetic_and_braces() {
         blocks(Class::Sqli, text, "");
     }
 }
+
+/// Cookies, headers and paths are looked at as they came, too: what an encoder of addresses left is no quote
+/// with an operator behind it. The decoded value decides.
+#[test]
+fn encoded_values() {
+    let places = [Place::Cookie, Place::Header, Place::PathSegment, Place::Query, Place::Json];
+    for place in places {
+        for text in [
+            "She%20said%20'yes'%20--%20twice!",
+            "Levi's%20'Slim'%20--%20blue",
+            "What's%20the%20diff%20between%20'AND'%20and%20'OR'",
+            "L'%C3%A9t%C3%A9%20'indien'%2C%20ou%20'or'",
+        ] {
+            testing::passes_at(Class::Sqli, place, "x", text);
+        }
+        for text in [
+            "x'--",
+            "x'or'1'='1",
+            "1%20or%201=1",
+            "a'%20or%20'1'='1",
+            "a'%20or%20'1'='1'--%20",
+            "x'%20union%20select%201%2C2%20--%20",
+            "x'/**/or/**/5%25=5#",
+            "a%27%20or%20%271%27%3D%271",
+        ] {
+            let (have, is_blocked) = testing::look(Class::Sqli, place, "x", text.as_bytes());
+            assert!(is_blocked, "{text} at {place:?}: {have}");
+        }
+    }
+}

@@ -22,7 +22,7 @@ mod words;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use portcullis_lex::sql::{Lexer, Reads, Token, TokenKind, Word};
+use portcullis_lex::sql::{Lexer, Operator, Reads, Token, TokenKind, Word};
 use portcullis_types::Span;
 
 use self::ahead::Ahead;
@@ -31,7 +31,7 @@ pub(super) use self::pieces::Field;
 use self::pieces::Pieces;
 use self::words::{Part, role};
 use super::names::Names;
-use super::quotes::Place;
+use super::quotes::{Place, escape_end};
 use super::*;
 use crate::KindId;
 
@@ -532,6 +532,9 @@ impl<'t, 'n> Walk<'t, 'n> {
 
     /// Takes one token. False if it does not fit.
     fn step(&mut self, token: Token) -> bool {
+        if self.pieces.field.is_encoded && self.is_escaped(token) {
+            return false;
+        }
         match token.kind {
             TokenKind::Comment(comment) => return self.comment(comment, token.span),
             TokenKind::OpenBrace => {
@@ -556,6 +559,23 @@ impl<'t, 'n> Walk<'t, 'n> {
             Expect::Statement => self.statement_or_end(token),
             Expect::Operand => self.operand(token),
             Expect::Operator => self.operator(token),
+        }
+    }
+
+    /// The token is an escape of an encoded text, which is skipped, or a word before one: `SELECT%20a`.
+    fn is_escaped(&mut self, token: Token) -> bool {
+        let (start, end) = (token.span.start as usize, token.span.end as usize);
+        match token.kind {
+            TokenKind::Operator(Operator::Divide) => match escape_end(self.text, start) {
+                Some(end) => {
+                    self.lexer = Lexer::sharing(self.text, end, &self.reads);
+                    *self.ahead.get_mut() = None;
+                    true
+                }
+                None => false,
+            },
+            TokenKind::Word(_) => escape_end(self.text, end).is_some(),
+            _ => false,
         }
     }
 }

@@ -21,6 +21,8 @@ pub(in crate::detectors::sqli) struct Field<'n> {
     pub takes_conditions: bool,
     /// A file: all of it is only mentioned.
     pub is_file: bool,
+    /// The value is what an encoder of addresses wrote: `%20` is no operator.
+    pub is_encoded: bool,
     /// The site made the field for files, and the value is one.
     pub is_document: bool,
 }
@@ -34,7 +36,7 @@ const TIGHT_SIGNS_MAX: usize = 4;
 /// The pieces that weigh most, of all readings of a text.
 #[derive(Debug)]
 pub(super) struct Pieces<'n> {
-    field: Field<'n>,
+    pub(super) field: Field<'n>,
     live: Best,
     /// Those that are quoted or named, in a field where that matters.
     mentioned: Best,
