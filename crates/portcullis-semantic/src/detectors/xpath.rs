@@ -36,7 +36,7 @@ const FIELD_BYTES_MAX: usize = 96;
 #[derive(Debug)]
 pub struct Xpath;
 
-static PROFILE: Profile = Profile::new(Class::Xpath, KINDS).needs(ByteGroups::of(b"(:@|[")).hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::Xpath, KINDS).needs(ByteGroups::of(b"(:@|[/")).hints(HINTS);
 
 impl Detector for Xpath {
     fn profile(&self) -> &'static Profile {
@@ -70,6 +70,9 @@ impl Detector for Xpath {
         }
         if is_path {
             scan.constant_predicates();
+        }
+        if !input.document.is_file {
+            scan.open_predicate();
         }
         scan.functions();
         scan.axes();
@@ -155,6 +158,34 @@ impl Scan<'_, '_, '_> {
         let is_nodes = text[at..].starts_with(b"//") && step > at + 2 && text.get(step) == Some(&b'[');
         if is_constant || is_nodes {
             self.add(FUNCTION_OF_PATH, at, name + 2);
+        } else if memchr::memchr2(b'\'', b'"', &text[..end]).is_some()
+            && let Some(path) = path_of_condition(text, at)
+        {
+            self.add(FUNCTION_OF_PATH, at, path);
+        }
+    }
+
+    /// `x']/../*['1`: a predicate is closed behind a quote that the text did not open, a step follows, and
+    /// another predicate is left open.
+    fn open_predicate(&mut self) {
+        let text = self.text;
+        let Some(open) = memchr::memrchr(b'[', text) else { return };
+        if memchr::memrchr(b']', text).is_none_or(|close| close > open) {
+            return;
+        }
+        let mut nesting = Nesting::new(text);
+        for at in memchr::memchr2_iter(b'\'', b'"', &text[..open]) {
+            let close = skip_space(text, at + 1);
+            if text.get(close) == Some(&b']') {
+                let step = skip_space(text, close + 1);
+                let is_step =
+                    matches!(text[step..], [b'/', b'/' | b'.' | b'*' | b'@' | b'a'..=b'z' | b'A'..=b'Z', ..]);
+                if is_step && step < open && nesting.closes_foreign(at) {
+                    self.add(FUNCTION_OF_PATH, step, open + 1);
+                    self.add(BREAK_OUT, at, step);
+                    return;
+                }
+            }
         }
     }
 
@@ -212,6 +243,34 @@ impl Scan<'_, '_, '_> {
             }
         }
     }
+}
+
+/// Bytes of a path in a condition.
+const PATH_BYTES_MAX: usize = 96;
+
+/// The end of the path at `at` that a condition asks for, as `//*`, `../@admin`, `//user[1]/password` and
+/// `@admin` are: a quote, a comparison or a joint that a quote or a path follows comes next.
+fn path_of_condition(text: &[u8], at: usize) -> Option<usize> {
+    let is_path = match &text[at..] {
+        [b'/', b'/', ..] | [b'.', b'.', b'/', ..] | [b'.', b'/', ..] => true,
+        [b'/' | b'@', next, ..] => next.is_ascii_alphabetic() || *next == b'*',
+        _ => false,
+    };
+    let is_part = |b: u8| is_word(b) || b"/.*@[]:-".contains(&b);
+    let end = run(text, at, PATH_BYTES_MAX, is_part);
+    // `//` alone begins a comment, and names nothing.
+    let names = text[at..end].iter().any(|b| is_word(*b) || *b == b'*');
+    let next = skip_space(text, end);
+    let joint = run(text, next, 4, |b| b.is_ascii_alphabetic());
+    let goes_on = match text.get(next) {
+        Some(b'\'' | b'"' | b'=' | b'!' | b'<' | b'>') => true,
+        Some(b'|') => text.get(skip_space(text, next + 1)) == Some(&b'/'),
+        _ => {
+            let is_joint = next > end && is_one_of(&text[next..joint], &[b"or", b"and"]);
+            is_joint && matches!(text.get(skip_space(text, joint)), Some(b'\'' | b'"' | b'@' | b'/'))
+        }
+    };
+    (is_path && names && goes_on).then_some(end)
 }
 
 /// A condition after a quote or a closing bracket at the beginning: its end.
@@ -355,6 +414,16 @@ const HINTS: &[Hint] = &[
     Hint::text("or true()"),
     Hint::text("and true()"),
     Hint::text("or //"),
+    Hint::text("and //"),
+    Hint::text("or ."),
+    Hint::text("and ."),
+    Hint::text("or /"),
+    Hint::text("and /"),
+    Hint::text("or @"),
+    Hint::text("and @"),
+    Hint::text("']/"),
+    Hint::text("\"]/"),
+    Hint::text("' ]"),
 ];
 
 #[cfg(test)]
@@ -374,6 +443,18 @@ mod tests {
         blocks(Xpath, "' or child::node()[position()=1] or 'a'='b", "axis break-out");
         blocks(Xpath, "x' or true() or '", "function-of-path break-out");
         blocks(Xpath, "' or //*[1] or '", "function-of-path break-out");
+        for text in [
+            "x' or //* or '",
+            "x' or ../@admin='1",
+            "x' and //user[1]/password='x",
+            "x'] /../*['1",
+            "x']/../*['1",
+            "x' or .//password or '",
+            "x' or @admin='1",
+            "x\" or /users/user=\"a",
+        ] {
+            blocks(Xpath, text, "function-of-path break-out");
+        }
         blocks(Xpath, "*|//text()", "union");
         blocks(Xpath, "doc('http://a.example/x')", "document whole");
     }
@@ -407,6 +488,18 @@ mod tests {
         passes(Xpath, "doc('users/ann')");
         passes(Xpath, "it's true or //a comment");
         passes(Xpath, "'a' or true() in the other one");
+        for text in [
+            "either/or and ../relative",
+            "'a' and /etc are",
+            "don't or //comment",
+            "the dogs' or /opt/docs and others",
+            "x['a']/y['b']",
+            "$.a['b']/c[0]",
+            "'src' or './lib'",
+            "it's 'a' or @bob = 'c'",
+        ] {
+            passes_at(Xpath, Place::Query, "q", text);
+        }
         let source = format!("//! Reads it, see\n{}\n#[doc(\"x\")]", "//! more\n".repeat(12));
         passes_at(Xpath, Place::FileContent, "file", &source);
         blocks_at(Xpath, Place::FileContent, "' or count(/*)=1 or 'a'='b", "break-out");
