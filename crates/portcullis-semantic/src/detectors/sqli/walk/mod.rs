@@ -16,6 +16,7 @@ mod outcome;
 mod parentheses;
 mod pieces;
 mod select;
+mod stacked;
 mod statement;
 mod words;
 
@@ -86,6 +87,8 @@ enum Expect {
     Operator,
     /// After a semicolon.
     Statement,
+    /// In a statement of which only the first words are known.
+    Arguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -557,6 +560,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         match self.expect {
             Expect::Start => self.begin(token),
             Expect::Statement => self.statement_or_end(token),
+            Expect::Arguments => self.argument(token),
             Expect::Operand => self.operand(token),
             Expect::Operator => self.operator(token),
         }

@@ -48,8 +48,9 @@ impl Walk<'_, '_> {
                 true
             }
             TokenKind::Word(word) if role(word) == Part::Statement => {
-                self.statement(word, token.span, STACKED)
+                self.statement(word, token.span, STACKED) || self.foreign_statement(token)
             }
+            TokenKind::Word(_) if self.foreign_statement(token) => true,
             // A label, where GOTO leads to.
             TokenKind::Word(Word::Name)
                 if self.peek().is_some_and(|next| next.kind == TokenKind::Operator(Operator::Colon)) =>
@@ -100,7 +101,7 @@ impl Walk<'_, '_> {
     }
 
     /// The text begins with a number.
-    fn begins_with_number(&self) -> bool {
+    pub(super) fn begins_with_number(&self) -> bool {
         let first = Lexer::new(self.text, 0).next();
         first.is_some_and(|token| token.kind == TokenKind::Number)
     }
