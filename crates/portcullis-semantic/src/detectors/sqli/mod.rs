@@ -68,7 +68,7 @@ kinds! {
     ORDER_BY_NUMBER "sqli.order-by-number" Error "orders or groups by column number, which tells how many there are";
     HAVING "sqli.having" Warning "HAVING or GROUP BY";
     LIMIT "sqli.limit" Notice "LIMIT or OFFSET";
-    INSERT_TAIL "sqli.insert-tail" Critical "what an INSERT does with a row that is there";
+    INSERT_TAIL "sqli.insert-tail" Critical "what an INSERT does with a row that is there, or further columns behind a quote";
     INTO_FILE "sqli.into-file" Critical "writes the result to a file";
     PROCEDURE_ANALYSE "sqli.procedure-analyse" Critical "PROCEDURE ANALYSE";
     COMMENT_END "sqli.comment-end" Warning "a comment cuts off the rest of the statement";
@@ -208,6 +208,13 @@ impl Sqli {
                     return;
                 }
                 place.is_first = place.at == first;
+                if place.is_first
+                    && !(place.is_literal || place.opens || quote == b'`')
+                    && let Some(span) = value::columns(text, place.at)
+                {
+                    found.add(INSERT_TAIL, span);
+                    found.add(AFTER_QUOTE, span);
+                }
                 if walk.has_read(place.at) || !walk::may_follow_quote(&text[place.at + 1..]) {
                     continue;
                 }
@@ -323,6 +330,8 @@ const HINTS: &[Hint] = &[
     Hint::text("' "),
     Hint::text("\")"),
     Hint::text("\" "),
+    Hint::text("',"),
+    Hint::text("\","),
     Hint::text("';"),
     Hint::text("\";"),
     Hint::text("#"),

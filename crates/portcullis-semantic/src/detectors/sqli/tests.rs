@@ -663,3 +663,38 @@ fn statements_of_any_verb() {
         passes_at(Class::Sqli, Place::Query, "x", text);
     }
 }
+
+/// What goes on behind a quote without an operator: clauses that a comment ends, and further columns.
+#[test]
+fn clauses_and_columns_behind_a_quote() {
+    for text in [
+        "x',admin='1",
+        "x' , admin = '1",
+        "x',role='admin',x='",
+        "x',password='5f4dcc3b5aa765d61d8327deb882cf99",
+        "x',admin=1-- ",
+        "x\",a=\"1",
+        "x' returning password-- ",
+        "' as a,password from users-- ",
+        "' option(recompile)-- ",
+        "' for xml path-- ",
+    ] {
+        let (have, is_blocked) = testing::look(Class::Sqli, Place::Form, "name", text.as_bytes());
+        assert!(is_blocked, "{text}: {have}");
+    }
+    for text in [
+        "x='a', y='b'",
+        "x='a', y='b",
+        "[['name','ilike','o'],'",
+        "O'Brien, admin",
+        "'1--",
+        "Ann O'Hara -- from the office of the boss",
+        "f('a', b='c')",
+        "print(x['a'], end='')",
+        "<a title='a', class='b'>",
+        "5'10\", weight=180",
+        "'a', b, 'c",
+    ] {
+        testing::passes_at(Class::Sqli, Place::Form, "name", text);
+    }
+}

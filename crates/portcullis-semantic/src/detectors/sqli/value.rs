@@ -1,7 +1,8 @@
 //! Injections in place of a value, without a condition or a statement: rows of an INSERT,
-//! `x','a@b.example',1),('y`, and calls alone.
+//! `x','a@b.example',1),('y`, columns of an UPDATE, `x',admin='1`, and calls alone.
 
 use memchr::memmem;
+use portcullis_lex::sql::{Comment, Lexer, Operator, TokenKind};
 use portcullis_types::Span;
 
 /// Bytes in which the rows are looked for.
@@ -21,6 +22,46 @@ pub(super) fn row_break(text: &[u8]) -> Option<Span> {
     let opens = memchr::memchr(b'(', head).is_some();
     (goes_on && is_value && !opens && memmem::find(head, b"\n").is_none())
         .then(|| Span::new(quote, text.len() - next.len() + 1))
+}
+
+/// Tokens in which columns are looked for.
+const COLUMN_TOKENS_MAX: usize = 64;
+
+/// `,admin='1`, `,role='x',y='`, `,admin=1-- `: what follows the quote at `at`, which the text did not open,
+/// sets further columns, and ends in an open string or a comment.
+pub(super) fn columns(text: &[u8], at: usize) -> Option<Span> {
+    if !text.get(at + 1..)?.trim_ascii_start().starts_with(b",") {
+        return None;
+    }
+    let quote = text.get(at)?;
+    let end = text.trim_ascii_end().len();
+    let mut tokens = Lexer::new(text, at + 1)
+        .take(COLUMN_TOKENS_MAX)
+        .filter(|token| !matches!(token.kind, TokenKind::Comment(Comment::Block(true))))
+        .peekable();
+    while tokens.next_if(|token| token.kind == TokenKind::Comma).is_some() {
+        tokens.next_if(|token| matches!(token.kind, TokenKind::Word(_) | TokenKind::QuotedName(_)))?;
+        tokens
+            .next_if(|token| token.kind == TokenKind::Operator(Operator::Equal) && token.span.len() == 1)?;
+        let value = tokens.next()?;
+        match value.kind {
+            TokenKind::String { quote: ends, closed: false } if ends == *quote => {
+                let is_line = memchr::memchr(b'\n', value.span.of(text)).is_none();
+                return is_line.then(|| Span::new(at, text.len()));
+            }
+            TokenKind::String { closed: true, .. }
+            | TokenKind::Number
+            | TokenKind::Variable
+            | TokenKind::QuotedName(_)
+            | TokenKind::Word(_) => {}
+            _ => return None,
+        }
+    }
+    let last = tokens.next()?;
+    let is_cut =
+        matches!(last.kind, TokenKind::Comment(Comment::Dashes | Comment::Hash | Comment::Block(false)));
+    let says = last.span.of(text).iter().filter(|b| b.is_ascii_alphanumeric()).count() > 2;
+    (is_cut && !says && last.span.end as usize >= end).then(|| Span::new(at, text.len()))
 }
 
 /// `sleep(5)`, `benchmark(4000000,md5(1))`, `version()`, `@@version`: a value to a statement, and what a

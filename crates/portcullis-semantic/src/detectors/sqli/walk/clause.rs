@@ -55,15 +55,32 @@ impl Walk<'_, '_> {
                 true
             }
             Part::Clause => self.clause_word(word, span),
-            // `x' for update-- `
+            // `x' for update-- `, `x' for xml path-- `
             Part::Filler if word == Word::For && self.start != Start::Raw && self.locks_rows() => {
                 self.skip();
                 self.note(LIMIT, self.span_to_next(span));
+                let is_form = |next: Token| {
+                    let word = self.word(next.span);
+                    [&b"path"[..], b"auto", b"raw", b"explicit"]
+                        .iter()
+                        .any(|known| word.eq_ignore_ascii_case(known))
+                };
+                if self.peek().is_some_and(is_form) {
+                    self.skip();
+                }
                 true
             }
             Part::Filler => true,
             Part::Statement => self.statement_word(word, span),
             Part::Unary if word == Word::Not => true,
+            // `x' option(recompile)-- `
+            Part::Name if self.tokens == 0 && self.start != Start::Raw && self.is_before_open() => {
+                let is_option = self.word(span).eq_ignore_ascii_case(b"option");
+                self.last = Operand::Name;
+                self.last_span = span;
+                self.has_clause |= is_option;
+                is_option
+            }
             Part::Constant | Part::Unary | Part::Name => {
                 self.name(span);
                 self.alias()
@@ -78,11 +95,11 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `update` or `share` comes next.
+    /// `update` or `share` comes next, or a form that the result takes.
     fn locks_rows(&self) -> bool {
         self.peek().is_some_and(|next| {
             let word = self.word(next.span);
-            word.eq_ignore_ascii_case(b"update") || word.eq_ignore_ascii_case(b"share")
+            [&b"update"[..], b"share", b"xml", b"json"].iter().any(|known| word.eq_ignore_ascii_case(known))
         })
     }
 
@@ -120,6 +137,7 @@ impl Walk<'_, '_> {
     pub(super) fn clause_word(&mut self, word: Word, span: Span) -> bool {
         let is_after_number = self.is_after_number();
         self.boundary();
+        self.has_clause = true;
         self.expect = Expect::Operand;
         self.aliased = false;
         let next = self.peek();

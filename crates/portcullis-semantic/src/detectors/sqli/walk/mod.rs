@@ -59,7 +59,7 @@ pub(super) fn may_follow_quote(rest: &[u8]) -> bool {
     match token.kind {
         TokenKind::Operator(_) | TokenKind::Close | TokenKind::Comma | TokenKind::Semicolon => true,
         TokenKind::Comment(_) | TokenKind::CloseBrace => true,
-        TokenKind::Word(word) => follows_operand(word),
+        TokenKind::Word(word) => follows_operand(word) || is_option(rest, token),
         TokenKind::Other => token.span.of(rest) == b"]",
         // `'1'1`: no. `' 'or'`: strings stand side by side.
         TokenKind::String { closed, .. } => closed && token.span.start > 0,
@@ -71,6 +71,12 @@ pub(super) fn may_follow_quote(rest: &[u8]) -> bool {
         }
         _ => false,
     }
+}
+
+/// `option(recompile)`: the hints of Transact-SQL's queries.
+fn is_option(rest: &[u8], token: Token) -> bool {
+    let end = (token.span.end as usize).min(rest.len());
+    token.span.of(rest).eq_ignore_ascii_case(b"option") && rest[end..].trim_ascii_start().starts_with(b"(")
 }
 
 /// Words that may stand where an operator is expected, aliases aside.
@@ -188,6 +194,8 @@ pub(super) struct Walk<'t, 'n> {
     cut: Option<Span>,
     ended: bool,
     begins_with_word: bool,
+    /// A keyword of a clause was read.
+    has_clause: bool,
     /// What the piece begins with, or stands before it.
     head: Operand,
     /// The name before a parenthesis is a function that chooses by its first argument.
@@ -264,6 +272,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             cut: None,
             ended: false,
             begins_with_word: false,
+            has_clause: false,
             head: Operand::None,
             chooses: false,
             compares_by_word: false,
@@ -319,6 +328,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.tokens = 0;
         self.cut = None;
         self.begins_with_word = false;
+        self.has_clause = false;
         self.head = Operand::None;
         self.chooses = false;
         self.compares_by_word = false;

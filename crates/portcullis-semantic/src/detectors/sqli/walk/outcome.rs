@@ -16,6 +16,9 @@ const TAIL_BYTES_MAX: usize = 64;
 /// Operators between two quotes are no longer.
 const TIGHT_BYTES_MAX: usize = 3;
 
+/// Brackets and spaces between a quote and the comma of a list.
+const LIST_BYTES_MAX: usize = 16;
+
 /// Signs of a row that parts a text.
 const LINE_SIGNS_MIN: usize = 6;
 
@@ -284,7 +287,8 @@ impl Walk<'_, '_> {
             let from_quote = Span { start: self.from.saturating_sub(1) as u32, end: span.end };
             self.note(kind, from_quote);
             // `x' limit 1-- `, `x'div 1#`, and nothing else stands in the value.
-            let is_clause = self.has(LIMIT) || self.has(QUOTE_WORD);
+            let is_clause =
+                self.has(LIMIT) || self.has(QUOTE_WORD) || self.has_clause && self.expect != Expect::Operand;
             let is_only = self.is_first && !self.is_literal && !self.is_opening && self.is_rest_blank(span);
             if is_clause && is_only && kind == COMMENT_END && letters <= 2 {
                 self.note(QUOTE_CLAUSE, from_quote);
@@ -331,15 +335,24 @@ impl Walk<'_, '_> {
         }
         if !self.ended {
             self.boundary();
+            let goes_on = self.ends_in_words() || self.goes_on_in_list();
             let reopened = matches!(self.start, Start::Quote(quote) if self.ends_in_open(quote))
                 && !(self.is_literal && self.is_opening && !self.ends_in_pattern())
-                && !self.ends_in_words();
+                && !goes_on;
             if reopened && self.tokens > 1 {
                 self.note(REOPENED, Span::new(self.from.saturating_sub(1), self.text.len()));
             }
             self.whole();
         }
         self.close_piece();
+    }
+
+    /// A comma follows the second quote of a pair, also behind brackets, and nothing is done after it: the next
+    /// item of a list that is cut off is no string of a statement. `[['a','b'],'`, `x='a', y='`
+    fn goes_on_in_list(&self) -> bool {
+        let rest = &self.text[self.begun.min(self.text.len())..];
+        let sign = rest.iter().take(LIST_BYTES_MAX).find(|b| !b" )]}".contains(b));
+        self.is_literal && !self.is_opening && sign == Some(&b',') && !self.facts.does_something()
     }
 
     /// The last token is a string of `quote` that the text does not close.
