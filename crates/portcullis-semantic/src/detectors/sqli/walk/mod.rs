@@ -8,6 +8,7 @@
 
 mod ahead;
 mod clause;
+mod expression;
 mod facts;
 mod grammar;
 mod operand;
@@ -137,6 +138,8 @@ struct Frame {
     joined: bool,
     compared: bool,
     computes: bool,
+    /// Where it opens.
+    at: u32,
 }
 
 /// See the module.
@@ -194,6 +197,8 @@ pub(super) struct Walk<'t, 'n> {
     cut: Option<Span>,
     ended: bool,
     begins_with_word: bool,
+    /// What the piece would do as an expression in place of a name.
+    does: expression::Does,
     /// A keyword of a clause was read.
     has_clause: bool,
     /// What the piece begins with, or stands before it.
@@ -232,6 +237,7 @@ const FRAME: Frame = Frame {
     joined: false,
     compared: false,
     computes: false,
+    at: 0,
 };
 impl<'t, 'n> Walk<'t, 'n> {
     pub fn new(text: &'t [u8], names: &'n Names, field: Field<'n>) -> Walk<'t, 'n> {
@@ -272,6 +278,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             cut: None,
             ended: false,
             begins_with_word: false,
+            does: expression::Does::default(),
             has_clause: false,
             head: Operand::None,
             chooses: false,
@@ -329,6 +336,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.cut = None;
         self.begins_with_word = false;
         self.has_clause = false;
+        self.does = expression::Does::default();
         self.head = Operand::None;
         self.chooses = false;
         self.compares_by_word = false;

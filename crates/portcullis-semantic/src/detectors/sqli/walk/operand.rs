@@ -33,6 +33,12 @@ impl Walk<'_, '_> {
                     self.operator(token)
                 }
             },
+            // `*,(select a from b)`
+            TokenKind::Operator(Operator::Star)
+                if self.peek().is_some_and(|next| next.kind == TokenKind::Comma) =>
+            {
+                self.operand(token)
+            }
             TokenKind::Close
             | TokenKind::Comma
             | TokenKind::CloseBrace
@@ -261,6 +267,7 @@ impl Walk<'_, '_> {
         match group.map(|group| (group, span)).or_else(qualified) {
             Some((Group::Function(kind), span)) => {
                 self.chooses = kind == CONDITIONAL_FUNCTION;
+                self.calls(kind, span);
                 self.note(kind, span);
             }
             Some((group, span)) => {

@@ -141,6 +141,19 @@ impl Walk<'_, '_> {
                 self.last = Operand::Name;
                 true
             }
+            // `(select a from b)x`
+            Clause::Expression
+                if self.depth == 0
+                    && self.start == Start::Raw
+                    && !self.is_inside
+                    && self.last == Operand::Select
+                    && !self.aliased =>
+            {
+                self.aliased = true;
+                self.last = Operand::Name;
+                self.does.selects |= self.does.has_select;
+                true
+            }
             Clause::Columns | Clause::Tables if !self.aliased => {
                 self.aliased = true;
                 self.last = Operand::Name;

@@ -16,6 +16,7 @@ impl Walk<'_, '_> {
             joined: self.joined,
             compared: self.compared,
             computes: std::mem::take(&mut self.computes),
+            at: self.lexer.position().saturating_sub(1) as u32,
         };
         if let Some(place) = self.stack.get_mut(self.depth) {
             *place = frame;
@@ -76,6 +77,7 @@ impl Walk<'_, '_> {
         self.joined = frame.joined;
         self.compared = frame.compared || self.compared && !frame.is_call && !frame.is_select;
         self.expect = Expect::Operator;
+        self.closes_select(frame);
         let inside = self.last;
         let operand = match () {
             () if frame.is_select => Operand::Select,

@@ -210,6 +210,7 @@ impl Walk<'_, '_> {
         if next.is_none() {
             return;
         }
+        self.does.selects_from(self.text, self.select_at, span, next);
         if self.only_words {
             self.note(STATEMENT_PLAIN, whole);
         } else {
