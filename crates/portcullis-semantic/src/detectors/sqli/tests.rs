@@ -300,6 +300,7 @@ fn unions_that_end_a_sentence() {
     passes("Select table union select the. Anne-Marie O'Brien");
     passes("Union select by; Anne-Marie O'Brien");
     passes("Select null select?");
+    passes("Union select select?");
     check("5 union select a. B from b a", "union-select");
     passes("1.001,- \u{20ac}\nUnion select the!");
     check("1 union select null;", "union-select");

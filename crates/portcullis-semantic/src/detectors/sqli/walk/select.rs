@@ -112,7 +112,7 @@ impl Walk<'_, '_> {
             // `Union select null?`, `Union select by;`: a question or a call ends there, and the value with
             // it.
             Some(TokenKind::Word(word))
-                if matches!(role(word), Part::Constant | Part::Name)
+                if matches!(role(word), Part::Constant | Part::Name | Part::Statement)
                     && self.begins_with_union()
                     && self.ends_sentence(ahead[1]) =>
             {
