@@ -351,8 +351,8 @@ impl Walk<'_, '_> {
         self.close_piece();
     }
 
-    /// A comma follows the second quote of a pair, also behind brackets, and nothing is done after it: the next
-    /// item of a list that is cut off is no string of a statement. `[['a','b'],'`, `x='a', y='`
+    /// A comma follows the second quote of a pair, also behind brackets, and nothing is done after it: the
+    /// next item of a list that is cut off is no string of a statement. `[['a','b'],'`, `x='a', y='`
     fn goes_on_in_list(&self) -> bool {
         let rest = &self.text[self.begun.min(self.text.len())..];
         let sign = rest.iter().take(LIST_BYTES_MAX).find(|b| !b" )]}".contains(b));

@@ -17,8 +17,8 @@ const CUT_BYTES_MAX: usize = 512;
 const ORDER_TOKENS_MAX: usize = 4;
 
 impl Walk<'_, '_> {
-    /// Takes a statement whose verb or arguments the grammar of statements does not know: one of [`ORDERS`], or
-    /// any words that a comment ends. False if it is none. What follows, up to a semicolon, is its arguments.
+    /// Takes a statement whose verb or arguments the grammar of statements does not know: one of [`ORDERS`],
+    /// or any words that a comment ends. False if it is none. What follows, up to a semicolon, is its arguments.
     pub(super) fn foreign_statement(&mut self, token: Token) -> bool {
         if !self.breaks_out() || !(self.is_of_orders(token) || self.is_cut_statement(token)) {
             return false;
@@ -95,8 +95,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A comment that says nothing ends the value: `--`, `-- -`, `#`; and no semicolon stands right before it.
-    /// Behind a number a verb of SQL or a word of its own must begin it: an identifier may have hyphens.
+    /// A comment that says nothing ends the value: `--`, `-- -`, `#`; and no semicolon stands right before
+    /// it. Behind a number a verb of SQL or a word of its own must begin it: an identifier may have hyphens.
     fn is_cut_statement(&self, token: Token) -> bool {
         let end = self.text.trim_ascii_end();
         if !(end.ends_with(b"--") || end.ends_with(b"#") || end.ends_with(b"-- -") || end.ends_with(b"--+")) {
