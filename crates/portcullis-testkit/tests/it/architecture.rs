@@ -17,6 +17,7 @@ const THAT_COMPUTE: &[&str] = &[
     "maxminddb",
     "md-5",
     "memchr",
+    "miniz_oxide",
     "prost",
     "regex-automata",
     "regex-syntax",

@@ -18,7 +18,8 @@ const ORDER_TOKENS_MAX: usize = 4;
 
 impl Walk<'_, '_> {
     /// Takes a statement whose verb or arguments the grammar of statements does not know: one of [`ORDERS`],
-    /// or any words that a comment ends. False if it is none. What follows, up to a semicolon, is its arguments.
+    /// or any words that a comment ends. False if it is none. What follows, up to a semicolon, is its
+    /// arguments.
     pub(super) fn foreign_statement(&mut self, token: Token) -> bool {
         if !self.breaks_out() || !(self.is_of_orders(token) || self.is_cut_statement(token)) {
             return false;
