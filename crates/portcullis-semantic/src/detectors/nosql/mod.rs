@@ -5,6 +5,7 @@
 //! keys only: after a bracket, a brace, a comma or a quote, and before what ends a key. GraphQL's variables
 //! look alike but are typed (`$where: Filter`).
 
+mod queries;
 mod said;
 mod words;
 
@@ -19,6 +20,7 @@ use super::quotation::Quotation;
 use super::scan::{Nesting, is_one_of, is_word, run, skip_space, string_end};
 use crate::limits::LOOK_SHARE;
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
+use queries::leaves_query;
 use said::{closes_its_own, is_said, is_statement};
 use words::{HINTS, METHODS, is_credential, is_filter, is_secret, operator, speaks_of_filter};
 
@@ -40,6 +42,7 @@ kinds! {
     SCRIPT_RETURN "nosql.script-return" Critical "ends the expression and returns another";
     SCRIPT_WAITS "nosql.script-waits" Critical "ends the expression and waits";
     SCRIPT_FIELD "nosql.script-field" Critical "asks for a field of the document (`this.x`)";
+    QUERY_LANGUAGE "nosql.query-language" Critical "ends a string or a call and goes on in a query language of graphs, metrics or interfaces";
     METHOD "nosql.method" Error "calls a method of a collection";
 }
 
@@ -101,6 +104,9 @@ impl Detector for NoSql {
             scan.splice(first);
             scan.script(first);
             scan.methods();
+            if let Some(span) = leaves_query(text) {
+                scan.add(QUERY_LANGUAGE, span.start as usize, span.end as usize);
+            }
         }
     }
 }

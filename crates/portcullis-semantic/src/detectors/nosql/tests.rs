@@ -113,3 +113,42 @@ fn text_before_in_texts() {
         }
     }
 }
+
+#[test]
+fn other_query_languages() {
+    for text in [
+        "x'}) DETACH DELETE n//",
+        "x' RETURN n UNION MATCH (n) RETURN n//",
+        "' CALL apoc.load.json('http://a.example') YIELD value RETURN 1//",
+        "x\"}) return n //",
+        "1).drop().V(",
+        "x').valueMap().by('",
+        "x' or 1 eq 1 or 'a' eq 'b",
+        "x') or startswith(Name,'a') eq true or ('a' eq 'a",
+        "' or Password ne null",
+        "x\"} or {a=~\".+",
+        "x\"} unless secret:metric{a=\"",
+        "\") |> yield() //",
+        "x\") |> sql.to(",
+    ] {
+        let (have, is_blocked) = look(NoSql, Place::Query, "id", text.as_bytes());
+        assert!(is_blocked, "{text}: {have}");
+    }
+    for text in [
+        "MATCH (n) RETURN n",
+        "x.find(\"a\").map(b)",
+        "up{job=\"a\"} or up{job=\"b\"}",
+        "$filter=Name eq 'O''Brien' or Age eq 5",
+        "Category eq 'Books' or Name ne null",
+        "the boys' return home // see you",
+        "from(bucket: \"a\") |> range(start: -1h) |> yield()",
+        "g.V().has('name','a').out()",
+        "(see below).drop by (",
+        "https://a.example/x.V(",
+        "Enum.map([1], fn x -> \"a\" end) |> IO.inspect()",
+        "the dogs' or cats' eq uipment",
+        "O'Brien set a match // and left",
+    ] {
+        passes(NoSql, text);
+    }
+}
