@@ -190,7 +190,8 @@ impl Analysis {
             is_quoted |= groups.has(b'\'');
             // So does its first equals sign: `%3C%25=7*7 %25%3E`.
             is_cut |= has_value && is_odd_name(name);
-            is_parted |= !name.iter().all(is_usual_in_name);
+            is_parted |= !name.iter().all(is_usual_in_name) || name.contains(&b'[');
+            is_cut |= groups.has(b'\'') && (value.windows(2).any(|two| two == b"/*" || two == b"--"));
         }
         // A quote that a semicolon cut goes on in what is no cookie.
         if is_cut || is_quoted && is_parted {

@@ -4,14 +4,18 @@
 /// Bytes of a script and of its address that are looked at.
 const SCRIPT_BYTES_MAX: usize = 4 << 10;
 const SOURCE_BYTES_MAX: usize = 512;
+/// Bytes of prefixes that are remembered.
+const PREFIX_BYTES_MAX: usize = 256;
 /// The namespaces whose scripts run.
 const PAGES: [&[u8]; 2] = [b"http://www.w3.org/1999/xhtml", b"http://www.w3.org/2000/svg"];
 
 /// What has been seen of a document.
 #[derive(Debug, Default)]
 pub(crate) struct PageScripts {
-    /// One of [`PAGES`] was declared.
-    is_page: bool,
+    /// The prefixes that one of [`PAGES`] was declared for, each with a colon before it.
+    prefixes: Vec<u8>,
+    /// The name of the element that is open.
+    name: Vec<u8>,
     /// A script element is open.
     is_open: bool,
     code: Vec<u8>,
@@ -21,13 +25,22 @@ pub(crate) struct PageScripts {
 impl PageScripts {
     pub fn begin(&mut self, name: &[u8]) {
         self.is_open = local(name) == b"script";
+        if self.is_open {
+            self.name.clear();
+            self.name.extend_from_slice(name);
+        }
         self.code.clear();
         self.source.clear();
     }
 
     pub fn attribute(&mut self, name: &[u8], value: &[u8]) {
-        if name.starts_with(b"xmlns") {
-            self.is_page |= PAGES.contains(&value.trim_ascii());
+        if let Some(prefix) = name.strip_prefix(b"xmlns") {
+            let is_page = PAGES.contains(&value.trim_ascii());
+            if is_page && self.prefixes.len() + prefix.len() < PREFIX_BYTES_MAX {
+                self.prefixes.push(b' ');
+                self.prefixes.extend_from_slice(prefix);
+                self.prefixes.push(b' ');
+            }
         } else if self.is_open && matches!(local(name), b"src" | b"href") {
             self.source.clear();
             let address = value.iter().filter(|b| !matches!(b, b'"' | b'<' | b'>'));
@@ -42,9 +55,20 @@ impl PageScripts {
         }
     }
 
+    /// True if the prefix of the open element, or that it has none, stands for a page's namespace somewhere
+    /// in the document.
+    fn is_of_page(&self) -> bool {
+        let prefix = &self.name[..memchr::memrchr(b':', &self.name).unwrap_or(0)];
+        let mut prefixes = self.prefixes.split(|b| *b == b' ').filter(|known| !known.is_empty());
+        match prefix {
+            b"" => memchr::memmem::find(&self.prefixes, b"  ").is_some(),
+            _ => prefixes.any(|known| known.strip_prefix(b":") == Some(prefix)),
+        }
+    }
+
     /// The script element that ends here, as markup, if a browser runs it.
     pub fn end(&mut self) -> Option<Vec<u8>> {
-        let is_script = std::mem::take(&mut self.is_open) && self.is_page;
+        let is_script = std::mem::take(&mut self.is_open) && self.is_of_page();
         let has_code = !self.code.trim_ascii().is_empty();
         let parts: [&[u8]; 3] = match (is_script, has_code, self.source.is_empty()) {
             (true, _, false) => [b"<script src=\"", &self.source, b"\"></script>"],

@@ -18,7 +18,7 @@ mod settings;
 mod texts;
 
 pub(super) use self::code::{
-    takes_code, takes_file, takes_markup, takes_page, takes_scripts, takes_templates,
+    is_named_code, takes_code, takes_file, takes_markup, takes_page, takes_scripts, takes_templates,
 };
 pub(super) use self::commands::{
     names_command, names_function, runs_commands, takes_command_lines, takes_single_name,

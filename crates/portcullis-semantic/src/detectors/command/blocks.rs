@@ -14,6 +14,8 @@ pub(super) struct Block {
     pub lead: usize,
     /// Where the block ends, if a brace ends it.
     pub end: Option<usize>,
+    /// It may be a part of a format or an address: `%{date}`, `;{id}`.
+    pub is_format: bool,
     /// The block is the body of a shell's function, which no other language writes so.
     pub is_function: bool,
 }
@@ -25,7 +27,8 @@ pub(super) fn block(line: &[u8]) -> Option<Block> {
         b'&' | b'.' | b'%' | b'?' | b'{' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => {}
         _ => return None,
     }
-    braces(line).or_else(|| of_cmd(line).map(|lead| Block { lead, end: None, is_function: false }))
+    braces(line)
+        .or_else(|| of_cmd(line).map(|lead| Block { lead, end: None, is_function: false, is_format: false }))
 }
 
 /// `if(1){gc x}`, `&{iwr x}`, `%{whoami}`, `icm {whoami}`, `f(){ id;}`
@@ -51,8 +54,23 @@ fn braces(line: &[u8]) -> Option<Block> {
     if before.is_empty() && inner.get(name) == Some(&b',') {
         return None;
     }
-    let end = memchr::memchr(b'}', &line[open..]).map(|at| open + at);
-    Some(Block { lead: open + 1, end, is_function })
+    let is_format = matches!(rest, b"%" | b"?") || !line.get(open + 1).is_some_and(u8::is_ascii_whitespace);
+    Some(Block { lead: open + 1, end: closing(line, open), is_function, is_format })
+}
+
+/// The brace that closes the one at `open`, outside of those of variables.
+fn closing(line: &[u8], open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for at in memchr::memchr2_iter(b'{', b'}', line).filter(|at| *at >= open) {
+        match line[at] {
+            b'{' => depth += 1,
+            _ => depth = depth.checked_sub(1)?,
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// `if exist c:\x whoami`, `for %i in (1) do ping ..`, `call whoami`: the bytes before the command.

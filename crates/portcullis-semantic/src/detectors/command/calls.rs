@@ -86,7 +86,10 @@ impl<'c, 'i> Calls<'c, 'i> {
             input,
             text,
             field,
-            code_lead: if field.takes_code { lead_of_line(text) } else { None },
+            code_lead: match field.takes_code && purpose::is_named_code(input.location) {
+                true => lead_of_line(text),
+                false => None,
+            },
             may_have_blocks: input.groups.has(b'{') || input.groups.has(b' '),
             plus,
             variables: Variables::default(),
@@ -142,7 +145,7 @@ impl<'c, 'i> Calls<'c, 'i> {
         match call {
             Some(call) if self.is_usual(position, &call) => {}
             // `%{date}` is a part of a format.
-            Some(call) if block.is_some() && call.is_bare_name() => {}
+            Some(call) if block.is_some_and(|block| block.is_format) && call.is_bare_name() => {}
             Some(call) if self.is_command(position, &call) => {
                 self.take(position, &call, after_pipe, found);
             }
@@ -277,11 +280,9 @@ impl Calls<'_, '_> {
         let Some(lead) = self.code_lead else { return false };
         let before = &self.text[..position.start];
         let may_join = match position.sign {
-            Sign::Begin | Sign::Newline | Sign::Ampersand => false,
+            Sign::Begin | Sign::Newline | Sign::Ampersand | Sign::Logical => false,
             Sign::Substitution | Sign::Backtick => !before.is_empty(),
-            Sign::Semicolon | Sign::Pipe | Sign::Logical => {
-                before.is_empty() || is_glued(self.text, position)
-            }
+            Sign::Semicolon | Sign::Pipe => before.is_empty() || is_glued(self.text, position),
         };
         may_join
             && before.len() <= lead

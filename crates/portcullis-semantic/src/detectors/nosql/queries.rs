@@ -83,8 +83,8 @@ fn compares(text: &[u8], at: usize) -> bool {
         && text.get(next).is_some_and(|b| is_word(*b) || *b == b'\'')
 }
 
-/// `1).drop().V(`, `x').valueMap().by('`: a call that the value did not open ends, steps of Gremlin follow, and
-/// one is left open for what the application has behind it.
+/// `1).drop().V(`, `x').valueMap().by('`: a call that the value did not open ends, steps of Gremlin follow,
+/// and one is left open for what the application has behind it.
 fn ends_call(text: &[u8]) -> Option<usize> {
     const STEPS: &[&[u8]] = &[
         b"v",

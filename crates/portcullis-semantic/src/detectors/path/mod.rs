@@ -357,7 +357,9 @@ impl PathTraversal {
         };
         let is_field = matches!(place, Place::Query | Place::Form | Place::MultipartField);
         let is_named = is_mention && (!is_field || is_parted());
-        if is_system && (is_named || is_program_folder(target) || is_installed_code(target)) {
+        // Programs report where their code lies; a page's parameter asks for a file.
+        let is_code = || place == Place::Json && is_installed_code(target);
+        if is_system && (is_named || is_program_folder(target) || is_code()) {
             add(PLACE);
         } else if is_system {
             add(SYSTEM);

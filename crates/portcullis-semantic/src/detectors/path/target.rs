@@ -40,9 +40,17 @@ pub(super) fn is_installed_code(target: &[u8]) -> bool {
         b".rs", b".c", b".h", b".cpp", b".dylib", b".node",
     ];
     let has_end = || ENDS.iter().any(|end| target.ends_with(end));
-    let is_library = || memchr::memmem::find(target, b".so.").is_some();
-    let is_bundle = || target.starts_with(b"private/") || target.starts_with(b"usr/lib/jvm/");
-    FOLDERS.iter().any(|folder| target.starts_with(folder)) && (has_end() || is_library() || is_bundle())
+    let is_library = || {
+        let version = memchr::memmem::rfind(target, b".so.").map(|at| &target[at + 4..]);
+        version.is_some_and(|version| version.iter().all(|b| b.is_ascii_digit() || *b == b'.'))
+    };
+    let is_bundle = || {
+        target.starts_with(b"private/")
+            || target.starts_with(b"usr/lib/jvm/") && memchr::memmem::find(target, b"/bin/").is_some()
+    };
+    FOLDERS.iter().any(|folder| target.starts_with(folder))
+        && memchr::memmem::find(target, b"cgi-bin").is_none()
+        && (has_end() || is_library() || is_bundle())
 }
 
 /// The path is a setting: the field says where a file of the installation lies, and it is none with what

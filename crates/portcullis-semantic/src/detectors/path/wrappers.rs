@@ -79,7 +79,7 @@ pub(super) fn is_of_author(before: &[u8], rest: &[u8]) -> bool {
     let is_named = |known: &&[u8]| element[..name].eq_ignore_ascii_case(known);
     let (attribute, ends) = match PICTURES.iter().any(is_named) {
         true => (&b"src="[..], PICTURE_ENDS),
-        false if is_named(&&b"link"[..]) => (&b"href="[..], PART_ENDS),
+        false if is_named(&&b"link"[..]) && has_part_of_word(element) => (&b"href="[..], PART_ENDS),
         false => return false,
     };
     let Some((b'"' | b'\'', element)) = element.split_last() else { return false };
@@ -91,6 +91,13 @@ pub(super) fn is_of_author(before: &[u8], rest: &[u8]) -> bool {
     let is_end =
         |end: &&[u8]| path.len() > end.len() && path[path.len() - end.len()..].eq_ignore_ascii_case(end);
     is_source && is_home(path) && ends.iter().any(is_end)
+}
+
+/// `rel=File-List`: how Word names the parts of its documents.
+fn has_part_of_word(element: &[u8]) -> bool {
+    [&b"=File-List"[..], b"=themeData", b"=colorSchemeMapping", b"=Edit-Time-Data"]
+        .iter()
+        .any(|rel| memchr::memmem::find(element, rel).is_some())
 }
 
 /// A byte of a scheme's name.

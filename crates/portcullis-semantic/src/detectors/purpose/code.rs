@@ -27,6 +27,11 @@ pub(in crate::detectors) fn takes_code(location: Location<'_>) -> bool {
         && !is_key_of_list(location.name)
 }
 
+/// The same by a word that is a word for much else, too.
+pub(in crate::detectors) fn is_named_code(location: Location<'_>) -> bool {
+    has_word(last_part(location.name), SOURCES)
+}
+
 /// Words for code that are words for much else, too: a coupon's, a country's, where a visitor came from.
 const SOURCES: &[&[u8]] = &[b"code", b"source", b"sources"];
 
@@ -34,6 +39,27 @@ const SOURCES: &[&[u8]] = &[b"code", b"source", b"sources"];
 /// is or where it stands, and the name above does not say that it is the code of a coupon or the like.
 fn names_source(name: &[u8]) -> bool {
     const QUALIFIERS: &[&[u8]] = &[
+        b"typed",
+        b"student",
+        b"user",
+        b"old",
+        b"new",
+        b"fixed",
+        b"generated",
+        b"bash",
+        b"shell",
+        b"c",
+        b"r",
+        b"frontend",
+        b"backend",
+        b"iframe",
+        b"map",
+        b"google",
+        b"before",
+        b"after",
+        b"query",
+        b"contract",
+        b"string",
         b"ajax",
         b"asset",
         b"block",

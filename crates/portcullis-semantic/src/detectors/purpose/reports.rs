@@ -16,14 +16,15 @@ pub(in crate::detectors) fn is_of_report(location: Location<'_>) -> bool {
         b"report",
         b"event",
         b"breadcrumbs",
-        b"frames",
-        b"stacktrace",
     ];
+    // Where a frame of a stack trace has its source.
+    const SOURCES: &[&[u8]] = &[b"filename", b"abs_path", b"file", b"module"];
     let last = last_part(location.name);
     let above = &location.name[..location.name.len() - last.len()];
+    let is_frame = || SOURCES.contains(&last) && has_word(above, &[b"frames", b"stacktrace"]);
     // Where the browser is, whatever stands above it: `$current_url`, `pageUrl`.
     let is_current = || has_word(last, &[b"url"]) && has_word(last, &[b"current", b"page"]);
-    location.place == Place::Json && (has_word(above, REPORTS) || is_current())
+    location.place == Place::Json && (has_word(above, REPORTS) || is_current() || is_frame())
 }
 
 /// The field quotes lines of a program around the place where it failed: frames of a stack trace.

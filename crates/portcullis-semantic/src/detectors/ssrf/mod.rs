@@ -256,8 +256,15 @@ impl Ssrf {
                         add(LOCAL_PAGE);
                         continue;
                     }
+                    // Cameras, printers and brokers of an office have such URLs.
+                    let is_service =
+                        host.port.is_some_and(|port| is_service_port(port) && !is_own_port(scheme, port));
+                    if kind == PRIVATE && !is_service {
+                        add(LOCAL_PAGE);
+                        continue;
+                    }
                     add(kind);
-                    if host.port.is_some_and(|port| is_service_port(port) && !is_own_port(scheme, port)) {
+                    if is_service {
                         add(SERVICE_PORT);
                     }
                 }

@@ -157,7 +157,7 @@ fn other_schemes() {
         ("git+http://169.254.169.254/", "metadata"),
         ("hls+http://127.0.0.1:22/", "loopback"),
         ("hls+http://127.0.0.1/", "loopback"),
-        ("mysql://root@10.0.0.5:3306/x", "private"),
+        ("tcp://10.0.0.5:2375", "private service-port"),
         ("redis://localhost:6379/", "loopback"),
         ("tcp://[::1]:2375", "loopback"),
         ("rtsp://2130706433:554/", "loopback"),

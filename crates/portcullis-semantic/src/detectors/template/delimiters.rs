@@ -174,9 +174,10 @@ impl Iterator for Delimiters<'_> {
             let end = self.closing(from, close);
             let window = if self.unclosed < UNCLOSED_MAX { INNER_BYTES_MAX } else { FURTHER_BYTES_MAX };
             let inner_end = end.unwrap_or(self.text.len().min(from + window));
+            // A single brace may be any other language's, with expressions in it.
             self.at = match end {
-                Some(end) => end + close.len(),
-                None => from,
+                Some(end) if form != Form::Single => end + close.len(),
+                _ => from,
             };
             // A single brace that does not close is a sign of any language.
             if end.is_none() && form == Form::Single {
@@ -221,7 +222,7 @@ mod tests {
         check("#set($x=1) <#assign a=1> [#assign b=2]", &["$x=1", "assign a=1", "assign b=2"]);
         check("{x} { x } {{unclosed", &["x", "unclosed"]);
         check("{", &[]);
-        check("{a{b}} {c} }{d}{e", &["a{b}", "c", "d"]);
+        check("{a{b}} {c} }{d}{e", &["a{b}", "b", "c", "d"]);
         check(&format!("{{a{}}}", "b".repeat(600)), &[]);
         check(&format!("${{a{}}}{{c}}", "b".repeat(597)), &[&format!("a{}", "b".repeat(597)), "c"]);
     }

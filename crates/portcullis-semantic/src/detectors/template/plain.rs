@@ -80,8 +80,7 @@ pub(super) fn is_placeholder(text: &[u8]) -> bool {
     ];
     let text = text.trim_ascii();
     let member = text.strip_prefix(b"application.").unwrap_or_default();
-    let is_word = !member.is_empty() && member.iter().all(u8::is_ascii_alphanumeric);
-    NAMES.contains(&text) || is_word && !is_below(text)
+    NAMES.contains(&text) || matches!(member, b"name" | b"title" | b"version" | b"label" | b"url")
 }
 
 /// What frameworks keep below the request: `request.environ`, `request.application`.

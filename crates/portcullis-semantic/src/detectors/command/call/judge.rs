@@ -235,6 +235,21 @@ impl Reader<'_, '_> {
     }
 }
 
+/// `== 'dev'`: after the signs stands a text in quotes, and then the end or another condition.
+fn is_one_string(operand: &[u8]) -> bool {
+    let signs = operand.iter().take_while(|b| matches!(b, b'!' | b'=')).count();
+    let text = operand[signs..].trim_ascii_start();
+    let Some(quote) = text.first().filter(|b| matches!(b, b'\'' | b'"')) else { return false };
+    let Some(end) = memchr::memchr(*quote, &text[1..]) else { return false };
+    let after = text[end + 2..].trim_ascii_start();
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    text[1..=end].iter().all(is_name)
+        && (after.is_empty()
+            || matches!(after[0], b')' | b'}' | b']')
+            || after.starts_with(b"&&")
+            || after.starts_with(b"||"))
+}
+
 /// `id !== undefined`, `users == 1`, `env = 'dev'`, `&& id > 5`: a variable of a program or a filter. The
 /// commands of these names fail with such an operand, or write to a file that is called like a number, and
 /// tell nothing.
@@ -253,7 +268,10 @@ fn is_compared(call: &[u8], sign: Sign) -> bool {
             // `hostname = x` sets the name, and `=x` is none.
             let is_assigned = matches!(*name, b"id" | b"env") && operand.starts_with(b"= ");
             let is_equal = operand.starts_with(b"!=") || operand.starts_with(b"==") || is_assigned;
-            operand.len() < rest.len() && (is_equal || sign == Sign::Logical && is_order())
+            // `env != id` sets a variable and runs `id`.
+            let is_value = || *name != b"env" || is_one_string(operand);
+            let is_number = *name == b"id" && sign == Sign::Logical && is_order();
+            operand.len() < rest.len() && (is_equal && is_value() || is_number)
         })
     })
 }

@@ -342,7 +342,8 @@ impl Walk<'_, '_> {
             let goes_on = self.ends_in_words() || self.goes_on_in_list();
             let reopened = matches!(self.start, Start::Quote(quote) if self.ends_in_open(quote))
                 && !(self.is_literal && self.is_opening && !self.ends_in_pattern())
-                && !goes_on;
+                && !goes_on
+                && !self.ends_in_comma();
             if reopened && self.tokens > 1 {
                 self.note(REOPENED, Span::new(self.from.saturating_sub(1), self.text.len()));
             }
@@ -357,6 +358,12 @@ impl Walk<'_, '_> {
         let rest = &self.text[self.begun.min(self.text.len())..];
         let sign = rest.iter().take(LIST_BYTES_MAX).find(|b| !b" )]}".contains(b));
         self.is_literal && !self.is_opening && sign == Some(&b',') && !self.facts.does_something()
+    }
+
+    /// `"/users",`: an item of a list, behind which the string that is left open has nothing.
+    fn ends_in_comma(&self) -> bool {
+        let last = self.last_span.of(self.text);
+        last.len() > 1 && last[1..].iter().all(|b| matches!(b, b',' | b' ' | b'\t' | b'\r' | b'\n'))
     }
 
     /// The last token is a string of `quote` that the text does not close.

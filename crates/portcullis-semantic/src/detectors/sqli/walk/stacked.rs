@@ -78,6 +78,16 @@ impl Walk<'_, '_> {
         for place in &mut ahead {
             *place = lexer.find(|token| !matches!(token.kind, TokenKind::Comment(_)));
         }
+        let end = self.text.trim_ascii_end();
+        // Words of two languages: nothing a sentence has between or behind them.
+        let is_cut =
+            end.ends_with(b"--") || [b'#', b';', b'+', b'-'].iter().any(|sign| end.ends_with(&[*sign]));
+        let rest = &self.text[token.span.end as usize..];
+        let holds = rest.iter().any(|b| matches!(b, b'\'' | b'@' | b'\\' | b'='));
+        let is_glued = self.text[..token.span.start as usize].ends_with(b";");
+        if !is_cut && !holds && !is_glued {
+            return false;
+        }
         orders.any(|(_, parts)| parts.iter().zip(ahead).all(|(part, token)| self.is_part(*part, token)))
     }
 
@@ -97,7 +107,8 @@ impl Walk<'_, '_> {
     }
 
     /// A comment that says nothing ends the value: `--`, `-- -`, `#`; and no semicolon stands right before
-    /// it. Behind a number a verb of SQL or a word of its own must begin it: an identifier may have hyphens.
+    /// it. Behind a number a verb of SQL must begin it; another word behind a quote has signs of SQL behind
+    /// it: sentences end so, too.
     fn is_cut_statement(&self, token: Token) -> bool {
         let end = self.text.trim_ascii_end();
         if !(end.ends_with(b"--") || end.ends_with(b"#") || end.ends_with(b"-- -") || end.ends_with(b"--+")) {
@@ -114,22 +125,29 @@ impl Walk<'_, '_> {
         if self.pieces.field.is_password && !is_verb {
             return false;
         }
-        let is_apart = self.text.get(token.span.end as usize).is_some_and(u8::is_ascii_whitespace);
-        let is_name = matches!(token.kind, TokenKind::Word(word) if role(word) == Part::Name);
-        if is_raw && !is_verb && !(is_name && is_apart) {
+        // `1; call John #`
+        let is_said = is_raw && self.word(token.span).eq_ignore_ascii_case(b"call");
+        if is_raw && !is_verb {
             return false;
         }
         let mut last = TokenKind::Word(Word::Name);
+        let mut has_signs = false;
         for next in self.lexer.clone().take(CUT_TOKENS_MAX) {
             match next.kind {
                 TokenKind::Comment(Comment::Dashes | Comment::Hash) => {
                     let says = self.word(next.span).iter().any(u8::is_ascii_alphanumeric);
                     let is_end = next.span.end as usize >= end.len();
                     let is_empty = is_raw && last == TokenKind::Semicolon;
-                    return !says && is_end && !is_empty;
+                    return !says && is_end && !is_empty && (has_signs || is_verb && !is_said);
                 }
                 TokenKind::Comment(_) => continue,
                 TokenKind::OpenBrace | TokenKind::CloseBrace | TokenKind::Other => return false,
+                TokenKind::Open
+                | TokenKind::Operator(_)
+                | TokenKind::Dot
+                | TokenKind::Variable
+                | TokenKind::Semicolon
+                | TokenKind::String { .. } => has_signs = true,
                 _ => {}
             }
             last = next.kind;
