@@ -24,6 +24,8 @@ pub struct Gate {
     of_short: Vec<(u64, usize)>,
     /// The detectors that look at what certain names have, with these names.
     keys: Vec<(u64, Box<[&'static [u8]]>)>,
+    /// By [`end_of`] a key: the detectors that name one that ends so.
+    key_ends: Box<[u64; 256]>,
     /// The detectors with telling hints.
     with_telling: u64,
     reads: [u64; 64],
@@ -36,6 +38,7 @@ impl Gate {
         let mut hints = Vec::new();
         let (mut without_hints, mut with_telling) = (0, 0);
         let (mut of_short, mut keys) = (Vec::new(), Vec::new());
+        let mut key_ends = Box::new([0; 256]);
         let (mut reads, mut needs, mut signs) = ([0; 64], [0; 64], [0; 64]);
         for (number, detector) in detectors.iter().enumerate() {
             let bit = 1u64 << number;
@@ -45,7 +48,9 @@ impl Gate {
                 of_short.push((bit, bytes_max));
             }
             if !detector.keys().is_empty() {
-                keys.push((bit, detector.keys().iter().map(|key| key.as_bytes()).collect()));
+                let own: Box<[&[u8]]> = detector.keys().iter().map(|key| key.as_bytes()).collect();
+                own.iter().for_each(|key| key_ends[end_of(key)] |= bit);
+                keys.push((bit, own));
             }
             for &hint in detector.hints() {
                 let Hint { text, is_word } = hint;
@@ -69,7 +74,7 @@ impl Gate {
             }
         }
         let words = HintScan::new(&hints);
-        Gate { words, needs, signs, without_hints, of_short, keys, with_telling, reads }
+        Gate { words, needs, signs, without_hints, of_short, keys, key_ends, with_telling, reads }
     }
 
     /// The detectors that must look at `text`, and those of them of which a telling hint is in it.
@@ -105,10 +110,13 @@ impl Gate {
         }
         if matches!(place, Place::Json | Place::Form | Place::Query) {
             let name = location.name;
-            let key = &name[memchr::memrchr(b'.', name).map_or(0, |at| at + 1)..];
-            let open = wanted & !hit;
-            let named = self.keys.iter().filter(|(bit, keys)| open & bit != 0 && keys.contains(&key));
-            hit |= named.fold(0, |all, (bit, _)| all | bit);
+            // Most names end in other letters.
+            let open = wanted & !hit & self.key_ends[end_of(name)];
+            if open != 0 {
+                let key = &name[memchr::memrchr(b'.', name).map_or(0, |at| at + 1)..];
+                let named = self.keys.iter().filter(|(bit, keys)| open & bit != 0 && keys.contains(&key));
+                hit |= named.fold(0, |all, (bit, _)| all | bit);
+            }
         }
         hit &= wanted;
         let telling = (wanted & self.with_telling) << DETECTORS_MAX;
@@ -117,6 +125,15 @@ impl Gate {
             hit |= self.words.find(text, open);
         }
         (Candidates(hit & ((1 << DETECTORS_MAX) - 1)), Candidates(hit >> DETECTORS_MAX))
+    }
+}
+
+/// A number for the last two bytes of a name.
+#[inline]
+fn end_of(name: &[u8]) -> usize {
+    match name {
+        [.., before, last] => usize::from(before.wrapping_mul(31) ^ *last),
+        _ => 0,
     }
 }
 

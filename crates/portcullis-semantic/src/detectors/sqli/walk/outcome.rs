@@ -339,11 +339,10 @@ impl Walk<'_, '_> {
         }
         if !self.ended {
             self.boundary();
-            let goes_on = self.ends_in_words() || self.goes_on_in_list();
+            let goes_on = self.ends_in_words() || self.goes_on_in_list() || self.ends_in_comma();
             let reopened = matches!(self.start, Start::Quote(quote) if self.ends_in_open(quote))
                 && !(self.is_literal && self.is_opening && !self.ends_in_pattern())
-                && !goes_on
-                && !self.ends_in_comma();
+                && !goes_on;
             if reopened && self.tokens > 1 {
                 self.note(REOPENED, Span::new(self.from.saturating_sub(1), self.text.len()));
             }
