@@ -115,7 +115,7 @@ impl Analysis {
         let mut next = 0;
         let mut groups = groups;
         let (mut of_json, mut parent) = (false, Parent::default());
-        let holds_document = purpose::holds_document(location);
+        let mut holds_document = None;
         loop {
             // What the value brought does not suffice to look at all of such a text in every form.
             let share = bytes.len() as u64 * WORK_SHARE;
@@ -130,7 +130,10 @@ impl Analysis {
                     only_changed,
                     &mut spare,
                     &mut |layer, path, form| {
-                        let is_text = parent.is_text || holds_document && purpose::is_text_of_document(path);
+                        let mut holds =
+                            || *holds_document.get_or_insert_with(|| purpose::holds_document(location));
+                        let is_text = parent.is_text
+                            || !path.is_empty() && holds() && purpose::is_text_of_document(path);
                         // Escapes and references of a program or a page are its own.
                         if !is_document || matches!(layer, Layer::Utf16 | Layer::Utf7) {
                             made.keep(bytes, Parent { is_text, ..parent }, layer, layers.then(layer), form);
