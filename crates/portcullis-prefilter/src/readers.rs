@@ -75,7 +75,7 @@ pub(crate) struct Reader {
     pub(crate) entity: bool,
     /// Byte classes that the forms of nodes with known [`Node::adds`] may have beyond those of the value.
     pub(crate) adds: u64,
-    /// What words consist of that stand in forms of any value (`residue.rs`), built on first use.
+    /// The bytes of words that stand in forms of any value (`residue.rs`), built on first use.
     pub(crate) residual_runs: OnceLock<Option<Box<Runs>>>,
 }
 

@@ -124,7 +124,7 @@ impl Prefilter {
 mod tests {
     use super::*;
 
-    /// Where a word stands in the residue of a text, a run is found in the text.
+    /// A run is found in each text whose residue has a word.
     #[test]
     fn no_word_is_missed() {
         let words: [&[u8]; 3] = [b"eval(", b"_$$nd", b"process.env"];

@@ -3,6 +3,7 @@
 use portcullis_http::body::{overrides_url, parse_query_twice, path_parameters};
 use portcullis_http::cookie::{CookieFormat, parse as parse_cookies};
 
+use crate::decode::hex_digit;
 use crate::detectors::path::{QUERY_PATH, bypass};
 use crate::joined::all_arguments;
 use crate::leaves::{Leaves, is_odd_name};
@@ -228,9 +229,9 @@ fn is_pairs(query: &[u8]) -> bool {
         while let [first, rest @ ..] = name {
             // `%24filter`, `a%5Bb%5D`: as old clients write them.
             let coded = match name {
-                [b'%', high, low, ..] => {
-                    hex(*high).zip(hex(*low)).map(|(high, low)| (high << 4 | low, &name[3..]))
-                }
+                [b'%', high, low, ..] => hex_digit(*high)
+                    .zip(hex_digit(*low))
+                    .map(|(high, low)| ((high << 4 | low) as u8, &name[3..])),
                 _ => None,
             };
             let (byte, rest) = coded.unwrap_or((*first, rest));
@@ -246,10 +247,6 @@ fn is_pairs(query: &[u8]) -> bool {
 /// `$filter`, `filters[$or][0][title]`
 fn is_usual_in_name(b: &u8) -> bool {
     b.is_ascii_alphanumeric() || b"_-.:[]$@".contains(b)
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    (digit as char).to_digit(16).map(|value| value as u8)
 }
 
 /// Signs that cookies do not have, and texts in which a semicolon is no end do. Quotes stand in names of

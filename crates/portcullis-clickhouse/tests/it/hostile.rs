@@ -128,7 +128,7 @@ fn answers_that_never_end() {
     assert!(matches!(error, QueryError::Unavailable(_)), "{error}");
 }
 
-/// What was found before the time ran out is a page, which says that it is not all and goes on.
+/// Events found before the time ran out are a page, which says that it is not all and goes on.
 #[test]
 fn one_that_is_late_with_older_rows() {
     let asked_before = std::sync::atomic::AtomicUsize::new(0);

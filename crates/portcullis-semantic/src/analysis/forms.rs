@@ -20,11 +20,11 @@ pub(super) struct Form {
     is_text: bool,
 }
 
-/// What a form is made from.
+/// The form or value that a form is made from.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parent {
     part: u32,
-    /// What is made of it is a text.
+    /// Forms made of it are texts.
     is_text: bool,
 }
 

@@ -267,7 +267,7 @@ fn push_char(out: &mut Vec<u8>, code: u32) {
     }
 }
 
-fn hex_digit(b: u8) -> Option<u32> {
+pub(crate) fn hex_digit(b: u8) -> Option<u32> {
     (b as char).to_digit(16)
 }
 
