@@ -9,11 +9,16 @@ const PREFIX_BYTES_MAX: usize = 256;
 /// The namespaces whose scripts run.
 const PAGES: [&[u8]; 2] = [b"http://www.w3.org/1999/xhtml", b"http://www.w3.org/2000/svg"];
 
-/// What has been seen of a document.
+/// The script that is open, and the namespaces that the document has declared so far.
 #[derive(Debug, Default)]
 pub(crate) struct PageScripts {
-    /// The prefixes that one of [`PAGES`] was declared for, each with a colon before it.
+    /// The prefixes that one of [`PAGES`] was declared for, each with a colon before it and a space behind;
+    /// the default namespace has the empty one.
     prefixes: Vec<u8>,
+    /// There were more of them: any may be one.
+    is_full: bool,
+    /// Elements that are open in the script.
+    depth: usize,
     /// The name of the element that is open.
     name: Vec<u8>,
     /// A script element is open.
@@ -24,11 +29,15 @@ pub(crate) struct PageScripts {
 
 impl PageScripts {
     pub fn begin(&mut self, name: &[u8]) {
-        self.is_open = local(name) == b"script";
+        // Its text goes on behind elements in it.
         if self.is_open {
-            self.name.clear();
-            self.name.extend_from_slice(name);
+            self.depth += 1;
+            return;
         }
+        self.is_open = local(name) == b"script";
+        self.depth = 0;
+        self.name.clear();
+        self.name.extend_from_slice(name);
         self.code.clear();
         self.source.clear();
     }
@@ -36,10 +45,13 @@ impl PageScripts {
     pub fn attribute(&mut self, name: &[u8], value: &[u8]) {
         if let Some(prefix) = name.strip_prefix(b"xmlns") {
             let is_page = PAGES.contains(&value.trim_ascii());
-            if is_page && self.prefixes.len() + prefix.len() < PREFIX_BYTES_MAX {
-                self.prefixes.push(b' ');
-                self.prefixes.extend_from_slice(prefix);
-                self.prefixes.push(b' ');
+            let prefix = prefix.strip_prefix(b":").unwrap_or(prefix);
+            let has_room = self.prefixes.len() + prefix.len() < PREFIX_BYTES_MAX;
+            self.is_full |= is_page && !has_room;
+            if is_page && has_room && !self.has(prefix) {
+                for part in [b":", prefix, b" "] {
+                    self.prefixes.extend_from_slice(part);
+                }
             }
         } else if self.is_open && matches!(local(name), b"src" | b"href") {
             self.source.clear();
@@ -59,15 +71,20 @@ impl PageScripts {
     /// in the document.
     fn is_of_page(&self) -> bool {
         let prefix = &self.name[..memchr::memrchr(b':', &self.name).unwrap_or(0)];
-        let mut prefixes = self.prefixes.split(|b| *b == b' ').filter(|known| !known.is_empty());
-        match prefix {
-            b"" => memchr::memmem::find(&self.prefixes, b"  ").is_some(),
-            _ => prefixes.any(|known| known.strip_prefix(b":") == Some(prefix)),
-        }
+        self.is_full || self.has(prefix)
+    }
+
+    fn has(&self, prefix: &[u8]) -> bool {
+        let mut prefixes = self.prefixes.split(|b| *b == b' ');
+        prefixes.any(|known| known.strip_prefix(b":") == Some(prefix))
     }
 
     /// The script element that ends here, as markup, if a browser runs it.
     pub fn end(&mut self) -> Option<Vec<u8>> {
+        if self.is_open && self.depth > 0 {
+            self.depth -= 1;
+            return None;
+        }
         let is_script = std::mem::take(&mut self.is_open) && self.is_of_page();
         let has_code = !self.code.trim_ascii().is_empty();
         let parts: [&[u8]; 3] = match (is_script, has_code, self.source.is_empty()) {

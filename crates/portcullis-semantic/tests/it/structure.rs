@@ -117,6 +117,11 @@ fn keys_of_lists_excuse_nothing() {
     assert_eq!(class("search[filter]=1+OR+1=1"), "");
 }
 
+/// More prefixes for a namespace than are remembered.
+fn many(namespace: &str) -> String {
+    (0..60).map(|number| format!("xmlns:prefix{number}=\"{namespace}\" ")).collect()
+}
+
 /// Browsers run the scripts of XHTML and SVG in any document of XML.
 #[test]
 fn scripts_of_pages_in_xml_run() {
@@ -127,6 +132,8 @@ fn scripts_of_pages_in_xml_run() {
         "<svg xmlns='http://www.w3.org/2000/svg'><g/><script href='//a.example/x.js'/></svg>",
         &format!("<x xmlns=\"{xhtml}\"><b>a</b><script>alert(1)</script></x>"),
         &format!("<a:script xmlns:a=\"{xhtml}\">alert(1)</a:script>"),
+        &format!("<script xmlns=\"{xhtml}\"><b/>alert(1)</script>"),
+        &format!("<x {} xmlns:z=\"{xhtml}\"><z:script>alert(1)</z:script></x>", many(xhtml)),
         &format!("<a:script src=\"https://a.example/x.js\" xmlns:a=\"{xhtml}\"></a:script>"),
         &format!(
             "<feed><content type=\"xhtml\"><div xmlns=\"{xhtml}\"><script>alert(1)</script></div></content></feed>"
@@ -138,6 +145,7 @@ fn scripts_of_pages_in_xml_run() {
     }
     for body in [
         "<project><script>alert(1)</script></project>",
+        &format!("<x xmlns:a=\"{xhtml}\" xmlns:b=\"{xhtml}\"><script>alert(1)</script></x>"),
         "<workflow><script language='groovy'>println 'done'</script></workflow>",
         &format!("<div xmlns=\"{xhtml}\"><p>a</p><script/></div>"),
         "<rss><item><description>&lt;b&gt;a&lt;/b&gt;</description></item></rss>",

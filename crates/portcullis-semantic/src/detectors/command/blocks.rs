@@ -12,7 +12,7 @@ pub(super) const BLOCK_BYTES_MAX: usize = 160;
 pub(super) struct Block {
     /// Bytes before the command.
     pub lead: usize,
-    /// Where the block ends, if a brace ends it.
+    /// The end of the block, if a brace ends it.
     pub end: Option<usize>,
     /// It may be a part of a format or an address: `%{date}`, `;{id}`.
     pub is_format: bool,
@@ -136,7 +136,7 @@ impl<'t> Iterator for Words<'t> {
 }
 
 impl Words<'_> {
-    /// Where the next word begins, if there is one on the line.
+    /// The start of the next word, if there is one on the line.
     fn rest(&mut self) -> Option<usize> {
         let word = self.next()?;
         Some(self.at - word.len())
