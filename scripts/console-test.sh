@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# The console in Chromium against the real program: the way of a false alarm and its pace, what each role may do, a login at an OpenID
-# Connect provider, every page in three shapes with axe-core, a long table, and the program gone and back.
-# Builds what it needs; stops what it started. SHOTS=FOLDER keeps the screenshots (SCENE=150 has traffic go on for so
-# long before them; WHOLE=1: pages from top to end); ROWS=100000 SMOOTH=1 makes the long table longer and prints how it
-# scrolls.
+# The console in Chromium against the real program: the way of a false alarm and its pace, what each role may do, a
+# login at an OpenID Connect provider, every page in four shapes with axe-core, a long table, and the program gone and
+# back. Builds what it needs; stops what it started. Of a failure, the open pages are kept in target/console-failures
+# (FAILURES=FOLDER). SHOTS=FOLDER keeps the screenshots (SCENE=150 has traffic go on for so long before them; WHOLE=1:
+# pages from top to end); ROWS=100000 SMOOTH=1 makes the long table longer and prints how it scrolls.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 folder=$(mktemp -d)
 shots=${SHOTS:-$folder/shots} rows=${ROWS:-1000}
+export FAILURES=${FAILURES:-$PWD/target/console-failures}
 pids=()
 stop() {
   trap - EXIT INT TERM
@@ -22,8 +23,9 @@ trap stop EXIT
 trap 'exit 130' INT TERM
 
 (cd console && npm test)
-# With the features of the tests, which are built already.
-cargo build --locked --workspace --bins
+# With the features that `cargo test --workspace` takes, whose objects are there already: those of all packages, and, for
+# an example among the targets, those of what tests need.
+cargo build --locked --workspace --bin portcullis --example access-cost
 # Five ports that are free now.
 mapfile -t ports < <(python3 -c 'import socket
 all = [socket.socket() for _ in range(5)]
@@ -121,15 +123,20 @@ for _ in $(seq 200); do
   curl -sf -o /dev/null "http://$console/api/v1/health" && break
   sleep 0.05
 done
-if ! (cd console && node test/flow.mjs "http://$console" "http://$site" admin "$password" &&
-  node test/pace.mjs "http://$console" "http://$site" admin "$password" &&
-  node test/roles.mjs "http://$console" "http://$site" "$password" &&
-  node test/oidc.mjs "$by_name" anna analyst && node test/oidc.mjs "$by_name" mallory none &&
-  node test/scene.mjs "http://$site" "${SCENE:-0}" &&
-  node test/pages.mjs "http://$console" admin "$password" "$shots" &&
-  node test/hostile.mjs "http://$console" "http://$site" admin "$password" &&
-  node test/fill.mjs "http://$site" "$rows" && node test/long.mjs "http://$console" admin "$password" "$rows" &&
-  node test/gone.mjs "http://$console" "http://$site" admin "$password" "$program" "${run[@]}"); then
+run_test() {
+  (cd console && node test/run.mjs "$@")
+}
+if ! {
+  run_test flow "http://$console" "http://$site" admin "$password" &&
+    run_test pace "http://$console" "http://$site" admin "$password" &&
+    run_test roles "http://$console" "http://$site" "$password" &&
+    run_test oidc "$by_name" anna analyst && run_test oidc "$by_name" mallory none &&
+    run_test scene "http://$site" "${SCENE:-0}" &&
+    run_test pages "http://$console" admin "$password" "$shots" &&
+    run_test hostile "http://$console" "http://$site" admin "$password" &&
+    run_test fill "http://$site" "$rows" && run_test long "http://$console" admin "$password" "$rows" &&
+    run_test gone "http://$console" "http://$site" admin "$password" "$program" "${run[@]}"
+}; then
   echo "the program said:" >&2
   cat "$folder/run.log" >&2
   exit 1

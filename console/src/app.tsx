@@ -1,6 +1,6 @@
 // The frame: who is logged in, which page is shown, keys that work everywhere.
 
-import { useEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
 import { ask, currentSession, isGone, onChange, Problem, setSession } from './api/http.ts';
 import type { Role, Session } from './api/types.ts';
 import { t, type Key } from './i18n/index.ts';
@@ -105,7 +105,7 @@ function Frame({ redraw }: { redraw: () => void }) {
           <a href={href(['account'])}>{currentSession()?.name} <span class="dim">({currentSession()?.role})</span></a>
         </div>
       </nav>
-      <main id="content"><Page page={page} place={place} redraw={redraw} /></main>
+      <main id="content" data-page={page}><Page page={page} place={place} redraw={redraw} /></main>
       <nav class="bottom" aria-label={t('nav.more')}>
         {entries.slice(0, 4).map((entry) => link(entry))}
         <button type="button" aria-expanded={more} onClick={() => setMore(true)}><Icon name="more" /><span>{t('nav.more')}</span></button>
@@ -155,7 +155,8 @@ function Page({ page, place, redraw }: { page: string; place: Place; redraw: () 
 /** `g` and a letter goes to a page, `/` to the filter, `?` shows the help. */
 function useKeys(help: () => void): void {
   const first = useRef(0);
-  useEffect(() => {
+  // Before the page is drawn: whoever sees it can use its keys.
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       if (event.ctrlKey || event.metaKey || event.altKey || target.closest('input, select, textarea, dialog')) return;

@@ -51,6 +51,17 @@ const keys = await pace('keys', '/pace/keys/7', async (act) => {
   await mayApply();
   await act(page.keyboard.press('Enter'));
 });
+// A key counts from the moment at which the event is there, whenever the browser draws it.
+await page.keyboard.press('Escape');
+await page.goto(`${base}/#/events`);
+await page.waitForSelector('.events-table .body .row');
+await page.evaluate(() => new MutationObserver((_, watch) => {
+  if (!document.querySelector('.reason')) return;
+  watch.disconnect();
+  document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'n', bubbles: true }));
+}).observe(document.body, { childList: true, subtree: true }));
+await page.click('.events-table .row a:has-text("/pace/keys/7")');
+await page.waitForSelector('dialog');
 for (const { way, acts, seconds } of [mouse, keys]) console.log(`${acts} ${way}, ${seconds} s from the blocked request to the proven exclusion`);
 assert.deepEqual([mouse.acts, keys.acts], [3, 4]);
 assert.deepEqual(errors, []);

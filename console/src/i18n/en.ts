@@ -45,6 +45,7 @@ export const en = {
   'app.reason': 'Reason',
   'app.reasonHint': 'Stands in the list of revisions.',
   'app.preview': 'Preview',
+  'app.previewBusy': 'The document is checked with this change…',
   'app.previewEmpty': 'This changes nothing.',
   'app.applied': 'Applied as revision {number}.',
   'app.name': 'Name',

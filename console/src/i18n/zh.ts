@@ -46,6 +46,7 @@ export const zh: Record<Key, string> = {
   'app.reason': '原因',
   'app.reasonHint': '会显示在修订列表中。',
   'app.preview': '预览',
+  'app.previewBusy': '正在检查带有此更改的文档……',
   'app.previewEmpty': '不会有任何改变。',
   'app.applied': '已作为第 {number} 号修订应用。',
   'app.name': '名称',

@@ -58,7 +58,8 @@ export function ChangeDialog({ title, change, children, onClose, onDone, danger,
       {change && (
         <>
           <h3>{t('app.preview')}</h3>
-          {look.error !== null ? <Failure error={look.error} /> : preview ? <DiffView text={preview.diff} /> : <Skeleton lines={3} />}
+          {look.error !== null ? <Failure error={look.error} /> : preview ? <DiffView text={preview.diff} />
+            : <><p class="dim" role="status">{t('app.previewBusy')}</p><Skeleton lines={3} /></>}
         </>
       )}
       {apply.error !== null && <Failure error={apply.error} />}

@@ -1,6 +1,6 @@
 // One event: what was sent, why it was decided so, and what can be done about it.
 
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { ask, askBytes } from '../api/http.ts';
 import type { EventItem, Finding, Score, WafEvent } from '../api/types.ts';
 import { network } from '../attacks.ts';
@@ -21,7 +21,7 @@ export function EventPage({ id }: { id: string }) {
   const loaded = useLoad((signal) => ask<EventItem>(`/events/${encodeURIComponent(id)}`, { signal }), id);
   const [dialog, setDialog] = useState<'exclude' | 'deny' | 'json' | null>(null);
   const mayExclude = can('analyst') && loaded.value !== null;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!mayExclude) return undefined;
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || (event.target as HTMLElement).closest('input, select, textarea, dialog')) return;

@@ -145,7 +145,7 @@ function Measured({ event, advised, onClose, onDone }: { event: WafEvent; advise
 function Nothing({ reason, onClose }: { reason: string; onClose: () => void }) {
   return (
     <Dialog title={t('exclude.title')} onClose={onClose}>
-      <p>{t('exclude.nothing', { reason })}</p>
+      <p class="nothing">{t('exclude.nothing', { reason })}</p>
       <footer><Button tone="primary" onClick={onClose}>{t('app.close')}</Button></footer>
     </Dialog>
   );
@@ -172,8 +172,13 @@ export function ExcludeDialog({ event, onClose }: { event: WafEvent; onClose: ()
   if (advised.value) return <Measured event={event} advised={advised.value} onClose={onClose} onDone={() => setDone(true)} />;
   // Without a kept request nothing can be tried; what the event says can be excluded all the same.
   if (advised.error instanceof Problem && advised.error.status === 404) return <Unmeasured event={event} onClose={onClose} onDone={() => setDone(true)} />;
-  const reason = advised.error instanceof Problem ? advised.error.message : String(advised.error);
-  return <Nothing reason={reason} onClose={onClose} />;
+  if (advised.error instanceof Problem && advised.error.status === 409) return <Nothing reason={advised.error.message} onClose={onClose} />;
+  return (
+    <Dialog title={t('exclude.title')} onClose={onClose}>
+      <Failure error={advised.error} retry={advised.again} />
+      <footer><Button tone="primary" onClick={onClose}>{t('app.close')}</Button></footer>
+    </Dialog>
+  );
 }
 
 /** By what the event says alone. */

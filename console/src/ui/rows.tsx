@@ -44,7 +44,7 @@ export function Rows<T>({ label, columns, items, keyOf, rowHeight, open, onEnd, 
     if (top + rowHeight > own.scrollTop + own.clientHeight - 40) own.scrollTop = top + rowHeight - own.clientHeight + 40;
     requestAnimationFrame(() => own.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus());
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       if (event.ctrlKey || event.metaKey || event.altKey || target.closest('input, select, textarea, dialog')) return;
