@@ -63,6 +63,8 @@ catalogue! {
         "Client connections accepted by each worker, numbered from 0.";
     CONNECTIONS_SHED Counter "portcullis_connections_shed_total" ["reason"]
         "Client connections closed to make room: idle ones of the client network with the most, or refused because their network is at its limit (network) or costs the most in an overload (overload).";
+    INSPECTIONS_OFFLOADED Counter "portcullis_inspections_offloaded_total" []
+        "Inspections of long messages, or of messages that can take long, done by inspection threads instead of workers.";
     OVERLOADED Gauge "portcullis_overloaded" []
         "1 while requests of the most expensive client networks are refused, because a worker was later than limits.overload_lag.";
     OVERLOAD_REFUSED Counter "portcullis_overload_refused_total" []
@@ -215,6 +217,8 @@ catalogue! {
         "Requests in flight at an endpoint.";
     UPSTREAM_HTTP2 Gauge "portcullis_upstream_http2_connections" ["upstream", "endpoint"]
         "HTTP/2 connections to an endpoint that are open.";
+    UPSTREAM_LOGINS Gauge "portcullis_upstream_login_connections" ["upstream", "endpoint"]
+        "Connections to an endpoint that belong to one client connection, because somebody has logged in on them (NTLM, Negotiate).";
     UPSTREAM_BREAKER Gauge "portcullis_upstream_circuit_breaker_state" ["upstream", "endpoint"]
         "The circuit breaker of an endpoint: 0 closed, 1 open, 2 half-open.";
     UPSTREAM_CHECKS Counter "portcullis_upstream_health_checks_total" ["upstream", "endpoint", "result"]

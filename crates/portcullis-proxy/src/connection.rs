@@ -21,6 +21,7 @@ use crate::network::Member;
 use crate::state::{Counted, Worker};
 use crate::stream::Stream;
 use crate::timer::{Elapsed, Timer};
+use crate::upstream::Logins;
 
 /// Version 2 of the PROXY header may carry extensions; nobody needs more of them.
 const PROXY_HEADER_BYTES_MAX: usize = 4096;
@@ -46,6 +47,8 @@ pub(crate) struct Connection {
     pub(crate) began: Began,
     /// The client network that sent the last request with a body, by the address of the client.
     pub(crate) network: Option<(IpAddr, Member)>,
+    /// Upstream connections on which somebody has logged in, which nobody else may have.
+    pub(crate) logins: Logins,
 }
 
 impl Connection {
@@ -107,6 +110,7 @@ impl Connection {
             half_close,
             began,
             network: None,
+            logins: Logins::default(),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use h2::Reason;
 use portcullis_config::OpenOrClosed;
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
 use portcullis_http::message::RequestHead;
@@ -28,6 +29,19 @@ pub(crate) enum Next {
     Close,
     /// It is closed at once: broken, a tunnel that has ended, or dropped on purpose.
     Gone,
+    /// The stream of HTTP/2 or 3 ends without an answer: the request has to come over HTTP/1.1.
+    Http1,
+}
+
+impl Next {
+    /// Why a stream of HTTP/2 is reset, if it is.
+    pub(crate) fn reset(self) -> Option<Reason> {
+        match self {
+            Next::Request | Next::Close => None,
+            Next::Gone => Some(Reason::INTERNAL_ERROR),
+            Next::Http1 => Some(Reason::HTTP_1_1_REQUIRED),
+        }
+    }
 }
 
 /// One request that is being served.

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::io::IoSlice;
 use std::sync::Arc;
 
+use portcullis_config::UpstreamProtocol;
 use portcullis_event::UpstreamError;
 use portcullis_http::h1::{ForwardedBy, RequestRewrite, write_request};
 use portcullis_http::message::{BodyFraming, ResponseHead, Version};
@@ -21,9 +22,8 @@ use crate::rewrite::STALE_REQUEST_FIELDS;
 use crate::sink;
 use crate::stream::Stream;
 use crate::trailers::last_chunk;
-use crate::upload;
 use crate::upstream::{Group, Lease, Retried, Tries, UpstreamConnection};
-use crate::websocket;
+use crate::{upload, upstream, websocket};
 
 /// The destination of a request.
 #[derive(Clone, Copy)]
@@ -54,6 +54,8 @@ pub(crate) struct Answered<'g> {
     pub(crate) sent_whole: bool,
     /// The rest of the request is on its way.
     pub(crate) pump: Option<Pump>,
+    /// The request used a scheme whose logins belong to the connection.
+    pub(crate) used_login: bool,
 }
 
 /// Why there is no answer. The type says whose fault it is.
@@ -92,13 +94,23 @@ pub(crate) async fn run<'g>(
     }
     let repeatable = (to.idempotent || is_idempotent(head.method())) && body.rest.is_none();
     let retry = &group.settings.retry;
-    let mut tries = Tries::new(group, head, exchange.transaction.client().ip());
+    let client = exchange.transaction.client().ip();
+    let mut tries = Tries::new(group, head, client);
+    let used_login = upstream::is_used(head, to.headers);
+    if used_login {
+        tries.need_own_connection();
+    }
+    let mut bound = exchange.connection.logins.take(group, client, !repeatable);
+    tries.bind(bound.as_ref().map(|(endpoint, _)| *endpoint));
     let mut lease = tries.first(exchange.connection).await.map_err(Fault::Upstream)?;
     let mut fresh_only = false;
     let mut was_refused = false;
     loop {
         exchange.transaction.asks(group, lease.endpoint);
-        let opened = tries.open(exchange.connection, &lease, fresh_only, !repeatable).await;
+        let opened = match bound.take() {
+            Some((endpoint, connection)) if endpoint == lease.endpoint => Ok((connection, true)),
+            _ => tries.open(exchange.connection, &lease, fresh_only, !repeatable).await,
+        };
         let (mut upstream, reused) = match opened {
             Ok(opened) => opened,
             Err(error) => {
@@ -121,24 +133,34 @@ pub(crate) async fn run<'g>(
         };
         tries.arm(&exchange.connection.timer, group.settings.try_timeout);
         let came = response_head(exchange, &mut upstream, sent_whole).await;
-        let (error, untouched) = match came {
+        let (error, untouched, wants_http1) = match came {
             Ok(head) => {
                 lease.answered(head.status());
+                // Another endpoint does not know who is logged in here.
                 if repeatable
+                    && upstream.login.is_none()
                     && retry.statuses.contains(&head.status())
                     && let Some(next) = tries.next(exchange.connection, lease.endpoint, Retried::Status)
                 {
                     (lease, fresh_only) = (next, false);
                     continue;
                 }
-                return Ok(Answered { upstream, lease, head, sent_whole, pump });
+                return Ok(Answered { upstream, lease, head, sent_whole, pump, used_login });
             }
             Err(Lost::Client) => return Err(Fault::Client),
             Err(Lost::Upstream { .. }) if pump.as_ref().is_some_and(Pump::is_client_gone) => {
                 return Err(Fault::Client);
             }
-            Err(Lost::Upstream { error, untouched }) => (error, untouched),
+            Err(Lost::Upstream { error, untouched, wants_http1 }) => (error, untouched, wants_http1),
         };
+        if wants_http1
+            && body.rest.is_none()
+            && group.settings.protocol == UpstreamProtocol::Auto
+            && tries.need_own_connection()
+        {
+            group.report.retried(Retried::Refused);
+            continue;
+        }
         if untouched && body.rest.is_none() && !std::mem::replace(&mut was_refused, true) {
             // The endpoint says that it has not looked at the request, so it may have it again, whatever its
             // method.
@@ -307,12 +329,14 @@ enum Lost {
         error: UpstreamError,
         /// The endpoint says that it has not looked at the request.
         untouched: bool,
+        /// The endpoint takes the request over HTTP/1.1 only, as servers do that ask for NTLM.
+        wants_http1: bool,
     },
 }
 
 impl From<UpstreamError> for Lost {
     fn from(error: UpstreamError) -> Self {
-        Lost::Upstream { error, untouched: false }
+        Lost::Upstream { error, untouched: false, wants_http1: false }
     }
 }
 
@@ -326,6 +350,7 @@ impl From<h2::Error> for Lost {
                 false => UpstreamError::Closed,
             },
             untouched: error.is_remote() && refused,
+            wants_http1: error.is_remote() && error.reason() == Some(h2::Reason::HTTP_1_1_REQUIRED),
         }
     }
 }

@@ -88,7 +88,7 @@ impl Connection {
             match Box::pin(handle::run(self, &generation, head, refused)).await {
                 Next::Request => {}
                 Next::Close => return self.linger().await,
-                Next::Gone => return,
+                Next::Gone | Next::Http1 => return,
             }
         }
     }

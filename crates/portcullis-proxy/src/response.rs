@@ -22,8 +22,9 @@ use crate::https::Https;
 use crate::pump::Pump;
 use crate::rewrite::{Edited, STALE_RESPONSE_FIELDS};
 use crate::sink::Sink;
-use crate::upstream::{Group, UpstreamConnection};
-use crate::{rewrite, tunnel, websocket};
+use crate::stream::Stream;
+use crate::upstream::{Fate, Group, UpstreamConnection};
+use crate::{rewrite, tunnel, upstream, websocket};
 
 use flow::stream;
 pub(crate) use flow::{Cut, Flow};
@@ -41,10 +42,13 @@ pub(crate) async fn pass_on(
     let framing = answered.head.framing(exchange.head.method());
     let mut decoder = answered.upstream.body_decoder(framing);
     let mut held = inspect(exchange, group, &mut answered, &mut decoder, pump).await?;
-    let Answered { mut upstream, mut lease, head, sent_whole, .. } = answered;
+    let Answered { mut upstream, mut lease, head, sent_whole, used_login, .. } = answered;
     let transaction = &mut exchange.transaction;
     transaction.status = Some(head.status());
     transaction.sticky_cookie = group.sticky_cookie(exchange.head, lease.endpoint, exchange.connection.tls);
+    if used_login && asks_for_http1(exchange, &head) {
+        return Ok(Next::Http1);
+    }
     if head.status() == 101 {
         return Box::pin(switch(exchange, &head, *upstream)).await;
     }
@@ -88,7 +92,8 @@ pub(crate) async fn pass_on(
     };
     match streamed {
         Ok(()) if framing != BodyFraming::UntilClose && head.keep_alive() && sent_whole => {
-            keep_upstream(exchange, group, lease.endpoint, upstream);
+            let fate = upstream::fate(&head, used_login, upstream.login.is_some());
+            keep_upstream(exchange, group, lease.endpoint, upstream, fate);
         }
         Ok(()) => {}
         Err(cut) if matches!(cut, Cut::Client) || pump.is_some_and(Pump::is_client_gone) => {
@@ -171,17 +176,36 @@ fn edited_framing(framing: BodyFraming, version: Version, held: Option<u64>, edi
 
 /// Keeps a connection for the next request, if nothing unasked came on it.
 fn keep_upstream(
-    exchange: &Exchange<'_>,
+    exchange: &mut Exchange<'_>,
     group: &Arc<Group>,
     endpoint: usize,
     mut upstream: Box<UpstreamConnection>,
+    fate: Fate,
 ) {
     // A stream of HTTP/2 is for one request.
-    if upstream.input.unread().is_empty() && upstream.stream.tcp().is_some() {
-        upstream.input.rest();
-        let mut pool = exchange.connection.worker.pool.borrow_mut();
-        pool.group(group).put(endpoint, upstream, clock::coarse());
+    if !upstream.input.unread().is_empty() || upstream.stream.tcp().is_none() {
+        return;
     }
+    upstream.input.rest();
+    match fate {
+        Fate::Shared => {
+            let mut pool = exchange.connection.worker.pool.borrow_mut();
+            pool.group(group).put(endpoint, upstream, clock::coarse());
+        }
+        Fate::Bound => {
+            let client = exchange.transaction.client().ip();
+            exchange.connection.logins.keep(group, endpoint, client, upstream);
+        }
+        Fate::Closed => {}
+    }
+}
+
+/// True if the client has to come again over HTTP/1.1: the answer continues a login that belongs to a
+/// connection, and requests on streams of HTTP/2 and 3 have no connection of their own, nor an order. Browsers
+/// and curl do so by themselves when the stream is reset for that reason (RFC 9113, section 7).
+fn asks_for_http1(exchange: &Exchange<'_>, head: &ResponseHead) -> bool {
+    let is_asked = matches!(head.status(), 401 | 407) && upstream::is_continued(head);
+    is_asked && matches!(exchange.connection.stream, Stream::Http2(_))
 }
 
 /// The limits within which the body is held for inspection; none if it is not held.

@@ -38,7 +38,7 @@ impl Call {
             why: Failed::Connect,
             line: Some(format!("no connection to {endpoint}: {why}")),
         };
-        let stream = upstream::dial(endpoint, tls).await.map_err(|failed| match failed.0 {
+        let stream = upstream::dial(endpoint, tls, None).await.map_err(|failed| match failed.0 {
             portcullis_event::UpstreamError::Connect => Failed::Connect.into(),
             error => connect(&error),
         })?;

@@ -29,9 +29,9 @@ pub(crate) use head::{request, websocket_key};
 pub(crate) use pace::Pace;
 pub(crate) use permit::{SettingsAwaited, StreamPermit};
 pub(crate) use pipe::Pipe;
-pub(crate) use serve::serve;
 #[cfg(feature = "http3")]
-pub(crate) use serve::{Active, InFlight};
+pub(crate) use serve::InFlight;
+pub(crate) use serve::{Active, serve};
 
 /// The preface of a client with prior knowledge.
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -22,11 +22,11 @@ use super::pace::Pace;
 use super::pipe::Pipe;
 use crate::buffer::Buffer;
 use crate::connection::{Began, Connection};
-use crate::exchange::Next;
 use crate::generation::Generation;
 use crate::handle;
 use crate::state::{Counted, Worker};
 use crate::stream::Stream;
+use crate::upstream::Logins;
 
 /// The time that a connection has to close after it is given up.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -174,11 +174,12 @@ impl Front {
             half_close: false,
             began,
             network: None,
+            logins: Logins::default(),
         };
         tokio::task::spawn_local(async move {
             let next = Box::pin(handle::run(&mut stream, &generation, Box::new(request_head), refused)).await;
-            if let (Next::Gone, Stream::Http2(pipe)) = (next, &mut stream.stream) {
-                pipe.give_up(Reason::INTERNAL_ERROR);
+            if let (Some(reason), Stream::Http2(pipe)) = (next.reset(), &mut stream.stream) {
+                pipe.give_up(reason);
             }
             drop(here);
         });

@@ -28,6 +28,7 @@ use crate::handle;
 use crate::http2::{self, Active, InFlight, Pace, Pipe};
 use crate::state::{Counted, Worker};
 use crate::stream::Stream;
+use crate::upstream::Logins;
 use crate::worker::Stop;
 use portcullis_tls::{ClientCertificate, ListenerTls};
 
@@ -323,11 +324,12 @@ async fn request(place: Place, resolver: Resolver) {
         half_close: false,
         began,
         network: None,
+        logins: Logins::default(),
     };
     let next = Box::pin(handle::run(&mut stream, &generation, Box::new(head), refused)).await;
     let Stream::Http2(pipe) = &mut stream.stream else { return };
-    if let Next::Gone = next {
-        pipe.give_up(Reason::INTERNAL_ERROR);
+    if let Some(reason) = next.reset() {
+        pipe.give_up(reason);
     }
     stream.timer.arm(generation.timeouts.write);
     let sent = poll_fn(|context| pipe.poll_sent(context));
@@ -348,6 +350,7 @@ fn refused(worker: &Worker, peer: IpAddr) {
 pub(crate) fn code(reason: Reason) -> h3::error::Code {
     match reason {
         Reason::ENHANCE_YOUR_CALM => h3::error::Code::H3_EXCESSIVE_LOAD,
+        Reason::HTTP_1_1_REQUIRED => h3::error::Code::H3_VERSION_FALLBACK,
         _ => h3::error::Code::H3_INTERNAL_ERROR,
     }
 }

@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 
 use super::{Failed, Group, Sessions, session};
 use crate::buffer::{Buffer, Spares};
-use crate::http2::Pipe;
+use crate::http2::{Active, Pipe};
 use crate::stream::Stream;
 use crate::timer::Timer;
 use portcullis_tls::UpstreamTls;
@@ -27,12 +27,14 @@ pub(crate) struct UpstreamConnection {
     pub(crate) stream: Stream,
     pub(crate) input: Buffer,
     pub(crate) parser: ResponseParser,
+    /// Somebody may have logged in on it, so that it belongs to one client connection.
+    pub(crate) login: Option<Active>,
 }
 
 impl UpstreamConnection {
     pub(super) fn new(stream: Stream, spares: Rc<Spares>) -> Self {
         let parser = ResponseParser::new(Limits::default());
-        UpstreamConnection { stream, input: Buffer::new(spares), parser }
+        UpstreamConnection { stream, input: Buffer::new(spares), parser, login: None }
     }
 
     /// A stream of HTTP/2.
@@ -89,20 +91,27 @@ impl UpstreamConnection {
     }
 }
 
-/// Connects to one endpoint of a group before the timer's deadline.
+/// Connects to one endpoint of a group before the timer's deadline. `alone`: for one client, so over HTTP/1 if
+/// the endpoint may choose, and shared by nobody.
 pub(crate) async fn connect(
     group: &Arc<Group>,
     endpoint: usize,
     timer: &Timer,
     spares: Rc<Spares>,
     sessions: &RefCell<Sessions>,
+    alone: bool,
 ) -> Result<UpstreamConnection, Failed> {
     let failed_late = |_| Failed(UpstreamError::ConnectTimeout);
     let opened = async {
-        let stream = open(group, endpoint).await?;
-        Ok(match speaks_http2(group, &stream)? {
-            true => Stream::Http2(Box::new(session::begin(sessions, group, endpoint, stream).await?)),
-            false => stream,
+        let only = (alone && group.settings.protocol == UpstreamProtocol::Auto).then_some(b"http/1.1");
+        let address = &group.settings.endpoints[endpoint];
+        let stream = dial(address, group.tls.as_deref(), only.map(|protocol| &protocol[..])).await?;
+        Ok(match (speaks_http2(group, &stream)?, alone) {
+            (true, true) => Stream::Http2(Box::new(session::begin_alone(group, endpoint, stream).await?)),
+            (true, false) => {
+                Stream::Http2(Box::new(session::begin(sessions, group, endpoint, stream).await?))
+            }
+            (false, _) => stream,
         })
     };
     let stream = timer.run(opened).await.map_err(failed_late)??;
@@ -121,11 +130,15 @@ pub(super) fn speaks_http2(group: &Group, stream: &Stream) -> Result<bool, Faile
 
 /// Opens a connection to an endpoint of a group, TLS included.
 pub(super) async fn open(group: &Group, endpoint: usize) -> Result<Stream, Failed> {
-    dial(&group.settings.endpoints[endpoint], group.tls.as_deref()).await
+    dial(&group.settings.endpoints[endpoint], group.tls.as_deref(), None).await
 }
 
-/// Opens a connection, TLS included.
-pub(crate) async fn dial(endpoint: &Endpoint, tls: Option<&UpstreamTls>) -> Result<Stream, Failed> {
+/// Opens a connection, TLS included; `only` is the protocol to agree to, if not one of the settings.
+pub(crate) async fn dial(
+    endpoint: &Endpoint,
+    tls: Option<&UpstreamTls>,
+    only: Option<&[u8]>,
+) -> Result<Stream, Failed> {
     let known = endpoint.address.ok_or(()).or_else(|()| endpoint.host.parse::<IpAddr>());
     let tcp = match known {
         Ok(address) => TcpStream::connect((address, endpoint.port)).await,
@@ -144,6 +157,10 @@ pub(crate) async fn dial(endpoint: &Endpoint, tls: Option<&UpstreamTls>) -> Resu
     let _ = tcp.set_nodelay(true);
     let Some(tls) = tls else { return Ok(Stream::Plain(tcp)) };
     let name = tls.server_name(endpoint).map_err(|_| Failed(UpstreamError::Tls))?;
-    let tls = TlsConnector::from(Arc::clone(&tls.config)).connect(name, tcp).await;
+    let connector = TlsConnector::from(Arc::clone(&tls.config));
+    let tls = match only {
+        Some(protocol) => connector.with_alpn(vec![protocol.to_vec()]).connect(name, tcp).await,
+        None => connector.connect(name, tcp).await,
+    };
     tls.map(|tls| Stream::Tls(Box::new(tls.into()))).map_err(|_| Failed(UpstreamError::Tls))
 }

@@ -89,6 +89,7 @@ struct EndpointMetrics {
     active: Gauge,
     breaker: Gauge,
     sessions: Gauge,
+    logins: Gauge,
     ejections: Counter,
     checks: EnumCounters,
     last_failure: ArcSwapOption<Failure>,
@@ -109,6 +110,7 @@ impl Reporter {
             active: registry.gauge(&catalogue::UPSTREAM_ACTIVE, &[group, name]),
             breaker: registry.gauge(&catalogue::UPSTREAM_BREAKER, &[group, name]),
             sessions: registry.gauge(&catalogue::UPSTREAM_HTTP2, &[group, name]),
+            logins: registry.gauge(&catalogue::UPSTREAM_LOGINS, &[group, name]),
             ejections: registry.counter(&catalogue::UPSTREAM_EJECTIONS, &[group, name]),
             checks: registry.enum_counters(
                 &catalogue::UPSTREAM_CHECKS,
@@ -142,6 +144,11 @@ impl Reporter {
     /// Open connections of HTTP/2 to an endpoint.
     pub(crate) fn sessions(&self, endpoint: usize) -> Gauge {
         self.endpoints[endpoint].sessions.clone()
+    }
+
+    /// Open connections to an endpoint that belong to a client connection.
+    pub(crate) fn logins(&self, endpoint: usize) -> Gauge {
+        self.endpoints[endpoint].logins.clone()
     }
 
     /// Counts a request that is sent once more.

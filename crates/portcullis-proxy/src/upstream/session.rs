@@ -141,6 +141,12 @@ async fn handshake(
     Ok((send, ended, ping))
 }
 
+/// A stream on a connection of its own, which ends with it.
+pub(super) async fn begin_alone(group: &Group, endpoint: usize, stream: Stream) -> Result<Pipe, Failed> {
+    let (send, _, _) = handshake(stream, group.report.sessions(endpoint)).await?;
+    Ok(Pipe::asking(send, None))
+}
+
 /// A connection of its own for one request: a health check, or an agent.
 pub(crate) async fn alone(stream: Stream) -> Result<SendRequest<Bytes>, Failed> {
     Ok(handshake(stream, Gauge::default()).await?.0)

@@ -24,6 +24,10 @@ pub(crate) struct Tries<'g> {
     key: Option<u64>,
     preferred: Option<usize>,
     tried: Vec<usize>,
+    /// The client is logged in at this endpoint, so that no other will do as long as it can be asked.
+    bound_to: Option<usize>,
+    /// The request goes on a connection that no other client's requests share.
+    alone: bool,
     deadline: Option<Instant>,
 }
 
@@ -36,8 +40,20 @@ impl<'g> Tries<'g> {
             key: by.and_then(|by| key::key(by, head, client)),
             preferred: group.sticky.as_ref().and_then(|sticky| sticky.endpoint(head)),
             tried: Vec::new(),
+            bound_to: None,
+            alone: false,
             deadline: group.settings.total_timeout.map(|timeout| clock::coarse() + timeout),
         }
+    }
+
+    /// The client is logged in at an endpoint.
+    pub(crate) fn bind(&mut self, endpoint: Option<usize>) {
+        self.bound_to = endpoint;
+    }
+
+    /// The request needs a connection that no other client's requests share. False if that was known.
+    pub(crate) fn need_own_connection(&mut self) -> bool {
+        !std::mem::replace(&mut self.alone, true)
     }
 
     /// Arms a timer for one step, which ends with all tries.
@@ -86,6 +102,7 @@ impl<'g> Tries<'g> {
     pub(crate) fn next(&mut self, connection: &Connection, failed: usize, why: Retried) -> Option<Lease<'g>> {
         let group = self.group;
         self.tried.push(failed);
+        self.bound_to = None;
         let now = clock::coarse();
         let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
         let is_last = self.tried.len() >= group.connections.len();
@@ -102,9 +119,22 @@ impl<'g> Tries<'g> {
     }
 
     fn choose(&self, connection: &Connection) -> Result<Lease<'g>, Refused> {
+        let Some(bound_to) = self.bound_to else { return self.choose_beside(connection, &self.tried) };
+        let others: Vec<usize> =
+            (0..self.group.connections.len()).filter(|endpoint| *endpoint != bound_to).collect();
+        match self.choose_beside(connection, &others) {
+            // The login is lost with its endpoint.
+            Err(Refused::Unavailable) => self.choose_beside(connection, &self.tried),
+            // One that is full is waited for.
+            chosen => chosen,
+        }
+    }
+
+    /// Chooses an endpoint that is not one of `tried`.
+    fn choose_beside(&self, connection: &Connection, tried: &[usize]) -> Result<Lease<'g>, Refused> {
         let group = self.group;
         let (key, preferred) = (self.key, self.preferred);
-        let ask = Ask { now: group.moment(clock::coarse()), tried: &self.tried, key, preferred };
+        let ask = Ask { now: group.moment(clock::coarse()), tried, key, preferred };
         let mut pool = connection.worker.pool.borrow_mut();
         let grant = group.endpoints.choose(&mut pool.group(group).rotation, &ask)?;
         Ok(Lease::new(group, grant))
@@ -148,7 +178,7 @@ impl<'g> Tries<'g> {
 
     /// A stream of a connection that requests share.
     fn stream(&self, connection: &Connection, lease: &Lease<'g>) -> Option<Box<UpstreamConnection>> {
-        if self.group.settings.protocol == UpstreamProtocol::Http1 {
+        if self.group.settings.protocol == UpstreamProtocol::Http1 || self.alone {
             return None;
         }
         let to = self.group.connections[lease.endpoint];
@@ -167,7 +197,7 @@ impl<'g> Tries<'g> {
         let sessions = &connection.worker.sessions;
         let opening;
         let mut only_one = None;
-        if group.settings.protocol == UpstreamProtocol::Http2 && !fresh_only {
+        if group.settings.protocol == UpstreamProtocol::Http2 && !fresh_only && !self.alone {
             // While one request connects, others wait for what comes of it.
             self.arm(&connection.timer, group.settings.connect_timeout);
             opening = sessions.borrow_mut().opening(group.connections[lease.endpoint]);
@@ -179,7 +209,7 @@ impl<'g> Tries<'g> {
         }
         self.arm(&connection.timer, group.settings.connect_timeout);
         let spares = Rc::clone(&connection.worker.spares);
-        let connected = connect(group, lease.endpoint, &connection.timer, spares, sessions).await;
+        let connected = connect(group, lease.endpoint, &connection.timer, spares, sessions, self.alone).await;
         drop(only_one);
         match connected {
             Ok(fresh) => Ok((Box::new(fresh), false)),

@@ -17,6 +17,7 @@ mod http2_upstreams;
 mod http2_websockets;
 mod lifecycle;
 mod limits;
+mod logins;
 mod names;
 mod network;
 mod rate_limits;
