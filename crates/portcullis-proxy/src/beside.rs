@@ -15,10 +15,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use portcullis_inspect::{Inspection, Step};
+use portcullis_metrics::{Counter, Registry, catalogue};
 use tokio::sync::oneshot;
 
-use crate::allocator;
 use crate::network::{self, Member};
+use crate::{allocator, clock};
 
 /// Heads and bodies from this size on, decoded, are inspected beside the worker: what is smaller takes less
 /// than 20 ms, whatever it is.
@@ -57,6 +58,8 @@ pub(crate) struct Done {
     /// None if a bug was caught.
     pub(crate) ended: Option<(Box<Inspection>, Step)>,
     pub(crate) took: Duration,
+    /// The processor time of that.
+    pub(crate) worked: Duration,
 }
 
 /// The properties of a job that decide its turn.
@@ -71,6 +74,7 @@ pub(crate) struct Weight {
 /// The threads, as workers see them. Dropped, they end.
 pub(crate) struct Beside {
     shared: Arc<Shared>,
+    offloaded: Counter,
 }
 
 /// The request that has something inspected.
@@ -105,11 +109,12 @@ struct Queue {
 
 impl Beside {
     /// Starts two threads for each of `workers`.
-    pub(crate) fn start(workers: usize) -> std::io::Result<Beside> {
+    pub(crate) fn start(workers: usize, registry: &Registry) -> std::io::Result<Beside> {
         // One of them is not for long work.
         let threads = (workers * 2).max(2);
         let shared = Arc::new(Shared { threads, queue: Mutex::default(), changed: Condvar::new() });
-        let beside = Beside { shared: Arc::clone(&shared) };
+        let offloaded = registry.counter(&catalogue::INSPECTIONS_OFFLOADED, &[]);
+        let beside = Beside { shared: Arc::clone(&shared), offloaded };
         for number in 0..threads {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new().name(format!("inspect-{number}")).spawn(move || {
@@ -133,6 +138,7 @@ impl Beside {
         weight: Weight,
         work: impl FnOnce(&mut Inspection) -> Step + Send + 'static,
     ) -> Result<Done, Busy> {
+        self.offloaded.inc();
         let part = member.begin_job();
         let (reply, done) = oneshot::channel();
         let is_long = weight.bytes >= LONG_BYTES_MIN || weight.account >= HEAVY_ACCOUNT_MIN;
@@ -140,7 +146,7 @@ impl Beside {
         self.shared.push(rank(&part, weight), job);
         match done.await {
             Ok(answer) => answer,
-            Err(_) => Ok(Done { ended: None, took: Duration::ZERO }),
+            Err(_) => Ok(Done { ended: None, took: Duration::ZERO, worked: Duration::ZERO }),
         }
     }
 }
@@ -238,7 +244,7 @@ fn run(Job { mut inspection, work, reply, .. }: Job) {
     if reply.is_closed() {
         return;
     }
-    let began = Instant::now();
+    let (began, before) = (Instant::now(), clock::of_thread());
     let step = catch_unwind(AssertUnwindSafe(|| work(&mut inspection)));
     let ended = match step {
         Ok(step) => Some((inspection, step)),
@@ -248,5 +254,6 @@ fn run(Job { mut inspection, work, reply, .. }: Job) {
             None
         }
     };
-    let _ = reply.send(Ok(Done { ended, took: began.elapsed() }));
+    let worked = clock::of_thread().saturating_sub(before);
+    let _ = reply.send(Ok(Done { ended, took: began.elapsed(), worked }));
 }

@@ -9,6 +9,8 @@ use rustix::time::{ClockId, clock_gettime};
 thread_local! {
     /// One moment on both clocks.
     static ANCHOR: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
+    /// The processor time of this thread at some moment.
+    static WORKED: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
 }
 
 /// The time of the last tick of the system's clock, give or take one tick (1 to 10 ms).
@@ -20,6 +22,31 @@ pub(crate) fn coarse() -> Instant {
         both
     });
     instant + ticks.saturating_sub(anchor)
+}
+
+/// Work that takes less time on the clock is taken for processor time as it is; of longer work a part may be
+/// the time of other programs.
+const ASKED_FROM: Duration = Duration::from_micros(400);
+/// For so long the processor time of the thread is not read again: asking the system costs as much as some
+/// hundred instructions.
+const KNOWN_FOR: Duration = Duration::from_micros(200);
+
+/// Work begins at `start`, which is now: see [`work_since`].
+pub(crate) fn begin_work(start: Instant) {
+    let is_known = |(at, _): (Instant, Duration)| start.saturating_duration_since(at) < KNOWN_FOR;
+    if !WORKED.get().is_some_and(is_known) {
+        WORKED.set(Some((start, of_thread())));
+    }
+}
+
+/// The processor time of work that began at `start`, as [`begin_work`] was told, and ends `now`: exact to
+/// [`KNOWN_FOR`] where it took longer than [`ASKED_FROM`], whatever else ran on the processor meanwhile.
+pub(crate) fn work_since(start: Instant, now: Instant) -> Duration {
+    let passed = now.saturating_duration_since(start);
+    let Some((_, before)) = WORKED.get().filter(|_| passed >= ASKED_FROM) else { return passed };
+    let worked = of_thread();
+    WORKED.set(Some((now, worked)));
+    passed.min(worked.saturating_sub(before))
 }
 
 /// The time of the processor that this thread has had.
@@ -40,6 +67,21 @@ fn duration(clock: ClockId) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_is_processor_time_and_waiting_is_not() {
+        let start = Instant::now();
+        begin_work(start);
+        std::thread::sleep(Duration::from_millis(30));
+        let waited = work_since(start, Instant::now());
+        assert!(waited < Duration::from_millis(10), "{waited:?}");
+        let (start, before) = (Instant::now(), of_thread());
+        begin_work(start);
+        while of_thread() - before < Duration::from_millis(20) {}
+        let worked = work_since(start, Instant::now());
+        let sum = of_thread() - before;
+        assert!(worked >= Duration::from_millis(20) && worked <= sum + KNOWN_FOR, "{worked:?} of {sum:?}");
+    }
 
     #[test]
     fn the_coarse_time_goes_with_the_exact_one() {

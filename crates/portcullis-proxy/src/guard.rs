@@ -14,6 +14,7 @@ use portcullis_inspect::{
 
 use crate::beside::{Asker, Busy, Done, Weight};
 use crate::budget::Full;
+use crate::clock;
 use crate::route::Route;
 use crate::state::Worker;
 use crate::trailers::Trailers;
@@ -25,6 +26,8 @@ pub(crate) struct Guarded {
     lent_bytes: usize,
     on_error: OpenOrClosed,
     spent: Duration,
+    /// The processor time of that.
+    cost: Duration,
     /// The end of the last step that was timed.
     last: Option<Instant>,
     /// The phases that have run, if they are wanted.
@@ -66,6 +69,7 @@ impl Guarded {
             lent_bytes: 0,
             on_error,
             spent: Duration::ZERO,
+            cost: Duration::ZERO,
             last: None,
             phases: None,
         };
@@ -73,6 +77,7 @@ impl Guarded {
             route.and_then(|route| route.inspector.as_ref().zip(Some(&route.names)))
         {
             let start = Instant::now();
+            clock::begin_work(start);
             let scratch = worker.take_scratch();
             let begin = || {
                 let mut inspection = inspector.begin(names, connection(), scratch);
@@ -226,8 +231,9 @@ impl Guarded {
                 self.state = State::Running(inspection);
                 Err(Full::Busy)
             }
-            Ok(Done { ended, took }) => {
+            Ok(Done { ended, took, worked }) => {
                 self.spent += took;
+                self.cost += worked;
                 self.last = None;
                 if let (Some(name), Some(phases)) = (phase, &mut self.phases) {
                     phases.push((name, begin, took));
@@ -353,6 +359,7 @@ impl Guarded {
         let State::Running(inspection) = std::mem::replace(&mut self.state, State::Off) else { return None };
         // Right behind phase 5.
         let start = self.last.unwrap_or_else(Instant::now);
+        clock::begin_work(start);
         let report = catch_unwind(AssertUnwindSafe(|| inspection.finish(outcome)));
         self.count(start);
         if report.is_err() {
@@ -368,6 +375,16 @@ impl Guarded {
             State::Off => Health::Off,
             State::Broken => Health::Broken,
         }
+    }
+
+    /// Processor time that it has taken so far.
+    pub(crate) fn cost(&self) -> Duration {
+        self.cost
+    }
+
+    /// Bytes of the request body that rules see.
+    pub(crate) fn request_body_shown(&mut self) -> u64 {
+        self.call(|inspection| inspection.request_body_shown()).unwrap_or(0)
     }
 
     /// Time spent in it so far.
@@ -433,6 +450,7 @@ impl Guarded {
             return None;
         }
         let start = start.unwrap_or_else(Instant::now);
+        clock::begin_work(start);
         let result = self.call(work);
         self.count(start);
         result
@@ -441,6 +459,7 @@ impl Guarded {
     fn count(&mut self, start: Instant) {
         let now = Instant::now();
         self.spent += now - start;
+        self.cost += clock::work_since(start, now);
         self.last = Some(now);
     }
 

@@ -28,7 +28,7 @@ use portcullis_event::{Control, ControlKind};
 use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
 
 use crate::access::{ControlDecision, Denial, EventLimit};
-use crate::beside::{HEAVY_ACCOUNT_MIN, LARGE_BYTES_MIN};
+use crate::beside::LARGE_BYTES_MIN;
 use crate::network::NetworkKey;
 use crate::timer::TICK;
 
@@ -49,13 +49,14 @@ const CHEAP_SHARE_MIN: f64 = 0.25;
 const EXPLAINED_MIN: f64 = 0.25;
 /// An account of one core.
 const CORE: f64 = DECAY_NS / 1e3;
-/// An inspection that takes longer is expensive; those of its network leave the workers for a while.
+/// An inspection that takes more of a processor is expensive.
 const EXPENSIVE: Duration = Duration::from_millis(2);
 const EXPENSIVE_FOR: Duration = Duration::from_secs(10);
 /// Networks that are known for it.
 const EXPENSIVE_MAX: usize = 4 << 10;
-/// Messages of this size leave the workers while one is late, and all those of networks that are not light.
-const LATE_BYTES_MIN: u64 = 512;
+/// Messages of this size leave the workers while one is late, and those of networks whose short messages are
+/// expensive. Shorter ones stay: most requests are, and none of them takes more than about a millisecond.
+const SHORT_BYTES_MIN: u64 = 512;
 /// By how much an account may grow again with each tick without a late worker.
 const RISE: f64 = 1.05;
 /// No account is too large.
@@ -66,7 +67,9 @@ pub(crate) struct Overload {
     accounts: Table,
     /// Until when a network is known for expensive inspections. Its keys are those of the accounts.
     expensive: Table,
-    /// The last of these times.
+    /// The same for short messages.
+    expensive_when_short: Table,
+    /// The last of all these times.
     expensive_until: AtomicU64,
     /// The largest account whose requests are served, in microseconds.
     account_max: AtomicU64,
@@ -88,6 +91,7 @@ impl Overload {
         let overload = Overload {
             accounts: Table::new(NETWORKS_MAX),
             expensive: Table::new(EXPENSIVE_MAX),
+            expensive_when_short: Table::new(EXPENSIVE_MAX),
             expensive_until: AtomicU64::new(0),
             account_max: AtomicU64::new(UNLIMITED),
             account_top: CORE * workers as f64,
@@ -116,19 +120,26 @@ impl Overload {
     /// Adds a request to an account, and the part of its inspection that is not there yet.
     pub(crate) fn charge_request(&self, key: Key, inspection: Duration, now: u64) {
         self.charge(key, micros(inspection) + REQUEST_US, now);
-        self.note_expensive(key, inspection, now);
+        self.note(&self.expensive, key, inspection, now);
     }
 
     /// Adds a part of an inspection.
     pub(crate) fn charge_inspection(&self, key: Key, took: Duration, now: u64) {
         self.charge(key, micros(took), now);
-        self.note_expensive(key, took, now);
+        self.note(&self.expensive, key, took, now);
     }
 
-    fn note_expensive(&self, key: Key, took: Duration, now: u64) {
-        if took >= EXPENSIVE {
+    /// Takes note of what a whole request of `bytes`, head and body, cost to inspect.
+    pub(crate) fn note_request(&self, key: Key, bytes: u64, cost: Duration, now: u64) {
+        if bytes < LARGE_BYTES_MIN {
+            self.note(&self.expensive_when_short, key, cost, now);
+        }
+    }
+
+    fn note(&self, table: &Table, key: Key, cost: Duration, now: u64) {
+        if cost >= EXPENSIVE {
             let until = now + EXPENSIVE_FOR.as_nanos() as u64;
-            self.expensive.update(key, now, |_| Some(until));
+            table.update(key, now, |_| Some(until));
             self.expensive_until.fetch_max(until, Relaxed);
         }
     }
@@ -147,14 +158,11 @@ impl Overload {
         self.accounts.get(key, now).map_or(0, |time| account_at(time, now) as u64)
     }
 
-    /// From which size on messages of the network are inspected beside the workers.
+    /// From which size on messages of the network are inspected beside the workers: what is shorter costs less
+    /// than to hand it over and back, whoever sends it.
     pub(crate) fn large_from(&self, key: Key, now: u64) -> u64 {
-        if self.is_expensive(key, now) {
-            return 0;
-        }
-        match self.is_overloaded() {
-            true if self.account(key, now) >= HEAVY_ACCOUNT_MIN => 0,
-            true => LATE_BYTES_MIN,
+        match self.is_overloaded() || self.is_in(&self.expensive_when_short, key, now) {
+            true => SHORT_BYTES_MIN,
             false => LARGE_BYTES_MIN,
         }
     }
@@ -237,12 +245,12 @@ impl Overload {
             return false;
         }
         let account = self.account(key, now);
-        account > most && (self.is_expensive(key, now) || account as f64 > CORE * CHEAP_SHARE_MIN)
+        account > most && (self.is_in(&self.expensive, key, now) || account as f64 > CORE * CHEAP_SHARE_MIN)
     }
 
     /// The network is known for expensive inspections.
-    fn is_expensive(&self, key: Key, now: u64) -> bool {
-        self.expensive_until.load(Relaxed) > now && self.expensive.get(key, now).is_some()
+    fn is_in(&self, table: &Table, key: Key, now: u64) -> bool {
+        self.expensive_until.load(Relaxed) > now && table.get(key, now).is_some()
     }
 
     /// Counts what is refused for that.
@@ -446,13 +454,17 @@ mod tests {
     }
 
     #[test]
-    fn expensive_networks_leave_the_workers() {
+    fn networks_whose_short_messages_are_expensive_have_more_leave_the_workers() {
         let overload = overload(50 * MILLI);
         let (a, b) = (key(&overload, "192.0.2.1"), key(&overload, "198.51.100.1"));
-        overload.charge_inspection(a, MILLI, SECOND);
-        assert_eq!(overload.large_from(a, SECOND), LARGE_BYTES_MIN);
-        overload.charge_inspection(a, 3 * MILLI, SECOND);
-        assert_eq!((overload.large_from(a, SECOND), overload.large_from(b, SECOND)), (0, LARGE_BYTES_MIN));
-        assert_eq!(overload.large_from(a, 20 * SECOND), LARGE_BYTES_MIN);
+        let large_from = |key, now| overload.large_from(key, now);
+        overload.note_request(a, 3_000, MILLI, SECOND);
+        // What a long one costs says nothing of short ones.
+        overload.note_request(a, 1 << 20, 30 * MILLI, SECOND);
+        overload.charge_inspection(a, 30 * MILLI, SECOND);
+        assert_eq!(large_from(a, SECOND), LARGE_BYTES_MIN);
+        overload.note_request(a, 3_000, 3 * MILLI, SECOND);
+        assert_eq!((large_from(a, SECOND), large_from(b, SECOND)), (SHORT_BYTES_MIN, LARGE_BYTES_MIN));
+        assert_eq!(large_from(a, 20 * SECOND), LARGE_BYTES_MIN);
     }
 }

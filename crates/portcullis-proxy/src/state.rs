@@ -98,7 +98,7 @@ impl Shared {
         let overload = Overload::new(config.workers, &current.load().caps, &services.registry);
         let connections_shed = services.registry.enum_counters(&catalogue::CONNECTIONS_SHED, &[], SHED);
         let descriptors = Descriptors::new(&services.registry);
-        let beside = Beside::start(config.workers)
+        let beside = Beside::start(config.workers, &services.registry)
             .map_err(|error| StartError::new(format!("cannot start a thread: {error}")))?;
         Ok(Shared {
             current,

@@ -85,6 +85,8 @@ pub(crate) struct Transaction {
     /// The account of the client's network, and how much of the inspection is on it.
     pub(crate) account: Key,
     charged_time: Duration,
+    /// Bytes of the request's head.
+    head_bytes: u64,
     place: Whereabouts,
     /// That which the client was known by, if it has one.
     client_certificate: Option<Arc<ClientCertificate>>,
@@ -182,6 +184,7 @@ impl Transaction {
             client,
             account,
             charged_time: Duration::ZERO,
+            head_bytes: head.received_len() as u64,
             place,
             client_certificate: connection.client_certificate.clone().flatten(),
             decision: None,
@@ -227,7 +230,10 @@ impl Transaction {
             None => Ok(self.inspection.request_end(truncated)),
         };
         // The answer may be long in coming.
-        self.charge_time(shared, Instant::now());
+        let now = Instant::now();
+        self.charge_time(shared, now);
+        let bytes = self.head_bytes + self.inspection.request_body_shown();
+        shared.overload.note_request(self.account, bytes, self.inspection.cost(), shared.clock(now));
         step
     }
 
@@ -239,7 +245,7 @@ impl Transaction {
     ) -> Result<Step, Full> {
         let shared = Arc::clone(&connection.worker.shared);
         let large_from = shared.overload.large_from(self.account, shared.clock(self.began.instant));
-        if (head.received_len() as u64) < large_from || self.inspection.health() != Health::Well {
+        if self.head_bytes < large_from || self.inspection.health() != Health::Well {
             return Ok(self.inspection.request_head(head, None));
         }
         let memory = self.memory.get_or_insert_with(|| connection.memory(self.client.ip()));
@@ -284,8 +290,9 @@ impl Transaction {
         }
     }
 
+    /// Processor time that is not on it.
     pub(crate) fn uncharged_time(&self) -> Duration {
-        self.inspection.spent().saturating_sub(self.charged_time)
+        self.inspection.cost().saturating_sub(self.charged_time)
     }
 
     /// The same after a phase, if there was a body.

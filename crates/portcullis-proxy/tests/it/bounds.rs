@@ -323,6 +323,62 @@ fn work_that_is_used_up_refuses_or_is_counted() {
     }
 }
 
+/// Programs that take the processor away from the workers make nobody's requests look expensive: short ones stay
+/// on their worker.
+#[test]
+fn short_requests_stay_on_their_worker_beside_busy_programs() {
+    let backend = Backend::start(|_| ok("ok"));
+    let front = Front::start(&document(backend.address, "", "", RULES, ""));
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let busy: Vec<_> = (0..2 * cores)
+        .map(|_| {
+            let done = std::sync::Arc::clone(&done);
+            std::thread::spawn(move || {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+        })
+        .collect();
+    let mut client = front.client();
+    for number in 0..1000 {
+        client.send(format!("GET /?number={number} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        assert_eq!(status(&client.response().0), 200);
+    }
+    done.store(true, std::sync::atomic::Ordering::Relaxed);
+    busy.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(front.metric(OFFLOADED), 0.0);
+}
+
+const OFFLOADED: &str = "portcullis_inspections_offloaded_total";
+
+/// A network whose short messages are expensive has those leave the worker that can be, and its shortest stay.
+#[test]
+fn short_messages_leave_the_worker_once_one_was_expensive() {
+    let backend = Backend::start(|_| ok("ok"));
+    let every_byte =
+        |n: usize| format!("SecRule ARGS \"@rx [a-z]{{{}}}0$\" \"id:{n},phase:2,pass\"\n", n + 2);
+    let many = (1..=200).map(every_byte).collect::<String>();
+    let rules =
+        format!("rules = {{ directives = '''\nSecRuleEngine On\nSecRequestBodyAccess On\n{many}''' }}");
+    let front = Front::start(&document(backend.address, "", "", &rules, ""));
+    let expensive = post("", format!("a={}", "abcdefgh01".repeat(600)).as_bytes());
+    let mut client = client_from(&front, OTHER);
+    let mut offloaded = |bytes: &[u8]| {
+        let before = front.metric(OFFLOADED);
+        client = client_from(&front, OTHER);
+        client.send(bytes);
+        assert_eq!(status(&client.response().0), 200);
+        front.metric(OFFLOADED) - before
+    };
+    assert_eq!(offloaded(&expensive), 0.0, "nothing is known of it");
+    // A slow machine may take longer than it is remembered.
+    until(|| offloaded(&expensive) == 1.0);
+    assert_eq!(offloaded(GET.as_bytes()), 0.0);
+    assert_eq!(offloaded(&post("", &[b'a'; 20_000])), 1.0);
+}
+
 /// A worker that cannot keep up refuses the network that costs the most, and no other.
 #[test]
 fn an_overload_is_shed_by_those_who_make_it() {
