@@ -16,7 +16,8 @@ put() { install -D -m 644 "$1" "$root/$2"; }
 put packaging/systemd/portcullis.service usr/lib/systemd/system/portcullis.service
 put packaging/systemd/portcullis.socket usr/lib/systemd/system/portcullis.socket
 put packaging/portcullis.sysusers usr/lib/sysusers.d/portcullis.conf
-put packaging/portcullis.toml etc/portcullis/portcullis.toml
+# Not a conffile: the program changes it, too. The first installation makes the document of it.
+put packaging/portcullis.toml usr/share/portcullis/portcullis.toml
 put packaging/portcullis.logrotate etc/logrotate.d/portcullis
 
 size=$(du -sk "$root" | cut -f1)
