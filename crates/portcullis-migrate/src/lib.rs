@@ -143,6 +143,7 @@ pub fn migrate(from: From, paths: &[PathBuf], options: &Options) -> Result<Migra
     }
     rules::unused(&model.sites, &mut ledger);
     let document = write::document(&model, from.name());
+    ledger.hold_against(&model.carried(), &report::Keys::of(&document));
     // What this program writes it must be able to read.
     Config::parse(&document, Format::Toml, "portcullis.toml").map_err(|error| {
         Error::new(

@@ -84,6 +84,8 @@ pub(crate) struct Site {
     /// `Strict-Transport-Security`.
     pub hsts: Option<Hsts>,
     pub rules: RuleSet,
+    /// Directives that said where requests go, and could not be taken over.
+    pub lost: Vec<Entry>,
 }
 
 /// `Strict-Transport-Security`.
@@ -141,6 +143,9 @@ pub(crate) struct Settings {
     pub body_limit: Option<u64>,
     /// Media types that are compressed; empty: the usual ones.
     pub compression: Option<Vec<String>>,
+    /// Directives that let only some of these requests through, in a way that a document cannot say: none of
+    /// them are forwarded.
+    pub closed: Vec<Entry>,
 }
 
 /// Whether requests are inspected, and by what, in the order in which it was read.
@@ -236,7 +241,7 @@ pub(crate) struct Access {
 }
 
 /// How often a client may ask.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct RateLimit {
     pub name: String,
     /// `client`, `header:NAME`, `cookie:NAME`; nothing: all requests together.
@@ -245,6 +250,15 @@ pub(crate) struct RateLimit {
     pub per_minute: bool,
     pub burst: u32,
     pub status: Option<u16>,
+    /// The directives that said so. The same limits are equal, whoever says so.
+    pub entries: Vec<Entry>,
+}
+
+impl PartialEq for RateLimit {
+    fn eq(&self, other: &RateLimit) -> bool {
+        (&self.name, &self.key, self.rate, self.per_minute, self.burst, self.status)
+            == (&other.name, &other.key, other.rate, other.per_minute, other.burst, other.status)
+    }
 }
 
 /// A group of equal endpoints.
@@ -306,6 +320,13 @@ impl Model {
             }
         }
         upstream.name
+    }
+
+    /// The directives that rate limits of the document stand for.
+    pub fn carried(&self) -> BTreeSet<Entry> {
+        let routes = self.sites.iter().flat_map(|site| site.routes.iter().map(|route| &route.settings));
+        let settings = self.sites.iter().map(|site| &site.settings).chain(routes);
+        settings.flat_map(|settings| &settings.rate_limits).flat_map(|limit| limit.entries.clone()).collect()
     }
 
     /// True if the document would be larger than anybody means.

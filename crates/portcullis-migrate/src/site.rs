@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::model::{Action, Model, PathMatch, Route, SITES_MAX, Settings, Site};
-use crate::report::Ledger;
+use crate::report::{Entry, Ledger};
 use crate::rules::{self, Reading};
+use crate::text;
 
 /// Which hosts belong to which site: the first one that has a host at an address.
 #[derive(Debug, Default)]
@@ -43,6 +44,25 @@ pub(crate) fn push(site: &mut Site, route: Route) -> bool {
     new
 }
 
+/// Refuses the requests of a guarded place whose pattern cannot be that of a route: those of the pattern without
+/// its conditions on what stands before and behind, which are more.
+pub(crate) fn close(
+    site: &mut Site,
+    pattern: Option<&String>,
+    settings: Settings,
+    entry: Entry,
+    ledger: &mut Ledger,
+) {
+    let pattern = pattern.map(|pattern| text::without_lookaround(pattern));
+    let path = match pattern.filter(|pattern| text::groups(pattern).is_some()) {
+        Some(pattern) => PathMatch::Pattern(pattern),
+        // Rather the whole site than what was kept from everybody.
+        None => root(),
+    };
+    ledger.closed(entry, "its pattern cannot be one of a route, and a wider one stands in its place");
+    push(site, Route { path, action: Action::Respond { status: 403, body: None }, settings });
+}
+
 /// Gives a site that has been read its rules, and adds it to the model. `own` is what holds where no route
 /// says otherwise.
 pub(crate) fn finish(
@@ -53,9 +73,20 @@ pub(crate) fn finish(
     model: &mut Model,
 ) {
     site.settings = own;
+    report_closed(&site, ledger);
     hoist(&mut site);
     name_limits(&mut site);
     rules::settle(&mut site, reading, ledger);
+    let forwards = |route: &Route| matches!(route.action, Action::Forward { .. });
+    if site.upstream.is_none() && !site.routes.iter().any(forwards) {
+        let hosts = site.hosts.join(", ");
+        for entry in &site.lost {
+            ledger.broken(
+                *entry,
+                format!("requests for {hosts} have nowhere to go: write `upstream` of the site"),
+            );
+        }
+    }
     if site.upstream.is_none() && site.routes.is_empty() {
         let action = Action::Respond { status: 404, body: None };
         site.routes.push(Route { path: root(), action, settings: site.settings.clone() });
@@ -63,11 +94,25 @@ pub(crate) fn finish(
     model.site(site);
 }
 
+/// Says of what guarded the requests of a route that these are refused.
+fn report_closed(site: &Site, ledger: &mut Ledger) {
+    for route in site.routes.iter().filter(|route| matches!(route.action, Action::Forward { .. })) {
+        let (PathMatch::Prefix(path) | PathMatch::Exact(path) | PathMatch::Pattern(path)) = &route.path;
+        let host = site.hosts.first().map_or("", String::as_str);
+        for entry in &route.settings.closed {
+            ledger.closed(*entry, format!("{host}{path}: it cannot be said here who may"));
+        }
+    }
+}
+
 /// Makes the route of all paths that of the site, where the document says the same then.
 fn hoist(site: &mut Site) {
     let Some(at) = site.routes.iter().position(|route| route.path == root()) else { return };
     let route = &site.routes[at];
     let Action::Forward { upstream, rewrite: None } = &route.action else { return };
+    if !route.settings.closed.is_empty() {
+        return;
+    }
     let others_hold = |other: &Route| {
         let limits = &route.settings.rate_limits;
         limits.iter().all(|limit| other.settings.rate_limits.contains(limit))

@@ -92,6 +92,30 @@ pub(crate) fn groups(pattern: &str) -> Option<usize> {
     Regex::new(pattern.as_bytes(), RegexFlags::default()).ok().map(|regex| regex.group_count())
 }
 
+/// A pattern without its groups that look ahead and behind: what it matches is more.
+pub(crate) fn without_lookaround(pattern: &str) -> String {
+    let (mut result, mut rest) = (String::new(), pattern);
+    while let Some(at) = ["(?!", "(?=", "(?<!", "(?<="].iter().filter_map(|open| rest.find(open)).min() {
+        result.push_str(&rest[..at]);
+        let (mut depth, mut escaped, mut end) = (0_usize, false, rest.len());
+        for (index, c) in rest[at..].char_indices() {
+            match c {
+                _ if escaped => escaped = false,
+                '\\' => escaped = true,
+                '(' => depth += 1,
+                ')' if depth == 1 => {
+                    end = at + index + 1;
+                    break;
+                }
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        rest = &rest[end..];
+    }
+    result + rest
+}
+
 /// `host` or `host:port` of an upstream, with a port.
 pub(crate) fn is_authority(text: &str) -> bool {
     let (host, port) = match text.strip_prefix('[') {

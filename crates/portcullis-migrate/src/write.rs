@@ -216,6 +216,15 @@ fn write_route(route: &Route, site: &Site, text: &mut Text) {
         PathMatch::Pattern(pattern) => text.text("path_pattern", pattern),
     }
     match &route.action {
+        Action::Forward { upstream, .. } if !route.settings.closed.is_empty() => {
+            text.line(
+                "# Not everybody may ask for this, in a way that could not be taken over: see the report.",
+            );
+            text.line(format!(
+                "respond = {{ status = 403 }}    # in place of upstream = {}",
+                quoted(upstream)
+            ));
+        }
         Action::Forward { upstream, rewrite } => {
             text.text("upstream", upstream);
             text.some_text("rewrite", rewrite.as_ref());

@@ -56,19 +56,35 @@ fn answer(args: &Args) -> Result<ExitCode, Failure> {
     }
     let options = Options { root: args.root.clone(), crs: args.crs.clone().into() };
     let migrated = migrate(args.from, &args.paths, &options).map_err(Failure::failed)?;
-    let Some(output) = &args.output else {
-        // If standard error is closed, nobody wants the report.
-        let _ = std::io::stderr().write_all(migrated.report.text().as_bytes());
-        return Ok(print(&migrated.document));
+    let broken = migrated.report.count(Fate::Broken);
+    let code = match &args.output {
+        None => {
+            // If standard error is closed, nobody wants the report.
+            let _ = std::io::stderr().write_all(migrated.report.text().as_bytes());
+            print(&migrated.document)
+        }
+        Some(output) => {
+            new_file::write(&migrated.document, output, args.force)?;
+            print(&(migrated.report.text() + &next(&migrated, &output.display().to_string())))
+        }
     };
-    new_file::write(&migrated.document, output, args.force)?;
-    Ok(print(&(migrated.report.text() + &next(&migrated, &output.display().to_string()))))
+    if broken > 0 {
+        return Err(Failure::failed(format_args!(
+            "{broken} directives that said where the requests of a site go could not be taken over, and nothing else \
+             does: the report begins with them"
+        )));
+    }
+    Ok(code)
 }
 
 fn next(migrated: &Migrated, output: &str) -> String {
     let open = migrated.report.count(Fate::Changed) + migrated.report.count(Fate::Left);
+    let closed = match migrated.report.count(Fate::Closed) {
+        0 => String::new(),
+        count => format!("What {count} directives guarded is answered 403 until you say who may. "),
+    };
     format!(
-        "\n{output} is written. Look through the {open} directives above that have changed or are missing, then:\n  \
-         portcullis check {output}\n"
+        "\n{output} is written. {closed}Look through the {open} directives above that have changed or are missing, \
+         then:\n  portcullis check {output}\n"
     )
 }

@@ -3,6 +3,7 @@
 use super::syntax::Directive;
 use super::{Context, left, rules};
 use crate::model::{Access, HeaderChanges, Settings, UpstreamTls, Waf};
+use crate::report::Entry;
 use crate::sources::absolute;
 use crate::{text, units};
 
@@ -19,6 +20,8 @@ pub(crate) struct Scope {
     pub denied: bool,
     body_limit: Option<u64>,
     compression: Option<Vec<String>>,
+    /// Conditions on who may ask, other than by address.
+    closed: Vec<Entry>,
     pub read_timeout: Option<String>,
     pub upstream_tls: UpstreamTls,
 }
@@ -170,6 +173,11 @@ impl Scope {
         let mut access = Access::default();
         let mut seen = false;
         let mut granted = false;
+        // A section's own conditions replace those around it.
+        if items.iter().any(|item| item.name.starts_with("require")) {
+            self.closed.clear();
+        }
+        let mut guards = Vec::new();
         for item in items {
             match (item.name.as_str(), item.arg(0).to_ascii_lowercase().as_str()) {
                 ("requireany", _) => {
@@ -178,6 +186,7 @@ impl Scope {
                     return self.require(&inner, cx);
                 }
                 ("requireall" | "requirenone", _) => {
+                    guards.extend(item.entry);
                     cx.leave(
                         item,
                         "write `access` of the site or route: all conditions together are not known",
@@ -203,18 +212,37 @@ impl Scope {
                     seen = true;
                     cx.taken(item, "access.allow");
                 }
-                ("require", _) => cx.left(
-                    item,
-                    "clients are told apart by address alone: keep a server that asks for more behind",
-                ),
+                ("require", _) => {
+                    guards.extend(item.entry);
+                    cx.left(
+                        item,
+                        "clients are told apart by address alone: keep a server that asks for more behind",
+                    );
+                }
+                // As Apache 2.2 had it.
+                ("deny" | "allow" | "order", _) => {
+                    if item.name == "deny" {
+                        guards.extend(item.entry);
+                    }
+                    cx.left(item, left::why(&item.name).unwrap_or_default());
+                }
                 _ => {}
             }
+        }
+        // One condition of several is enough: who is in a list of clients needs no password.
+        if !granted && access.allow.is_empty() {
+            self.closed.extend(guards);
         }
         if seen {
             access.others_denied = !granted;
             self.denied = access.others_denied && access.allow.is_empty();
             self.access = access.others_denied.then_some(access).filter(|access| !access.allow.is_empty());
         }
+    }
+
+    /// True if not everybody may ask, in a way that is not in a list of clients.
+    pub fn is_guarded(&self) -> bool {
+        self.denied || !self.closed.is_empty()
     }
 
     /// The settings of a site or route. `host` is what the upstream is called, if requests go to one.
@@ -230,6 +258,7 @@ impl Scope {
             access: self.access.clone(),
             body_limit: self.body_limit,
             compression: self.compression.clone(),
+            closed: self.closed.clone(),
             ..Settings::default()
         }
     }

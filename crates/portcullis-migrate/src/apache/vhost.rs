@@ -6,7 +6,7 @@ use super::scope::Scope;
 use super::syntax::Directive;
 use super::{Context, left, proxy, redirect, tls};
 use crate::model::{Action, PathMatch, Route, Site};
-use crate::site::{Hosts, finish, push};
+use crate::site::{Hosts, close, finish, push};
 use crate::text;
 
 /// Directives that are read here, not by the scope.
@@ -206,6 +206,9 @@ impl Host<'_> {
         cx: &mut Context<'_>,
     ) {
         let routes = proxy::pass(item, place, scope, cx);
+        if routes.is_empty() {
+            site.lost.extend(item.entry);
+        }
         let mut all = routes.len();
         // In Apache the first path that fits wins, here the longest.
         let shadowed = routes.iter().any(|route| {
@@ -235,7 +238,12 @@ impl Host<'_> {
                 .then(|| PathMatch::Prefix(path.to_owned())),
         };
         let Some(path) = path else {
-            return cx.leave(item, "this path or pattern cannot be one of a route");
+            let inner = scope.enter_location(item.children(), cx);
+            cx.leave(item, "this path or pattern cannot be one of a route");
+            if let (true, Some(entry)) = (inner.is_guarded(), item.entry) {
+                close(site, item.args.last(), inner.settings(None), entry, cx.ledger);
+            }
+            return;
         };
         let inner = scope.enter_location(item.children(), cx);
         let pass = item.children().iter().find(|inner| inner.name == "proxypass");

@@ -36,14 +36,60 @@ pub(crate) fn limits(service: &str, cx: &mut Context<'_>) -> Vec<Limit> {
             per_minute,
             burst: rate,
             status: Some(429),
+            entries: [entry].into_iter().chain(url.map(|(_, _, entry)| *entry)).collect(),
         };
-        limits.push((path, limit, url.map_or(entry, |(_, _, entry)| *entry)));
         cx.ledger.changed(entry, "rate_limits; so many may come at once");
+        limit.entries.iter().for_each(|entry| cx.ledger.promise(*entry));
+        limits.push((path, limit, url.map_or(entry, |(_, _, entry)| *entry)));
     }
     for (path, _, entry) in limits.iter().filter(|(path, _, _)| path == "/") {
         cx.ledger.changed(*entry, format!("rate_limits of the site, for {path}"));
     }
     limits
+}
+
+/// Gives each limit for a path that no route has a route of its own, to where these requests go anyway.
+fn limited_paths(limits: &[Limit], site: &mut Site, cx: &mut Context<'_>) {
+    for (text, limit, entry) in limits.iter().filter(|(path, _, _)| path != "/") {
+        let is_of = |route: &Route| route.settings.rate_limits.iter().any(|own| own.entries == limit.entries);
+        if site.routes.iter().any(is_of) {
+            continue;
+        }
+        // Any of them is a pattern; one that is a plain path is meant as one.
+        let pattern = || text::groups(text).map(|_| PathMatch::Pattern(text.clone()));
+        let Some(path) = path_of(text).or_else(pattern) else {
+            cx.ledger.left(*entry, "its LIMIT_REQ_URL cannot be the path of a route");
+            continue;
+        };
+        // The longest prefix wins, as it would without the limit.
+        let length = |path: &PathMatch| match path {
+            PathMatch::Prefix(prefix) => prefix.len(),
+            PathMatch::Exact(_) | PathMatch::Pattern(_) => 0,
+        };
+        let covers = |route: &&Route| match (&route.path, &path) {
+            (PathMatch::Prefix(prefix), PathMatch::Prefix(path) | PathMatch::Exact(path)) => {
+                path.starts_with(prefix.as_str())
+            }
+            (PathMatch::Prefix(prefix), PathMatch::Pattern(_)) => prefix == "/",
+            _ => false,
+        };
+        let around = site.routes.iter().filter(covers).max_by_key(|route| length(&route.path)).cloned();
+        let Some(Route { path: PathMatch::Prefix(prefix), action, mut settings }) = around else {
+            continue;
+        };
+        let action = match (action, &path) {
+            (
+                Action::Forward { upstream, rewrite: Some(to) },
+                PathMatch::Prefix(own) | PathMatch::Exact(own),
+            ) => Action::Forward { upstream, rewrite: Some(to + &own[prefix.len()..]) },
+            (Action::Forward { rewrite: Some(_), .. }, PathMatch::Pattern(_)) => continue,
+            (action, _) => action,
+        };
+        settings.rate_limits.push(limit.clone());
+        if push(site, Route { path, action, settings }) {
+            cx.ledger.changed(*entry, "rate_limits of a route of its own");
+        }
+    }
 }
 
 /// The routes of `REVERSE_PROXY_HOST` and what belongs to it.
@@ -76,6 +122,7 @@ pub(crate) fn read(
         };
         let Some((mut upstream, target)) = upstream(&url) else {
             cx.ledger.left(entry, "endpoints are http:// and https:// URLs, without variables");
+            site.lost.push(entry);
             continue;
         };
         let mut own = settings.clone();
@@ -101,6 +148,9 @@ pub(crate) fn read(
             own.rate_limits.push(limit.clone());
             cx.ledger.taken(*entry, "rate_limits of the route");
         }
+        if let Some((_, entry)) = get("REVERSE_PROXY_AUTH_REQUEST", &suffix, cx) {
+            own.closed.push(entry);
+        }
         let is_tls = upstream.endpoints.iter().any(|endpoint| endpoint.url.starts_with("https"));
         let name = cx.model.upstream(upstream);
         let rewrite = target.filter(|target| path_match != PathMatch::Prefix(target.clone()));
@@ -121,6 +171,7 @@ pub(crate) fn read(
             false => cx.ledger.taken(entry, format!("upstream `{name}`")),
         }
     }
+    limited_paths(limits, site, cx);
 }
 
 fn path_of(text: &str) -> Option<PathMatch> {

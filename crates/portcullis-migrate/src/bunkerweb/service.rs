@@ -41,6 +41,7 @@ pub(crate) fn read(service: &str, hosts: &[String], cx: &mut Context<'_>) {
     headers(service, &mut settings, cx);
     body(service, &mut settings, cx);
     access(service, &mut settings, cx);
+    passwords(service, &mut settings, cx);
     let limits = routes::limits(service, cx);
     settings
         .rate_limits
@@ -222,6 +223,12 @@ fn body(service: &str, settings: &mut Settings, cx: &mut Context<'_>) {
         Some(_) => cx.ledger.taken(entry, "request_body.limit"),
         None => cx.ledger.changed(entry, units::LONGER_BODIES),
     }
+}
+
+/// Passwords are asked for by BunkerWeb itself, for the whole site or a path of it.
+fn passwords(service: &str, settings: &mut Settings, cx: &Context<'_>) {
+    let on = |name: &str| cx.variables.of(service, name).filter(|(value, _)| *value == "yes");
+    settings.closed.extend(on("USE_AUTH_BASIC").map(|(_, entry)| entry));
 }
 
 fn access(service: &str, settings: &mut Settings, cx: &mut Context<'_>) {

@@ -17,6 +17,10 @@ pub(crate) fn option(name: &str) -> &'static str {
     }
 }
 
+/// Directives that let only those through whom somebody knows.
+pub(crate) const GUARDS: &[&str] =
+    &["basic_auth", "basicauth", "forward_auth", "authorize", "authenticate", "authentik", "jwtauth", "oidc"];
+
 /// Why a directive of a site is left.
 pub(crate) fn directive(name: &str) -> &'static str {
     match name {
@@ -24,7 +28,7 @@ pub(crate) fn directive(name: &str) -> &'static str {
         | "frankenphp" | "php_server" => {
             "files and FastCGI are not served here: put a server for them behind, and a route to it"
         }
-        "basic_auth" | "basicauth" | "forward_auth" | "authorize" | "authenticate" | "jwtauth" => {
+        name if GUARDS.contains(&name) => {
             "nobody is asked for a password here: keep a server that does behind, or ask it with an agent"
         }
         "log" | "log_append" | "log_skip" | "skip_log" | "log_name" => "write `access_log` in the document",

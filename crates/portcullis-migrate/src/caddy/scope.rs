@@ -19,7 +19,7 @@ pub(crate) fn enter(
     for item in items {
         match item.name() {
             name if name.starts_with('@') => match matcher::define(item, named) {
-                true => cx.ledger.taken(item.entry, "paths of routes"),
+                true => cx.ledger.taken(item.entry, "paths of routes, or lists of clients"),
                 false => cx.ledger.left(item.entry, "routes ask for paths, not for this"),
             },
             "coraza_waf" => waf(item, named, &mut settings.waf, cx),
@@ -41,7 +41,7 @@ pub(crate) fn enter(
 
 fn waf(item: &Directive, named: &Named, waf: &mut Waf, cx: &mut Context<'_>) {
     let (matcher, _) = matcher::of(item, named);
-    if matches!(matcher, Matcher::Other) {
+    if matches!(matcher, Matcher::Other | Matcher::Clients { .. }) {
         return cx.leave(item, left::directive("coraza_waf"));
     }
     let mut sources: Vec<RuleSource> = Vec::new();

@@ -159,8 +159,10 @@ impl Reader<'_> {
         part: Option<(&PathMatch, Option<&str>)>,
         cx: &mut Context<'_>,
     ) {
+        let settings = &self.guards(items, settings, cx);
         for item in items {
             match item.name() {
+                "respond" | "abort" | "error" if cx.ledger.is_settled(item.entry) => {}
                 "reverse_proxy" => self.proxy(item, settings, part, cx),
                 "handle" | "handle_path" | "route" => self.handle(item, settings, part, cx),
                 "redir" => self.redirect(item, settings, part, cx),
@@ -168,11 +170,56 @@ impl Reader<'_> {
                 "tls" | "bind" if part.is_none() => {
                     cx.ledger.taken_if_unsettled(item.entry, "addresses of the listeners")
                 }
+                name if left::GUARDS.contains(&name) => {}
                 "uri" => cx.ledger.left_if_unsettled(item.entry, left::directive("uri")),
                 name if name.starts_with('@') || SCOPE.contains(&name) => {}
                 name => cx.leave(item, left::directive(name)),
             }
         }
+    }
+
+    /// What holds in a block where logins, or refusals of some clients, keep others out. They come before what
+    /// forwards, wherever they stand.
+    fn guards(&mut self, items: &[Directive], settings: &Settings, cx: &mut Context<'_>) -> Settings {
+        let mut settings = settings.clone();
+        for item in items {
+            let (matcher, args) = matcher::of(item, &self.named);
+            let refuses = match item.name() {
+                "abort" => true,
+                "respond" | "error" => {
+                    args.iter().any(|arg| arg.parse::<u16>().is_ok_and(|status| (400..500).contains(&status)))
+                }
+                _ => false,
+            };
+            let asks = left::GUARDS.contains(&item.name());
+            match matcher {
+                Matcher::Clients { networks, others } if refuses => {
+                    let access = settings.access.get_or_insert_default();
+                    match others {
+                        true => access.allow.extend(networks),
+                        false => access.deny.extend(networks),
+                    }
+                    access.others_denied |= others;
+                    cx.ledger.changed(item.entry, "access, whose refusals are answered 403");
+                }
+                Matcher::Paths(paths) if asks => {
+                    cx.leave(item, left::directive(item.name()));
+                    cx.ledger.closed(item.entry, "its paths are refused: it cannot be said here who may");
+                    let action = Action::Respond { status: 403, body: None };
+                    self.push(item, paths, action, &settings, cx);
+                }
+                Matcher::Other if refuses => {
+                    cx.leave(item, "routes ask for one path, or for this condition not at all");
+                    settings.closed.push(item.entry);
+                }
+                _ if asks => {
+                    cx.leave(item, left::directive(item.name()));
+                    settings.closed.push(item.entry);
+                }
+                _ => {}
+            }
+        }
+        settings
     }
 
     /// The paths of a directive in a block for `part`; `None` if they cannot be said, which is settled.
@@ -231,7 +278,10 @@ impl Reader<'_> {
                 upstream,
                 rewrite: part.and_then(|(_, rewrite)| rewrite).map(str::to_owned),
             },
-            None => Action::Respond { status: 404, body: None },
+            None => {
+                self.site.lost.push(item.entry);
+                Action::Respond { status: 404, body: None }
+            }
         };
         self.push(item, paths, action, &own, cx);
     }

@@ -5,6 +5,7 @@ use super::objects::Ingress;
 use super::{Context, left};
 use crate::inline;
 use crate::model::{Access, Engine, RateLimit, RuleKind, RuleSource, Settings, Upstream};
+use crate::nginx::syntax::unquoted;
 use crate::report::Entry;
 use crate::{text, units};
 
@@ -45,9 +46,14 @@ pub(crate) fn read(ingress: &Ingress, global: &Global, cx: &mut Context<'_>) -> 
     rules(ingress, global, &mut said, cx);
     limits(ingress, global, &mut said, cx);
     networks(ingress, &mut said, cx);
+    let exempt = ingress.annotations.get("enable-global-auth").is_some_and(|(value, _)| value == "false");
+    said.settings.closed.extend(global.guard.filter(|_| !exempt));
     for (name, (value, entry)) in &ingress.annotations {
         // Rules are settled where it is known which requests they are for.
         let later = ["modsecurity-snippet", "enable-owasp-core-rules", "enable-owasp-modsecurity-crs"];
+        if left::guards(name, value) {
+            said.settings.closed.push(*entry);
+        }
         if !later.contains(&name.as_str()) && !setting(name, value, *entry, &mut said, cx) {
             cx.ledger.left_if_unsettled(*entry, left::annotation(name));
         }
@@ -210,7 +216,8 @@ fn rules(ingress: &Ingress, global: &Global, said: &mut Said, cx: &mut Context<'
         waf.engine = global.engine;
     }
     if let Some((value, entry)) = snippet {
-        waf.rules.extend(inline::split(value, *entry, left::built_in));
+        // The controller writes it between quotes into nginx's configuration.
+        waf.rules.extend(inline::split(&unquoted(value), *entry, left::built_in));
         // Where it has nothing but what is built in.
         cx.ledger.taken(*entry, "rules of the site");
     }
@@ -259,7 +266,9 @@ fn limits(ingress: &Ingress, global: &Global, said: &mut Said, cx: &mut Context<
             per_minute,
             burst: rate.saturating_mul(times).min(1_000_000),
             status: Some(global.limit_status.unwrap_or(503)),
+            entries: vec![entry],
         });
+        cx.ledger.promise(entry);
         cx.ledger.changed(entry, "rate_limits, counted by this node for each path");
     }
 }

@@ -4,6 +4,7 @@ use super::{Context, left};
 use crate::error::Error;
 use crate::inline;
 use crate::model::{Engine, Hsts, RuleKind, RuleSource};
+use crate::nginx::syntax::unquoted;
 use crate::report::Entry;
 use crate::sources::Place;
 use crate::yaml::Node;
@@ -17,6 +18,8 @@ pub(crate) struct Global {
     pub rules: Vec<RuleSource>,
     pub engine: Option<Engine>,
     pub ssl_redirect: Option<bool>,
+    /// Another server is asked who may.
+    pub guard: Option<Entry>,
     pub force_ssl_redirect: bool,
     pub hsts: Option<Hsts>,
     pub no_hsts: bool,
@@ -94,7 +97,13 @@ fn setting(key: &str, value: &str, entry: Entry, global: &mut Global, cx: &mut C
             ledger.taken(entry, "the CRS, where requests are inspected");
         }
         "enable-owasp-modsecurity-crs" => ledger.taken(entry, "without the CRS"),
-        "modsecurity-snippet" => global.rules.extend(inline::split(value, entry, left::built_in)),
+        "modsecurity-snippet" => {
+            global.rules.extend(inline::split(&unquoted(value), entry, left::built_in));
+        }
+        "global-auth-url" => {
+            global.guard = Some(entry);
+            ledger.left(entry, left::annotation(key));
+        }
         "ssl-redirect" => {
             global.ssl_redirect = Some(on);
             ledger.taken(entry, "https.redirect");

@@ -7,6 +7,7 @@ use super::annotations::{self, Said};
 use super::config_map::{Global, default_hsts};
 use super::objects::{Ingress, Path, Rule};
 use crate::model::{Action, Certificate, Endpoint, PathMatch, Route, Settings, Site};
+use crate::report::Entry;
 use crate::site::{finish, push, root};
 use crate::text;
 
@@ -175,7 +176,7 @@ fn routes(path: &Path, of: (&Ingress, &Ports), said: &Said, site: &mut Site, cx:
     } else {
         (prefixes(wanted, &path.kind), None)
     };
-    let Some(action) = action(path, of, said, rewrite, cx) else { return };
+    let Some(action) = action(path, of, said, rewrite, &mut site.lost, cx) else { return };
     let mut missing = 0;
     for path in matches {
         missing +=
@@ -211,6 +212,7 @@ fn action(
     (ingress, ports): (&Ingress, &Ports),
     said: &Said,
     rewrite: Option<String>,
+    lost: &mut Vec<Entry>,
     cx: &mut Context<'_>,
 ) -> Option<Action> {
     if let Some((to, status)) = &said.redirect {
@@ -229,6 +231,7 @@ fn action(
             }
         };
         cx.ledger.left(path.entry, why);
+        lost.push(path.entry);
         return Some(Action::Respond { status: 404, body: None });
     }
     let mut upstream = said.upstream.clone();

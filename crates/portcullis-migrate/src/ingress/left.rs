@@ -74,6 +74,24 @@ pub(crate) fn annotation(name: &str) -> &'static str {
     }
 }
 
+/// True if an annotation lets only some requests through, in a way that a document cannot say.
+pub(crate) fn guards(name: &str, value: &str) -> bool {
+    match name {
+        "auth-url" | "auth-type" => !value.is_empty(),
+        "auth-tls-secret" => true,
+        "configuration-snippet" | "server-snippet" | "auth-snippet" => {
+            let says = |line: &str| {
+                let mut words = line.split_whitespace();
+                let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+                matches!(first, "deny" | "auth_request" | "auth_basic" | "limit_except")
+                    || (first == "return" && second.starts_with('4'))
+            };
+            value.lines().flat_map(|line| line.split(['{', ';', '}'])).any(says)
+        }
+        _ => false,
+    }
+}
+
 const SNIPPET: &str =
     "directives of nginx: give them to `portcullis migrate nginx`, or say them in the document";
 const NGINX: &str = "a setting of nginx itself, or one that nothing here stands for";

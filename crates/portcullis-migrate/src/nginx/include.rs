@@ -81,9 +81,14 @@ impl<'a> Includes<'a> {
                 return Err(self.sources.error(item.place, message));
             }
             if !self.sources.on_disk(&name).exists() {
-                return Err(self.sources.error(item.place, format!("{name} is not there")).with_help(
-                    "of a copy of another machine's files, name the folder that stands for `/` with --root",
-                ));
+                self.ledger.left(
+                    item.entry,
+                    format!(
+                        "{name} is not there, so nothing that it says is here, restrictions neither: of a copy of \
+                         another machine's files, name the folder that stands for `/` with --root"
+                    ),
+                );
+                continue;
             }
             included.extend(self.file(&name, chain)?);
         }

@@ -3,6 +3,10 @@
 /// Why files are left.
 pub(crate) const FILES: &str = "files are not served here: put a server for them behind, and a route to it";
 
+/// Why logins are left.
+pub(crate) const NOBODY_ASKED: &str =
+    "no password is asked for here: keep a server that does behind, or ask it with an agent";
+
 /// Why a directive that blocks inherit is not taken over.
 pub(crate) fn inherited(name: &str) -> Option<&'static str> {
     let known = REASONS.iter().find(|(_, names)| names.contains(&name)).map(|(why, _)| *why);
@@ -127,7 +131,7 @@ const REASONS: &[(&str, &[&str])] = &[
         &["access_log", "error_log"],
     ),
     (
-        "no password is asked for here: keep a server that does behind, or ask it with an agent",
+        NOBODY_ASKED,
         &["auth_basic", "auth_basic_user_file", "auth_request", "auth_request_set", "auth_jwt", "satisfy"],
     ),
     (

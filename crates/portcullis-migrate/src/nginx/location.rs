@@ -35,6 +35,13 @@ pub(crate) fn read(
     let Some((path, groups)) = path(item, of.patterns) else {
         let why = "this path or pattern cannot be one of a route";
         cx.ledger.left(item.entry, why);
+        if scope.is_guarded() {
+            let pattern = item.args.last().map(|pattern| match item.arg(0).starts_with("~*") {
+                true => format!("(?i){pattern}"),
+                false => pattern.clone(),
+            });
+            site::close(of.site, pattern.as_ref(), scope.settings(None), item.entry, cx.ledger);
+        }
         return leave(items, why, cx);
     };
     let around = Around { groups, ..*around };
@@ -133,7 +140,13 @@ impl Location<'_> {
         for item in items {
             match item.name.as_str() {
                 "return" => found = redirect::answer(item, around, cx).map(|action| (action, None)),
-                "proxy_pass" | "grpc_pass" => found = self.forward(item, cx),
+                "proxy_pass" | "grpc_pass" => {
+                    found = self.forward(item, cx);
+                    if found.is_none() {
+                        of.site.lost.push(item.entry);
+                    }
+                }
+                "fastcgi_pass" | "uwsgi_pass" | "scgi_pass" => of.site.lost.push(item.entry),
                 "try_files" => {
                     let named = self.try_files(item, of, cx);
                     if named.is_none() {

@@ -7,7 +7,7 @@ mod location;
 mod redirect;
 mod scope;
 mod server;
-mod syntax;
+pub(crate) mod syntax;
 mod upstream;
 mod variables;
 
@@ -144,8 +144,15 @@ fn zone(item: &Directive, cx: &mut Context<'_>) {
     };
     match (key, number.parse::<u32>()) {
         (Some(key), Ok(rate @ 1..=1_000_000)) => {
-            let limit =
-                RateLimit { name: crate::model::name(name), key, rate, per_minute, burst: 1, status: None };
+            let limit = RateLimit {
+                name: crate::model::name(name),
+                key,
+                rate,
+                per_minute,
+                burst: 1,
+                status: None,
+                entries: Vec::new(),
+            };
             cx.zones.insert(name.to_owned(), limit);
             cx.ledger.taken(item.entry, "rate and key of rate_limits");
         }

@@ -1,5 +1,7 @@
 //! What blocks inherit: settings of `http`, `server` and `location`.
 
+use std::collections::BTreeMap;
+
 use super::syntax::Directive;
 use super::{Context, left, server, variables};
 use crate::model::{Access, HeaderChanges, RateLimit, RuleKind, RuleSource, Settings, UpstreamTls, Waf};
@@ -23,6 +25,12 @@ pub(crate) struct Scope {
     compressed_types: Option<Vec<String>>,
     /// No client may ask.
     pub denied: bool,
+    /// Directives that ask for a password, a token or another server, by name; `off` ends one.
+    guards: BTreeMap<String, Entry>,
+    /// Conditions under which requests are refused.
+    conditions: Vec<Entry>,
+    /// Variables that `set` gives one value without variables.
+    constants: BTreeMap<String, (String, Entry)>,
     pub connect_timeout: Option<String>,
     pub read_timeout: Option<String>,
     pub write_timeout: Option<String>,
@@ -54,11 +62,56 @@ impl Scope {
         for item in items.iter().filter(|item| item.name == "limit_req_status") {
             scope.limit_status = item.arg(0).parse().ok().filter(|status| (400..600).contains(status));
         }
+        scope.variables(items);
         for item in items {
             scope.directive(item, cx);
         }
         scope.networks(items, cx);
         scope
+    }
+
+    /// What `set` says in a block; a variable that a condition sets is no constant.
+    fn variables(&mut self, items: &[Directive]) {
+        for item in items.iter().filter(|item| item.name == "set") {
+            let Some(name) = item.arg(0).strip_prefix('$') else { continue };
+            let (value, _) = self.with_constants(item.arg(1));
+            match value.contains('$') {
+                true => drop(self.constants.remove(name)),
+                false => drop(self.constants.insert(name.to_owned(), (value, item.entry))),
+            }
+        }
+        for item in items.iter().filter(|item| item.name == "if").flat_map(Directive::children) {
+            if let Some(name) = item.arg(0).strip_prefix('$').filter(|_| item.name == "set") {
+                self.constants.remove(name);
+            }
+        }
+    }
+
+    /// A text with the constants in it put in, and the directives that set these.
+    pub fn with_constants(&self, text: &str) -> (String, Vec<Entry>) {
+        let (mut result, mut used, mut rest) = (String::new(), Vec::new(), text);
+        while let Some(at) = rest.find('$') {
+            result.push_str(&rest[..at]);
+            let after = &rest[at + 1..];
+            let (name, length) = match after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+                Some((name, _)) => (name, name.len() + 2),
+                None => {
+                    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                    let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
+                    (&after[..end], end)
+                }
+            };
+            match self.constants.get(name) {
+                Some((value, entry)) => {
+                    result.push_str(value);
+                    used.push(*entry);
+                }
+                None => result.push_str(&rest[at..at + 1 + length]),
+            }
+            rest = &after[length..];
+        }
+        result.push_str(rest);
+        (result, used)
     }
 
     fn directive(&mut self, item: &Directive, cx: &mut Context<'_>) {
@@ -79,7 +132,11 @@ impl Scope {
             ),
             "proxy_set_header" | "grpc_set_header" => self.request_header(item, cx),
             "add_header" => self.response_header(item, cx),
-            "proxy_hide_header" if text::is_field_name(value) && !text::is_ours(value) => {
+            "proxy_hide_header"
+                if text::is_field_name(value)
+                    && !text::is_ours(value)
+                    && !value.eq_ignore_ascii_case("host") =>
+            {
                 self.response_headers.remove.push(value.to_ascii_lowercase());
                 cx.ledger.taken(item.entry, "response_headers.remove");
             }
@@ -116,6 +173,19 @@ impl Scope {
                 cx.ledger.taken(item.entry, "compression.types");
             }
             "allow" | "deny" => {}
+            name if GUARDS.contains(&name) => {
+                match value {
+                    "off" => drop(self.guards.remove(name)),
+                    _ => drop(self.guards.insert(name.to_owned(), item.entry)),
+                }
+                match left::inherited(name) {
+                    _ if value == "off" => cx.ledger.taken(item.entry, "nothing is asked for"),
+                    why => cx.ledger.left(item.entry, why.unwrap_or(left::NOBODY_ASKED)),
+                }
+            }
+            // What is in them is settled where locations and servers are read.
+            "if" if item.children().iter().any(refuses) => self.conditions.push(item.entry),
+            "limit_except" => self.conditions.push(item.entry),
             name if server::READS.contains(&name) => {}
             name => {
                 if let Some(why) = left::inherited(name) {
@@ -205,8 +275,10 @@ impl Scope {
         self.rate_limits.push(RateLimit {
             burst: burst.saturating_add(1).min(1_000_000),
             status: Some(self.limit_status.unwrap_or(503)),
+            entries: vec![item.entry],
             ..zone.clone()
         });
+        cx.ledger.promise(item.entry);
         cx.ledger.changed(
             item.entry,
             "rate_limits; requests beyond the burst are refused at once and none are delayed, each location counts by \
@@ -263,7 +335,34 @@ impl Scope {
             rate_limits: self.rate_limits.clone(),
             body_limit: self.body_limit,
             compression: self.compression.as_ref().map(|_| types),
+            closed: self.guards.values().chain(&self.conditions).copied().collect(),
         }
+    }
+
+    /// True if not everybody may ask, in a way that is not in a list of clients.
+    pub fn is_guarded(&self) -> bool {
+        self.denied || !self.guards.is_empty() || !self.conditions.is_empty()
+    }
+}
+
+/// Directives that let only those through whom somebody knows.
+const GUARDS: &[&str] = &[
+    "auth_basic",
+    "auth_digest",
+    "auth_gss",
+    "auth_jwt",
+    "auth_ldap",
+    "auth_oidc",
+    "auth_pam",
+    "auth_request",
+];
+
+/// True for an answer of the 400s, or nginx's 444, which closes the connection.
+fn refuses(item: &Directive) -> bool {
+    match item.name.as_str() {
+        "return" => item.arg(0).parse::<u16>().is_ok_and(|status| (400..500).contains(&status)),
+        "deny" => true,
+        _ => false,
     }
 }
 

@@ -136,14 +136,8 @@ impl Lexer<'_> {
 
     /// What follows a backslash: nginx itself only takes it away from quotes, backslashes and blanks.
     fn escape(&mut self, word: &mut String) {
-        match self.bump() {
-            Some(c @ ('"' | '\'' | '\\')) => word.push(c),
-            Some('t') => word.push('\t'),
-            Some('r') => word.push('\r'),
-            Some('n') => word.push('\n'),
-            Some(c) => word.extend(['\\', c]),
-            None => word.push('\\'),
-        }
+        let escaped = self.bump();
+        escape(escaped, word);
     }
 
     /// Passes over a block of another language, whose opening brace has been read.
@@ -160,6 +154,29 @@ impl Lexer<'_> {
         }
         Err(format!("the block that begins in line {begun} has no end ({} bytes)", self.text.len()))
     }
+}
+
+fn escape(c: Option<char>, word: &mut String) {
+    match c {
+        Some(c @ ('"' | '\'' | '\\')) => word.push(c),
+        Some('t') => word.push('\t'),
+        Some('r') => word.push('\r'),
+        Some('n') => word.push('\n'),
+        Some(c) => word.extend(['\\', c]),
+        None => word.push('\\'),
+    }
+}
+
+/// A text as nginx reads it between quotes.
+pub(crate) fn unquoted(text: &str) -> String {
+    let (mut result, mut chars) = (String::new(), text.chars());
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => escape(chars.next(), &mut result),
+            c => result.push(c),
+        }
+    }
+    result
 }
 
 /// A block that is open: its directive, and what was in the block around it before.

@@ -19,7 +19,10 @@ pub(crate) struct Target {
 
 /// The upstream of a `proxy_pass` or `grpc_pass`; `None` if there can be none, which is settled then.
 pub(crate) fn target(item: &Directive, scope: &Scope, cx: &mut Context<'_>) -> Option<Target> {
-    let url = item.arg(0);
+    let (url, used) = scope.with_constants(item.arg(0));
+    // The whole target of the request is what an upstream gets without a path, too.
+    let url =
+        ["$request_uri", "$uri$is_args$args"].iter().find_map(|rest| url.strip_suffix(rest)).unwrap_or(&url);
     let mut left = |why: &str| {
         cx.ledger.left(item.entry, why);
         None
@@ -36,6 +39,11 @@ pub(crate) fn target(item: &Directive, scope: &Scope, cx: &mut Context<'_>) -> O
             "an upstream has fixed endpoints: a name is resolved again by itself, write it without variables",
         );
     }
+    used.iter().for_each(|entry| cx.ledger.taken(*entry, "put in where it is used"));
+    let mut left = |why: &str| {
+        cx.ledger.left(item.entry, why);
+        None
+    };
     if rest.starts_with("unix:") {
         return left("endpoints have addresses, not Unix sockets: have the application listen on 127.0.0.1");
     }

@@ -19,6 +19,22 @@ fn error(files: &[(&str, &[u8])], prepare: impl Fn(&Path)) -> String {
     error.to_string()
 }
 
+/// Document and report of a site beside an include that cannot be read.
+fn with_include(name: &str, prepare: impl Fn(&Path)) -> String {
+    let root = tempfile::tempdir().unwrap();
+    let text = format!("include {name};\nserver {{ listen 80; location / {{ proxy_pass http://own; }} }}");
+    fs::write(root.path().join("nginx.conf"), text).unwrap();
+    prepare(root.path());
+    let options = Options { root: root.path().to_owned(), ..Options::default() };
+    match migrate(From::Nginx, &[root.path().join("nginx.conf")], &options) {
+        Ok(migrated) => {
+            assert!(!migrated.document.contains("stolen"), "{}", migrated.document);
+            migrated.report.text()
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
 fn nothing(_: &Path) {}
 
 #[test]
@@ -52,7 +68,7 @@ fn links_never_lead_out_of_the_root() {
     fs::write(&secret, "server { listen 80; location / { proxy_pass http://stolen; } }").unwrap();
     let link = |target: &Path| {
         let target = target.to_owned();
-        error(&[("nginx.conf", b"include /link;")], move |root| {
+        with_include("/link", move |root| {
             std::os::unix::fs::symlink(&target, root.join("link")).unwrap();
         })
     };
@@ -112,7 +128,7 @@ fn a_folder_of_very_many_files_is_refused() {
 
 #[test]
 fn what_lies_outside_of_the_root_is_not_reached() {
-    let said = error(&[("nginx.conf", b"include /../../../../../etc/hostname;")], nothing);
+    let said = with_include("/../../../../../etc/hostname", nothing);
     assert!(said.contains("/etc/hostname is not there"), "{said}");
 }
 
