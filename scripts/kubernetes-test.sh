@@ -14,7 +14,7 @@ program=${PORTCULLIS:-target/debug/portcullis}
 [[ -x $program ]] || { echo "kubernetes-test: there is no $program; build it: cargo build -p portcullis" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p .portcullis "$work/documents" "$work/objects" "$work/more"
+mkdir -p .portcullis "$work/documents" "$work/objects" "$work/more" "$work/state"
 schemas=target/tools/kubernetes-schemas
 cmp -s scripts/kubernetes/requirements.txt "$schemas/.from" || {
   rm -rf "$schemas"
@@ -31,8 +31,17 @@ conform() {
 read_all() { .portcullis/kubernetes -documents "$work/documents" "$@"; }
 read_all -objects "$work/objects" deploy/kubernetes/gateway deploy/kubernetes/sidecar deploy/helm/portcullis
 read_all -objects "$work/more" -values deploy/helm/portcullis/ci/all-values.yaml deploy/helm/portcullis
-for folder in objects more; do conform "$work/$folder"; done
-echo "$(find "$work/objects" "$work/more" -name '*.yaml' | wc -l) objects are as the published schemas say"
+read_all -objects "$work/state" -values deploy/helm/portcullis/ci/state-values.yaml deploy/helm/portcullis
+grep -rq 'kind: PersistentVolumeClaim' "$work/state" || { echo "kubernetes-test: no volume for the document" >&2; exit 1; }
+# A document that nothing may change contradicts a volume for its changes.
+printf 'state: { writable: true }\n' > "$work/contradiction.yaml"
+if read_all -values "$work/contradiction.yaml" deploy/helm/portcullis > "$work/said" 2>&1; then
+  echo "kubernetes-test: read_only beside state.writable was not found" >&2
+  exit 1
+fi
+grep -q read_only "$work/said" || { cat "$work/said" >&2; exit 1; }
+for folder in objects more state; do conform "$work/$folder"; done
+echo "$(find "$work/objects" "$work/more" "$work/state" -name '*.yaml' | wc -l) objects are as the published schemas say"
 
 # What is wrong has to be found: a misspelt field, and a container that could write to its root.
 for change in 's/readinessProbe:/readynessProbe:/' 's/readOnlyRootFilesystem: true/readOnlyRootFilesystem: false/' \

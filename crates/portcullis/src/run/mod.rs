@@ -80,6 +80,7 @@ pub fn run(args: &Args) -> ExitCode {
 fn serve(args: &Args) -> Result<(), Failure> {
     let program = Program::of_process();
     let mut inherited = Inherited::take()?;
+    args.begin()?;
     let Settings { config, text } = args.read(None)?;
     let registry = Registry::new();
     let audit = Arc::new(Audit::new(config.audit_log, &registry));

@@ -13,6 +13,7 @@ use portcullis_revisions::Document;
 use portcullis_store::{Limits, Store, StoreMetrics};
 
 use crate::cli::Failure;
+use crate::new_file;
 use crate::run::audit::Audit;
 use crate::run::console::ConsoleSettings;
 use crate::run::plan_cache;
@@ -30,6 +31,10 @@ pub struct Args {
         ],
     )]
     config: Option<PathBuf>,
+    /// Where --config is not there yet, begin with a copy of this document: one that may only be read, as from a
+    /// ConfigMap or an image, becomes one that console and API change
+    #[arg(long, value_name = "FILE", requires = "config")]
+    first_config: Option<PathBuf>,
     /// Address and port to serve; by default 127.0.0.1:8080
     #[arg(long, value_name = "ADDR", requires = "upstream")]
     listen: Option<String>,
@@ -112,6 +117,21 @@ impl Args {
     /// The document, if there is one.
     pub fn document(&self) -> Option<std::path::PathBuf> {
         self.config.clone()
+    }
+
+    /// Makes the document of `--first-config`, if it is not there.
+    pub fn begin(&self) -> Result<(), Failure> {
+        let Some((first, config)) = self.first_config.as_ref().zip(self.config.as_ref()) else {
+            return Ok(());
+        };
+        if config.exists() {
+            return Ok(());
+        }
+        let text = std::fs::read_to_string(first)
+            .map_err(|error| Failure::failed(format_args!("--first-config {}: {error}", first.display())))?;
+        new_file::write(&text, config, false)?;
+        eprintln!("portcullis: {} begins as a copy of {}", config.display(), first.display());
+        Ok(())
     }
 
     /// The console, if there is one.
