@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The console in Chromium against the real program: the way of a false alarm and its pace, what each role may do, a
-# login at an OpenID Connect provider, every page in four shapes with axe-core, a long table, and the program gone and
-# back. Builds what it needs; stops what it started. Of a failure, the open pages are kept in target/console-failures
+# login at an OpenID Connect provider, numbers that lead to what they count, a program without a document, every page in
+# four shapes with axe-core, a long table, and the program gone and back. Builds what it needs; stops what it started. Of a failure, the open pages are kept in target/console-failures
 # (FAILURES=FOLDER). SHOTS=FOLDER keeps the screenshots (SCENE=150 has traffic go on for so long before them; WHOLE=1:
 # pages from top to end); ROWS=100000 SMOOTH=1 makes the long table longer and prints how it scrolls.
 set -euo pipefail
@@ -26,9 +26,9 @@ trap 'exit 130' INT TERM
 # With the features that `cargo test --workspace` takes, whose objects are there already: those of all packages, and, for
 # an example among the targets, those of what tests need.
 cargo build --locked --workspace --bin portcullis --example access-cost
-# Five ports that are free now.
+# Ports that are free now.
 mapfile -t ports < <(python3 -c 'import socket
-all = [socket.socket() for _ in range(5)]
+all = [socket.socket() for _ in range(7)]
 for one in all: one.bind(("127.0.0.1", 0))
 for one in all: print(one.getsockname()[1])')
 site=127.0.0.1:${ports[0]} upstream=127.0.0.1:${ports[1]} admin=127.0.0.1:${ports[2]} console=127.0.0.1:${ports[3]}
@@ -44,6 +44,11 @@ events = { coalesce_above = 0 }
 [client_address]
 trusted_proxies = ["127.0.0.1/32"]
 header = "x-forwarded-for"
+
+# The tests that attack come from this machine, those with a client of their own say who it is.
+[ban]
+score = 40
+except = ["127.0.0.0/8", "192.0.2.66/32"]
 
 [[listeners]]
 address = "$site"
@@ -77,6 +82,7 @@ SecRule REQUEST_HEADERS:User-Agent "@pm sqlmap nikto nuclei" \\
     "id:1003,phase:1,deny,log,msg:'A scanner that says so',severity:'NOTICE',tag:'paranoia-level/1'"
 SecRule REQUEST_URI "@endsWith .bak" "id:1004,phase:1,deny,log,msg:'A file of a backup',severity:'WARNING'"
 SecRuleRemoveById 1004
+SecRule ARGS_NAMES "@streq debug" "id:1005,phase:2,pass,log,msg:'A parameter of developers',severity:'NOTICE'"
 '''
 
 [[sites.rules.exclude]]
@@ -123,15 +129,35 @@ for _ in $(seq 200); do
   curl -sf -o /dev/null "http://$console/api/v1/health" && break
   sleep 0.05
 done
+# The same without a document, at its first start.
+"$PWD/target/debug/portcullis" run --listen "127.0.0.1:${ports[5]}" --upstream "http://$upstream" --data "$folder/flags" \
+  --console "127.0.0.1:${ports[6]}" >"$folder/flags.log" 2>&1 &
+pids+=($!)
 run_test() {
   (cd console && node test/run.mjs "$@")
+}
+# Tests at the same time, with `--` between them.
+beside() {
+  local jobs=() one=() word
+  for word in "$@" --; do
+    if [ "$word" = -- ]; then
+      run_test "${one[@]}" &
+      jobs+=($!) one=()
+    else
+      one+=("$word")
+    fi
+  done
+  local failed=0
+  for word in "${jobs[@]}"; do wait "$word" || failed=1; done
+  return "$failed"
 }
 if ! {
   run_test flow "http://$console" "http://$site" admin "$password" &&
     run_test pace "http://$console" "http://$site" admin "$password" &&
-    run_test roles "http://$console" "http://$site" "$password" &&
-    run_test oidc "$by_name" anna analyst && run_test oidc "$by_name" mallory none &&
+    beside roles "http://$console" "http://$site" "$password" -- oidc "$by_name" anna analyst -- oidc "$by_name" mallory none &&
     run_test scene "http://$site" "${SCENE:-0}" &&
+    run_test numbers "http://$console" "http://$site" admin "$password" &&
+    run_test flags "$folder/flags.log" "http://127.0.0.1:${ports[5]}" &&
     run_test pages "http://$console" admin "$password" "$shots" &&
     run_test hostile "http://$console" "http://$site" admin "$password" &&
     run_test fill "http://$site" "$rows" && run_test long "http://$console" admin "$password" "$rows" &&

@@ -1,9 +1,10 @@
 // The frame: who is logged in, which page is shown, keys that work everywhere.
 
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
-import { ask, currentSession, isGone, onChange, Problem, setSession } from './api/http.ts';
+import { ask, currentSession, isGone, isWithoutDocument, onChange, Problem, setSession } from './api/http.ts';
 import type { Role, Session } from './api/types.ts';
 import { t, type Key } from './i18n/index.ts';
+import { useLoad } from './load.ts';
 import { AccessPage } from './pages/access.tsx';
 import { AccountPage } from './pages/account.tsx';
 import { AuditPage } from './pages/audit.tsx';
@@ -19,7 +20,7 @@ import { SitesPage } from './pages/sites.tsx';
 import { TryPage } from './pages/try.tsx';
 import { go, href, usePlace, type Place } from './route.ts';
 import { Icon, Mark } from './ui/icon.tsx';
-import { Dialog, Empty } from './ui/kit.tsx';
+import { Button, Dialog, Empty } from './ui/kit.tsx';
 
 interface Entry { path: string; title: Key; role: Role; key?: string }
 
@@ -35,11 +36,21 @@ const ENTRIES: Entry[] = [
   { path: 'people', title: 'nav.people', role: 'admin' },
   { path: 'audit', title: 'nav.audit', role: 'admin' },
 ];
+/** The notice about settings of the command line was read. */
+const TOLD = 'portcullis.noDocument';
 const RANK: Record<Role, number> = { viewer: 0, analyst: 1, admin: 2 };
 
 export function can(role: Role): boolean {
   const session = currentSession();
   return session !== null && RANK[session.role] >= RANK[role];
+}
+
+/** False where the settings come from the command line: nothing of them can be changed here. */
+let hasDocument = true;
+
+/** True if this role may change settings, and there is a document that has them. */
+export function canChange(role: Role): boolean {
+  return hasDocument && can(role);
 }
 
 export function App() {
@@ -81,6 +92,9 @@ function Frame({ redraw }: { redraw: () => void }) {
   const [help, setHelp] = useState(false);
   const [more, setMore] = useState(false);
   useKeys(() => setHelp(true));
+  const settings = useLoad((signal) => ask('/exclusions', { signal }), 'document');
+  hasDocument = !isWithoutDocument(settings.error);
+  const [told, setTold] = useState(() => sessionStorage.getItem(TOLD) !== null);
   useEffect(() => {
     // Readers of the screen hear where they are; nothing is scrolled away.
     document.title = `${title(page)} · Portcullis`;
@@ -105,7 +119,16 @@ function Frame({ redraw }: { redraw: () => void }) {
           <a href={href(['account'])}>{currentSession()?.name} <span class="dim">({currentSession()?.role})</span></a>
         </div>
       </nav>
-      <main id="content" data-page={page}><Page page={page} place={place} redraw={redraw} /></main>
+      <main id="content" data-page={page}>
+        {!hasDocument && !told && (
+          <div class="notice warn document" role="status">
+            <p>{t('app.noDocument')}</p>
+            <pre class="request" tabIndex={0}>portcullis init</pre>
+            <Button onClick={() => { sessionStorage.setItem(TOLD, 'true'); setTold(true); }}>{t('app.understood')}</Button>
+          </div>
+        )}
+        <Page page={page} place={place} redraw={redraw} />
+      </main>
       <nav class="bottom" aria-label={t('nav.more')}>
         {entries.slice(0, 4).map((entry) => link(entry))}
         <button type="button" aria-expanded={more} onClick={() => setMore(true)}><Icon name="more" /><span>{t('nav.more')}</span></button>

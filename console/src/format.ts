@@ -16,9 +16,9 @@ function once<T>(make: (name: string) => T): () => T {
 const CLOCK: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false };
 const numbers = once((name) => new Intl.NumberFormat(name));
 const compacts = once((name) => new Intl.NumberFormat(name, { notation: 'compact', maximumFractionDigits: 1 }));
-const clocks = once((name) => new Intl.DateTimeFormat(name, CLOCK));
 const days = once((name) => new Intl.DateTimeFormat(name, { ...CLOCK, month: 'short', day: 'numeric' }));
-const dateTimes = once((name) => new Intl.DateTimeFormat(name, { dateStyle: 'medium', timeStyle: 'medium' }));
+const dateTimes = once((name) => new Intl.DateTimeFormat(name, { ...CLOCK, year: 'numeric', month: 'short', day: 'numeric', timeZoneName: 'short' }));
+const zones = once((name) => new Intl.DateTimeFormat(name, { timeZoneName: 'short' }));
 
 export function number(value: number): string {
   return numbers().format(value);
@@ -53,10 +53,14 @@ export function micros(value: number | null): string {
   return `${(value / 1_000_000).toFixed(1)} s`;
 }
 
+/** Day and time of day, for lists: their head says the zone. */
 export function time(text: string): string {
-  const date = new Date(text);
-  const today = date.toDateString() === new Date().toDateString();
-  return (today ? clocks() : days()).format(date);
+  return days().format(new Date(text));
+}
+
+/** The zone in which times are shown. */
+export function zone(): string {
+  return zones().formatToParts(new Date()).find((part) => part.type === 'timeZoneName')?.value ?? '';
 }
 
 export function dateTime(value: string | number): string {
@@ -80,6 +84,11 @@ export function readable(target: string): string {
   } catch {
     return visible(target);
   }
+}
+
+/** A time of the filter language: whole seconds since 1970. */
+export function since(seconds: number): string {
+  return `time >= ${new Date(seconds * 1000).toISOString().replace('.000', '')}`;
 }
 
 /** A text of the filter language: quoted where it has to be. */

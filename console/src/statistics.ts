@@ -30,6 +30,24 @@ export function quantile(items: SiteStatistics[], which: 'p50' | 'p95' | 'p99'):
   return known.length > 0 ? Math.max(...known) : null;
 }
 
+/** How many of all the requests had one of these outcomes; `bound`: at most so many, as earlier versions counted. */
+export function outcomes(items: SiteStatistics[], names: string[]): { count: number; bound: boolean } {
+  const found = items.flatMap((item) => item.by['outcome'] ?? []).filter((label) => names.includes(label.label));
+  return { count: found.reduce((sum, label) => sum + label.count, 0), bound: found.some((label) => label.error > 0) };
+}
+
+/** Reasons for which bytes of requests that were refused are not inspected: nobody got these bytes. */
+const REFUSED_BYTES = ['after_verdict'];
+
+/** Bytes that went on without inspection, and those of refused requests, by reason. */
+export function uninspected(items: SiteStatistics[]): { passed: Label[]; refused: number } {
+  const all = labels(items, 'not_inspected', Number.MAX_SAFE_INTEGER);
+  return {
+    passed: all.filter((label) => !REFUSED_BYTES.includes(label.label)),
+    refused: all.filter((label) => REFUSED_BYTES.includes(label.label)).reduce((sum, label) => sum + label.count, 0),
+  };
+}
+
 export const BLOCKED = ['deny', 'drop', 'refuse', 'redirect', 'proxy'];
 
 export interface Timeline { times: number[]; passed: number[]; detected: number[]; blocked: number[] }
@@ -43,7 +61,7 @@ export function timeline(items: SiteStatistics[], from: number, to: number, step
     const at = Math.floor((item.start - from) / step);
     if (at < 0 || at >= slots) continue;
     const blocked = countOf(item, 'verdict', BLOCKED);
-    const detected = countOf(item, 'verdict', ['detect']);
+    const detected = countOf(item, 'outcome', ['would_block']);
     line.blocked[at]! += blocked;
     line.detected[at]! += detected;
     line.passed[at]! += Math.max(0, item.requests - blocked - detected);

@@ -75,10 +75,47 @@ test('events become attacks with exact counts', async () => {
 
 test('statistics of sites add up', async () => {
   const { timeline, labels } = await load('statistics');
-  const item = (start, requests, verdict) => ({ start, requests, by: { verdict } });
-  const line = timeline([item(0, 5, [{ label: 'deny', count: 2, error: 0 }]), item(60, 1, []), item(0, 1, [{ label: 'detect', count: 1, error: 0 }]), item(600, 9, [])], 0, 120, 60);
+  const item = (start, requests, verdict, outcome = []) => ({ start, requests, by: { verdict, outcome } });
+  const line = timeline([
+    item(0, 5, [{ label: 'deny', count: 2, error: 0 }]), item(60, 1, []), item(600, 9, []),
+    item(0, 1, [{ label: 'detect', count: 1, error: 0 }], [{ label: 'would_block', count: 1, error: 0 }]),
+  ], 0, 120, 60);
   assert.deepEqual([line.passed, line.detected, line.blocked], [[3, 1], [1, 0], [2, 0]]);
   assert.deepEqual(labels([item(0, 1, [{ label: 'a', count: 1, error: 0 }]), item(0, 1, [{ label: 'a', count: 2, error: 1 }])], 'verdict', 5), [{ label: 'a', count: 3, error: 1 }]);
+});
+
+test('what would be blocked is no sum of all that matched, and refused bytes are no gap', async () => {
+  const { outcomes, uninspected } = await load('statistics');
+  const item = (outcome, reasons = []) => ({ by: { outcome, not_inspected: reasons } });
+  const label = (name, count, error = 0) => ({ label: name, count, error });
+  const items = [item([label('would_block', 2), label('noted', 9), label('control', 5)]), item([label('blocked', 3), label('refused', 1)])];
+  assert.deepEqual(outcomes(items, ['would_block']), { count: 2, bound: false });
+  assert.deepEqual(outcomes(items, ['blocked', 'refused']), { count: 4, bound: false });
+  // Of what an earlier version counted only a bound is known.
+  assert.deepEqual(outcomes([...items, item([label('would_block', 7, 7)])], ['would_block']), { count: 9, bound: true });
+  const bytes = uninspected([item([], [label('after_verdict', 900), label('engine_off', 100)]), item([], [label('engine_off', 1)])]);
+  assert.deepEqual(bytes, { passed: [label('engine_off', 101)], refused: 900 });
+});
+
+test('the example asks a host that a site serves', async () => {
+  const { hostOf } = await load('hosts');
+  assert.equal(hostOf([{ hosts: ['*'] }, { hosts: ['*.shop.example', 'shop.example'] }]), 'shop.example');
+  assert.equal(hostOf([{ hosts: ['*.shop.example'] }]), 'www.shop.example');
+  assert.equal(hostOf([{ hosts: ['*'] }]), 'localhost');
+  assert.equal(hostOf([]), 'localhost');
+});
+
+test('one is not many, and times say their day and zone', async () => {
+  const { t } = await load('i18n/index');
+  const { dateTime, since, time, zone } = await load('format');
+  assert.equal(t('rules.total', { count: '1' }), '1 rule');
+  assert.equal(t('rules.total', { count: '1,001' }), '1,001 rules');
+  assert.equal(t('sites.enforced', { blocked: '1', requests: '2' }).includes('1 of 2 requests was blocked'), true);
+  // A value of a client is no word for a count.
+  assert.equal(t('events.only', { value: '{count|a|b}' }), 'Only {count|a|b}');
+  assert.match(time('2026-11-29T10:15:03Z'), /Nov (28|29|30), \d\d:15:03/);
+  assert.match(dateTime('2026-11-29T10:15:03Z'), new RegExp(`2026.*:15:03 ${zone().replaceAll(/[+]/g, '\\+')}$`));
+  assert.equal(since(1_780_000_000), 'time >= 2026-05-28T20:26:40Z');
 });
 
 test('both languages have the same places for values', async () => {

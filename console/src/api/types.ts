@@ -40,8 +40,10 @@ export interface WafEvent {
   integration?: { kind: string; blind_spots?: string[] };
 }
 /** What the list shows of an event. */
-export type RowEvent = Pick<WafEvent, 'request_id' | 'time' | 'site' | 'client' | 'server' | 'request' | 'response' | 'verdict' | 'refusal' | 'upstream_error'>;
-export interface EventItem<E = WafEvent> { cursor: string; count: number; has_request: boolean; node: string | null; event: E }
+export type RowEvent = Pick<WafEvent, 'request_id' | 'time' | 'site' | 'client' | 'server' | 'request' | 'response' | 'verdict' | 'refusal' | 'upstream_error' | 'also_matched'>;
+/** What came of a request, whoever decided. */
+export type Outcome = 'blocked' | 'would_block' | 'refused' | 'control' | 'noted';
+export interface EventItem<E = WafEvent> { cursor: string; count: number; has_request: boolean; node: string | null; outcome: Outcome | null; event: E }
 export interface EventPage extends Page<EventItem> { complete: boolean; skipped: string[] }
 export interface Facet { values: { value: string; count: number }[]; others: number; without: number }
 export interface FacetPage { total: number; complete: boolean; fields: Record<string, Facet> }

@@ -31,7 +31,10 @@ export function choose(next: Language): void {
   document.documentElement.lang = language();
 }
 
-/** The text of a key, with `{name}` replaced: values may come from clients. */
+/** The text of a key, with `{name}` replaced: values may come from clients. `{name|one|other}` is a word for a count. */
 export function t(key: Key, values: Record<string, string | number> = {}): string {
-  return CATALOGUES[current][key].replace(/\{(\w+)\}/g, (whole, name: string) => visible(String(values[name] ?? whole)));
+  return CATALOGUES[current][key].replace(/\{(\w+)(?:\|([^|{}]*)\|([^|{}]*))?\}/g, (whole, name: string, one?: string, other?: string) => {
+    if (one === undefined) return visible(String(values[name] ?? whole));
+    return (String(values[name]) === '1' ? one : other) ?? '';
+  });
 }

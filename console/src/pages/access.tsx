@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
 import type { AccessList, Ban, Clients, Live, Page, RateLimit, Site } from '../api/types.ts';
-import { can } from '../app.tsx';
+import { can, canChange } from '../app.tsx';
 import { ago, number } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';
@@ -23,7 +23,7 @@ export function AccessPage() {
   return (
     <>
       <PageHead title={t('access.title')}>
-        {can('analyst') && <Button icon="plus" onClick={() => setChange({ list: 'deny', client: '', site: '', remove: false })}>{t('access.addTitle')}</Button>}
+        {canChange('analyst') && <Button icon="plus" onClick={() => setChange({ list: 'deny', client: '', site: '', remove: false })}>{t('access.addTitle')}</Button>}
       </PageHead>
       <div class="stack">
         <Card title={t('access.bans')}>
@@ -62,7 +62,7 @@ export function AccessPage() {
           <Card key={`${list.site} ${list.route}`} title={`${t('access.lists')}: ${list.site} ${list.route}`}
             aside={<span class="dim">{t('access.decisions', { denied: number(list.site_decisions.denied), allowed: number(list.site_decisions.allowed), bypassed: number(list.site_decisions.bypassed) })}</span>}>
             <dl>{LISTS.map((name) => (
-              <><dt>{listTitle(name)}</dt><dd><ClientsView clients={list[name]} remove={can('analyst') ? (client) => setChange({ list: name, client, site: list.site, remove: true }) : undefined} /></dd></>
+              <><dt>{listTitle(name)}</dt><dd><ClientsView clients={list[name]} remove={canChange('analyst') ? (client) => setChange({ list: name, client, site: list.site, remove: true }) : undefined} /></dd></>
             ))}</dl>
           </Card>
         ))}

@@ -1,19 +1,26 @@
 // Events as rows, in the list of events and elsewhere.
 
 import type { ComponentChildren } from 'preact';
-import type { EventItem, RowEvent } from '../api/types.ts';
-import { readable, time } from '../format.ts';
+import type { EventItem, RowEvent, WafEvent } from '../api/types.ts';
+import { readable, time, zone } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { go, href } from '../route.ts';
 import { visible } from '../visible.ts';
 import { Empty, Verdict } from '../ui/kit.tsx';
 import { Rows } from '../ui/rows.tsx';
 
+/** The rules that an event tells of, each once. */
+export function rulesOf(event: Pick<WafEvent, 'also_matched' | 'matches'>): number[] {
+  return [...new Set([...(event.matches ?? []), ...(event.also_matched ?? [])].map((match) => match.rule_id))];
+}
+
 /** Why, in a sentence, whatever decided. */
-export function why(event: RowEvent): string {
+export function why(event: RowEvent & Pick<WafEvent, 'matches'>): string {
   const { verdict } = event;
   const control = verdict.control && `${verdict.control.by}: ${verdict.control.name}`;
-  return visible(verdict.reason || control || event.refusal || event.upstream_error || '');
+  const rules = rulesOf(event);
+  const noted = verdict.action === 'detect' && rules.length > 0 ? t('events.notedRules', { count: rules.length, rules: rules.join(', ') }) : '';
+  return visible(verdict.reason || control || event.refusal || event.upstream_error || noted);
 }
 
 /** Method and target, as they can be read. */
@@ -34,7 +41,7 @@ export function EventRows({ items, onEnd, empty, short }: {
             {items.map((item) => (
               <tr key={item.cursor}>
                 <td class="dim">{time(item.event.time)}</td>
-                <td><Verdict action={item.event.verdict.action} /></td>
+                <td><Verdict action={item.event.verdict.action} outcome={item.outcome} /></td>
                 <td class="wrap"><a href={href(['event', item.event.request_id])}>{target(item.event)}</a></td>
                 <td class="dim wrap">{why(item.event)}</td>
               </tr>
@@ -48,8 +55,8 @@ export function EventRows({ items, onEnd, empty, short }: {
     <div class="events-table">
       <Rows label={t('events.title')} items={items} keyOf={(item) => item.cursor} rowHeight={48} open={open} onEnd={onEnd} empty={empty}
         columns={[
-          { title: t('app.time'), class: 'wide-only dim', cell: ({ event }) => <span title={event.time}>{time(event.time)}</span> },
-          { title: t('events.verdict'), cell: ({ event }) => <Verdict action={event.verdict.action} /> },
+          { title: `${t('app.time')} (${zone()})`, class: 'wide-only dim', cell: ({ event }) => <span title={event.time}>{time(event.time)}</span> },
+          { title: t('events.verdict'), cell: ({ event, outcome }) => <Verdict action={event.verdict.action} outcome={outcome} /> },
           {
             title: t('events.request'), class: 'two-lines',
             cell: ({ event, count }) => (

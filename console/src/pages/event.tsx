@@ -4,8 +4,8 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import { ask, askBytes } from '../api/http.ts';
 import type { EventItem, Finding, Score, WafEvent } from '../api/types.ts';
 import { network } from '../attacks.ts';
-import { can } from '../app.tsx';
-import { bytes, dateTime, micros, number, quoted, readable } from '../format.ts';
+import { can, canChange } from '../app.tsx';
+import { both, bytes, dateTime, micros, number, quoted, readable } from '../format.ts';
 import { curl, highlight, spanOf } from '../highlight.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
@@ -14,13 +14,14 @@ import { Icon } from '../ui/icon.tsx';
 import { Button, Card, CopyButton, Dialog, Empty, Failure, Fill, PageHead, Skeleton, Verdict } from '../ui/kit.tsx';
 import { visible } from '../visible.ts';
 import { ChangeDialog } from './change.tsx';
-import { why } from './event-rows.tsx';
+import { rulesOf, why } from './event-rows.tsx';
 import { ExcludeDialog } from './exclude.tsx';
 
 export function EventPage({ id }: { id: string }) {
   const loaded = useLoad((signal) => ask<EventItem>(`/events/${encodeURIComponent(id)}`, { signal }), id);
   const [dialog, setDialog] = useState<'exclude' | 'deny' | 'json' | null>(null);
-  const mayExclude = can('analyst') && loaded.value !== null;
+  // Of a client that was turned away, nothing that it sent decided.
+  const mayExclude = canChange('analyst') && loaded.value !== null && loaded.value.outcome !== 'control';
   useLayoutEffect(() => {
     if (!mayExclude) return undefined;
     const press = (event: KeyboardEvent) => {
@@ -35,25 +36,27 @@ export function EventPage({ id }: { id: string }) {
   const back = <a class="button ghost" href={href(['events'])}><Icon name="back" /><span>{t('event.back')}</span></a>;
   if (loaded.error !== null) return <><PageHead title={t('event.title')}>{back}</PageHead><Failure error={loaded.error} retry={loaded.again} /></>;
   if (!loaded.value) return <><PageHead title={t('event.title')}>{back}</PageHead><Card><Skeleton lines={12} /></Card></>;
-  const { event, has_request: hasRequest } = loaded.value;
+  const { event, outcome, has_request: hasRequest } = loaded.value;
   return (
     <>
       <PageHead title={t('event.title')}>
         {back}
-        {can('analyst') && <Button tone="primary" icon="exclusions" onClick={() => setDialog('exclude')}>{t('event.notAttack')}</Button>}
-        {can('analyst') && <Button icon="ban" onClick={() => setDialog('deny')}>{t('event.ban')}</Button>}
+        {mayExclude && <Button tone="primary" icon="exclusions" onClick={() => setDialog('exclude')}>{t('event.notAttack')}</Button>}
+        {canChange('analyst') && <Button icon="ban" onClick={() => setDialog('deny')}>{t('event.ban')}</Button>}
         {can('analyst') && hasRequest && <a class="button" href={href(['try'], { id: event.request_id })}><Icon name="try" /><span>{t('event.try')}</span></a>}
         <Button tone="ghost" onClick={() => setDialog('json')}>{t('event.raw')}</Button>
       </PageHead>
       <div class="two">
         <div class="stack">
-          <Card title={t('event.why')} aside={<Verdict action={event.verdict.action} />}>
+          <Card title={t('event.why')} aside={<Verdict action={event.verdict.action} outcome={outcome} />}>
             <p class="reason">{why(event)}</p>
+            {outcome === 'noted' && <p class="dim">{t('event.noted')}</p>}
+            {event.verdict.control?.by === 'ban' && <p><a href={href(['events'], { filter: before(event), kind: 'all' })}>{t('event.before')}</a></p>}
             <Scores event={event} />
           </Card>
           <RequestCard event={event} hasRequest={hasRequest} />
           {(event.findings ?? []).length > 0 && <Findings event={event} />}
-          {(event.matches ?? []).length > 0 && <Matches event={event} />}
+          {rulesOf(event).length > 0 && <Matches event={event} />}
         </div>
         <div class="stack"><Facts event={event} /><Similar event={event} /></div>
       </div>
@@ -72,6 +75,11 @@ export function EventPage({ id }: { id: string }) {
       )}
     </>
   );
+}
+
+/** What a client did before it was banned. */
+function before(event: WafEvent): string {
+  return both(`client in ${network(event.client.addr)} and not outcome = control`, `time < ${event.time}`);
 }
 
 /** Points against thresholds, the worst first. */
@@ -141,7 +149,7 @@ export function FindingItem({ finding }: { finding: Finding }) {
   return (
     <div class="finding">
       <div class="what"><span>{visible(finding.reason)}{finding.count ? ` × ${finding.count}` : ''}</span><b>{finding.points.toFixed(2)}</b></div>
-      {finding.evidence && <code class="evidence">{visible(finding.evidence)}</code>}
+      {finding.evidence?.trim() && <code class="evidence">{visible(finding.evidence)}</code>}
       <p class="dim inline">
         <code>{finding.kind}</code><code class="wrap">{finding.place}{finding.name ? `:${visible(finding.name)}` : ''}</code>
         {finding.decoded && finding.decoded.length > 0 && <span>{t('event.decoded', { layers: finding.decoded.join(' › ') })}</span>}
@@ -160,7 +168,7 @@ function Matches({ event }: { event: WafEvent }) {
             <span><a href={href(['rules'], { id: match.rule_id, site: event.site, route: event.route })}>{match.rule_id}</a> {visible(match.message ?? '')}</span>
             <b>{match.points ? `+${match.points}` : ''}</b>
           </div>
-          {match.value && <code class="evidence"><Marked text={match.value} evidence={[spanOf(match.value, match.span)].filter(Boolean)} /></code>}
+          {match.value?.trim() && <code class="evidence"><Marked text={match.value} evidence={[spanOf(match.value, match.span)].filter(Boolean)} /></code>}
           <p class="dim inline"><code class="wrap">{visible(match.target ?? '')}</code>{match.severity && <span>{match.severity}</span>}<span>{(match.file ?? '').split('/').pop()}:{match.line}</span></p>
         </div>
       ))}
@@ -208,7 +216,7 @@ function Similar({ event }: { event: WafEvent }) {
     [t('event.sameClient'), `client in ${network(event.client.addr)}`],
     [t('event.samePath'), `path = ${quoted(path)}`],
     ...(event.verdict.class ? [[t('event.sameClass'), `class = ${event.verdict.class}`] as [string, string]] : []),
-    ...[...new Set((event.matches ?? []).map((match) => match.rule_id))].slice(0, 3)
+    ...rulesOf(event).slice(0, 3)
       .map((rule): [string, string] => [t('event.sameRule', { rule }), `rule = ${rule}`]),
   ];
   return (

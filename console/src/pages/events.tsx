@@ -1,5 +1,6 @@
 // The events: filter, facets, live, saved views, export.
 
+import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ask, Problem, url } from '../api/http.ts';
 import type { EventItem, EventPage, FacetPage, RowEvent } from '../api/types.ts';
@@ -11,12 +12,17 @@ import { go, href, parse, refine, type Place } from '../route.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Button, Card, Dialog, Empty, Failure, Input, PageHead, Select, Skeleton, Tabs, Verdict } from '../ui/kit.tsx';
 import { visible } from '../visible.ts';
-import { EventRows } from './event-rows.tsx';
+import { EventRows, rulesOf, why } from './event-rows.tsx';
 
-type Kind = 'detections' | 'access' | 'all';
+type Kind = 'detections' | 'noted' | 'access' | 'all';
 /** Lists, limits, bans and overload decide about clients, not about what they sent. */
-const KINDS: Record<Kind, string> = { detections: 'control = ""', access: 'not control = ""', all: '' };
-const FIELDS = ['verdict', 'class', 'rule', 'site', 'client', 'path', 'method', 'status', 'country', 'control'];
+const KINDS: Record<Kind, string> = { detections: 'not outcome in (control, noted)', noted: 'outcome = noted', access: 'outcome = control', all: '' };
+const KIND_TITLES: [Kind, Key][] = [
+  ['detections', 'events.detections'], ['noted', 'events.noted'], ['access', 'events.access'], ['all', 'events.everything'],
+];
+const FIELDS = ['outcome', 'verdict', 'class', 'rule', 'site', 'client', 'path', 'method', 'status', 'country', 'control'];
+/** Rules that a row names. */
+const NAMED_RULES = 4;
 const PAGE = 200;
 const KEPT_MAX = 100_000;
 /** New events are shown together, this often at most. */
@@ -25,13 +31,14 @@ const SHOW_MS = 200;
 type Item = EventItem<RowEvent>;
 
 /** What the list needs of an event: of a hundred thousand, the rest would fill the memory. */
-function row({ cursor, count, has_request, node, event }: EventItem): Item {
+function row({ cursor, count, has_request, node, outcome, event }: EventItem): Item {
   const { request_id, time, site, client, server, request: { method, target }, response, verdict, refusal, upstream_error } = event;
   return {
-    cursor, count, has_request, node,
+    cursor, count, has_request, node, outcome,
     event: {
       request_id, time, site, client: { addr: client.addr, country: client.country }, server: { host: server?.host },
       request: { method, target }, response: { status: response?.status }, verdict, refusal, upstream_error,
+      also_matched: outcome === 'noted' ? rulesOf(event).slice(0, NAMED_RULES).map((rule_id) => ({ rule_id })) : [],
     },
   };
 }
@@ -45,9 +52,8 @@ export function EventsPage({ place }: { place: Place }) {
   return (
     <>
       <PageHead title={t('events.title')}>
-        <Tabs<Kind> label={t('events.kind')} value={kind} onChange={(next) => refine({ kind: next })} options={[
-          ['detections', t('events.detections')], ['access', t('events.access')], ['all', t('events.everything')],
-        ]} />
+        <Tabs<Kind> label={t('events.kind')} value={kind} onChange={(next) => refine({ kind: next })}
+          options={KIND_TITLES.map(([each, title]) => [each, t(title)])} />
         <Tabs label={t('events.view')} value={view} onChange={(next) => refine({ view: next })} options={[['list', t('events.list')], ['attacks', t('events.grouped')]]} />
         <Button icon={live ? 'eye' : 'try'} aria-pressed={live} onClick={() => setLive(!live)}>{t(live ? 'events.live' : 'events.paused')}</Button>
         <Export filter={both(filter, KINDS[kind] ?? '')} />
@@ -59,12 +65,44 @@ export function EventsPage({ place }: { place: Place }) {
         <div>
           {list.error !== null && !(list.error instanceof Problem && list.error.kind === 'filter') && <Failure error={list.error} retry={list.again} />}
           {list.items === null ? list.error === null && <Card><Skeleton lines={10} /></Card>
-            : view === 'attacks' ? <Attacks items={list.items} more={list.hasMore ? list.more : undefined} />
-              : <EventRows items={list.items} onEnd={list.more} empty={<Card><Empty>{t(filter ? 'events.empty' : 'events.emptyAll')}</Empty></Card>} />}
+            : view === 'attacks' ? <Attacks items={list.items} more={list.hasMore ? list.more : undefined} empty={<Nothing filter={filter} kind={kind} />} />
+              : <EventRows items={list.items} onEnd={list.more} empty={<Nothing filter={filter} kind={kind} />} />}
         </div>
       </div>
     </>
   );
+}
+
+/** Nothing of this kind; what passes the filter may be of another. */
+function Nothing({ filter, kind }: { filter: string; kind: Kind }) {
+  const others = useLoad(async (signal) => {
+    if (kind === 'all') return null;
+    return ask<FacetPage>('/events/facets', { query: { filter, fields: 'outcome', top: 10 }, signal });
+  }, `${filter} ${kind}`);
+  const count = others.value?.total ?? 0;
+  return (
+    <Card>
+      <Empty>{t(filter ? 'events.empty' : 'events.emptyAll')}</Empty>
+      {count > 0 && (
+        <p class="elsewhere">{t('events.elsewhere', { count: number(count) })}{' '}
+          {KIND_TITLES.filter(([each]) => each !== kind && isIn(each, others.value)).map(([each, title]) => (
+            <Button key={each} onClick={() => refine({ kind: each })}>{t(title)}</Button>
+          ))}
+        </p>
+      )}
+    </Card>
+  );
+}
+
+/** True if events of a kind are among those that were counted. */
+function isIn(kind: Kind, page: FacetPage | null): boolean {
+  const found = (page?.fields['outcome']?.values ?? []).map(({ value }) => value);
+  switch (kind) {
+    case 'noted': return found.includes('noted');
+    case 'access': return found.includes('control');
+    case 'detections': return (page?.fields['outcome']?.without ?? 0) > 0 || found.some((each) => each !== 'noted' && each !== 'control');
+    case 'all': return true;
+  }
 }
 
 /** Events that pass a filter: pages of older ones on demand, new ones as they come. */
@@ -252,9 +290,9 @@ function Facets({ filter, whole }: { filter: string; whole: string }) {
 }
 
 /** Of the events that are loaded: their number is told, and older ones can be added. */
-function Attacks({ items, more }: { items: Item[]; more?: () => void }) {
+function Attacks({ items, more, empty }: { items: Item[]; more?: () => void; empty: ComponentChildren }) {
   const groups = useMemo(() => attacks(items), [items]);
-  if (groups.length === 0) return <Card><Empty>{t('events.empty')}</Empty></Card>;
+  if (groups.length === 0) return <>{empty}</>;
   return (
     <div class="stack">
       <p class="dim inline">{t('events.groupedOf', { count: number(items.length) })} {more && <Button onClick={more}>{t('app.more')}</Button>}</p>
@@ -266,7 +304,7 @@ function Attacks({ items, more }: { items: Item[]; more?: () => void }) {
             title={visible(`${attack.kind} · ${attack.network}`)} aside={<Verdict action={attack.worst} />}>
             <p>{t('events.attack', { count: number(attack.count), span: `${time(attack.first)} – ${time(attack.last)}` })} · {t('events.targets', { count: attack.targets.size })}</p>
             {latest && <p class="dim wrap">{visible(latest.event.request.method)} {readable(latest.event.request.target)}</p>}
-            <a href={href(['events'], { filter: both(`client in ${attack.network}`, term) })}>{t('sites.look')}</a>
+            <a href={href(['events'], { filter: both(`client in ${attack.network}`, term), kind: 'all' })}>{t('sites.look')}</a>
           </Card>
         );
       })}
@@ -307,7 +345,7 @@ const COLUMNS: [Key | 'id', (item: EventItem) => unknown][] = [
   ['app.time', ({ event }) => event.time], ['id', ({ event }) => event.request_id], ['app.site', ({ event }) => event.site],
   ['events.verdict', ({ event }) => event.verdict.action], ['events.status', ({ event }) => event.response?.status],
   ['events.client', ({ event }) => event.client.addr], ['events.request', ({ event }) => `${event.request.method} ${event.request.target}`],
-  ['events.why', ({ event }) => event.verdict.reason],
+  ['events.why', ({ event }) => why(event)],
 ];
 
 /** A text of a client must not become a formula in a spreadsheet. */

@@ -1,6 +1,6 @@
 // Log in with a password and a one-time code, or at a provider, or create the administrator at the first start.
 
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { ask, Problem } from '../api/http.ts';
 import type { LoginMethods, Session } from '../api/types.ts';
 import { t } from '../i18n/index.ts';
@@ -9,8 +9,10 @@ import { Mark } from '../ui/icon.tsx';
 import { Button, Input } from '../ui/kit.tsx';
 
 export function Login({ ended, onLogin }: { ended: boolean; onLogin: (session: Session) => void }) {
-  const start = new URLSearchParams(location.hash.split('?')[1] ?? '').get('setup');
+  const [start] = useState(() => new URLSearchParams(location.hash.split('?')[1] ?? '').get('setup'));
   const [setup, setSetup] = useState(start !== null);
+  // The code creates an administrator: it stays in no history and no bookmark.
+  useEffect(() => { if (start !== null) history.replaceState(null, '', location.pathname); }, []);
   return setup
     ? <Setup code={start ?? ''} onLogin={onLogin} onBack={() => setSetup(false)} />
     : <Password ended={ended} onLogin={onLogin} onSetup={() => setSetup(true)} />;

@@ -1,20 +1,32 @@
-// Figures, requests over time, and the most frequent clients, classes, rules and paths.
+// Figures, requests over time, and what is most frequent: in events, whose bars lead to them, or in all requests.
 
 import type { ComponentChildren } from 'preact';
 import { ask } from '../api/http.ts';
-import type { EventPage, Live, Site, Statistics, Upstream } from '../api/types.ts';
-import { both, bytes, compact, micros, number, percent, quoted } from '../format.ts';
+import type { EventPage, FacetPage, Live, Site, Statistics, Upstream } from '../api/types.ts';
+import { both, bytes, compact, micros, number, percent, quoted, since } from '../format.ts';
+import { en } from '../i18n/en.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
-import { RANGES, rangeOf, seconds, windowOf } from '../range.ts';
+import { RANGES, rangeOf, windowOf } from '../range.ts';
 import { href, refine, type Place } from '../route.ts';
-import { BLOCKED, countOf, labels, quantile, timeline, total } from '../statistics.ts';
+import { BLOCKED, countOf, labels, outcomes, quantile, timeline, total, uninspected } from '../statistics.ts';
 import { Stack } from '../ui/chart.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Badge, Bars, Card, Empty, Failure, PageHead, Select, Skeleton, Tabs } from '../ui/kit.tsx';
 import { EventRows } from './event-rows.tsx';
 
 const REFRESH_MS = 5_000;
+/** Events are looked at, not counted before. */
+const FACETS_REFRESH_MS = 10_000;
+const TOP = 8;
+type Counted = 'events' | 'requests';
+/** What is counted, of which property of statistics or field of events. */
+const TOPS: [Key, string][] = [
+  ['overview.classes', 'class'], ['overview.clients', 'client'], ['overview.paths', 'path'], ['overview.rules', 'rule'], ['overview.statuses', 'status'],
+  ['overview.countries', 'country'], ['overview.controls', 'control'],
+];
+/** Those of all requests, with and without an event. */
+const OF_REQUESTS = ['client', 'path', 'status', 'country'];
 
 export function OverviewPage({ place, wall = false }: { place: Place; wall?: boolean }) {
   const range = rangeOf(place.query.get('range'));
@@ -22,15 +34,23 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
   const sites = useLoad((signal) => ask<Live<Site>>('/sites', { signal }), 'sites');
   const whole = useLoad((signal) => {
     const { from, to } = windowOf(range);
-    return ask<Statistics>('/statistics', { query: { from, to, site, top: 8 }, signal });
+    return ask<Statistics>('/statistics', { query: { from, to, site, top: 16 }, signal });
   }, `${range} ${site}`, REFRESH_MS);
+  const counted: Counted = place.query.get('count') === 'requests' ? 'requests' : 'events';
+  const facets = useLoad(async (signal) => {
+    if (counted === 'requests') return null;
+    const { from } = windowOf(range);
+    const filter = both(since(from), site ? `site = ${quoted(site)}` : '');
+    const page = await ask<FacetPage>('/events/facets', { query: { filter, fields: TOPS.map(([, field]) => field).join(','), top: TOP }, signal });
+    return { ...page, filter };
+  }, `${range} ${site} ${counted}`, FACETS_REFRESH_MS);
   const steps = useLoad((signal) => {
     const { from, to, step } = windowOf(range);
     return ask<Statistics>('/statistics', { query: { from, to, step, site, top: 8 }, signal });
   }, `${range} ${site}`, REFRESH_MS);
   const upstreams = useLoad((signal) => ask<Live<Upstream>>('/upstreams', { signal }), 'upstreams', REFRESH_MS);
   const recent = useLoad((signal) => ask<EventPage>('/events', {
-    query: { filter: both('verdict in (deny, detect, refuse, drop)', site ? `site = ${quoted(site)}` : ''), limit: 8 }, signal,
+    query: { filter: both('outcome in (blocked, would_block, refused)', site ? `site = ${quoted(site)}` : ''), limit: 8 }, signal,
   }), `recent ${site}`, REFRESH_MS);
 
   const tools = (
@@ -52,31 +72,27 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
   const items = whole.value.items;
   const requests = total(items, (item) => item.requests);
   const blocked = total(items, (item) => countOf(item, 'verdict', BLOCKED));
-  const detected = total(items, (item) => countOf(item, 'verdict', ['detect']));
+  const turnedAway = outcomes(items, ['control']);
+  const detected = outcomes(items, ['would_block']);
   const inspected = total(items, (item) => item.bytes_inspected);
-  const unseen = total(items, (item) => item.bytes_not_inspected);
-  const since = `time >= -${Math.round(seconds(range) / 60)}m`;
-  const events = (filter: string) => href(['events'], { filter: both(filter, site ? `site = ${quoted(site)}` : '') });
-  const top = (title: Key, property: string, field: ((label: string) => string) | null) => (
-    <Card title={t(title)}>
-      <Bars format={number} items={labels(items, property, 8).map((label) => ({
-        label: label.label, count: label.count, approximate: label.error > 0,
-        href: field ? events(`${field(label.label)} and ${since}`) : undefined,
-      }))} />
-    </Card>
-  );
+  const unseen = uninspected(items);
+  const passed = unseen.passed.reduce((sum, label) => sum + label.count, 0);
+  const bars = (field: string) => (counted === 'requests'
+    ? labels(items, field, TOP).map((label) => ({ label: label.label, count: label.count, approximate: label.error > 0 }))
+    : (facets.value?.fields[field]?.values ?? []).map(({ value, count }) => ({
+      label: value, count, href: href(['events'], { filter: both(`${field} = ${quoted(value)}`, facets.value?.filter ?? ''), kind: 'all' }),
+    })));
   const span = windowOf(range);
   const line = timeline(steps.value?.items ?? [], span.from, span.to, span.step === 'minute' ? 60 : 3_600);
-  const equal = (field: string) => (label: string) => `${field} = ${quoted(label)}`;
   return inner(
     <>
       <div class="figures">
         <Figure title={t('overview.requests')} value={compact(requests)} note={compact(requests) === number(requests) ? '' : number(requests)} />
-        <Figure title={t('overview.blocked')} value={compact(blocked)} note={percent(blocked, requests)} tone={blocked > 0 ? 'bad' : ''} />
-        <Figure title={t('overview.detected')} value={compact(detected)} note={percent(detected, requests)} tone={detected > 0 ? 'warn' : ''} />
+        <Figure title={t('overview.blocked')} value={compact(blocked)} note={[percent(blocked, requests), turnedAway.count > 0 ? t('overview.turnedAway', { count: number(turnedAway.count) }) : ''].filter(Boolean).join(' · ')} tone={blocked > 0 ? 'bad' : ''} />
+        <Figure title={t('overview.detected')} value={`${detected.bound ? '≤ ' : ''}${compact(detected.count)}`} note={percent(detected.count, requests)} tone={detected.count > 0 ? 'warn' : ''} />
         <Figure title={t('overview.latency')} value={micros(quantile(items, 'p50'))} note={`p99 ${micros(quantile(items, 'p99'))}${items.length > 1 ? ` · ${t('overview.highest')}` : ''}`} />
-        <Figure title={t('overview.uninspected')} value={percent(unseen, inspected + unseen)}
-          note={t('overview.uninspectedHint', { bytes: bytes(unseen), total: bytes(inspected + unseen) })} />
+        <Figure title={t('overview.uninspected')} value={percent(passed, inspected + passed)}
+          note={t('overview.uninspectedHint', { bytes: bytes(passed), total: bytes(inspected + passed) })} />
       </div>
       {requests === 0 ? <Card><Empty>{t('overview.empty')}</Empty></Card> : (
         <div class="stack">
@@ -87,14 +103,23 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
               { label: t('overview.blocked'), values: line.blocked, colour: '--deny' },
             ]} />
           </Card>
+          <div class="page-head">
+            <h2>{t('overview.most')}</h2>
+            <Tabs<Counted> label={t('overview.most')} value={counted} onChange={(next) => refine({ count: next === 'requests' ? next : null })}
+              options={[['events', t('overview.inEvents')], ['requests', t('overview.inRequests')]]} />
+          </div>
+          {facets.error !== null && <Failure error={facets.error} retry={facets.again} />}
+          {facets.value && !facets.value.complete && <p class="notice warn" role="status">{t('app.incomplete')}</p>}
           <div class="grid">
-            {top('overview.classes', 'class', equal('class'))}
-            {top('overview.clients', 'client', equal('client'))}
-            {top('overview.paths', 'path', (label) => (label.includes('*') ? `path ^= ${quoted(label.split('*')[0] ?? '/')}` : `path = ${quoted(label)}`))}
-            {top('overview.rules', 'rule', equal('rule'))}
-            {top('overview.statuses', 'status', equal('status'))}
-            {top('overview.countries', 'country', equal('country'))}
-            {top('overview.controls', 'control', equal('control'))}
+            {TOPS.filter(([, field]) => counted === 'events' || OF_REQUESTS.includes(field)).map(([title, field]) => (
+              <Card key={field} title={t(title)} id={`top-${field}`}>
+                {counted === 'events' && !facets.value && facets.error === null ? <Skeleton lines={3} /> : <Bars format={number} items={bars(field)} />}
+              </Card>
+            ))}
+            <Card title={t('overview.reasons')} id="top-not-inspected">
+              <Bars format={bytes} items={unseen.passed.map((label) => ({ label: reason(label.label), count: label.count }))} />
+              {unseen.refused > 0 && <p class="dim">{t('overview.refusedBytes', { bytes: bytes(unseen.refused) })}</p>}
+            </Card>
             {!site && (
               <Card title={t('overview.sites')}>
                 <Bars format={number} items={items.map((item) => ({ label: item.site, count: item.requests, href: href(['overview'], { range, site: item.site }) }))
@@ -123,6 +148,12 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
       )}
     </>,
   );
+}
+
+/** Why bytes were not inspected, in words; of a reason that is new here, its name. */
+function reason(name: string): string {
+  const key = `reason.${name}` as Key;
+  return key in en ? t(key) : name;
 }
 
 function Figure({ title, value, note, tone = '' }: { title: string; value: string; note: string; tone?: string }) {

@@ -3,18 +3,20 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
 import type { Agent, Certificate, Inspection, Live, Site, SiteStatistics, Statistics, Upstream } from '../api/types.ts';
-import { can } from '../app.tsx';
+import { canChange } from '../app.tsx';
 import { ago, number, percent, quoted } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
 import { windowOf } from '../range.ts';
 import { href } from '../route.ts';
-import { BLOCKED, countOf } from '../statistics.ts';
+import { outcomes } from '../statistics.ts';
 import { Badge, Button, Card, Empty, Failure, PageHead, Select, Skeleton } from '../ui/kit.tsx';
 import { ChangeDialog, type Change } from './change.tsx';
 
 /** Share of requests that would be blocked up to which a site is ready to enforce. */
 const READY_SHARE = 0.02;
+/** A certificate that ends sooner is a warning. */
+const CERTIFICATE_DAYS = 21;
 
 export function SitesPage() {
   const sites = useLoad((signal) => ask<Live<Site>>('/sites', { query: { limit: 1000 }, signal }), 'sites', 15_000);
@@ -42,7 +44,8 @@ export function SitesPage() {
             {(certificates.value?.items ?? []).map((each) => (
               <p key={each.listener + each.file} class="wrap">
                 <b>{each.names.join(', ') || each.file}</b><br />
-                <span class="dim">{each.listener} · {each.issuer ?? each.source}{each.not_after ? ` · ${t('sites.expires', { when: ago(new Date(each.not_after * 1000).toISOString()) })}` : ''}</span>
+                <span class="dim">{each.listener} · {each.issuer ?? each.source}</span>{' '}
+                {each.not_after !== null && <Expiry notAfter={each.not_after} />}
               </p>
             ))}
           </Card>
@@ -53,14 +56,22 @@ export function SitesPage() {
           )}
         </div>
       </div>
-      {changing && <SettingsDialog site={changing} onClose={() => setChanging(null)} onDone={() => { setChanging(null); sites.again(); }} />}
+      {changing && <SettingsDialog site={changing} week={week.value?.items.find((each) => each.site === changing.name)} onClose={() => setChanging(null)} onDone={() => { setChanging(null); sites.again(); }} />}
     </>
   );
 }
 
+/** When a certificate ends: how soon decides how it is shown. */
+function Expiry({ notAfter }: { notAfter: number }) {
+  const left = notAfter - Date.now() / 1000;
+  const text = t(left < 0 ? 'sites.expired' : 'sites.expires', { when: ago(new Date(notAfter * 1000).toISOString()) });
+  if (left >= CERTIFICATE_DAYS * 86_400) return <span class="dim">{text}</span>;
+  return <Badge tone={left < 0 ? 'bad' : 'warn'}>{text}</Badge>;
+}
+
 function SiteCard({ site, week, change }: { site: Site; week: SiteStatistics | undefined; change: () => void }) {
   return (
-    <Card title={site.name} aside={can('admin') && <Button onClick={change} aria-label={`${t('sites.change')} ${site.name}`}>{t('sites.change')}</Button>}>
+    <Card title={site.name} aside={canChange('admin') && <Button onClick={change} aria-label={`${t('sites.change')} ${site.name}`}>{t('sites.change')}</Button>}>
       <p class="dim wrap">{t('sites.hosts')}: {site.hosts.join(', ')} · {site.listeners.join(', ')}</p>
       <Rollout site={site} week={week} />
       <div class="scroll" tabIndex={0} role="group">
@@ -98,16 +109,18 @@ function Rollout({ site, week }: { site: Site; week: SiteStatistics | undefined 
   if (inspected.length === 0) return null;
   const observes = inspected.some((route) => route.inspection?.engine !== 'blocking');
   const requests = week?.requests ?? 0;
-  if (requests === 0) return <p class="notice">{t('sites.noTraffic')}</p>;
-  const detected = week ? countOf(week, 'verdict', ['detect']) : 0;
-  const blocked = week ? countOf(week, 'verdict', BLOCKED) : 0;
-  const look = (verdict: string) => <a href={href(['events'], { filter: `site = ${quoted(site.name)} and ${verdict} and time >= -7d` })}>{t('sites.look')}</a>;
-  if (!observes) return <p class="notice good">{t('sites.enforced', { blocked: number(blocked), requests: number(requests) })} {look('verdict = deny')}</p>;
-  const ready = detected / requests <= READY_SHARE;
+  if (!week || requests === 0) return <p class="notice">{t('sites.noTraffic')}</p>;
+  // What lists, limits and bans decided says nothing about rules and detectors.
+  const detected = outcomes([week], ['would_block']);
+  const blocked = outcomes([week], ['blocked', 'refused']);
+  const atMost = (of: { count: number; bound: boolean }) => (of.bound ? t('sites.atMost', { count: number(of.count) }) : number(of.count));
+  const look = (outcome: string) => <a href={href(['events'], { filter: `site = ${quoted(site.name)} and ${outcome} and time >= -7d` })}>{t('sites.look')}</a>;
+  if (!observes) return <p class="notice good">{t('sites.enforced', { blocked: atMost(blocked), requests: number(requests) })} {look('outcome in (blocked, refused)')}</p>;
+  const ready = detected.count / requests <= READY_SHARE;
   return (
     <p class={`notice ${ready ? 'good' : 'warn'}`}>
-      {t('sites.readiness', { requests: number(requests), detected: number(detected), share: percent(detected, requests) })}{' '}
-      {t(ready ? 'sites.ready' : 'sites.notReady')} {look('verdict = detect')}
+      {t('sites.readiness', { requests: number(requests), detected: atMost(detected), share: percent(detected.count, requests) })}{' '}
+      {t(ready ? 'sites.ready' : 'sites.notReady')} {detected.count > 0 && look('outcome = would_block')}
     </p>
   );
 }
@@ -126,7 +139,7 @@ function UpstreamCard({ group }: { group: Upstream }) {
   );
 }
 
-function SettingsDialog({ site, onClose, onDone }: { site: Site; onClose: () => void; onDone: () => void }) {
+function SettingsDialog({ site, week, onClose, onDone }: { site: Site; week: SiteStatistics | undefined; onClose: () => void; onDone: () => void }) {
   const now = site.routes.find((route) => route.inspection)?.inspection;
   const [mode, setMode] = useState('');
   const [engine, setEngine] = useState('');
@@ -142,6 +155,7 @@ function SettingsDialog({ site, onClose, onDone }: { site: Site; onClose: () => 
       <Select label={t('sites.mode')} value={mode} onChange={setMode} options={[same(now?.mode), ['semantic', 'semantic'], ['crs', 'crs'], ['both', 'both'], ['off', 'off']]} />
       <Select label={t('sites.engine')} value={engine} onChange={setEngine}
         options={[same(now?.engine), ['detection_only', `detection_only (${t('sites.observe')})`], ['blocking', `blocking (${t('sites.enforce')})`]]} />
+      {engine === 'blocking' && <Rollout site={site} week={week} />}
       <Select label={t('sites.level')} value={level} onChange={setLevel} options={[same(now?.level), ['balanced', 'balanced'], ['strict', 'strict']]} />
       <Select label={t('sites.paranoia')} value={paranoia} onChange={setParanoia} options={[same(now?.paranoia), ['1', '1'], ['2', '2'], ['3', '3'], ['4', '4']]} />
     </ChangeDialog>

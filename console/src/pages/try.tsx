@@ -5,6 +5,7 @@ import { ask } from '../api/http.ts';
 import type { Explained, Live, Site } from '../api/types.ts';
 import { bytes, number } from '../format.ts';
 import { spanOf } from '../highlight.ts';
+import { hostOf } from '../hosts.ts';
 import { t } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';
 import { href, type Place } from '../route.ts';
@@ -12,14 +13,16 @@ import { Button, Card, Empty, Failure, Field, PageHead, Select, Verdict } from '
 import { visible } from '../visible.ts';
 import { FindingItem, Marked, ScoreBar } from './event.tsx';
 
-const EXAMPLE = "GET /search?q=1'+UNION+SELECT+name,password+FROM+users--+ HTTP/1.1\nHost: localhost\nUser-Agent: Mozilla/5.0\nAccept: */*\n";
+const example = (host: string) => `GET /search?q=1'+UNION+SELECT+name,password+FROM+users--+ HTTP/1.1\nHost: ${host}\nUser-Agent: Mozilla/5.0\nAccept: */*\n`;
 
 export function TryPage({ place }: { place: Place }) {
   const id = place.query.get('id') ?? '';
-  const [text, setText] = useState(id ? '' : EXAMPLE);
+  const [typed, setText] = useState<string | null>(id ? '' : null);
   const [site, setSite] = useState('');
   const [told, setTold] = useState<Explained | null>(null);
   const sites = useLoad((signal) => ask<Live<Site>>('/sites', { query: { limit: 1000 }, signal }), 'sites');
+  // Until something is typed: a request that a site of these settings answers.
+  const text = typed ?? (sites.value ? example(hostOf(sites.value.items)) : '');
   const run = useAction();
   const explain = (body: Record<string, unknown>) => run.run(async () => {
     setTold(null);

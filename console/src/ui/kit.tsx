@@ -3,6 +3,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Problem } from '../api/http.ts';
+import type { Outcome } from '../api/types.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { visible } from '../visible.ts';
 import { Icon } from './icon.tsx';
@@ -71,18 +72,19 @@ export function Tabs<T extends string>({ label, value, options, onChange }: {
 }
 
 const SHAPES: Record<string, string> = {
-  deny: 'stop', drop: 'stop', refuse: 'stop', detect: 'eye', pass: 'check', redirect: 'arrow', proxy: 'arrow',
+  deny: 'stop', drop: 'stop', refuse: 'stop', detect: 'eye', noted: 'minus', pass: 'check', redirect: 'arrow', proxy: 'arrow',
 };
 
-/** A verdict: colour, shape and word. */
-export function Verdict({ action }: { action: string }) {
+/** A verdict: colour, shape and word. What was only noted is no detection. */
+export function Verdict({ action: done, outcome }: { action: string; outcome?: Outcome | null }) {
+  const action = done === 'detect' && outcome === 'noted' ? 'noted' : done;
   const key = `verdict.${action}` as Key;
   const tone = ['deny', 'drop', 'refuse'].includes(action) ? 'bad' : action === 'detect' ? 'warn' : action === 'pass' ? 'good' : 'info';
   return <span class={`badge ${tone}`}><Icon name={SHAPES[action] ?? 'eye'} />{key in LABELS ? t(key) : action}</span>;
 }
 const LABELS: Record<string, true> = {
   'verdict.pass': true, 'verdict.detect': true, 'verdict.deny': true, 'verdict.redirect': true, 'verdict.drop': true,
-  'verdict.proxy': true, 'verdict.refuse': true,
+  'verdict.proxy': true, 'verdict.refuse': true, 'verdict.noted': true,
 };
 
 export function Badge({ tone = 'info', children }: { tone?: 'good' | 'warn' | 'bad' | 'info'; children: ComponentChildren }) {
@@ -115,7 +117,8 @@ export function Empty({ children }: { children: ComponentChildren }) {
 
 /** An error, with what the server says and a way to try again. */
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
-  if (error instanceof Problem && error.status === 403) return <Empty>{t('app.notAllowed')}</Empty>;
+  // Why a single change is not allowed is said by the server.
+  if (error instanceof Problem && error.status === 403 && !error.body?.detail) return <Empty>{t('app.notAllowed')}</Empty>;
   return (
     <div class="failure" role="alert">
       <strong>{error instanceof Problem && error.body ? error.body.title : t('app.failed')}</strong>

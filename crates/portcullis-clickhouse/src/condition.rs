@@ -48,6 +48,16 @@ pub(crate) fn column(field: Field) -> &'static str {
     match field {
         Field::Time => "time_ms",
         Field::Text => "event",
+        // The table has no column for it; `Outcome::of` is the same.
+        Field::Outcome => {
+            "multiIf(verdict = 'pass', '', verdict = 'refuse', 'refused', \
+             (startsWith(control, 'agent:') OR JSONHas(event, 'verdict', 'rule_id') \
+             OR JSONHas(event, 'verdict', 'class')) AND verdict != 'detect', 'blocked', \
+             (startsWith(control, 'agent:') OR JSONHas(event, 'verdict', 'rule_id') \
+             OR JSONHas(event, 'verdict', 'class')) AND engine = 'detection_only', 'would_block', \
+             control != '' AND NOT startsWith(control, 'agent:'), 'control', \
+             verdict = 'detect', 'noted', 'blocked')"
+        }
         field => field.name(),
     }
 }

@@ -130,7 +130,7 @@ impl BlockBuilder {
                     match field {
                         Field::Client => address_terms(&word, |term| terms.set_term(term)),
                         Field::Path => path_terms(&word, |term| terms.set_term(term)),
-                        _ if word.is_empty() => {}
+                        _ if word.is_empty() || fields::is_late(*field) => {}
                         field => terms.set_term(Term::of(*field, &word)),
                     }
                 }

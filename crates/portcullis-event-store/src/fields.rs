@@ -30,6 +30,11 @@ pub(crate) fn shape(field: Field) -> Shape {
     }
 }
 
+/// True for a field whose column segments of earlier versions do not have: no index speaks of it.
+pub(crate) fn is_late(field: Field) -> bool {
+    field == Field::Outcome
+}
+
 /// The number of an event; [`NONE`] if it has none.
 pub(crate) fn number(event: &Event, field: Field) -> u64 {
     field.number(event).unwrap_or(NONE)

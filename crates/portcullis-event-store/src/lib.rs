@@ -31,6 +31,7 @@ mod fields;
 mod folder;
 mod followups;
 mod marks;
+mod outcomes;
 mod paths;
 mod query;
 mod recorded;

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use portcullis_query::{Comparison, Field, Filter, Network, Operator, Value};
 
 use crate::codec::Damaged;
+use crate::fields::is_late;
 
 /// Bits for the values of a block of 1,024 events: an eighth of them is set when each event has its own
 /// client, id and path.
@@ -193,6 +194,9 @@ impl Needs {
             if let (Operator::Equal, [Value::Text(id)]) = (operator, &**values) {
                 self.texts.push(json_piece(id));
             }
+            return;
+        }
+        if is_late(*field) {
             return;
         }
         let terms: Option<Vec<Term>> = match operator {

@@ -12,13 +12,14 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 
 use crate::block::{Column, Encoded};
 use crate::codec::{Damaged, Packer, unpack};
-use crate::fields::{Shape, shape};
+use crate::fields::{Shape, is_late, shape};
 use crate::marks::Marks;
+use crate::outcomes;
 use crate::rollup::{self, Rollup};
 
 /// Version of the tables. A segment of a newer one is left alone; of an older one, migrated when it is opened
 /// to write.
-pub(crate) const SCHEMA_VERSION: i64 = 1;
+pub(crate) const SCHEMA_VERSION: i64 = 2;
 /// The ending of a segment's file.
 pub(crate) const ENDING: &str = "events";
 /// How long a lock of another process may last.
@@ -111,8 +112,10 @@ impl Segment {
         if version > SCHEMA_VERSION {
             return Err(SegmentError::TooNew(version));
         }
-        if version == 0 {
-            connection.execute_batch(&schema())?;
+        match version {
+            0 => connection.execute_batch(&schema())?,
+            SCHEMA_VERSION => {}
+            _ => connection.execute_batch(&migration())?,
         }
         Ok(Segment { connection })
     }
@@ -190,9 +193,22 @@ impl Segment {
     }
 
     pub(crate) fn column(&self, block: &BlockHead, field: Field) -> Result<Column, SegmentError> {
-        let stored =
-            self.blob(&format!("SELECT data FROM c_{} WHERE first = ?1", field.name()), block.first)?;
-        Ok(Column::read(field, &stored.ok_or(Damaged)?, block.count)?)
+        let stored = match is_late(field) && !self.has_column(field)? {
+            true => None,
+            false => {
+                self.blob(&format!("SELECT data FROM c_{} WHERE first = ?1", field.name()), block.first)?
+            }
+        };
+        match stored {
+            Some(stored) => Ok(Column::read(field, &stored, block.count)?),
+            None if is_late(field) => Ok(Column::Words(outcomes::of_block(self, block)?)),
+            None => Err(Damaged.into()),
+        }
+    }
+
+    fn has_column(&self, field: Field) -> Result<bool, SegmentError> {
+        let mut statement = self.connection.prepare_cached("SELECT 1 FROM sqlite_master WHERE name = ?1")?;
+        Ok(statement.exists([format!("c_{}", field.name())])?)
     }
 
     pub(crate) fn terms(&self, block: &BlockHead) -> Result<Marks, SegmentError> {
@@ -293,6 +309,16 @@ impl Writing<'_> {
     }
 }
 
+/// To this version from an earlier one.
+fn migration() -> String {
+    let tables: String = stored_fields().filter(|field| is_late(*field)).map(table_of).collect();
+    format!("BEGIN; {tables} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+}
+
+fn table_of(field: Field) -> String {
+    format!("CREATE TABLE IF NOT EXISTS c_{} (first INTEGER PRIMARY KEY, data BLOB NOT NULL);", field.name())
+}
+
 fn schema() -> String {
     let mut schema = "BEGIN;\
         CREATE TABLE block (first INTEGER PRIMARY KEY, events INTEGER NOT NULL, first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL);\
@@ -302,9 +328,6 @@ fn schema() -> String {
         "
         .to_owned();
     schema += rollup::TABLE;
-    for field in stored_fields() {
-        schema +=
-            &format!("CREATE TABLE c_{} (first INTEGER PRIMARY KEY, data BLOB NOT NULL);", field.name());
-    }
+    schema.extend(stored_fields().map(table_of));
     schema + &format!("PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
 }

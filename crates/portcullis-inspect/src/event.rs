@@ -7,7 +7,7 @@ use portcullis_engine::{AllowScope, Disruption, Interruption, Match, RuleEngine}
 use portcullis_event::{
     Action, Coverage, Event, RuleEffect, RuleMatch, Scores, Server, Verdict, limits, text,
 };
-use portcullis_types::{Class, Phase};
+use portcullis_types::{Class, Phase, RuleId};
 
 use crate::exchange::Outcome;
 use crate::inspection::Inspection;
@@ -90,7 +90,7 @@ impl Inspection {
     }
 
     pub(crate) fn verdict(&self, action: Action, outcome: &Outcome) -> Verdict {
-        let by = self.interrupted_by();
+        let by = self.interrupted_by().or_else(|| self.would_be_interrupted_by(action));
         let semantic = self.semantic_verdict();
         let status = match &self.interruption {
             Some(Interruption::Deny { status } | Interruption::Redirect { status, .. }) => Some(*status),
@@ -112,6 +112,23 @@ impl Inspection {
         }
     }
 
+    /// The rule that would have interrupted where verdicts are only reported, unless the semantic detector
+    /// would have.
+    fn would_be_interrupted_by(&self, action: Action) -> Option<(RuleId, Phase)> {
+        let decided = action == Action::Detect && self.semantic_verdict().is_none();
+        let found = self.would_interrupt().filter(|_| decided)?;
+        let rule = self.inspector.plan.rule(found.rule);
+        Some((rule.id, rule.phase))
+    }
+
+    /// The first match that would have interrupted.
+    fn would_interrupt(&self) -> Option<&Match> {
+        let reports = self.transaction.rule_engine() == RuleEngine::DetectionOnly;
+        let is_it =
+            |found: &&Match| found.disruptive && self.inspector.plan.rule(found.rule).phase != Phase::Logging;
+        self.transaction.matches().iter().filter(|_| reports).find(is_it)
+    }
+
     fn reason(&self, outcome: &Outcome) -> String {
         let by_rule = self.interruption.as_ref().filter(|_| self.interrupted_by().is_some());
         if let (Some(_), Some(last)) = (by_rule, self.transaction.matches().iter().rfind(|m| m.disruptive)) {
@@ -123,7 +140,11 @@ impl Inspection {
             (None, None) => {
                 let semantic = self.semantic.as_ref().filter(|_| self.semantic_verdict().is_some());
                 let reason = semantic.and_then(|semantic| semantic.reason());
-                reason.map_or(String::new(), |reason| text(reason.as_bytes(), limits::MESSAGE_BYTES_MAX))
+                let would = || self.would_interrupt().map(|found| self.transaction.view(found).msg);
+                match reason {
+                    Some(reason) => text(reason.as_bytes(), limits::MESSAGE_BYTES_MAX),
+                    None => text(would().unwrap_or_default(), limits::MESSAGE_BYTES_MAX),
+                }
             }
         }
     }

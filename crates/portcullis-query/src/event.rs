@@ -8,6 +8,7 @@ use portcullis_event::Event;
 
 use crate::field::Field;
 use crate::filter::{Comparison, Filter, Operator, Value};
+use crate::outcome::Outcome;
 
 impl Field {
     /// The number of an event, if it has one.
@@ -46,6 +47,7 @@ impl Field {
             Field::Refusal => event.refusal.as_deref().unwrap_or(""),
             Field::Mode => event.mode.name(),
             Field::Engine => event.engine.name(),
+            Field::Outcome => Outcome::of(event).map_or("", Outcome::name),
             _ => "",
         };
         Cow::Borrowed(text)

@@ -1,6 +1,8 @@
 use portcullis_event::{Action, DetectionMode, EngineMode};
 use portcullis_types::Class;
 
+use crate::outcome::Outcome;
+
 /// Declares the fields with their name, kind and meaning, in the order in which they are listed.
 macro_rules! fields {
     ($($variant:ident $name:literal $kind:expr, $doc:literal;)*) => {
@@ -72,6 +74,8 @@ fields! {
     Duration "duration_us" Kind::Number, "From first byte to last, in microseconds.";
     Count "count" Kind::Number, "Requests that the event stands for.";
     Text "text" Kind::Text, "Any text of the event.";
+    // Indexes of stored events have the places of fields in them: new fields stand at the end.
+    Outcome "outcome" Kind::OneOf(Outcome::NAMES), "What came of the request, whoever decided.";
 }
 
 impl Field {

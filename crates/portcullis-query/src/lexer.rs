@@ -49,7 +49,9 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Placed>, Mistake> {
             }
             _ => {
                 let rest = &text[start..];
-                let ends = |c: char| c.is_whitespace() || "(),\"'=!<>~^".contains(c);
+                // A path has signs of comparisons and quotes in it.
+                let signs = if c == '/' { "()," } else { "(),\"'=!<>~^" };
+                let ends = |c: char| c.is_whitespace() || signs.contains(c);
                 let length = rest.find(ends).unwrap_or(rest.len());
                 at = start + length;
                 Token::Word(rest[..length].to_owned())

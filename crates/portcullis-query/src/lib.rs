@@ -5,6 +5,8 @@
 //!  └ field    └ value              └ network                      └ list                      └ an hour ago
 //! ```
 //!
+//! A value alone ([`bare`]) stands for a comparison: `192.0.2.1`, `/admin`, `942100`, a request id.
+//!
 //! A filter is parsed once ([`parse`]) into a tree of comparisons ([`Filter`]) that event stores evaluate,
 //! each in its own way. Everything that can be wrong is found while parsing: unknown fields, comparisons that
 //! a field does not have, values that it cannot take. Each mistake has its column and says what would be
@@ -27,18 +29,22 @@
 //! assert_eq!(mistake.to_string(), "column 1: there is no field `statsu`; did you mean `status`?");
 //! ```
 
+mod bare;
 mod error;
 mod event;
 mod field;
 mod filter;
 mod lexer;
 mod network;
+mod outcome;
 mod parser;
 
+pub use bare::bare;
 pub use error::Mistake;
 pub use field::{Field, Kind};
 pub use filter::{Comparison, Filter, Operator, Value};
 pub use network::Network;
+pub use outcome::Outcome;
 pub use parser::{TERMS_MAX, TEXT_BYTES_MAX, parse};
 
 #[cfg(test)]

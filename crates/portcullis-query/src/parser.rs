@@ -1,6 +1,7 @@
 use portcullis_event::Timestamp;
 use portcullis_types::nearest;
 
+use crate::bare::bare;
 use crate::error::Mistake;
 use crate::field::{Field, Kind};
 use crate::filter::{Comparison, Filter, Operator, Value};
@@ -119,8 +120,24 @@ impl Parser<'_> {
                 self.take();
                 Ok(Filter::Is(Comparison { field: Field::Text, operator: Operator::Contains, values }))
             }
-            Token::Word(_) => self.comparison(),
+            Token::Word(word) => match bare(word).filter(|_| !self.is_compared()) {
+                Some(filter) => {
+                    self.count_term()?;
+                    self.take();
+                    Ok(filter)
+                }
+                None => self.comparison(),
+            },
             _ => Err(self.mistake("a field, `not`, `(` or a quoted text is expected here")),
+        }
+    }
+
+    /// True if a comparison follows the next token.
+    fn is_compared(&self) -> bool {
+        match self.tokens.get(self.next + 1) {
+            Some((_, Token::Operator(_))) => true,
+            Some((_, Token::Word(word))) => word.eq_ignore_ascii_case("in"),
+            _ => false,
         }
     }
 
@@ -208,7 +225,11 @@ fn unknown(name: &str) -> String {
     let names = || Field::ALL.iter().map(|field| field.name());
     match nearest(name, names()) {
         Some(known) => format!("there is no field `{name}`; did you mean `{known}`?"),
-        None => format!("there is no field `{name}`; there are {}", names().collect::<Vec<_>>().join(", ")),
+        None => format!(
+            "there is no field `{name}`; there are {}. An address, a path, the number of a rule and a request id can stand \
+             alone; other texts in quotes",
+            names().collect::<Vec<_>>().join(", ")
+        ),
     }
 }
 

@@ -35,6 +35,32 @@ fn filters_are_read_as_they_are_written() {
 }
 
 #[test]
+fn a_value_alone_is_understood_by_its_form() {
+    for (text, expected) in [
+        ("192.0.2.77", "client in 192.0.2.77/32"),
+        ("192.0.2.77/24", "client in 192.0.2.0/24"),
+        ("2001:db8::/32", "client in 2001:db8::/32"),
+        ("01a2b3c4d5e6f708192a3b4c5d6e7f80", "id = \"01a2b3c4d5e6f708192a3b4c5d6e7f80\""),
+        ("3f2a9c1e-0b1d-4a57-9c1e-8a7b6c5d4e3f", "id = \"3f2a9c1e-0b1d-4a57-9c1e-8a7b6c5d4e3f\""),
+        ("942100", "rule = 942100"),
+        ("403", "status = 403 or rule = 403"),
+        ("/admin", "path = \"/admin\" or path ^= \"/admin/\""),
+        ("/admin/", "path = \"/admin/\" or path ^= \"/admin/\""),
+        ("/", "path = \"/\""),
+        ("/search?q=1' or 1", "(path = \"/search\" or path ^= \"/search/\") or rule = 1"),
+        ("/search?q=1'or", "path = \"/search\" or path ^= \"/search/\""),
+        ("not 192.0.2.1 and 942100", "not client in 192.0.2.1/32 and rule = 942100"),
+        ("(/a or 1) and status = 403", "((path = \"/a\" or path ^= \"/a/\") or rule = 1) and status = 403"),
+        ("site = 192.0.2.1", "site = \"192.0.2.1\""),
+        ("942100 = 1", "column 1: there is no field `942100`"),
+        ("99999999999999999999999", "column 1: there is no field"),
+        ("shop", "column 1: there is no field `shop`"),
+    ] {
+        assert!(shown(text).starts_with(expected), "{text}: {}", shown(text));
+    }
+}
+
+#[test]
 fn mistakes_say_where_they_are_and_what_would_be_right() {
     for (text, expected) in [
         (

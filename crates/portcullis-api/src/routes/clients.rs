@@ -23,9 +23,10 @@ use crate::problem::{Kind, Problem};
 pub(crate) struct ClientOrder {
     /// An address or a network: `192.0.2.0/24`.
     client: String,
-    /// A site with lists of its own; without it the lists of the document.
+    /// A site: the lists that count there, its own or those of the document. Without it those of the
+    /// document.
     site: Option<String>,
-    /// A route of the site with lists of its own.
+    /// A route of the site: the lists that count there.
     route: Option<String>,
     /// Why, for the list of revisions.
     #[schema(max_length = 1000)]
@@ -70,9 +71,10 @@ pub(crate) async fn add(
 pub(crate) struct ClientQuery {
     /// The address or network as it is written in the document.
     client: String,
-    /// A site with lists of its own; without it the lists of the document.
+    /// A site: the lists that count there, its own or those of the document. Without it those of the
+    /// document.
     site: Option<String>,
-    /// A route of the site with lists of its own.
+    /// A route of the site: the lists that count there.
     route: Option<String>,
     /// Why, for the list of revisions.
     #[param(max_length = 1000)]

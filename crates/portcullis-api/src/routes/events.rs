@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue};
 use portcullis_event_store::{Page, PageRequest, StoredEvent};
-use portcullis_query::{Filter, parse};
+use portcullis_query::{Filter, Outcome, parse};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
@@ -45,6 +45,10 @@ pub(crate) struct EventItem {
     has_request: bool,
     /// The node that recorded it; null: this one, or it is not known.
     node: Option<String>,
+    /// `blocked`, `would_block`, `refused` (no acceptable HTTP), `control` (a list, limit, ban or overload)
+    /// or `noted` (something was found that would not have stopped it), as the field `outcome` of filters;
+    /// null for events about something else.
+    outcome: Option<&'static str>,
     /// The event; its members are those of the event file.
     #[schema(value_type = Object)]
     event: Box<RawValue>,
@@ -161,9 +165,12 @@ pub(crate) fn filter(context: &Context, text: Option<&str>) -> Result<Filter, Pr
 }
 
 pub(crate) fn item(stored: StoredEvent) -> Result<EventItem, Problem> {
+    // One that cannot be read is shown as it is.
+    let outcome = serde_json::from_str(&stored.json).ok().and_then(|event| Outcome::of(&event));
+    let outcome = outcome.map(Outcome::name);
     let event = RawValue::from_string(stored.json).map_err(|_| Problem::of(Kind::Internal))?;
     let StoredEvent { cursor, count, node, request, .. } = stored;
-    Ok(EventItem { cursor, count, has_request: request.is_some(), node, event })
+    Ok(EventItem { cursor, count, has_request: request.is_some(), node, outcome, event })
 }
 
 async fn find(context: &Context, id: String) -> Result<StoredEvent, Problem> {

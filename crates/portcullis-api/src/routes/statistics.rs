@@ -88,7 +88,7 @@ pub(crate) struct SiteStatistics {
     /// From first byte to last, in microseconds.
     duration_us: Quantiles,
     /// The most frequent labels of each property: `verdict`, `status`, `route`, `class`, `rule`, `country`,
-    /// `upstream`, `control`, `not_inspected` (bytes), `client`, `path`.
+    /// `upstream`, `control`, `not_inspected` (bytes), `client`, `path`, `outcome` (that of events).
     by: BTreeMap<&'static str, Vec<Label>>,
 }
 

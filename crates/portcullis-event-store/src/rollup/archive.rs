@@ -13,7 +13,7 @@ use crate::segment::{BUSY, SegmentError};
 
 /// Its file in the folder of segments.
 pub(crate) const NAME: &str = "rollups.db";
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 /// Roll-ups that are taken away at once where the archive is too large: an eighth.
 const SHARE: u64 = 8;
 

@@ -23,7 +23,8 @@ pub use tally::{Tallies, Tally};
 pub use top::{Entry, Top};
 pub(crate) use write::{HOUR, MINUTE, TABLE, add, prune};
 
-use portcullis_event::NotInspected;
+use portcullis_event::{Action, NotInspected};
+use portcullis_query::Outcome;
 
 use crate::codec::{Damaged, Packer, Reader, put_u64, unpack};
 
@@ -52,11 +53,13 @@ pub enum Dimension {
     Client,
     /// Path template: variable parts of paths stand as `*`.
     Path,
+    /// What came of the requests: [`Outcome`](portcullis_query::Outcome).
+    Outcome,
 }
 
 impl Dimension {
     /// All of them; `ALL[d as usize] == d`.
-    pub const ALL: [Dimension; 11] = [
+    pub const ALL: [Dimension; 12] = [
         Dimension::Verdict,
         Dimension::Status,
         Dimension::Route,
@@ -68,6 +71,7 @@ impl Dimension {
         Dimension::NotInspected,
         Dimension::Client,
         Dimension::Path,
+        Dimension::Outcome,
     ];
 
     /// The name in the API.
@@ -84,6 +88,7 @@ impl Dimension {
             Dimension::NotInspected => "not_inspected",
             Dimension::Client => "client",
             Dimension::Path => "path",
+            Dimension::Outcome => "outcome",
         }
     }
 
@@ -116,7 +121,9 @@ pub struct Rollup {
     counts: [Top; Dimension::ALL.len()],
 }
 
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+/// The version whose roll-ups have all dimensions but the outcome.
+const WITHOUT_OUTCOMES: u64 = 1;
 
 impl Rollup {
     /// Counts by a property.
@@ -150,6 +157,30 @@ impl Rollup {
         }
     }
 
+    /// The most that outcomes may have been, from what an earlier version counted.
+    fn bound_outcomes(&mut self) {
+        let count = |dimension: Dimension, name: &str| self.counts[dimension as usize].count(name);
+        let stopped = [Action::Deny, Action::Redirect, Action::Drop, Action::Proxy];
+        let blocked = stopped.iter().map(|action| count(Dimension::Verdict, action.name()));
+        let blocked = blocked.fold(0, u64::saturating_add);
+        let controls = self.counts[Dimension::Control as usize].sorted();
+        let controls = controls.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.count));
+        let detected = count(Dimension::Verdict, Action::Detect.name());
+        let refused = count(Dimension::Verdict, Action::Refuse.name());
+        // Controls stopped as many as they count, but for those that only log.
+        let bounds = [
+            (Outcome::Blocked, blocked, blocked.min(controls)),
+            (Outcome::WouldBlock, detected, detected),
+            (Outcome::Refused, refused, 0),
+            (Outcome::Control, controls, 0),
+        ];
+        let capacity = Dimension::Outcome.capacity();
+        let top = &mut self.counts[Dimension::Outcome as usize];
+        for (outcome, count, error) in bounds.into_iter().filter(|(_, count, _)| *count > 0) {
+            top.add_entry(outcome.name(), count, error, capacity);
+        }
+    }
+
     fn numbers(&mut self) -> [&mut u64; 5] {
         [
             &mut self.requests,
@@ -172,16 +203,21 @@ impl Rollup {
     pub(crate) fn decode(stored: &[u8]) -> Result<Rollup, Damaged> {
         let bytes = unpack(stored)?;
         let mut reader = Reader(&bytes);
-        if reader.u64()? != VERSION {
-            return Err(Damaged);
-        }
+        let dimensions = match reader.u64()? {
+            VERSION => Dimension::ALL.len(),
+            WITHOUT_OUTCOMES => Dimension::Outcome as usize,
+            _ => return Err(Damaged),
+        };
         let mut rollup = Rollup::default();
         for number in rollup.numbers() {
             *number = reader.u64()?;
         }
         rollup.latency = Latency::read(&mut reader)?;
-        for top in &mut rollup.counts {
+        for top in &mut rollup.counts[..dimensions] {
             *top = Top::read(&mut reader)?;
+        }
+        if dimensions < Dimension::ALL.len() {
+            rollup.bound_outcomes();
         }
         reader.end()?;
         Ok(rollup)
@@ -205,5 +241,29 @@ mod tests {
         rollup.merge(&other);
         assert_eq!((rollup.requests, rollup.by(Dimension::Path).count("/")), (u64::MAX, u64::MAX));
         assert_eq!((rollup.bytes_not_inspected(), rollup.latency.quantile(1.0)), (u64::MAX, Some(5)));
+    }
+
+    #[test]
+    fn outcomes_that_an_earlier_version_did_not_count_are_bounds() {
+        let mut rollup = Rollup::default();
+        for (verdict, count) in [("pass", 90), ("deny", 5), ("drop", 1), ("detect", 3), ("refuse", 2)] {
+            rollup.add(Dimension::Verdict, verdict, count);
+        }
+        rollup.add(Dimension::Control, "ban:all", 4);
+        let stored = rollup.encode(&mut Packer::new());
+        let bytes = unpack(&stored).unwrap();
+        let mut earlier = Vec::new();
+        put_u64(&mut earlier, WITHOUT_OUTCOMES);
+        // The last list is that of the outcomes, and empty.
+        earlier.extend_from_slice(&bytes[8..bytes.len() - 4]);
+        let read = Rollup::decode(&Packer::new().pack(&earlier)).unwrap();
+        let outcomes = read.by(Dimension::Outcome).sorted();
+        let outcomes: Vec<(&str, u64, u64)> =
+            outcomes.iter().map(|entry| (&*entry.label, entry.count, entry.error)).collect();
+        assert_eq!(
+            outcomes,
+            [("blocked", 6, 4), ("control", 4, 0), ("would_block", 3, 3), ("refused", 2, 0)]
+        );
+        assert_eq!(read.by(Dimension::Verdict), rollup.by(Dimension::Verdict));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 use portcullis_event::{AccessRecord, Coverage, Event};
-use portcullis_query::Field;
+use portcullis_query::{Field, Outcome};
 
 use super::{Dimension, Rollup};
 use crate::fields;
@@ -38,6 +38,9 @@ impl Tally {
             rollup.add(Dimension::NotInspected, reason.name(), bytes);
         }
         rollup.add(Dimension::Verdict, request.verdict.name(), 1);
+        if let Some(outcome) = Outcome::of_request(request.verdict, request.control) {
+            rollup.add(Dimension::Outcome, outcome.name(), 1);
+        }
         rollup.add(Dimension::Route, request.route, 1);
         rollup.add(Dimension::Country, request.country.unwrap_or(""), 1);
         rollup.add(Dimension::Upstream, request.upstream.unwrap_or(""), 1);
@@ -64,6 +67,10 @@ impl Tally {
         let ended = event.time.epoch_millis() + event.duration_us / 1000;
         let rollup = self.of(ended, &event.site);
         rollup.events += 1;
+        // All others were counted with their request.
+        if let Some(outcome @ (Outcome::WouldBlock | Outcome::Noted)) = Outcome::of(event) {
+            rollup.add(Dimension::Outcome, outcome.name(), 1);
+        }
         for (field, dimension) in [(Field::Class, Dimension::Class), (Field::Rule, Dimension::Rule)] {
             let mut labels: Vec<String> = Vec::new();
             fields::list(event, field, |text| {

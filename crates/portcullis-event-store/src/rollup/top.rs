@@ -45,7 +45,8 @@ impl Top {
         self.add_entry(cut(label), count, 0, capacity);
     }
 
-    fn add_entry(&mut self, label: &str, count: u64, error: u64, capacity: usize) {
+    /// Counts a label whose count may be too high by `error`.
+    pub(crate) fn add_entry(&mut self, label: &str, count: u64, error: u64, capacity: usize) {
         if let Some(&at) = self.places.get(label) {
             let entry = &mut self.entries[at];
             entry.count = entry.count.saturating_add(count);

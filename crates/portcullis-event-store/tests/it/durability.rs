@@ -166,3 +166,31 @@ fn what_a_failed_commit_loses_is_counted_with_all_that_it_stands_for() {
     writer.commit(NOW).unwrap();
     assert_eq!(writer.pending(), 0);
 }
+
+/// Segments of schema 1 have no outcomes: these are read from their events, and a writer goes on with the
+/// file.
+#[test]
+fn segments_of_the_first_schema_are_read_and_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(settings(folder.path()), false).unwrap();
+    write(&mut writer, 0..60, 20);
+    drop(writer);
+    let file = segments(folder.path()).remove(0);
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.execute_batch("DROP TABLE c_outcome; PRAGMA user_version = 1").unwrap();
+    drop(connection);
+    let store = Store::new(folder.path());
+    let blocked = |numbers: std::ops::Range<u64>| {
+        let mut ids: Vec<String> =
+            numbers.filter(|number| number / 3 % 3 == 1).map(|n| format!("r{n}")).collect();
+        ids.reverse();
+        ids
+    };
+    assert_eq!(ids(&store, "outcome = blocked", 7), blocked(0..60));
+    assert_eq!(ids(&store, "not outcome in (blocked, noted)", 7).len(), 21, "those that passed");
+    let mut writer = Writer::open(settings(folder.path()), false).unwrap();
+    write(&mut writer, 60..90, 20);
+    assert_eq!(segments(folder.path()), [file]);
+    assert_eq!(ids(&store, "outcome = blocked", 7), blocked(0..90));
+    assert_eq!(ids(&store, "outcome = noted and site = shop", 7).len(), 10);
+}

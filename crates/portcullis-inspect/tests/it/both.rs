@@ -163,6 +163,24 @@ fn a_withheld_score_is_seen_in_logs_as_it_is() {
     assert_eq!(verdict.reason, "Inbound Anomaly Score Exceeded");
 }
 
+/// Where the engine only reports, an event names the rule that would have stopped the request, and none where
+/// none would have: below the threshold, or where the score is withheld.
+#[test]
+fn what_would_have_been_stopped_is_told_from_what_only_matched() {
+    let rules = format!("{RULES}{GATE}").replace("SecRuleEngine On", "SecRuleEngine DetectionOnly");
+    let verdict = |mode, query: &str| {
+        let head = format!("GET /?{query} HTTP/1.1\r\nHost: h\r\n\r\n");
+        let event = run_rules(&rules, mode, SemanticPolicy::default(), &head).event.unwrap();
+        assert_eq!((event.verdict.action, event.verdict.status), (Action::Detect, None), "{query}");
+        (event.verdict.rule_id.map(|id| id.0), event.verdict.reason)
+    };
+    let would = (Some(949110), "Inbound Anomaly Score Exceeded".to_owned());
+    assert_eq!(verdict(DetectionMode::Crs, "q=one"), would);
+    assert_eq!(verdict(DetectionMode::Crs, "q=half"), (None, String::new()));
+    assert_eq!(verdict(DetectionMode::Both, "q=one+two"), would);
+    assert_eq!(verdict(DetectionMode::Both, "q=one"), (None, String::new()), "withheld");
+}
+
 #[test]
 fn what_an_operator_wrote_counts_in_full() {
     let rules = |change: &str| format!("{RULES}{GATE}{change}\n");

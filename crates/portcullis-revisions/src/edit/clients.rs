@@ -36,15 +36,19 @@ pub(super) fn remove(
     Ok(())
 }
 
-fn networks<'a>(root: &'a mut Table, at: &Scope, list: ClientList) -> Result<&'a mut Array, RevisionError> {
-    let place = scope(root, at)?;
-    if at.site.is_some() && !place.table.contains_key("access") {
-        // Lists of its own would take the place of those that count there now.
-        return Err(unfit(format!(
-            "{at} has no lists of its own: those of the site or the document count there; change these, or give it \
-             `access` in the document"
-        )));
+/// The part of the document whose lists count at a site or route: those of its own, otherwise those of what
+/// it is in. Lists of its own, made for one client, would take the place of these.
+fn that_counts(root: &mut Table, at: &Scope) -> Result<Scope, RevisionError> {
+    let mut at = at.clone();
+    while at.site.is_some() && !scope(root, &at)?.table.contains_key("access") {
+        at = Scope { site: at.site.filter(|_| at.route.is_some()), route: None };
     }
+    Ok(at)
+}
+
+fn networks<'a>(root: &'a mut Table, at: &Scope, list: ClientList) -> Result<&'a mut Array, RevisionError> {
+    let at = that_counts(root, at)?;
+    let place = scope(root, &at)?;
     let access = table(place, "access", false)?;
     let lists = table(access, list.name(), true)?.table;
     let item = lists.entry("networks").or_insert_with(|| Item::Value(Value::Array(Array::new())));

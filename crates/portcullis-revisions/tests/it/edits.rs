@@ -270,12 +270,28 @@ fn clients_come_and_go() {
         changed(Edit::RemoveClient(scope("", ""), ClientList::Deny, "198.51.100.0/24".to_owned())),
         "-    \"198.51.100.0/24\",   # scanners\n",
     );
-    // It would take the lists of the document away from the site.
-    assert!(
-        edited(DOCUMENT, list("shop", ClientList::Deny, "192.0.2.1"))
-            .unwrap_err()
-            .contains("no lists of its own")
+    // Lists of its own would take the lists of the document away from the site.
+    assert_eq!(changed(list("shop", ClientList::Deny, "192.0.2.1")), "+    \"192.0.2.1\",\n");
+    let at_route =
+        |client: &str| Edit::AddClient(scope("shop", "/api/"), ClientList::Deny, client.to_owned());
+    assert_eq!(changed(at_route("192.0.2.1")), "+    \"192.0.2.1\",\n");
+    assert_eq!(
+        changed(Edit::RemoveClient(scope("shop", ""), ClientList::Deny, "203.0.113.7".to_owned())),
+        "-    \"203.0.113.7\",\n",
     );
+    // A document without any lists, as `portcullis init` writes it.
+    let without = "[[listeners]]\naddress = \"127.0.0.1:8080\"\n\n[[sites]]\nname = \"site\"\nhosts = [\"*\"]\n\
+        upstream = \"app\"\n\n[upstreams.app]\nendpoints = [\"http://127.0.0.1:3000\"]\n";
+    let after = edited(without, list("site", ClientList::Deny, "192.0.2.1")).unwrap();
+    assert!(after.contains("[access]\ndeny = { networks = [\"192.0.2.1\"] }"), "{after}");
+    // Lists of its own are those that count.
+    let own = without.replace(
+        "upstream = \"app\"\n",
+        "upstream = \"app\"\naccess = { deny = { networks = [\"10.0.0.1\"] } }\n",
+    );
+    let after = edited(&own, list("site", ClientList::Deny, "192.0.2.1")).unwrap();
+    assert!(after.contains("access = { deny = { networks = [\"10.0.0.1\", \"192.0.2.1\"] } }"), "{after}");
+    assert!(edited(without, list("shop", ClientList::Deny, "192.0.2.1")).unwrap_err().contains("no site"));
     assert!(edited(DOCUMENT, list("", ClientList::Deny, "203.0.113.7")).unwrap_err().contains("already"));
     assert!(
         edited(DOCUMENT, Edit::RemoveClient(scope("", ""), ClientList::Deny, "1.2.3.4".to_owned())).is_err()

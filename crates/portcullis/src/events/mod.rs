@@ -8,6 +8,7 @@ pub mod stored;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use portcullis_query::{Field, bare};
 use serde_json::Value;
 
 use crate::cli::{Failure, print};
@@ -22,8 +23,8 @@ use stored::{Form, Question};
 pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The id that the block page, `X-Request-Id` and logs show, or with --data or --config a filter such
-    /// as
+    /// The id that the block page, `X-Request-Id` and logs show, or with --data or --config an address, a
+    /// path, the number of a rule, or a filter such as
     /// `verdict = deny and client in 192.0.2.0/24 and time >= -1h`; without it the last events are listed
     #[arg(value_name = "REQUEST_ID|FILTER")]
     query: Option<String>,
@@ -146,7 +147,8 @@ impl Place {
 
     /// The event of a request, as JSON.
     pub fn event(&self, id: &str) -> Result<String, Failure> {
-        if id.is_empty() || id.len() > 128 || !id.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let is_filter = self.stored().is_none() && bare(id).is_some_and(|filter| !filter.asks_for(Field::Id));
+        if id.is_empty() || id.len() > 128 || !id.bytes().all(|byte| byte.is_ascii_graphic()) || is_filter {
             let id = id.escape_debug();
             return Err(Failure::usage(format_args!(
                 "`{id}` is not a request id; a filter needs `--data DIR` or `--config FILE`"

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_event_store::{EventSource, OldestRequest, PageRequest, QueryError, Store, StoredEvent};
-use portcullis_query::{Filter, parse};
+use portcullis_query::{Field, Filter, bare, parse};
 use serde_json::Value;
 
 use super::csv;
@@ -129,7 +129,8 @@ pub fn no_event(id: &str) -> Failure {
 /// The query, if it is a request id and no filter.
 fn id(query: &str) -> Option<&str> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte);
-    (!query.is_empty() && query.bytes().all(is_word)).then_some(query)
+    let is_other = bare(query).is_some_and(|filter| !filter.asks_for(Field::Id));
+    (!query.is_empty() && query.bytes().all(is_word) && !is_other).then_some(query)
 }
 
 /// The reason why printing ends early.
