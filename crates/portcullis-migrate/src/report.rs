@@ -137,7 +137,8 @@ impl Ledger {
     fn settle(&mut self, entry: Entry, fate: Fate, note: String) {
         let Some(line) = self.lines.get_mut(entry.0) else { return };
         if line.fate.is_none_or(|old| fate > old) {
-            // What is worse is said first; what was right elsewhere says nothing about it. Why it was left does.
+            // What is worse is said first; what was right elsewhere says nothing about it. Why it was left
+            // does.
             if line.fate.is_some_and(|old| old <= Fate::Changed) {
                 line.notes.clear();
             }

@@ -44,8 +44,8 @@ pub(crate) fn push(site: &mut Site, route: Route) -> bool {
     new
 }
 
-/// Refuses the requests of a guarded place whose pattern cannot be that of a route: those of the pattern without
-/// its conditions on what stands before and behind, which are more.
+/// Refuses the requests of a guarded place whose pattern cannot be that of a route: those of the pattern
+/// without its conditions on what stands before and behind, which are more.
 pub(crate) fn close(
     site: &mut Site,
     pattern: Option<&String>,

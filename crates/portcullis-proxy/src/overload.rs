@@ -158,8 +158,8 @@ impl Overload {
         self.accounts.get(key, now).map_or(0, |time| account_at(time, now) as u64)
     }
 
-    /// From which size on messages of the network are inspected beside the workers: what is shorter costs less
-    /// than to hand it over and back, whoever sends it.
+    /// From which size on messages of the network are inspected beside the workers: what is shorter costs
+    /// less than to hand it over and back, whoever sends it.
     pub(crate) fn large_from(&self, key: Key, now: u64) -> u64 {
         match self.is_overloaded() || self.is_in(&self.expensive_when_short, key, now) {
             true => SHORT_BYTES_MIN,

@@ -201,8 +201,8 @@ fn keep_upstream(
 }
 
 /// True if the client has to come again over HTTP/1.1: the answer continues a login that belongs to a
-/// connection, and requests on streams of HTTP/2 and 3 have no connection of their own, nor an order. Browsers
-/// and curl do so by themselves when the stream is reset for that reason (RFC 9113, section 7).
+/// connection, and requests on streams of HTTP/2 and 3 have no connection of their own, nor an order.
+/// Browsers and curl do so by themselves when the stream is reset for that reason (RFC 9113, section 7).
 fn asks_for_http1(exchange: &Exchange<'_>, head: &ResponseHead) -> bool {
     let is_asked = matches!(head.status(), 401 | 407) && upstream::is_continued(head);
     is_asked && matches!(exchange.connection.stream, Stream::Http2(_))

@@ -178,8 +178,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What holds in a block where logins, or refusals of some clients, keep others out. They come before what
-    /// forwards, wherever they stand.
+    /// What holds in a block where logins, or refusals of some clients, keep others out. They come before
+    /// what forwards, wherever they stand.
     fn guards(&mut self, items: &[Directive], settings: &Settings, cx: &mut Context<'_>) -> Settings {
         let mut settings = settings.clone();
         for item in items {

@@ -91,8 +91,8 @@ impl UpstreamConnection {
     }
 }
 
-/// Connects to one endpoint of a group before the timer's deadline. `alone`: for one client, so over HTTP/1 if
-/// the endpoint may choose, and shared by nobody.
+/// Connects to one endpoint of a group before the timer's deadline. `alone`: for one client, so over HTTP/1
+/// if the endpoint may choose, and shared by nobody.
 pub(crate) async fn connect(
     group: &Arc<Group>,
     endpoint: usize,

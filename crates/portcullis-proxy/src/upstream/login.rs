@@ -1,9 +1,9 @@
 //! Logins that belong to a connection instead of a request: NTLM and related schemes.
 //!
-//! The application knows the user of such a connection for all requests that follow on it, without credentials
-//! in them. So a connection on which somebody may have logged in is never put into the pool: it belongs to the
-//! client connection of the login, which sends its further requests to that application on it and closes it at
-//! its own end; or it is closed at once.
+//! The application knows the user of such a connection for all requests that follow on it, without
+//! credentials in them. So a connection on which somebody may have logged in is never put into the pool: it
+//! belongs to the client connection of the login, which sends its further requests to that application on it
+//! and closes it at its own end; or it is closed at once.
 //!
 //! ```text
 //! request uses  answer                      then the connection
@@ -53,8 +53,8 @@ struct Login {
 }
 
 impl Logins {
-    /// The connection on which `client` is logged in at an endpoint of the group, and that endpoint. A login of
-    /// somebody else, or one that can no longer be used, is closed.
+    /// The connection on which `client` is logged in at an endpoint of the group, and that endpoint. A login
+    /// of somebody else, or one that can no longer be used, is closed.
     pub(crate) fn take(
         &mut self,
         group: &Group,
@@ -160,7 +160,8 @@ fn shown(fields: Fields<'_>) -> Shown {
 }
 
 /// The challenges or credentials of such schemes in a field's value: `Negotiate, NTLM` or `NTLM TlRMTVNT...`.
-/// Commas divide it wherever they stand: a quoted text that reads like a scheme costs no more than a connection.
+/// Commas divide it wherever they stand: a quoted text that reads like a scheme costs no more than a
+/// connection.
 fn challenges(value: &[u8]) -> Shown {
     let of_item = |item: &[u8]| {
         let item = item.trim_ascii();

@@ -323,8 +323,8 @@ fn work_that_is_used_up_refuses_or_is_counted() {
     }
 }
 
-/// Programs that take the processor away from the workers make nobody's requests look expensive: short ones stay
-/// on their worker.
+/// Programs that take the processor away from the workers make nobody's requests look expensive: short ones
+/// stay on their worker.
 #[test]
 fn short_requests_stay_on_their_worker_beside_busy_programs() {
     let backend = Backend::start(|_| ok("ok"));
@@ -353,7 +353,8 @@ fn short_requests_stay_on_their_worker_beside_busy_programs() {
 
 const OFFLOADED: &str = "portcullis_inspections_offloaded_total";
 
-/// A network whose short messages are expensive has those leave the worker that can be, and its shortest stay.
+/// A network whose short messages are expensive has those leave the worker that can be, and its shortest
+/// stay.
 #[test]
 fn short_messages_leave_the_worker_once_one_was_expensive() {
     let backend = Backend::start(|_| ok("ok"));

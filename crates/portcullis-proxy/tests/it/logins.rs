@@ -1,5 +1,5 @@
-//! Logins that belong to a connection (NTLM, Negotiate): they work, and nobody else is ever served as the user
-//! who logged in.
+//! Logins that belong to a connection (NTLM, Negotiate): they work, and nobody else is ever served as the
+//! user who logged in.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -18,8 +18,8 @@ struct Known {
     user: Option<String>,
 }
 
-/// An application that logs users in as IIS does: in two steps, for the connection. `Negotiate KERBEROS-user` is
-/// a login in one step that holds for one request.
+/// An application that logs users in as IIS does: in two steps, for the connection. `Negotiate KERBEROS-user`
+/// is a login in one step that holds for one request.
 struct Application {
     backend: Backend,
     known: Arc<Mutex<HashMap<usize, Known>>>,
@@ -298,8 +298,8 @@ fn a_websocket_is_opened_by_the_user_of_its_connection() {
     front.counts(LOGINS, 0.0);
 }
 
-/// Requests on one HTTP/2 connection may be those of many, and have no order: a login in one step holds for its
-/// request alone, one in several steps has to come over HTTP/1.1.
+/// Requests on one HTTP/2 connection may be those of many, and have no order: a login in one step holds for
+/// its request alone, one in several steps has to come over HTTP/1.1.
 #[test]
 fn streams_of_http2_share_no_login() {
     let application = Application::start();

@@ -31,8 +31,8 @@ pub struct Args {
         ],
     )]
     config: Option<PathBuf>,
-    /// Where --config is not there yet, begin with a copy of this document: one that may only be read, as from a
-    /// ConfigMap or an image, becomes one that console and API change
+    /// Where --config is not there yet, begin with a copy of this document: one that may only be read, as
+    /// from a ConfigMap or an image, becomes one that console and API change
     #[arg(long, value_name = "FILE", requires = "config")]
     first_config: Option<PathBuf>,
     /// Address and port to serve; by default 127.0.0.1:8080
