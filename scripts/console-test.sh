@@ -118,6 +118,7 @@ EOF
 node "$(scripts/oidc-provider.sh)" "$folder/provider.json" >"$folder/provider.log" 2>&1 &
 pids+=($!)
 password=$(head -c 12 /dev/urandom | base64)
+mkdir "$folder/data"
 for role in admin analyst viewer; do
   printf '%s\n' "$password" | target/debug/portcullis user add "$role" --role "$role" --data "$folder/data"
 done

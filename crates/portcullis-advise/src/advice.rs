@@ -101,27 +101,7 @@ pub fn advise(
     others: &[Case<'_>],
 ) -> Result<Advice, NoAdvice> {
     let mut before = Trial::new(Arc::clone(policy));
-    let tried = before.ask(case.request, case.client, case.epoch_millis);
-    if !tried.stopped {
-        return Err(NoAdvice::Passes);
-    }
-    let Some(event) = tried.event else {
-        return Err(NoAdvice::NothingToExclude("it is no acceptable HTTP".to_owned()));
-    };
-    let mut objections = Objections::of(&event);
-    if objections.is_empty() {
-        return Err(NoAdvice::NothingToExclude(reason(&event)));
-    }
-    // Rules may have spoken before the detector could, or one rule before another.
-    for _ in 0..OBJECTORS_MAX {
-        let after =
-            policies.with(&objections.with_rules(&objections.rules).exclusions).map_err(NoAdvice::Policy)?;
-        let tried = Trial::new(after).ask(case.request, case.client, case.epoch_millis);
-        let more = tried.event.filter(|_| tried.stopped);
-        if !more.is_some_and(|event| objections.add(&event)) {
-            break;
-        }
-    }
+    let objections = all_objections(&mut before, policies, case)?;
     let candidates = candidates(&objections, policies, case)?;
     let excluded = candidates.iter().flat_map(|(candidate, ..)| &candidate.exclusions);
     let fields = objections.fields(excluded);
@@ -151,6 +131,49 @@ pub fn advise(
         fields_without_probes: fields.len() - carrying.len(),
         candidates: measured,
     })
+}
+
+/// The exclusions of the narrowest candidate with which a request passes that `policy` stops; none if there
+/// is no such candidate. Nothing is measured.
+pub fn narrowest(
+    policy: &Arc<Inspector>,
+    policies: &dyn Policies,
+    case: &Case<'_>,
+) -> Result<Option<Vec<Exclusion>>, NoAdvice> {
+    let mut before = Trial::new(Arc::clone(policy));
+    let objections = all_objections(&mut before, policies, case)?;
+    let clears = candidates(&objections, policies, case)?.into_iter().find(|(.., still)| still.is_empty());
+    Ok(clears.map(|(candidate, ..)| candidate.exclusions))
+}
+
+/// What objects to a request: rules may speak before the detector can, the detector before the rules, or one
+/// rule before another.
+fn all_objections(
+    before: &mut Trial,
+    policies: &dyn Policies,
+    case: &Case<'_>,
+) -> Result<Objections, NoAdvice> {
+    let tried = before.ask(case.request, case.client, case.epoch_millis);
+    if !tried.stopped {
+        return Err(NoAdvice::Passes);
+    }
+    let Some(event) = tried.event else {
+        return Err(NoAdvice::NothingToExclude("it is no acceptable HTTP".to_owned()));
+    };
+    let mut objections = Objections::of(&event);
+    if objections.is_empty() {
+        return Err(NoAdvice::NothingToExclude(reason(&event)));
+    }
+    for _ in 0..OBJECTORS_MAX {
+        let after =
+            policies.with(&objections.with_rules(&objections.rules).exclusions).map_err(NoAdvice::Policy)?;
+        let tried = Trial::new(after).ask(case.request, case.client, case.epoch_millis);
+        let more = tried.event.filter(|_| tried.stopped);
+        if !more.is_some_and(|event| objections.add(&event)) {
+            break;
+        }
+    }
+    Ok(objections)
 }
 
 /// A candidate, the policy with it, and why the request is stopped all the same.

@@ -17,7 +17,7 @@ mod measure;
 mod options;
 mod path;
 
-pub use advice::{Advice, Case, Measured, NoAdvice, Policies, advise};
+pub use advice::{Advice, Case, Measured, NoAdvice, Policies, advise, narrowest};
 pub use cluster::{Cluster, clusters};
 pub use measure::{LostProbe, ProbeCount, Probed, Stored};
 pub use options::{Candidate, Reach};

@@ -1,12 +1,16 @@
 //! Paths that exclusions are for.
 
 /// The path of a request's target with what looks like an id as `{id}`: numbers, UUIDs, long codes with a
-/// digit. None where a server may take the path for another one: no exclusion may be for it.
+/// digit. The root is `/$`, for `/` begins every path. None where a server may take the path for another one:
+/// no exclusion may be for it.
 pub fn template(target: &str) -> Option<String> {
     let path = target.split(['?', '#']).next().unwrap_or_default();
-    let doubtful = ["..", "//", ";", "\\", "*", "%", "{", "}"];
+    let doubtful = ["..", "//", ";", "\\", "*", "%", "{", "}", "$"];
     if !path.starts_with('/') || doubtful.iter().any(|part| path.contains(part)) {
         return None;
+    }
+    if path == "/" {
+        return Some("/$".to_owned());
     }
     let segment = |part: &str| if is_id(part) { "{id}".to_owned() } else { part.to_owned() };
     Some(path.split('/').map(segment).collect::<Vec<_>>().join("/"))
@@ -30,7 +34,8 @@ mod tests {
     fn ids_are_left_out() {
         for (target, expected) in [
             ("/posts/17/edit?x=1", Some("/posts/{id}/edit")),
-            ("/", Some("/")),
+            ("/", Some("/$")),
+            ("/?q=1", Some("/$")),
             ("/a/6f1c2f5e-9d0a-4c55-8d1d-1f2e3a4b5c6d", Some("/a/{id}")),
             ("/a/index-of-all-things-there-are", Some("/a/index-of-all-things-there-are")),
             ("/a/dQw4w9WgXcQ-dQw4w9WgXcQ", Some("/a/{id}")),

@@ -1,15 +1,17 @@
 //! Patterns of paths and names in exclusions.
 
 /// True if an exclusion with this pattern of paths is for `path`: a prefix, or the whole path if there is a
-/// `*`, which stands for any text, or something in braces, which stands for one segment, in it.
+/// `*`, which stands for any text, or something in braces, which stands for one segment, in it, or a `$` at
+/// its end, where the path ends, too.
 ///
 /// A path that a server may resolve to another one (dot segments, empty segments, parameters, coded
 /// separators) is none that a pattern fits: no client shall carry an exclusion to a path that it is not for.
 pub(crate) fn is_for_path(pattern: &str, path: &[u8]) -> bool {
     is_plain(path)
-        && match pattern.contains(['*', '{']) {
-            true => template(pattern.as_bytes(), path),
-            false => path.starts_with(pattern.as_bytes()),
+        && match pattern.strip_suffix('$') {
+            Some(whole) => template(whole.as_bytes(), path),
+            None if pattern.contains(['*', '{']) => template(pattern.as_bytes(), path),
+            None => path.starts_with(pattern.as_bytes()),
         }
 }
 

@@ -1,7 +1,7 @@
 //! `portcullis advise`: false alarms of the event store, and the exclusions that would end them with what
 //! each would cost.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use portcullis_advise::{Advice, Case, Cluster, Measured, NoAdvice, advise, clusters};
 use portcullis_event_store::{Store, StoredEvent};
 use portcullis_query::parse;
-use portcullis_revisions::{Document, Exclusion};
+use portcullis_revisions::Exclusion;
 use serde_json::{Value, json};
 
 use crate::cli::{Failure, print};
@@ -142,11 +142,7 @@ impl Bench<'_> {
     fn document(&self, site: &str, route: &str) -> Result<Edited, Failure> {
         let path = self.args.config.as_deref();
         let path = path.ok_or_else(|| Failure::usage("exclusions are for a document: `--config FILE`"))?;
-        let named = |what: &dyn Display| Failure::usage(format_args!("{}: {what}", path.display()));
-        let document = Document::new(path).ok_or_else(|| named(&"no .toml, .yaml or .yml file"))?;
-        let text = document.read().map_err(|error| named(&error))?;
-        let (format, file) = (document.format(), document.name());
-        Edited::new(text.as_str().to_owned(), format, file, site, route).map_err(Failure::failed)
+        Edited::of_document(path, site, route).map_err(Failure::failed)
     }
 
     /// Measures what there is for an event.
@@ -195,7 +191,8 @@ impl Stored {
     }
 }
 
-fn client(event: &Value) -> SocketAddr {
+/// The address of an event's client.
+pub fn client(event: &Value) -> SocketAddr {
     // An address for documentation (RFC 5737) stands for one that is not told.
     let unknown = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
     SocketAddr::new(text(event, "/client/addr").parse().unwrap_or(unknown), 50_000)

@@ -1,6 +1,8 @@
 //! Policies of a document with more exclusions than it has.
 
 use std::collections::HashMap;
+use std::fmt::Display;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use portcullis_advise::Policies;
@@ -8,7 +10,7 @@ use portcullis_config::{Config, Format, Policy};
 use portcullis_engine::Plan;
 use portcullis_event::Redactor;
 use portcullis_inspect::Inspector;
-use portcullis_revisions::{Edit, Exclusion, Scope, edited};
+use portcullis_revisions::{Document, Edit, Exclusion, Scope, edited};
 use portcullis_store::Store;
 
 use portcullis_load::SharedDetectors;
@@ -41,6 +43,14 @@ impl Edited {
         let (site, route) = (site.to_owned(), route.to_owned());
         let (plans, detectors) = (Mutex::default(), Mutex::default());
         Ok(Edited { text, format, file, site, route, policy, plans, detectors })
+    }
+
+    /// Of the document in a file.
+    pub fn of_document(path: &Path, site: &str, route: &str) -> Result<Edited, String> {
+        let named = |what: &dyn Display| format!("{}: {what}", path.display());
+        let document = Document::new(path).ok_or_else(|| named(&"no .toml, .yaml or .yml file"))?;
+        let text = document.read().map_err(|error| named(&error))?;
+        Edited::new(text.as_str().to_owned(), document.format(), document.name(), site, route)
     }
 
     /// The policy as it is.

@@ -5,11 +5,15 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use portcullis_advise::{Case, narrowest};
+use portcullis_revisions::Exclusion;
 use serde_json::Value;
 
+use crate::advise;
 use crate::cli::{Failure, print};
+use crate::edited::Edited;
 use crate::event_text::{line, location, text};
-use crate::events::Place;
+use crate::events::{Place, stored};
 
 /// Arguments of `portcullis exclude`.
 #[derive(Debug, clap::Args)]
@@ -23,12 +27,68 @@ pub struct Args {
 
 /// Exit code 1 if there is no such event, or nothing to exclude.
 pub fn run(args: &Args) -> ExitCode {
-    let event = args.place.event(&args.request_id);
-    let event = event.and_then(|line| serde_json::from_str(&line).map_err(Failure::failed));
-    match event.and_then(|event: Value| exclusion(&event).map_err(Failure::failed)) {
+    match answer(args) {
         Ok(text) => print(&text),
         Err(failure) => failure.exit(),
     }
+}
+
+fn answer(args: &Args) -> Result<String, Failure> {
+    if let Some((document, event, kept)) = args.place.kept(&args.request_id)? {
+        let event: Value = serde_json::from_str(&event).map_err(Failure::failed)?;
+        return tried(&document, &event, &kept).map_err(Failure::failed);
+    }
+    let event = args.place.event(&args.request_id)?;
+    let event: Value = serde_json::from_str(&event).map_err(Failure::failed)?;
+    exclusion(&event).map_err(Failure::failed)
+}
+
+/// Exclusions with which the request that is kept with an event passes the policy of a document.
+fn tried(document: &std::path::Path, event: &Value, kept: &[u8]) -> Result<String, String> {
+    let (site, route) = (text(event, "/site"), text(event, "/route"));
+    let edited = Edited::of_document(document, site, route)?;
+    let case = Case {
+        id: text(event, "/request_id"),
+        request: kept,
+        client: advise::client(event),
+        epoch_millis: stored::now(),
+    };
+    let inspector = edited.inspector()?;
+    let found = narrowest(&inspector, &edited, &case).map_err(|none| none.to_string())?;
+    let found = found.ok_or_else(|| {
+        "no exclusion lets this request pass: `portcullis advise` shows what still stops it".to_owned()
+    })?;
+    let mut out = head(event);
+    for exclusion in &found {
+        let path = match exclusion {
+            Exclusion::Semantic(term) => {
+                out.push_str("\n[[sites.semantic.exclude]]\n");
+                for (key, value) in
+                    [("class", &term.class), ("kind", &term.kind), ("location", &term.location)]
+                {
+                    out.extend(value.iter().map(|value| format!("{key} = {}\n", quoted(value))));
+                }
+                &term.path
+            }
+            Exclusion::Rule(term) => {
+                let _ = write!(out, "\n[[sites.rules.exclude]]\nrules = [{}]\n", term.rule_id);
+                out.extend(term.target.iter().map(|target| format!("target = {}\n", quoted(target))));
+                &term.path
+            }
+        };
+        out.extend(path.iter().map(|path| format!("path = {}\n", quoted(path))));
+    }
+    Ok(out)
+}
+
+/// Comments before the exclusions: what they are for, and where they go.
+fn head(event: &Value) -> String {
+    format!(
+        "# {}\n# For the site `{}`: below its keys, before the next [[sites]]{}\n",
+        line(event).replace(char::is_control, " "),
+        one_line(text(event, "/site")),
+        route(event)
+    )
 }
 
 /// Returns the text to add to the document, or the reason why there is none.
@@ -48,17 +108,14 @@ fn exclusion(event: &Value) -> Result<String, String> {
         };
         return Err(format!("there is nothing to exclude: {why}"));
     }
-    let mut out = format!("# {}\n", line(event).replace(char::is_control, " "));
-    let site = text(event, "/site");
-    let _ = writeln!(
-        out,
-        "# For the site `{}`: below its keys, before the next [[sites]]{}",
-        one_line(site),
-        route(event)
-    );
-    if !semantic.is_empty() {
-        out.push_str(&semantic);
+    let mut out = head(event);
+    if text(event, "/mode") == "both" {
+        out.push_str(
+            "# Detector and rules both inspect this site, and one may have stopped the request before the other saw it\n\
+             # all. With --config FILE the request is tried, and whatever would stop it is excluded.\n",
+        );
     }
+    out.push_str(&semantic);
     out.push_str(&rules);
     Ok(out)
 }
@@ -97,6 +154,8 @@ fn semantic(event: &Value) -> String {
 /// The line that binds an exclusion to the path of the request.
 fn path_line(event: &Value) -> String {
     match path(event) {
+        // A prefix of every path.
+        Some("/") => "path = \"/$\"\n".to_owned(),
         Some(path) => format!("path = {}\n", quoted(path)),
         None => "# no `path`: servers could resolve that of the request to another one\n".to_owned(),
     }
@@ -105,7 +164,7 @@ fn path_line(event: &Value) -> String {
 /// The path of the request, where an exclusion may be bound to it.
 fn path(event: &Value) -> Option<&str> {
     let path = text(event, "/request/target").split(['?', '#']).next().unwrap_or_default();
-    let doubtful = ["..", "//", ";", "\\", "*", "%", "{"].iter().any(|part| path.contains(part));
+    let doubtful = ["..", "//", ";", "\\", "*", "%", "{", "$"].iter().any(|part| path.contains(part));
     (path.starts_with('/') && !doubtful).then_some(path)
 }
 
@@ -214,7 +273,7 @@ mod tests {
             ],
         });
         let entry = |rule: u32, target: &str| {
-            format!("\n[[sites.rules.exclude]]\nrules = [{rule}]\ntarget = {target}\npath = \"/\"\n")
+            format!("\n[[sites.rules.exclude]]\nrules = [{rule}]\ntarget = {target}\npath = \"/$\"\n")
         };
         let expected = [
             entry(942100, "\"ARGS:q\""),

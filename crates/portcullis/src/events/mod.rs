@@ -165,6 +165,14 @@ impl Place {
         })
     }
 
+    /// The document of `--config`, and the event of a request with the request itself, where one is kept.
+    pub fn kept(&self, id: &str) -> Result<Option<(PathBuf, String, Vec<u8>)>, Failure> {
+        let (Some(config), Some(stored)) = (&self.config, self.stored()) else { return Ok(None) };
+        let found = stored?.events().event(id).map_err(Failure::failed)?;
+        let found = found.ok_or_else(|| stored::no_event(id))?;
+        Ok(found.request.map(|request| (config.clone(), found.json, request.bytes)))
+    }
+
     /// Returns the answers of all instances.
     fn ask(&self, question: &str) -> Result<Vec<String>, Failure> {
         let folders = self.runtime_folder.clone().map_or_else(runtime_folder::all, |folder| vec![folder]);

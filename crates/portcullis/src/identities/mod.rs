@@ -14,14 +14,17 @@ use portcullis_identity::{Actor, Identities, Role};
 
 use crate::cli::Failure;
 
+/// Entries of a folder that are looked at.
+const ENTRIES_MAX: usize = 1000;
+
 /// Role of an identity.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum RoleName {
     /// Read events, bans and the state of the program
     Viewer,
-    /// Also lift bans
+    /// Also lift bans, add and remove exclusions, deny and allow clients, read kept requests
     Analyst,
-    /// Also manage users and tokens, read the audit trail and reload the configuration
+    /// Also change the document and the settings of sites, manage users and tokens, read the audit trail
     Admin,
 }
 
@@ -35,7 +38,27 @@ impl From<RoleName> for Role {
     }
 }
 
+/// The identities of a data folder. An empty folder becomes one; anything else that is none is a mistake, for no
+/// instance would read what is written there.
 fn open(folder: &Path) -> Result<Identities, Failure> {
+    let wrong = |what: &str| {
+        Failure::failed(format_args!(
+            "--data {}: {what}\n  help: the data folder of an instance is `data.folder` of its document, or `--data` of \
+             its command line (/var/lib/portcullis/data in packages); make an empty folder to begin one",
+            folder.display()
+        ))
+    };
+    let names = match folder.read_dir() {
+        Ok(entries) => entries.flatten().map(|entry| entry.file_name()).take(ENTRIES_MAX).collect::<Vec<_>>(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(wrong("there is no such folder"));
+        }
+        Err(error) => return Err(wrong(&error.to_string())),
+    };
+    let ours = ["identities.db", "revisions.db", "events"];
+    if !names.is_empty() && !names.iter().any(|name| ours.iter().any(|ours| name == ours)) {
+        return Err(wrong("this is not a data folder: it has neither events nor identities"));
+    }
     Identities::open(folder).map_err(Failure::failed)
 }
 

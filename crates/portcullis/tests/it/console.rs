@@ -68,6 +68,7 @@ impl Console {
 fn tokens_of_the_command_line_count_at_once() {
     let place = tempfile::tempdir().unwrap();
     let data = place.path().join("data");
+    std::fs::create_dir(&data).unwrap();
     let create = |role: &str| {
         text(command(&["token", "create", "--role", role, "--name", "test", "--expires", "30d"], &data, ""))
     };
@@ -86,6 +87,24 @@ fn tokens_of_the_command_line_count_at_once() {
     let (status, body) = console.ask("POST", "/reload", &header, "");
     assert!(status == 200 && body.contains("generation 2"), "{status} {body}");
     assert!(text(command(&["token", "list"], &data, "")).contains("viewer   valid"));
+    // A folder that is none of ours, or not there, is a mistake, and stays as it is.
+    let other = place.path().join("other");
+    for prepare in [false, true] {
+        if prepare {
+            std::fs::create_dir(&other).unwrap();
+            std::fs::write(other.join("letter.txt"), "").unwrap();
+        }
+        for words in [
+            &["token", "list"][..],
+            &["token", "create", "--role", "viewer", "--name", "x"],
+            &["user", "list"],
+        ] {
+            let output = command(words, &other, "");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && said.contains("help: the data folder"), "{said}");
+        }
+        assert!(!other.join("identities.db").exists());
+    }
     assert_eq!(text(command(&["token", "revoke", "1"], &data, "")), "token 1 is revoked\n");
     assert_eq!(console.get("/events", token), 401);
     assert!(!std::fs::read_to_string(&log).unwrap().contains("nobody can log in"));

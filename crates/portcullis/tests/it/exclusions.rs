@@ -207,3 +207,42 @@ fn bare_run_says_what_to_type() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text.contains("portcullis run --upstream http://") && text.contains("--config"), "{text}");
 }
+
+/// Detector and rules both stop a request, one before the other can speak: what `exclude` prints with the
+/// document lets it pass, at the root of the site and nowhere else.
+#[test]
+fn an_exclusion_clears_what_both_would_stop() {
+    let app = application(|_| says("app"));
+    let folder = tempfile::tempdir().unwrap();
+    let address = free_address();
+    let text = format!(
+        "data = {{ folder = \"data\" }}\n[[listeners]]\naddress = \"{address}\"\n[[sites]]\nname = \"shop\"\nhosts = [\"*\"]\n\
+         upstream = \"app\"\nmode = \"both\"\n[sites.rules]\ndirectives = '''\n\
+         SecRule ARGS \"@rx (?i)union.+select\" \"id:1,phase:2,deny,status:403,log,msg:'a union'\"\n'''\n@EXCLUDE@\n\
+         [upstreams.app]\nendpoints = [\"http://{}\"]\n",
+        app.address()
+    );
+    let path = folder.path().join("portcullis.toml");
+    let config = path.display().to_string();
+    std::fs::write(&path, text.replace("@EXCLUDE@", "")).unwrap();
+    let running = Running::start(folder.path(), &["--config", &config], address);
+    let target = format!("/?q={INJECTION}");
+    let (status, id) = running.ask(&target, "a=b");
+    assert_eq!(status, 403);
+    let mut excluded = String::new();
+    until(|| {
+        let output = Command::new(program()).args(["exclude", &id, "--config", &config]).output().unwrap();
+        excluded = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success()
+    });
+    running.stop();
+    assert!(excluded.contains("sites.semantic.exclude") && excluded.contains("rules = [1]"), "{excluded}");
+    assert!(excluded.contains("path = \"/$\"") && !excluded.contains("path = \"/\"\n"), "{excluded}");
+
+    std::fs::write(&path, text.replace("@EXCLUDE@", &excluded)).unwrap();
+    let running = Running::start(folder.path(), &["--config", &config], address);
+    assert_eq!(running.ask(&target, "a=b").0, 200);
+    assert_eq!(running.ask(&format!("/admin?q={INJECTION}"), "a=b").0, 403);
+    assert_eq!(running.ask(&format!("/?other={INJECTION}"), "a=b").0, 403);
+    running.stop();
+}

@@ -95,8 +95,10 @@ fn every_golden_configuration_passes_the_check() {
             let root = root.path().canonicalize().unwrap();
             copy(&case, &root);
             let output = migrate(&root, from, entry);
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             let report = String::from_utf8(output.stdout).unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            // A site without an upstream is a failure, whose document is there all the same.
+            assert_eq!(output.status.success(), !report.starts_with("sites without an upstream"), "{said}");
             assert!(report.contains("taken over: ") && report.contains("portcullis check "), "{report}");
             let path = root.join("portcullis.toml");
             let document = here(&root, &fs::read_to_string(&path).unwrap());
