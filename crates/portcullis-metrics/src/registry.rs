@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
@@ -30,6 +30,29 @@ enum Series {
     Enum(EnumCounters),
     Trial(ExclusionTrial),
     Requests(RequestCounters),
+}
+
+impl Series {
+    /// True if nothing was counted.
+    fn is_zero(&self) -> bool {
+        match self {
+            Series::Counter(counter) => counter.value() == 0,
+            Series::Gauge(gauge) => gauge.value() == 0,
+            Series::Histogram(histogram) => histogram.count() == 0,
+            Series::Enum(counters) => counters.values().all(|(_, value)| value == 0),
+            Series::Trial(trial) => trial.counters().values().all(|(_, value)| value == 0),
+            Series::Requests(counters) => counters.values().next().is_none(),
+        }
+    }
+}
+
+/// The sites that have had a request.
+fn busy_sites(families: &BTreeMap<&'static str, Family>) -> BTreeSet<String> {
+    let requests = families.get(catalogue::REQUESTS.name).into_iter().flat_map(|family| &family.series);
+    requests
+        .filter(|(_, series)| !series.is_zero())
+        .filter_map(|(labels, _)| labels.first().cloned())
+        .collect()
 }
 
 impl Registry {
@@ -123,15 +146,26 @@ impl Registry {
         }
     }
 
-    /// Everything in Prometheus text form, in the order of the [`catalogue`].
+    /// Everything in Prometheus text form, in the order of the [`catalogue`]. The series of a site appear
+    /// with its traffic: of a thousand idle sites there is nothing to read.
     pub fn render(&self) -> String {
         let families = self.families();
+        let busy = busy_sites(&families);
+        let is_idle = |metric: &Metric, labels: &[&str]| {
+            // That an exclusion is not used is what its series are for.
+            let is_of_exclusion = metric.labels.contains(&"exclusion");
+            let site = metric.labels.iter().position(|label| *label == "site" && !is_of_exclusion);
+            site.and_then(|at| labels.get(at)).is_some_and(|site| !busy.contains(*site))
+        };
         let mut writer = Writer::default();
         for metric in catalogue::ALL {
             let Some(family) = families.get(metric.name) else { continue };
             writer.head(metric);
             for (labels, series) in &family.series {
                 let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+                if series.is_zero() && is_idle(metric, &labels) {
+                    continue;
+                }
                 match series {
                     Series::Counter(counter) => writer.sample(metric, &labels, counter.value()),
                     Series::Gauge(gauge) => writer.sample(metric, &labels, gauge.value()),

@@ -255,3 +255,20 @@ fn families_are_bounded_and_say_so() {
     assert_eq!(scrape.value("portcullis_rule_matches_total{rule_id=\"other\"}"), 1.0);
     assert_eq!(scrape.samples.keys().filter(|k| k.contains("rule_id")).count(), SERIES_MAX + 1);
 }
+
+#[test]
+fn series_of_a_site_appear_with_its_traffic() {
+    let registry = Registry::new();
+    let verdicts = ["pass", "deny"];
+    let sites: Vec<RouteMetrics> =
+        (0..1000).map(|site| RouteMetrics::new(&registry, &format!("site-{site}"), "/", &verdicts)).collect();
+    let idle = registry.render();
+    assert!(!idle.contains("site-7") && idle.len() < 100_000, "{}", idle.len());
+    sites[7].requests.inc(200, 0);
+    let text = registry.render();
+    Scrape::parse(&text);
+    let samples = text.lines().filter(|line| line.contains("\"site-")).collect::<Vec<_>>();
+    assert!(samples.iter().all(|line| line.contains("site=\"site-7\"")), "{samples:?}");
+    // What it has not counted yet stands there as 0.
+    assert!(samples.iter().any(|line| line.starts_with("portcullis_request_duration_seconds_count") && line.ends_with(" 0")));
+}

@@ -38,8 +38,8 @@ impl From<RoleName> for Role {
     }
 }
 
-/// The identities of a data folder. An empty folder becomes one; anything else that is none is a mistake, for no
-/// instance would read what is written there.
+/// The identities of a data folder. An empty folder becomes one; anything else that is none is a mistake, for
+/// no instance would read what is written there.
 fn open(folder: &Path) -> Result<Identities, Failure> {
     let wrong = |what: &str| {
         Failure::failed(format_args!(
