@@ -23,9 +23,10 @@ case $(od -An -tx1 -j18 -N2 "$program" | tr -d ' ') in
   *) echo "archive.sh: $program is for a machine without a name here" >&2; exit 1 ;;
 esac
 name=portcullis-$version
-packaging/stage.sh "$program" "$work/$name"
-chmod -R u=rwX,go=rX "$work/$name"
 mkdir -p "$out"
+packaging/stage.sh "$program" "$work/$name" "$work/portcullis.debug"
+gzip -9n <"$work/portcullis.debug" >"$out/$name-linux-$architecture.debug.gz"
+chmod -R u=rwX,go=rX "$work/$name"
 archive=$name-linux-$architecture.tar.gz
 tar --create --directory "$work" --sort=name --owner=0 --group=0 --numeric-owner \
   --mtime="@$(git log -1 --format=%ct)" "$name" | gzip -9n >"$out/$archive.new"

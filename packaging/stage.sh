@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Lays out what every package carries below a folder: program, man pages, completions, documents, dashboards, alert
 # rules and the pinned CRS.
-#   packaging/stage.sh PROGRAM FOLDER
+#   packaging/stage.sh PROGRAM FOLDER [SYMBOLS]
+# SYMBOLS: a file for the symbols that are taken out of the program, which names it; debuggers look for it beside the
+# program, and in /usr/lib/debug below the program's path.
 # Needs the pinned CRS (make crs), which is no part of the repository.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-program=$1 root=$2
+program=$1 root=$2 symbols=${3:-}
 crs=${PORTCULLIS_CRS:-.portcullis/crs}
 [[ -f $crs/rules/REQUEST-901-INITIALIZATION.conf ]] || { echo "no CRS in $crs; run make crs" >&2; exit 1; }
 [[ -x $program ]] || { echo "$program is missing; cargo build --release --locked -p portcullis --no-default-features" >&2; exit 1; }
@@ -13,6 +15,11 @@ crs=${PORTCULLIS_CRS:-.portcullis/crs}
 put() { install -D -m "$1" "$2" "$root/$3"; }
 put 755 "$program" bin/portcullis
 strip --strip-unneeded "$root/bin/portcullis"
+if [[ -n $symbols ]]; then
+  objcopy --only-keep-debug --compress-debug-sections "$program" "$symbols"
+  chmod 644 "$symbols"
+  objcopy --add-gnu-debuglink="$symbols" "$root/bin/portcullis"
+fi
 for file in docs/*.md docs/config.schema.json CHANGELOG.md README.md SECURITY.md NOTICE; do
   put 644 "$file" "share/doc/portcullis/$(basename "$file")"
 done

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the Debian package of a program that is built already.
 #   packaging/debian/build.sh [target/release/portcullis] [target/debian]
-# Needs dpkg-deb and the pinned CRS (make crs). Prints the path of the package.
+# Needs dpkg-deb and the pinned CRS (make crs). Prints the path of the package; portcullis.debug beside it has the symbols
+# of the program.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program=${1:-target/release/portcullis} out=${2:-target/debian}
@@ -11,7 +12,8 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 chmod 755 "$root"
 
-packaging/stage.sh "$program" "$root/usr"
+mkdir -p "$out"
+packaging/stage.sh "$program" "$root/usr" "$out/portcullis.debug"
 put() { install -D -m 644 "$1" "$root/$2"; }
 put packaging/systemd/portcullis.service usr/lib/systemd/system/portcullis.service
 put packaging/systemd/portcullis.socket usr/lib/systemd/system/portcullis.socket
@@ -28,7 +30,6 @@ install -m 644 packaging/debian/conffiles "$root/DEBIAN/conffiles"
 for script in postinst prerm postrm; do
   install -m 755 "packaging/debian/$script" "$root/DEBIAN/$script"
 done
-mkdir -p "$out"
 package="$out/portcullis_${version}_$architecture.deb"
 dpkg-deb --root-owner-group --build "$root" "$package" >/dev/null
 echo "$package"
