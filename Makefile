@@ -1,4 +1,4 @@
-# make run    the demo: release build, CRS, demo upstream, Portcullis in front of it
+# make run    the demo: quick build, CRS, demo upstream, Portcullis in front of it
 # make test   every check, as CI runs it
 CARGO ?= cargo
 # All tests of the pinned CRS; the suite fails if it read another number.
@@ -10,7 +10,7 @@ CRS_OLDER_TESTS := 4131
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run profiled static archive install-test container container-test test modsecurity2-tests h2spec \
+.PHONY: help run profiled static archive install-test container container-test test test-stages check modsecurity2-tests h2spec \
         websocket tls-scan bench bench-agent bench-ext-proc bench-spop bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
         differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test \
@@ -21,6 +21,7 @@ SEED ?= 1
 help:
 	@echo 'make run               demo on 127.0.0.1:8080 until Ctrl-C (LISTEN=, UPSTREAM_LISTEN=, ADMIN=)'
 	@echo 'make test              format, lints, docs, tests, CRS suite'
+	@echo 'make check             while one works: lints and tests of what changed and of what uses it (ARGS="--since REVISION")'
 	@echo 'make profiled          a build with profile-guided optimisation, for packages (BINS="portcullis engine-bench")'
 	@echo 'make crs               fetch the pinned CRS to .portcullis/'
 	@echo 'make crs-suite         the $(CRS_TESTS) CRS regression tests through the proxy, and those of 4.22.0 (ARGS=--filter 942)'
@@ -90,47 +91,61 @@ profiled: crs console
 test: export PROPTEST_RNG_SEED ?= 20261122
 # Checks that need what is not in the repository, and were left out for want of it: a line each.
 test: export PORTCULLIS_LEFT_OUT = $(CURDIR)/.portcullis/left-out.txt
-test: crs
-	@rm -f $(PORTCULLIS_LEFT_OUT)
-	@scripts/test-tools.sh
-	$(MAKE) console
-	scripts/check-docs.py
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) clippy --workspace --lib --bins --test http3 --features portcullis/http3 --locked -- -D warnings
-	RUSTDOCFLAGS=-Dwarnings $(CARGO) doc --workspace --no-deps --locked --quiet
-	$(CARGO) test --workspace --locked
-	$(CARGO) test --workspace --locked --features portcullis/http3 --test http3
-	scripts/console-test.sh
-	scripts/install-test.sh
+# How long each stage took; a table of it is printed at the end.
+test: export PORTCULLIS_STAGES ?= $(CURDIR)/.portcullis/stages.txt
+# HTTP/3 is tested with all the rest: one build of every program and every test. Without it the program is linted only.
+FEATURES := --features portcullis/http3
+BUILD_BINS = $(CARGO) build --workspace --bins --locked $(FEATURES)
+STAGE := scripts/stage.sh
+test:
+	@mkdir -p .portcullis && rm -f $(PORTCULLIS_LEFT_OUT) $(PORTCULLIS_STAGES)
+	@code=0; $(MAKE) --no-print-directory test-stages || code=$$?; $(STAGE) --table; exit $$code
+
+test-stages:
+	@$(STAGE) 'CRS' $(MAKE) --no-print-directory crs
+	@$(STAGE) 'packages' scripts/test-tools.sh
+	$(STAGE) 'console build' $(MAKE) --no-print-directory console
+	$(STAGE) 'documents' scripts/check-docs.py
+	$(STAGE) 'format' $(CARGO) fmt --all --check
+	$(STAGE) 'lints' $(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
+	$(STAGE) 'lints without HTTP/3' $(CARGO) clippy -p portcullis --lib --bins --locked -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings $(STAGE) 'rustdoc' $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
+	$(STAGE) 'build of tests' $(CARGO) test --workspace --locked $(FEATURES) --no-run --quiet
+	$(STAGE) 'tests' $(CARGO) test --workspace --locked $(FEATURES)
+	$(STAGE) 'build of programs' $(BUILD_BINS)
+	$(STAGE) 'console in Chromium' scripts/console-test.sh
+	$(STAGE) 'install' scripts/install-test.sh
 	promtool check rules deploy/prometheus/alerts.yml
 	promtool test rules deploy/prometheus/alerts_test.yml
-	$(MAKE) kubernetes-test
-	$(MAKE) crs-suite
-	scripts/with-corpora.sh evasions $(MAKE) evasions
-	scripts/with-corpora.sh 'evasions of ModSecurity 3' $(MAKE) evasions ARGS='--compat modsecurity3'
-	$(MAKE) chaos-quick
+	$(STAGE) 'Kubernetes' $(MAKE) --no-print-directory kubernetes-test
+	$(STAGE) 'CRS suites' $(MAKE) --no-print-directory crs-suite
+	$(STAGE) 'evasions' scripts/with-corpora.sh evasions $(MAKE) --no-print-directory evasions
+	$(STAGE) 'evasions, ModSecurity 3' scripts/with-corpora.sh 'evasions of ModSecurity 3' $(MAKE) --no-print-directory evasions ARGS='--compat modsecurity3'
+	$(STAGE) 'chaos' $(MAKE) --no-print-directory chaos-quick
 	@scripts/left-out.sh
 
+check:
+	scripts/check-changed.py $(ARGS)
+
 crs-suite: crs
-	$(CARGO) build --workspace --bins --locked
+	$(BUILD_BINS)
 	target/debug/crs-suite --profile apache --count $(CRS_TESTS) --expected-failures tests/crs-known-misses.txt $(ARGS)
 	target/debug/crs-suite --crs $(CRS_OLDER) --profile apache --count $(CRS_OLDER_TESTS) --expected-failures tests/crs-known-misses.txt $(ARGS)
 
 crs-suite-strict: crs
-	$(CARGO) build --workspace --bins --locked
+	$(BUILD_BINS)
 	target/debug/crs-suite --profile strict --count $(CRS_TESTS) --expected-failures tests/crs-known-misses-strict.txt $(ARGS)
 
 go-ftw: crs
-	$(CARGO) build --workspace --bins --locked
+	$(BUILD_BINS)
 	CRS_TESTS=$(if $(ARGS),0,$(CRS_TESTS)) scripts/go-ftw.sh $(ARGS)
 
 kubernetes-test:
-	$(CARGO) build --workspace --bins --locked
+	$(BUILD_BINS)
 	scripts/kubernetes-test.sh
 
 evasions: crs
-	$(CARGO) build --workspace --bins --locked
+	$(BUILD_BINS)
 	target/debug/corpus-run --evasions --count 658 --at-least 97 $(ARGS)
 
 corpus: crs
@@ -193,7 +208,7 @@ modsecurity2-tests:
 	scripts/modsecurity2-tests.pl --tests "$(TESTS)" --engine portcullis --known tests/modsecurity2-known.txt --count 254
 
 chaos-quick:
-	$(CARGO) build --workspace --bins --locked
+	$(BUILD_BINS)
 	target/debug/chaos --quick
 
 soak: crs
@@ -201,7 +216,7 @@ soak: crs
 	target/release/soak --hours $(or $(HOURS),1) $(if $(REPORT),--report $(REPORT)) $(ARGS)
 
 smuggling:
-	$(CARGO) build --workspace --bins --locked
+	$(BUILD_BINS)
 	target/debug/smuggling $(ARGS)
 
 h2spec:

@@ -31,7 +31,8 @@ if ! command -v npm >/dev/null; then
 elif ! (cd console && npm ci --no-audit --no-fund --silent && npm run --silent build); then
   echo "the web console could not be built, for the reason above; the program is built without it" >&2
 fi
-cargo build --release --locked -p portcullis -p portcullis-testkit --bin portcullis --bin demo-upstream
+# Not the program to measure or to ship: that one takes ten minutes more (docs/operations.md).
+cargo build --profile demo --locked -p portcullis -p portcullis-testkit --bin portcullis --bin demo-upstream
 
 # wait_for ADDRESS PID NAME: until it answers; gives up if the process ends, as it does when the port is taken
 wait_for() {
@@ -47,15 +48,15 @@ wait_for() {
   exit 1
 }
 
-target/release/demo-upstream "$upstream" &
+target/demo/demo-upstream "$upstream" &
 pids+=($!)
 wait_for "$upstream" "${pids[0]}" demo-upstream
-target/release/portcullis run --listen "$listen" --upstream "http://$upstream" --mode both --crs .portcullis/crs \
+target/demo/portcullis run --listen "$listen" --upstream "http://$upstream" --mode both --crs .portcullis/crs \
   --events "$events" --admin "$admin" --data "$data" --console "$console" &
 pids+=($!)
 wait_for "$listen" "${pids[1]}" portcullis
 # A new token for each run; it expires after a day. After the start, which shows a one-time link as long as nobody may log in.
-token=$(target/release/portcullis token create --data "$data" --role viewer --name "demo $(date +%s%N)" --expires 1d)
+token=$(target/demo/portcullis token create --data "$data" --role viewer --name "demo $(date +%s%N)" --expires 1d)
 
 # show URL: the command, and what it really prints
 show() {
@@ -75,8 +76,8 @@ show "$base/search?q=iron+and+oak"
 show "$base/search?q=1%27+UNION+SELECT+name,password+FROM+users--+"
 echo
 echo "\$ curl -s -H 'Authorization: Bearer $token' 'http://$console/api/v1/events?limit=1'"
-echo "\$ target/release/portcullis events --data $data 'verdict = deny and time >= -1h'"
+echo "\$ target/demo/portcullis events --data $data 'verdict = deny and time >= -1h'"
 echo
-echo "Console: http://$console/  (the first start prints a one-time link above; or: target/release/portcullis user add NAME --role admin --data $data)"
+echo "Console: http://$console/  (the first start prints a one-time link above; or: target/demo/portcullis user add NAME --role admin --data $data)"
 echo "API: http://$console/api/v1/openapi.json    Metrics: http://$admin/metrics    Events: $events    Ctrl-C stops."
 wait "${pids[1]}"
