@@ -8,6 +8,17 @@ use portcullis_query::{Comparison, Field, Filter, Network, Operator, Value};
 const FALSE: &str = "0";
 const TRUE: &str = "1";
 
+/// The outcome of a row. Members of a verdict have an order, and a quote within a text is escaped: a rule or
+/// class that decided stands behind action and status.
+const OUTCOME: &str = concat!(
+    "multiIf(verdict = 'pass', '', verdict = 'refuse', 'refused', ",
+    "verdict != 'detect' AND (startsWith(control, 'agent:') OR match(event, ",
+    r#"'"verdict":[{]"action":"[a-z]+",("status":[0-9]+,)?("rule_id"|"class"):')), 'blocked', "#,
+    "engine = 'detection_only' AND (startsWith(control, 'agent:') OR match(event, ",
+    r#"'"verdict":[{]"action":"[a-z]+",("status":[0-9]+,)?("rule_id"|"class"):')), 'would_block', "#,
+    "control != '' AND NOT startsWith(control, 'agent:'), 'control', verdict = 'detect', 'noted', 'blocked')",
+);
+
 /// The condition that rows have to meet. Texts in it are literals of printable ASCII: quotes, backslashes and
 /// all other bytes are written as `\xHH`.
 pub fn condition(filter: &Filter) -> String {
@@ -49,15 +60,7 @@ pub(crate) fn column(field: Field) -> &'static str {
         Field::Time => "time_ms",
         Field::Text => "event",
         // The table has no column for it; `Outcome::of` is the same.
-        Field::Outcome => {
-            "multiIf(verdict = 'pass', '', verdict = 'refuse', 'refused', \
-             (startsWith(control, 'agent:') OR JSONHas(event, 'verdict', 'rule_id') \
-             OR JSONHas(event, 'verdict', 'class')) AND verdict != 'detect', 'blocked', \
-             (startsWith(control, 'agent:') OR JSONHas(event, 'verdict', 'rule_id') \
-             OR JSONHas(event, 'verdict', 'class')) AND engine = 'detection_only', 'would_block', \
-             control != '' AND NOT startsWith(control, 'agent:'), 'control', \
-             verdict = 'detect', 'noted', 'blocked')"
-        }
+        Field::Outcome => OUTCOME,
         field => field.name(),
     }
 }
