@@ -189,20 +189,25 @@ impl Execution<'_> {
         // In the order in which the keys came to be there.
         let mut found = Vec::new();
         for &slot in &target.slots {
-            if self.vars.tx.slot(slot) != TxValue::Unset {
+            let value = self.vars.tx.slot(slot);
+            if value != TxValue::Unset {
                 let (key, data) = self.tx_shown(slot);
-                found.push((self.vars.tx.since(slot), key, data));
+                found.push((self.vars.tx.since(slot), key, data, value));
             }
         }
         for at in 0..self.vars.tx.dynamic().len() {
             let (key, value, since) = self.vars.tx.dynamic()[at];
             if value != TxValue::Unset && target.filter.accepts(self.message.store.text(key)) {
-                found.push((since, key, self.tx_text(value)));
+                found.push((since, key, self.tx_text(value), value));
             }
         }
         found.sort_unstable_by_key(|entry| entry.0);
-        for (_, key, data) in found {
-            let value = self.message.store.temporary(key, data);
+        for (_, key, data, value) in found {
+            let value = match value {
+                // Rules copy one value under many names, and other rules look at all of them.
+                TxValue::Text(_) => self.message.store.made(key, data),
+                _ => self.message.store.temporary(key, data),
+            };
             items.push(Item::new(Variable::Tx, key, value));
         }
     }

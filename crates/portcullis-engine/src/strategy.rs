@@ -38,11 +38,13 @@ impl Strategies {
     pub const DECIDED: Strategies = Strategies(32);
     /// A chain that comes to nothing leaves only its captures.
     pub const CAPTURE_ONLY: Strategies = Strategies(64);
+    /// Values of `TX` that are the same text are looked at once by a link.
+    pub const SAME_TEXTS: Strategies = Strategies(128);
     /// All of them.
-    pub const ALL: Strategies = Strategies(127);
+    pub const ALL: Strategies = Strategies(255);
 
     /// Each by itself, with its name.
-    pub const EACH: [(&'static str, Strategies); 7] = [
+    pub const EACH: [(&'static str, Strategies); 8] = [
         ("prefilter", Strategies::PREFILTER),
         ("memo", Strategies::MEMO),
         ("link tests", Strategies::LINK_TESTS),
@@ -50,6 +52,7 @@ impl Strategies {
         ("tx blocks", Strategies::TX_BLOCKS),
         ("decided", Strategies::DECIDED),
         ("capture only", Strategies::CAPTURE_ONLY),
+        ("same texts", Strategies::SAME_TEXTS),
     ];
 
     /// True if all of `other` are in the set.

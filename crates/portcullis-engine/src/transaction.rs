@@ -379,7 +379,7 @@ impl Transaction {
 
     /// Limits the work of the rules to what any message may cost, and [more](Self::allow_work) for its bytes.
     pub fn limit_work(&mut self) {
-        let links = self.plan.links.len();
+        let links = self.plan.work_links;
         self.run.patterns.work().limit(links);
     }
 

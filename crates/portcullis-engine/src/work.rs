@@ -37,7 +37,8 @@ impl Default for Work {
 }
 
 impl Work {
-    /// Limits it to what any message has under so many links of rules.
+    /// Limits it to what any message has under so many links of rules; one that looks at copies of values
+    /// counts once more for each of them.
     pub(crate) fn limit(&mut self, links: usize) {
         let scale = 1 + links as u64 / LINKS;
         *self = Work { allowed: WORK_SPARE * scale, done: 0, scale };

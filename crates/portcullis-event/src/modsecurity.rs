@@ -19,8 +19,8 @@ pub const SEMANTIC_ID: RuleId = RuleId(9_000_200);
 const SEMANTIC_OPERATOR: &str = "semantic";
 
 /// The lines of `event`, each ended by a newline: one for a body that its parser could not read, one for each
-/// match, one for each score of the semantic detector that passes its threshold, and one for a body refused
-/// for its length.
+/// match, one for each score of the semantic detector that passes its threshold, and one for a message
+/// refused for the length of its body or for the work that it takes.
 pub fn modsecurity_lines(event: &Event) -> String {
     let mut out = String::new();
     if let Some(error) = &event.request.body_error {
@@ -36,13 +36,24 @@ pub fn modsecurity_lines(event: &Event) -> String {
         out.push('\n');
     }
     for refused in event.exceptions.iter().filter(|exception| exception.policy == ExceptionPolicy::Closed) {
-        if let (ExceptionCause::RequestBodyOverLimit, Some(limit)) = (refused.cause, refused.limit_bytes) {
-            let status = event.response.status.unwrap_or(413);
-            let text = format!(
-                "Request body is larger than the configured limit ({limit}). Deny with code ({status})"
-            );
-            write_remark(event, &text, &mut out);
-        }
+        let status = |usual| event.response.status.unwrap_or(usual);
+        let text = match (refused.cause, refused.limit_bytes) {
+            (ExceptionCause::RequestBodyOverLimit, Some(limit)) => format!(
+                "Request body is larger than the configured limit ({limit}). Deny with code ({})",
+                status(413)
+            ),
+            // Where a rule or the detector decided, its line says so.
+            (ExceptionCause::BudgetSpent, _)
+                if event.verdict.rule_id.is_none() && event.verdict.class.is_none() =>
+            {
+                format!(
+                    "Inspection takes more steps than the rules are allowed (failure.pattern_limit). Deny with code ({})",
+                    status(403)
+                )
+            }
+            _ => continue,
+        };
+        write_remark(event, &text, &mut out);
     }
     out
 }

@@ -1,7 +1,10 @@
 //! The values of a transaction: every byte once, every value with its name, every transformed form
 //! remembered.
 
-use portcullis_types::{Span, Variable};
+use std::collections::HashMap;
+use std::hash::BuildHasher as _;
+
+use portcullis_types::{Span, TextHash, Variable};
 
 use crate::class::CLASS_COUNT;
 use crate::{ChainId, Chains, Class};
@@ -73,9 +76,29 @@ pub struct Values {
     transformed: u64,
     /// Names that came lately, by length and last byte.
     names: [Span; NAMES],
+    /// Values of texts that rules made, by place and by text.
+    made: Made,
     /// Grows with each value that rules have not made.
     news: u32,
     fresh: Fresh,
+}
+
+/// The values of [`Values::made`].
+#[derive(Debug, Default)]
+struct Made {
+    /// A value for each place that was asked for.
+    by_place: HashMap<Span, ValueId, TextHash>,
+    /// The first value of a text, by its hash. Seeded anew for each store: clients choose the texts.
+    by_text: HashMap<u64, ValueId>,
+}
+
+impl Made {
+    fn reset(&mut self) {
+        self.by_place.clear();
+        self.by_place.shrink_to(1024);
+        self.by_text.clear();
+        self.by_text.shrink_to(1024);
+    }
 }
 
 impl Default for Values {
@@ -90,6 +113,7 @@ impl Default for Values {
             scratch: Vec::new(),
             transformed: 0,
             names: [Span::default(); NAMES],
+            made: Made::default(),
             news: 0,
             fresh: Fresh::default(),
         }
@@ -120,6 +144,7 @@ impl Values {
         self.scratch.shrink_to(Self::KEPT_BYTES_MAX);
         self.transformed = 0;
         self.names = [Span::default(); NAMES];
+        self.made.reset();
         self.news = 0;
         self.fresh = Fresh::default();
     }
@@ -183,6 +208,26 @@ impl Values {
     pub fn temporary(&mut self, key: Span, data: Span) -> ValueId {
         self.values.push(Value { key, data, forms: NONE });
         ValueId(self.values.len() as u32 - 1)
+    }
+
+    /// The value of a text that a rule made and that stays where it is: one for all such texts that are the
+    /// same, so that its forms are made once, whoever asks. It has the name under which it was asked for first.
+    pub fn made(&mut self, key: Span, data: Span) -> ValueId {
+        if let Some(&known) = self.made.by_place.get(&data) {
+            return known;
+        }
+        let hash = self.made.by_text.hasher().hash_one(self.text(data));
+        let same = self.made.by_text.get(&hash).copied();
+        let value = match same.filter(|&known| self.text(self.data(known)) == self.text(data)) {
+            Some(known) => known,
+            None => {
+                let new = self.temporary(key, data);
+                self.made.by_text.insert(hash, new);
+                new
+            }
+        };
+        self.made.by_place.insert(data, value);
+        value
     }
 
     /// A value with its name, entered under a class.
@@ -335,6 +380,22 @@ impl Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_that_rules_made_are_one_value_if_they_are_the_same() {
+        let mut values = Values::default();
+        let (key, first) = (values.push(b"k"), values.push(b"text"));
+        let (second, other) = (values.push(b"text"), values.push(b"Text"));
+        let value = values.made(key, first);
+        assert_eq!((values.made(key, first), values.made(key, second)), (value, value));
+        let differs = values.made(key, other);
+        assert_ne!(differs, value);
+        assert_eq!(values.text(values.data(differs)), b"Text");
+        // The next message begins without them, though its texts stand at the same places.
+        values.reset(b"kTEXT");
+        let again = values.made(key, first);
+        assert_eq!(values.text(values.data(again)), b"TEXT");
+    }
 
     #[test]
     fn names_that_come_again_are_kept_once() {

@@ -68,9 +68,13 @@ impl Execution<'_> {
         self.collect_link(at, &mut items);
         let mut captures = Captures::default();
         let mut any = false;
+        let mut refused = Refused::new(self.run.strategies, link);
         'items: for item in &items {
             if self.is_taken_away(rule, number, item) {
                 self.trace_excluded(rule, number, item);
+                continue;
+            }
+            if refused.has(item) {
                 continue;
             }
             let (mark, news) = (self.message.store.mark(item.value), self.message.store.news());
@@ -106,6 +110,7 @@ impl Execution<'_> {
             }
             // Captures point into the form, and what a pattern's failure is told by lies behind it.
             let is_done = !hit && !captured && self.message.store.news() == news;
+            refused.note(item, is_done);
             if is_done && self.message.store.data(item.value).len() > KEPT_FORM_BYTES_MAX {
                 self.message.store.rewind(mark);
             }
@@ -180,6 +185,37 @@ impl Execution<'_> {
         if error == PatternError::Exhausted {
             self.message.store.set_scalar(Variable::MscPcreLimitsExceeded, b"1");
             self.set_tx(b"MSC_PCRE_LIMITS_EXCEEDED", TxValue::Int(1));
+        }
+    }
+}
+
+/// The values of `TX` that a link has said no to. Rules copy one value under many names; the copies that are
+/// the same text are one value, and have the same answer.
+struct Refused {
+    values: Vec<ValueId>,
+    is_on: bool,
+}
+
+impl Refused {
+    /// More are looked at again.
+    const MAX: usize = 32;
+
+    fn new(strategies: Strategies, link: &Link) -> Refused {
+        let is_on = strategies.has(Strategies::SAME_TEXTS) && link.operator.answers_only();
+        Refused { values: Vec::new(), is_on }
+    }
+
+    fn has(&self, item: &Item) -> bool {
+        item.variable == Variable::Tx && self.values.contains(&item.value)
+    }
+
+    /// `without_effect`: the link did not match, and nothing else came of it. A match may change the argument
+    /// of the operator, and with it the answers.
+    fn note(&mut self, item: &Item, without_effect: bool) {
+        if !without_effect {
+            self.values.clear();
+        } else if self.is_on && item.variable == Variable::Tx && self.values.len() < Refused::MAX {
+            self.values.push(item.value);
         }
     }
 }

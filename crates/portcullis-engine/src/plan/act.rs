@@ -2,6 +2,7 @@
 
 use portcullis_types::Variable;
 
+use crate::template::Part;
 use crate::{Template, TxSlot};
 
 /// A non-disruptive action, run at each match of its link.
@@ -52,6 +53,15 @@ pub enum Act {
 }
 
 impl Act {
+    /// True if it puts a text of the message into `TX`, under a name that is made at run time.
+    pub(super) fn copies_value(&self) -> bool {
+        let Act::SetVar(SetVar { collection: Variable::Tx, slot: None, operation, .. }) = self else {
+            return false;
+        };
+        let SetVarOperation::Set(value) = operation else { return false };
+        value.parts.iter().any(|part| matches!(part, Part::Variable { .. }))
+    }
+
     /// True for what neither looks at the match nor ends the phase.
     pub(crate) fn is_switch(&self) -> bool {
         matches!(

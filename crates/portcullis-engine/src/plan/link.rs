@@ -47,6 +47,13 @@ impl Link {
             || self.operator.argument().is_some_and(in_argument)
     }
 
+    /// True if it looks at the texts of all keys of `TX` that have some form.
+    pub(super) fn looks_at_copies(&self) -> bool {
+        let is_open =
+            |target: &Target| target.variable == Variable::Tx && target.slot.is_none() && !target.count;
+        !self.operator.is_numeric() && self.targets.include.iter().any(is_open)
+    }
+
     /// True if a match of it, as long as its rule does not match as a whole, changes nothing that other rules
     /// see but the last match.
     pub(crate) fn is_quiet(&self) -> bool {

@@ -79,6 +79,28 @@ pub struct Plan {
     pub streams_request: bool,
     /// True if `STREAM_OUTPUT_BODY` has a value.
     pub streams_response: bool,
+    /// Links as the allowance of work counts them; see [`Copies`].
+    pub work_links: usize,
+}
+
+/// Rules that copy values of messages into `TX`, under names made of them, and links that look at all copies:
+/// each of these looks at a value once for each of those. The CRS's plugin for double encoding is of this
+/// kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// Links that copy.
+    pub copying: usize,
+    /// Links that look at copies.
+    pub looking: usize,
+    /// The first rule that copies.
+    pub first: RuleIndex,
+}
+
+impl Copies {
+    /// Looks at copies that a value of a message may cause.
+    pub fn looks(&self) -> usize {
+        self.copying.saturating_mul(self.looking)
+    }
 }
 
 impl Plan {
@@ -104,8 +126,22 @@ impl Plan {
         self.tx_index.find(key)
     }
 
+    /// The copies that rules make; `None` if they make none, or no rule looks at them.
+    pub fn copies(&self) -> Option<Copies> {
+        let copies = |link: &Link| link.acts.iter().any(Act::copies_value);
+        let (mut copying, mut first) = (0, None);
+        for (index, rule) in (0..).map(RuleIndex).zip(&self.rules) {
+            let count = self.links_of(rule).iter().filter(|link| copies(link)).count();
+            copying += count;
+            first = first.or((count > 0).then_some(index));
+        }
+        let looking = self.links.iter().filter(|link| link.looks_at_copies()).count();
+        first.filter(|_| looking > 0).map(|first| Copies { copying, looking, first })
+    }
+
     /// The last step of making a plan: what is looked up in it is put in order.
     pub fn finish(&mut self) {
+        self.work_links = self.links.len() + self.copies().map_or(0, |copies| copies.looks());
         self.tx_index = TxIndex::new(&self.tx_names);
         for target in self.links.iter_mut().flat_map(|link| &mut link.targets.include) {
             if target.variable == Variable::Tx && target.slot.is_none() {

@@ -326,3 +326,25 @@ fn a_body_refused_for_its_length_has_a_log_line_with_the_limit() {
         "ModSecurity: Request body is larger than the configured limit (131072). Deny with code (413) [";
     assert!(lines.contains(wanted), "{lines}");
 }
+
+#[test]
+fn a_refusal_for_the_work_of_the_rules_has_a_log_line() {
+    let mut event = full();
+    let spent = |policy| Exception { cause: ExceptionCause::BudgetSpent, policy, limit_bytes: None };
+    event.verdict.rule_id = None;
+    event.verdict.class = None;
+    event.response.status = Some(403);
+    let wanted = "ModSecurity: Inspection takes more steps than the rules are allowed (failure.pattern_limit). Deny with \
+                  code (403) [";
+    for (policy, is_told) in [
+        (ExceptionPolicy::Closed, true),
+        (ExceptionPolicy::Open, false),
+        (ExceptionPolicy::DetectOnly, false),
+    ] {
+        event.exceptions = vec![spent(policy)];
+        assert_eq!(modsecurity_lines(&event).contains(wanted), is_told, "{policy:?}");
+    }
+    event.exceptions = vec![spent(ExceptionPolicy::Closed)];
+    event.verdict.rule_id = Some(RuleId(942100));
+    assert!(!modsecurity_lines(&event).contains("more steps"), "a rule denied, and its line says so");
+}
