@@ -11,6 +11,8 @@ use portcullis_seclang::operators::OperatorName;
 use portcullis_seclang::{Diagnostic, SourceSpan};
 use portcullis_types::{Phase, RuleId, Variable};
 
+use crate::lint::{described, missing_ids, useless_exclusions};
+
 /// A rule or chain.
 pub(crate) struct Draft<'a> {
     pub(crate) links: Vec<DraftLink<'a>>,
@@ -40,17 +42,17 @@ pub(crate) enum Entry<'a> {
 
 /// Reads the directives of `document`; settings are left to the caller.
 ///
-/// `defaults_by_phase`: a `SecDefaultAction` counts for rules of the phase it names only, as in
-/// libmodsecurity.
+/// `modsecurity3`: as in libmodsecurity, a `SecDefaultAction` counts for rules of the phase it names only, and
+/// some ids may be missing or superfluous.
 pub(crate) fn drafts<'a>(
     document: &'a Document,
-    defaults_by_phase: bool,
+    modsecurity3: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Entry<'a>> {
     let mut reader = Reader {
         entries: Vec::new(),
         defaults: Default::default(),
-        defaults_by_phase,
+        modsecurity3,
         chain_open: false,
         chain_refused: false,
         diagnostics,
@@ -73,7 +75,7 @@ struct Reader<'a, 'd> {
     /// The last `SecDefaultAction`. In ModSecurity 2 there is one, whatever phase it names, and it is the
     /// first here; in libmodsecurity there is one for each phase.
     defaults: [&'a [Spanned<Action>]; 5],
-    defaults_by_phase: bool,
+    modsecurity3: bool,
     /// The newest rule waits for its next link.
     chain_open: bool,
     /// The next rule is a link of a chain whose first rule was refused.
@@ -131,6 +133,7 @@ impl<'a> Reader<'a, '_> {
         actions: &'a [Spanned<Action>],
         span: SourceSpan,
     ) {
+        let condition_is_none = condition.is_none();
         let link = DraftLink { condition, actions: Cow::Borrowed(actions), span };
         let chained = has(actions, |action| matches!(action, Action::Chain));
         if self.chain_refused {
@@ -144,13 +147,14 @@ impl<'a> Reader<'a, '_> {
             }
         } else {
             let phase = phase_of(actions);
-            let default_phase = if self.defaults_by_phase { None } else { phase_of(self.defaults[0]) };
+            let default_phase = if self.modsecurity3 { None } else { phase_of(self.defaults[0]) };
             let phase = phase.or(default_phase).unwrap_or(Phase::RequestBody);
             let id = actions.iter().rev().find_map(|action| match action.node {
                 Action::Id(id) => Some(id),
                 _ => None,
             });
-            if id.is_none() {
+            // libmodsecurity wants an id of each SecRule, and none of a SecAction.
+            if id.is_none() && !(self.modsecurity3 && condition_is_none) {
                 let error = Diagnostic::error(span, "the rule has no id");
                 self.diagnostics.push(error.with_hint("add an id that no other rule has, such as id:1000"));
             }
@@ -180,6 +184,13 @@ impl<'a> Reader<'a, '_> {
     fn check_link(&mut self, actions: &[Spanned<Action>]) {
         for action in actions {
             let what = match action.node {
+                Action::Id(_) if self.modsecurity3 => {
+                    let message = "the id of a later link of a chain has no effect";
+                    let warning = Diagnostic::warning(action.span, message);
+                    self.diagnostics
+                        .push(warning.with_hint("remove it: the rule has the id of its first link"));
+                    continue;
+                }
                 Action::Id(_) => "id",
                 Action::Phase(_) => "phase",
                 Action::Skip(_) | Action::SkipAfter(_) => "skip",
@@ -265,30 +276,24 @@ impl<'a> Reader<'a, '_> {
 
     /// A directive that changes rules and finds none: rules have to stand before it.
     fn warn_of_none(&mut self, directive: &str, selector: &RuleSelector, span: SourceSpan) {
-        let what = match selector {
-            RuleSelector::Ids(ids) => {
-                let shown = ids.iter().map(|range| match range.first == range.last {
-                    true => range.first.to_string(),
-                    false => format!("{}-{}", range.first, range.last),
-                });
-                format!("with the id {}", shown.collect::<Vec<_>>().join(" "))
-            }
-            RuleSelector::Tag(tag) => format!("with a tag that matches {tag:?}"),
-            RuleSelector::Msg(msg) => format!("with a message that matches {msg:?}"),
-        };
+        let what = described(selector);
         let warning = Diagnostic::warning(span, format!("{directive}: no rule before this line {what}"));
-        self.diagnostics
-            .push(warning.with_hint("it changes nothing; put it behind the rules that it is about"));
+        self.diagnostics.push(
+            warning.with_hint("it changes nothing; put it behind the rules that it is about, or remove it"),
+        );
     }
 
     fn default_slot(&self, phase: Phase) -> usize {
-        if self.defaults_by_phase { usize::from(phase.number()) - 1 } else { 0 }
+        if self.modsecurity3 { usize::from(phase.number()) - 1 } else { 0 }
     }
 
     fn remove(&mut self, selector: &RuleSelector, directive: &'static str, span: SourceSpan) {
-        for draft in self.selected(selector, span) {
+        let mut selected = self.selected(selector, span);
+        for draft in &mut selected {
             draft.removed.get_or_insert((directive, span));
         }
+        let absent = absent(selector, &selected);
+        absent.into_iter().for_each(|absent| self.warn_of_none(directive, &absent, span));
     }
 
     fn update_target(
@@ -303,9 +308,11 @@ impl<'a> Reader<'a, '_> {
             RuleSelector::Tag(_) => "SecRuleUpdateTargetByTag",
             RuleSelector::Msg(_) => "SecRuleUpdateTargetByMsg",
         };
-        let mut found = false;
-        for draft in self.selected(selector, span) {
-            found = true;
+        let mut selected = self.selected(selector, span);
+        let absent = absent(selector, &selected);
+        let useless =
+            if selected.is_empty() { Vec::new() } else { useless_exclusions(directive, targets, &selected) };
+        for draft in &mut selected {
             draft.updates.push((directive, span));
             // Every link of a chain is updated (msre_ruleset_phase_rule_update_target_matching_exception).
             for link in &mut draft.links {
@@ -318,9 +325,8 @@ impl<'a> Reader<'a, '_> {
                 }
             }
         }
-        if !found {
-            self.warn_of_none(directive, selector, span);
-        }
+        absent.into_iter().for_each(|absent| self.warn_of_none(directive, &absent, span));
+        self.diagnostics.extend(useless);
     }
 
     fn update_action(&mut self, id: RuleId, link: u32, actions: &[Spanned<Action>], span: SourceSpan) {
@@ -371,6 +377,17 @@ impl<'a> Reader<'a, '_> {
                 self.diagnostics.push(error.with_related(first, "first used here"));
             }
         }
+    }
+}
+
+/// What `selector` names and none of the rules has that it selects.
+fn absent(selector: &RuleSelector, selected: &[&mut Draft<'_>]) -> Option<RuleSelector> {
+    match selector {
+        RuleSelector::Ids(ids) => {
+            let missing = missing_ids(ids, selected);
+            (!missing.is_empty()).then_some(RuleSelector::Ids(missing))
+        }
+        RuleSelector::Tag(_) | RuleSelector::Msg(_) => selected.is_empty().then(|| selector.clone()),
     }
 }
 

@@ -14,6 +14,7 @@ mod collections;
 mod ctl;
 mod draft;
 mod fold;
+mod lint;
 mod lower;
 mod names;
 mod operator;

@@ -19,6 +19,7 @@ use portcullis_types::{Phase, Shape, Variable};
 
 use crate::draft::{Draft, DraftLink, Entry, drafts, is_exclusion};
 use crate::fold::fold;
+use crate::lint::lint;
 use crate::names::Names;
 use crate::operator::Operators;
 use crate::patterns::Patterns;
@@ -65,6 +66,8 @@ pub fn compile_sharing(
     lowering.upload_folder(document);
     lowering.lookups(document, files);
     lowering.lower(&entries);
+    let advice = lint(&entries, document, &lowering.plan, sources);
+    lowering.diagnostics.extend(advice);
     let Lowering { mut plan, names, mut diagnostics, .. } = lowering;
     plan.tx_names = names.tx;
     audit::finish(&mut plan, document, &mut diagnostics);

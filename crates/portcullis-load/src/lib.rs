@@ -41,6 +41,8 @@ pub struct Loaded {
     pub sources: Sources,
     /// Warnings, rendered.
     pub warnings: Vec<String>,
+    /// Notes, rendered: what a setting keeps from having an effect. Only `check` shows them.
+    pub notes: Vec<String>,
 }
 
 /// The reason why a policy cannot be loaded.
@@ -181,9 +183,11 @@ fn read(roots: &[Root], patterns: &Patterns) -> Result<Loaded, LoadError> {
     let diagnostics: Vec<Diagnostic> = parsed.diagnostics.into_iter().chain(compiled.diagnostics).collect();
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Level::Error).count();
     let rendered = |diagnostic: &Diagnostic| diagnostic.render(&parsed.sources);
+    let of = |level: Level| diagnostics.iter().filter(move |one| one.severity == level).map(rendered);
     match compiled.plan {
         Some(plan) if errors == 0 => Ok(Loaded {
-            warnings: diagnostics.iter().map(rendered).chain(library_warnings(&plan)).collect(),
+            warnings: of(Level::Warning).chain(library_warnings(&plan)).collect(),
+            notes: of(Level::Note).collect(),
             plan: Arc::new(plan),
             document: parsed.document,
             sources: parsed.sources,

@@ -47,11 +47,16 @@ pub fn load_scopes(
     let diagnostics: Vec<Diagnostic> = parsed.diagnostics.into_iter().chain(compiled.diagnostics).collect();
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Level::Error);
     let mistakes: Vec<Mistake> = errors.map(|error| mistake(error, &parsed.sources)).collect();
+    let of = |level: Level| {
+        let chosen = diagnostics.iter().filter(move |one| one.severity == level);
+        chosen.map(|diagnostic| diagnostic.render(&parsed.sources)).collect()
+    };
     match compiled.plan {
         Some(plan) if mistakes.is_empty() => Ok(Loaded {
             plan: plan.into(),
+            warnings: of(Level::Warning),
+            notes: of(Level::Note),
             document: parsed.document,
-            warnings: diagnostics.iter().map(|diagnostic| diagnostic.render(&parsed.sources)).collect(),
             sources: parsed.sources,
         }),
         _ => Err(mistakes),

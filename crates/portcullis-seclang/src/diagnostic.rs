@@ -5,6 +5,8 @@ use crate::source::{SourceSpan, Sources};
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// The text means what it says; a setting keeps a part of it from having an effect.
+    Note,
     /// The text loads; it may not mean what its author thinks.
     Warning,
     /// The text does not load.
@@ -37,6 +39,11 @@ impl Diagnostic {
         Diagnostic { severity: Level::Warning, ..Diagnostic::error(span, message) }
     }
 
+    /// A note.
+    pub fn note(span: SourceSpan, message: impl Into<String>) -> Self {
+        Diagnostic { severity: Level::Note, ..Diagnostic::error(span, message) }
+    }
+
     /// The same with a hint.
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         Diagnostic { hint: Some(hint.into()), ..self }
@@ -58,6 +65,7 @@ impl Diagnostic {
     /// ```
     pub fn render(&self, sources: &Sources) -> String {
         let level = match self.severity {
+            Level::Note => "note",
             Level::Warning => "warning",
             Level::Error => "error",
         };

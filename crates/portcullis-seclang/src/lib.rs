@@ -50,6 +50,7 @@
 
 pub mod actions;
 pub mod ast;
+pub mod availability;
 pub mod diagnostic;
 pub mod directives;
 pub mod files;

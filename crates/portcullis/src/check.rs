@@ -139,8 +139,8 @@ fn rule_set(
 ) -> io::Result<()> {
     match result {
         Ok(loaded) => {
-            for warning in &loaded.warnings {
-                writeln!(out, "{warning}")?;
+            for shown in loaded.warnings.iter().chain(&loaded.notes) {
+                writeln!(out, "{shown}")?;
             }
             let (files, rules) = (loaded.sources.files().count(), loaded.plan.rules.len());
             let (files, rules) = (of("file", files), of("rule", rules));

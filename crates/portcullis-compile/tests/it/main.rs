@@ -9,8 +9,10 @@
 mod absent_words;
 mod captured_misses;
 mod common;
+mod copies;
 mod folding;
 mod inventory;
+mod lint;
 mod loads;
 mod noise;
 mod numbers;

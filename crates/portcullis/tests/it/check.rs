@@ -34,6 +34,36 @@ fn good_rules() {
     assert_eq!((code, text.as_str()), (Some(0), "1 file, 1 rule, 0 errors, 0 warnings\n"));
 }
 
+/// Warnings about rules that find nothing count and make `--strict` fail; notes are only shown.
+#[test]
+fn rules_that_find_nothing_are_shown_with_their_place() {
+    let vain = "SecRule GEO:COUNTRY_CODE \"@pm CN RU\" \"id:1,phase:1,deny\"\n\
+                SecRule IP:blocked \"@eq 1\" \"id:2,phase:2,deny\"\n\
+                SecRule ARGS_POST:user \"@streq evil\" \"id:3,phase:1,deny\"\n\
+                SecRule RESPONSE_STATUS \"@streq 404\" \"id:4,phase:2,deny\"\n\
+                SecRule TX:never_set \"@eq 1\" \"id:5,phase:2,deny\"\n\
+                SecRule REQUEST_URI \"@streq /login\" \"id:6,phase:1,pass,nolog,ctl:ruleRemoveById=9\"\n\
+                SecRuleRemoveById 10\n";
+    let noted = "SecRule RESPONSE_BODY \"@contains x\" \"id:1,phase:4,deny\"\n";
+    let dir = folder(&[("vain.conf", vain), ("noted.conf", noted)]);
+    let (code, text) = check(&dir.path().join("vain.conf"));
+    assert_eq!(code, Some(0), "{text}");
+    for place in ["1:9", "2:9", "3:9", "4:9", "5:9", "6:9", "6:64", "7:1"] {
+        assert!(text.contains(&format!("vain.conf:{place}: warning: ")), "{place} in:\n{text}");
+    }
+    assert!(text.ends_with("6 rules, 0 errors, 8 warnings\n"), "{text}");
+    for (file, expected) in [("vain.conf", Some(1)), ("noted.conf", Some(0))] {
+        let path = dir.path().join(file);
+        let output = portcullis(&["check", "--strict", path.to_str().expect("UTF-8")]);
+        assert_eq!(output.status.code(), expected, "{file}");
+    }
+    let (_, text) = check(&dir.path().join("noted.conf"));
+    assert!(
+        text.contains("1:9: note: RESPONSE_BODY has no value") && text.ends_with("0 warnings\n"),
+        "{text}"
+    );
+}
+
 #[test]
 fn every_mistake_is_shown_with_its_place_and_a_hint() {
     let dir = folder(&[("bad.conf", BAD)]);

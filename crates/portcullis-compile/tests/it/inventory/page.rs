@@ -2,10 +2,11 @@
 
 use portcullis_decode::Transformation;
 use portcullis_seclang::actions::{ActionName, CtlOption};
+use portcullis_seclang::availability::{Need, availability};
 use portcullis_seclang::directives::DirectiveName;
 use portcullis_seclang::operators::OperatorName;
 use portcullis_seclang::standing::{self, Standing};
-use portcullis_types::Variable;
+use portcullis_types::{Phase, Variable};
 
 const HEAD: &str = "# SecLang reference
 
@@ -37,6 +38,7 @@ pub fn page() -> String {
         row(format!("`{}`{}", v.name(), aliases(&other)), "", standing::variable(v))
     });
     section("Variables", variables.collect(), &mut out);
+    availability_table(&mut out);
     let operators = OperatorName::ALL.iter().map(|&o| {
         row(format!("`@{}`{}", o.name(), aliases(o.aliases())), o.meaning(), standing::operator(o))
     });
@@ -53,6 +55,41 @@ pub fn page() -> String {
         CtlOption::ALL.iter().map(|&o| row(format!("`ctl:{}`", o.name()), o.meaning(), standing::ctl(o)));
     section("Options of `ctl`", options.collect(), &mut out);
     out
+}
+
+/// The variables that not every rule can read, by the phase and by what they need.
+fn availability_table(out: &mut String) {
+    let mut rows: Vec<(String, String, Vec<&str>)> = Vec::new();
+    for &variable in Variable::ALL {
+        let available = availability(variable);
+        if matches!(standing::variable(variable), Standing::Refused(_) | Standing::Vain(_)) {
+            continue;
+        }
+        let needs = match available.needs {
+            None if available.from == Phase::RequestHeaders => continue,
+            None => String::new(),
+            Some(Need::RequestBody) => "`SecRequestBodyAccess On`".to_owned(),
+            Some(Need::ResponseBody) => "`SecResponseBodyAccess On`".to_owned(),
+            Some(Need::Opened(_)) => {
+                "`initcol` of the collection, `setsid`, `setuid` or `setrsc`, in a rule before".to_owned()
+            }
+            Some(Need::GeoLookup) => "`@geoLookup` in a rule before".to_owned(),
+            Some(Need::Set) => "`setvar` of the key or `capture`, in a rule before".to_owned(),
+        };
+        let from = available.from.number().to_string();
+        let name = variable.name();
+        match rows.iter_mut().find(|row| row.0 == from && row.1 == needs) {
+            Some(row) => row.2.push(name),
+            None => rows.push((from, needs, vec![name])),
+        }
+    }
+    rows.sort();
+    out.push_str("\nNot every rule can read them; `portcullis check` warns about rules that are too early or lack something:\n\n");
+    out.push_str("| variables | from phase | what they need |\n|---|---|---|\n");
+    for (from, needs, names) in rows {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        out.push_str(&format!("| {} | {from} | {needs} |\n", names.join(", ")));
+    }
 }
 
 fn section(title: &str, rows: Vec<Row>, out: &mut String) {
