@@ -10,7 +10,7 @@ CRS_OLDER_TESTS := 4131
 PAIRS ?= 20000
 SEED ?= 1
 
-.PHONY: help run profiled static archive install-test container container-test test test-stages check modsecurity2-tests h2spec \
+.PHONY: help run profiled static archive install-test container container-test test test-stages check modsecurity2-tests modsecurity3-tests h2spec \
         websocket tls-scan bench bench-agent bench-ext-proc bench-spop bench-counts \
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
         differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test \
@@ -27,6 +27,7 @@ help:
 	@echo 'make crs-suite         the $(CRS_TESTS) CRS regression tests through the proxy, and those of 4.22.0 (ARGS=--filter 942)'
 	@echo 'make crs-suite-strict  the same with the default, strict HTTP profile'
 	@echo 'make modsecurity2-tests  ModSecurity 2.9.7: its own regression tests through Apache and us (TESTS=FOLDER of its source)'
+	@echo 'make modsecurity3-tests  ModSecurity 3.0.9: its own regression cases through our C interface (TESTS=FOLDER of its source)'
 	@echo 'make go-ftw            the same tests sent and judged by go-ftw, from our error log (ARGS=-only REGEX)'
 	@echo 'make evasions          body and parser evasions through the proxy, judged form by form'
 	@echo 'make corpus            benign and attack corpora through the proxy, release build (ARGS=--every 20)'
@@ -206,6 +207,11 @@ modsecurity2-tests:
 	$(CARGO) build --locked -p portcullis
 	scripts/modsecurity2-tests.pl --tests "$(TESTS)" --engine apache --known tests/modsecurity2-known-apache.txt --count 254
 	scripts/modsecurity2-tests.pl --tests "$(TESTS)" --engine portcullis --known tests/modsecurity2-known.txt --count 254
+
+# TESTS=FOLDER: test/test-cases/regression of ModSecurity's source, tag v3.0.9.
+modsecurity3-tests:
+	$(CARGO) build --locked -p portcullis-libmodsecurity
+	scripts/modsecurity3-tests.py "$(TESTS)" --known tests/modsecurity3-known.txt
 
 chaos-quick:
 	$(BUILD_BINS)

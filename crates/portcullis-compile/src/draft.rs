@@ -42,8 +42,8 @@ pub(crate) enum Entry<'a> {
 
 /// Reads the directives of `document`; settings are left to the caller.
 ///
-/// `modsecurity3`: as in libmodsecurity, a `SecDefaultAction` counts for rules of the phase it names only, and
-/// some ids may be missing or superfluous.
+/// `modsecurity3`: as in libmodsecurity, a `SecDefaultAction` counts for rules of the phase it names only,
+/// and some ids may be missing or superfluous.
 pub(crate) fn drafts<'a>(
     document: &'a Document,
     modsecurity3: bool,

@@ -1,4 +1,5 @@
-//! When a variable can have a value: the phase from which on there is one, and what has to be on or done first.
+//! When a variable can have a value: the phase from which on there is one, and what has to be on or done
+//! first.
 //!
 //! `portcullis check` warns about rules that read a variable too early or without what it needs, and the
 //! reference page prints both; a test of the compiler shows the table to the engine.

@@ -239,7 +239,8 @@ impl<'r> Made<'r> {
         (!is_met).then(|| warning(span, message, hint))
     }
 
-    /// True for a key that may be set or not: rules ask whether it is, or a comment of them shows how to set it.
+    /// True for a key that may be set or not: rules ask whether it is, or a comment of them shows how to set
+    /// it.
     fn is_option(&self, key: &[u8]) -> bool {
         if self.counted.iter().any(|counted| counted == key) {
             return true;

@@ -32,8 +32,8 @@ pub(super) fn look(rules: &Rules<'_, '_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// True if points are still counted and nothing decides by them once `draft` and what else is `gone` do not run.
-/// A decision in an earlier phase is made before all points are counted.
+/// True if points are still counted and nothing decides by them once `draft` and what else is `gone` do not
+/// run. A decision in an earlier phase is made before all points are counted.
 fn is_last_decision(draft: &Draft<'_>, rules: &Rules<'_, '_>, gone: impl Fn(&Draft<'_>) -> bool) -> bool {
     let key = decisive_key(draft, rules);
     let decides_later =

@@ -5,8 +5,8 @@ use portcullis_seclang::Diagnostic;
 
 use super::{Rules, warning};
 
-/// Looks at copies up to which the allowance was measured to suffice: those of the CRS with its plugin that makes
-/// 42 copies of an argument, and a reserve (docs/limits.md).
+/// Looks at copies up to which the allowance was measured to suffice: those of the CRS with its plugin that
+/// makes 42 copies of an argument, and a reserve (docs/limits.md).
 const MEASURED: usize = 10_000;
 
 pub(super) fn look(rules: &Rules<'_, '_>, plan: &Plan, found: &mut Vec<Diagnostic>) {

@@ -70,8 +70,8 @@ fn copies_of_one_text_have_one_answer() {
     assert!(matched > 100, "{matched}");
 }
 
-/// Work done for a request with a benign value of so many bytes, and, if there is a limit, allowed, and whether
-/// it was used up.
+/// Work done for a request with a benign value of so many bytes, and, if there is a limit, allowed, and
+/// whether it was used up.
 fn work(plan: &Arc<Plan>, bytes: usize, strategies: Strategies, is_limited: bool) -> (u64, u64, u64) {
     let value = "Senior+end+local+pretty+reference+ledger+".repeat(bytes / 41 + 1);
     let line = format!("GET /?first=1&a={} HTTP/1.1", &value[..bytes]);

@@ -197,7 +197,8 @@ fn a_key_of_tx_has_someone_who_sets_it() {
         "1:9",
         "no rule before this one sets it, a later one does",
     );
-    // Whether a key is set is a question of its own; a rule that was removed set it once; a comment names options.
+    // Whether a key is set is a question of its own; a rule that was removed set it once; a comment names
+    // options.
     silent(&format!("{reader}SecRule &TX:blocked \"@eq 0\" \"id:3,phase:2,pass\"\n"));
     silent(&format!("{}SecRuleRemoveById 2\n", set("blocked")));
     silent(&format!("{reader}# SecAction \"id:3,phase:1,pass,setvar:'tx.blocked=1'\"\n"));
@@ -377,8 +378,8 @@ fn said_of_crs(folder: &std::path::Path, before: &str, plugins: &[std::path::Pat
     all.map(|diagnostic| diagnostic.render(&parsed.sources)).collect()
 }
 
-/// Nothing is said about the CRS but what is true: that it reads response bodies where none are shown to it, and
-/// that one of its exclusions has a name of ModSecurity 3.
+/// Nothing is said about the CRS but what is true: that it reads response bodies where none are shown to it,
+/// and that one of its exclusions has a name of ModSecurity 3.
 #[test]
 fn the_crs_is_fine() {
     let newest = portcullis_testkit::crs::rules().unwrap_or_else(|missing| panic!("{missing}"));

@@ -134,11 +134,23 @@ impl<'f> Loader<'f> {
         match next {
             Next::Line | Next::Unclosed => {}
             Next::Include { pattern, span, optional } => {
-                self.wait_for(&folder.join(pattern), Some(span), optional);
+                let place = self.place_of(&folder, pattern);
+                self.wait_for(&place, Some(span), optional);
             }
             Next::Fetch { file, span } => self.fetch(&file, span),
             Next::FailAction(action) => self.fail_action = action,
         }
+    }
+
+    /// The file that an `Include` in `folder` names: beside the file that includes it, or else, as in
+    /// libmodsecurity, from the working folder.
+    fn place_of(&self, folder: &Path, pattern: PathBuf) -> PathBuf {
+        let here = folder.join(&pattern);
+        let is_there = |pattern: &Path| {
+            let found = self.files.expand(pattern).unwrap_or_default();
+            found.iter().any(|path| self.files.read(path).is_ok())
+        };
+        if pattern.is_relative() && !is_there(&here) && is_there(&pattern) { pattern } else { here }
     }
 
     fn fetch(&mut self, file: &RemoteFile, span: SourceSpan) {

@@ -49,14 +49,14 @@ fn ends_target(byte: u8) -> bool {
 
 /// The target at the start of `view`, and how many bytes it takes (at least one).
 fn one(view: View<'_>, sink: &mut Sink) -> (Option<Target>, usize) {
-    let name_end = view.bytes.iter().position(|&b| b == b':' || ends_target(b)).unwrap_or(view.bytes.len());
+    let (name_end, has_key) = end_of_name(view.bytes);
     let (kind, name) = match view.bytes.first() {
         Some(b'!') => (TargetKind::Exclude, view.slice(1, name_end)),
         Some(b'&') => (TargetKind::Count, view.slice(1, name_end)),
         _ => (TargetKind::Values, view.slice(0, name_end)),
     };
     let is_xpath = name.str().and_then(Variable::from_name).is_some_and(|v| v.shape() == Shape::Xpath);
-    let (selector, length) = if view.bytes.get(name_end) == Some(&b':') {
+    let (selector, length) = if has_key {
         let (selector, length) = selector(view.from(name_end + 1), is_xpath, sink);
         (Some(selector), name_end + 1 + length)
     } else {
@@ -69,6 +69,21 @@ fn one(view: View<'_>, sink: &mut Sink) -> (Option<Target>, usize) {
         None => resolve(kind, name, None, view.slice(0, length), sink),
     };
     (target, length)
+}
+
+/// The length of a target's name with its `!` or `&`, and whether a key follows: behind a colon, or, as
+/// libmodsecurity has it, behind a full stop that follows the name of a collection.
+fn end_of_name(target: &[u8]) -> (usize, bool) {
+    let end = target.iter().position(|&b| b == b':' || ends_target(b)).unwrap_or(target.len());
+    let name = &target[usize::from(matches!(target.first(), Some(b'!' | b'&'))).min(end)..end];
+    let stop = name.iter().position(|&b| b == b'.').filter(|&stop| {
+        let variable = std::str::from_utf8(&name[..stop]).ok().and_then(Variable::from_name);
+        variable.is_some_and(|variable| matches!(variable.shape(), Shape::Collection | Shape::Persistent))
+    });
+    match stop {
+        Some(stop) => (end - name.len() + stop, true),
+        None => (end, target.get(end) == Some(&b':')),
+    }
 }
 
 /// The text after the colon, quoting undone, and how many bytes it takes.
