@@ -77,6 +77,15 @@ export function ago(text: string, now: number = Date.now()): string {
   return format.format(seconds, 'second');
 }
 
+/** A certificate that ends sooner is a warning. */
+const CERTIFICATE_DAYS = 21;
+
+/** How grave it is that a certificate ends in so many seconds. */
+export function expiryTone(left: number): '' | 'warn' | 'bad' {
+  if (left < 0) return 'bad';
+  return left < CERTIFICATE_DAYS * 86_400 ? 'warn' : '';
+}
+
 /** A target for reading: percent-encoding undone where it makes text. */
 export function readable(target: string): string {
   try {

@@ -105,6 +105,11 @@ test('the example asks a host that a site serves', async () => {
   assert.equal(hostOf([]), 'localhost');
 });
 
+test('a certificate that ends soon is a warning', async () => {
+  const { expiryTone } = await load('format');
+  assert.deepEqual([-1, 0, 11 * 86_400, 21 * 86_400 - 1, 21 * 86_400].map(expiryTone), ['bad', 'warn', 'warn', 'warn', '']);
+});
+
 test('one is not many, and times say their day and zone', async () => {
   const { t } = await load('i18n/index');
   const { dateTime, since, time, zone } = await load('format');

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
 import type { Agent, Certificate, Inspection, Live, Site, SiteStatistics, Statistics, Upstream } from '../api/types.ts';
 import { canChange } from '../app.tsx';
-import { ago, number, percent, quoted } from '../format.ts';
+import { ago, expiryTone, number, percent, quoted } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
 import { windowOf } from '../range.ts';
@@ -15,8 +15,6 @@ import { ChangeDialog, type Change } from './change.tsx';
 
 /** Share of requests that would be blocked up to which a site is ready to enforce. */
 const READY_SHARE = 0.02;
-/** A certificate that ends sooner is a warning. */
-const CERTIFICATE_DAYS = 21;
 
 export function SitesPage() {
   const sites = useLoad((signal) => ask<Live<Site>>('/sites', { query: { limit: 1000 }, signal }), 'sites', 15_000);
@@ -63,10 +61,9 @@ export function SitesPage() {
 
 /** When a certificate ends: how soon decides how it is shown. */
 function Expiry({ notAfter }: { notAfter: number }) {
-  const left = notAfter - Date.now() / 1000;
-  const text = t(left < 0 ? 'sites.expired' : 'sites.expires', { when: ago(new Date(notAfter * 1000).toISOString()) });
-  if (left >= CERTIFICATE_DAYS * 86_400) return <span class="dim">{text}</span>;
-  return <Badge tone={left < 0 ? 'bad' : 'warn'}>{text}</Badge>;
+  const tone = expiryTone(notAfter - Date.now() / 1000);
+  const text = t(tone === 'bad' ? 'sites.expired' : 'sites.expires', { when: ago(new Date(notAfter * 1000).toISOString()) });
+  return tone === '' ? <span class="dim">{text}</span> : <Badge tone={tone}>{text}</Badge>;
 }
 
 function SiteCard({ site, week, change }: { site: Site; week: SiteStatistics | undefined; change: () => void }) {
