@@ -62,6 +62,16 @@ await page.evaluate(() => new MutationObserver((_, watch) => {
 }).observe(document.body, { childList: true, subtree: true }));
 await page.click('.events-table .row a:has-text("/pace/keys/7")');
 await page.waitForSelector('dialog');
+// Advice that fails says why, and can be asked for again.
+await page.keyboard.press('Escape');
+await page.waitForFunction(() => !document.querySelector('dialog'));
+const problem = { type: 'urn:portcullis:problem:busy', title: 'Too much to do', status: 503, detail: 'eight requests are being tried' };
+await page.route('**/api/v1/advise', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', body: JSON.stringify(problem) }));
+await page.keyboard.press('n');
+await page.waitForSelector('dialog .failure:has-text("eight requests are being tried")');
+await page.unroute('**/api/v1/advise');
+await page.click('dialog .failure button:has-text("Try again")');
+await page.waitForSelector('dialog .nothing, dialog .choice');
 for (const { way, acts, seconds } of [mouse, keys]) console.log(`${acts} ${way}, ${seconds} s from the blocked request to the proven exclusion`);
 assert.deepEqual([mouse.acts, keys.acts], [3, 4]);
 assert.deepEqual(errors, []);
