@@ -23,9 +23,9 @@ trap stop EXIT
 trap 'exit 130' INT TERM
 
 (cd console && npm test)
-# With the features that `cargo test --workspace` takes, whose objects are there already: those of all packages, and, for
-# an example among the targets, those of what tests need.
-cargo build --locked --workspace --bin portcullis --example access-cost
+# With the features that the tests of `make test` take, whose objects are there already: those of all packages, HTTP/3,
+# and, for an example among the targets, those of what tests need.
+cargo build --locked --workspace --bin portcullis --example access-cost --features portcullis/http3
 # Ports that are free now.
 mapfile -t ports < <(python3 -c 'import socket
 all = [socket.socket() for _ in range(7)]
