@@ -126,7 +126,10 @@ pub fn whole(event: &Value) -> String {
             location(finding),
             text(finding, "/reason")
         );
-        let _ = writeln!(out, "          {}", text(finding, "/evidence"));
+        let evidence = text(finding, "/evidence");
+        if !evidence.trim().is_empty() {
+            let _ = writeln!(out, "          {evidence}");
+        }
     }
     for score in list(event, "/scores/semantic") {
         let number = |path| score.pointer(path).map(Value::to_string).unwrap_or_default();
@@ -170,5 +173,12 @@ mod tests {
             assert!(text.contains("/\\u{1b}[2Jx\\ny\\r\\u{9b}z"), "{text}");
         }
         assert_eq!(whole(&event).lines().count(), 3);
+    }
+
+    #[test]
+    fn evidence_that_nobody_sees_has_no_line() {
+        let event = |evidence: &str| serde_json::json!({"findings": [{"evidence": evidence}]});
+        let lines = |evidence: &str| whole(&event(evidence)).lines().count();
+        assert_eq!((lines("' or"), lines(" "), lines("")), (3, 2, 2));
     }
 }
