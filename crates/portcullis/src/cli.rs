@@ -70,8 +70,7 @@ pub enum Command {
     Token(token::Args),
     /// Create, list and delete users of the admin API, and set passwords
     User(user::Args),
-    /// Write man pages or shell completions
-    #[command(hide = true)]
+    /// Write man pages or shell completions (packages bring them)
     Generate(generate::Args),
 }
 

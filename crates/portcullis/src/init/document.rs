@@ -91,7 +91,7 @@ data = {{ folder = {data} }}
 
 [admin]
 listen = "127.0.0.1:9090"                     # /metrics, /healthz, /readyz
-console = "127.0.0.1:9443"                    # the admin API; `portcullis token create` makes a token for it
+console = "127.0.0.1:9443"                    # the console and the admin API; `run` prints a link for the first start
 
 [[listeners]]
 name = "http"

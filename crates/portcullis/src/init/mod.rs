@@ -152,7 +152,8 @@ fn done(output: &Path, answers: &Answers) -> String {
     };
     format!(
         "{file} is written and checked. It reports attacks and blocks nothing yet.\n\nNext:\n  portcullis run --config \
-         {file}\n  curl -i {}'http://{}/?q=1%27%20OR%201=1--%20-'\n  portcullis events --data {data}\nWhen the events are \
+         {file}\n  curl -i {}'http://{}/?q=1%27%20OR%201=1--%20-'\n  portcullis events --data {data}\nThe console is at http://127.0.0.1:9443: `run` prints the link that \
+         creates its first administrator, and the request above is on its page of events.\nWhen the events are \
          attacks only, remove the line `engine = \"detection_only\"` from it: then they are blocked.\n{rules}",
         host_field(&answers.hosts),
         document::local(&answers.listen)
