@@ -12,7 +12,7 @@ SEED ?= 1
 
 .PHONY: help run profiled static archive install-test container container-test test test-stages check modsecurity2-tests modsecurity3-tests h2spec \
         websocket tls-scan bench bench-agent bench-ext-proc bench-spop bench-counts \
-        bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling evasions \
+        bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling paths evasions \
         differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test \
         libmodsecurity-memcheck libmodsecurity-connector-tests package-test console console-test crs crs-suite \
         crs-suite-strict go-ftw kubernetes-test caddy-test traefik-test node node-test python python-test corpus fuzz \
@@ -44,6 +44,7 @@ help:
 	@echo 'make bench-worst       a search for the message that costs most per byte (SEARCH=120 seconds)'
 	@echo 'make chaos             faults under load, all of them (ARGS="--only breaker"); chaos-quick: those of CI'
 	@echo 'make soak              load with TLS, attacks and reloads for HOURS=1: nothing lost, nothing drifts (REPORT=FILE)'
+	@echo 'make paths             paths that servers read differently, through routes to 15 real servers (ARGS=--count 20000)'
 	@echo 'make smuggling         framing variants through us to nginx, Apache, HAProxy, Node, Go and Python (ARGS=--count 20000)'
 	@echo 'make h2spec            the conformance tests for HTTP/2 against our listeners, over TLS and in clear text'
 	@echo 'make dependencies      licences and sources (cargo-deny), unused ones (cargo-machete), an SBOM for each program (cargo-cyclonedx)'
@@ -225,6 +226,10 @@ soak: crs
 smuggling:
 	$(BUILD_BINS)
 	target/debug/smuggling $(ARGS)
+
+paths:
+	$(BUILD_BINS)
+	target/debug/smuggling --paths --servers 8 $(ARGS)
 
 h2spec:
 	$(CARGO) build --locked -p portcullis -p portcullis-testkit --bin portcullis --bin demo-upstream

@@ -24,6 +24,9 @@ need memcached command -v memcached
 # Servers that ask for verdicts; none of them is started here.
 need nginx-light test -x /usr/sbin/nginx
 need haproxy test -x /usr/sbin/haproxy
+# Servers that read paths in their own ways; each is started for its test.
+need php-cli command -v php
+need gunicorn command -v gunicorn
 # Receivers of events; none of them is started here.
 need rsyslog test -x /usr/sbin/rsyslogd
 need rsyslog-openssl compgen -G '/usr/lib/*/rsyslog/lmnsd_ossl.so'

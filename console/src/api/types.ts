@@ -35,7 +35,7 @@ export interface WafEvent {
   matches?: RuleMatch[]; matches_omitted?: number;
   also_matched?: { rule_id: number; target?: string; points?: number; count?: number }[];
   scores?: { semantic?: Score[]; semantic_omitted?: number; inbound_blocking?: number; inbound_detection?: number; by_class?: Record<string, number> };
-  refusal?: string; upstream?: string; upstream_error?: string;
+  refusal?: string; upstream?: string; upstream_error?: string; upstream_reason?: string;
   coverage?: { bytes_inspected?: number; bytes_not_inspected?: Record<string, number> };
   integration?: { kind: string; blind_spots?: string[] };
 }

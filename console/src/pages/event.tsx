@@ -192,7 +192,7 @@ function Facts({ event }: { event: WafEvent }) {
     [t('event.mode'), `${event.mode}, ${event.engine}`],
     [t('event.answer'), `${event.response?.status ?? event.verdict.status ?? '–'}${event.response?.body_bytes ? `, ${bytes(event.response.body_bytes)}` : ''}`],
     [t('event.duration'), micros(event.duration_us ?? null)],
-    [t('event.upstream'), event.upstream_error ? `${event.upstream ?? ''} ${event.upstream_error}` : event.upstream ?? '–'],
+    [t('event.upstream'), event.upstream_error ? `${event.upstream ?? ''} ${event.upstream_error} ${event.upstream_reason ?? ''}` : event.upstream ?? '–'],
     ...(event.integration ? [
       [t('event.integration'), event.integration.kind] as [string, string],
       [t('event.blindSpots'), event.integration.blind_spots?.join(', ') ?? t('event.noBlindSpots')] as [string, string],

@@ -155,6 +155,7 @@ impl<'a> Checker<'a> {
             plan_cache: document.plan_cache.map(|file| self.mistakes.path(&file)),
             geo_files,
             limit_store,
+            unserved: Unserved { access: self.access.take(), ban: self.ban.take() },
             ban_file: document.ban_file.map(|file| self.mistakes.path(&file)),
             redact_names: document.redact.names,
             block_page: document.block_page.file.map(|file| self.mistakes.path(&file)),

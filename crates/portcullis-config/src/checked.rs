@@ -98,12 +98,23 @@ pub struct Config {
     pub geo_files: Vec<PathBuf>,
     /// The store in which nodes share rate limits.
     pub limit_store: Option<crate::access::LimitStore>,
+    /// The controls of clients that ask for a host or path that no site serves.
+    pub unserved: Unserved,
     /// The file in which bans outlive the process.
     pub ban_file: Option<PathBuf>,
     /// More names to redact.
     pub redact_names: Vec<String>,
     /// HTML file of the block page.
     pub block_page: Option<PathBuf>,
+}
+
+/// The controls of clients that ask for what no site serves: those of the whole document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unserved {
+    /// The access lists.
+    pub access: Option<crate::access::Access>,
+    /// The ban policy.
+    pub ban: Option<crate::access::Ban>,
 }
 
 impl Config {
@@ -119,7 +130,22 @@ impl Config {
             "`events.capture` has no effect without a data folder: add `data = { folder = \"...\" }` or `--data DIR`"
                 .to_owned()
         });
-        unreachable_for_acme(&self.listeners).into_iter().chain(admin).chain(capture).collect()
+        let warnings = unreachable_for_acme(&self.listeners).into_iter().chain(admin).chain(capture);
+        warnings.chain(self.clients_of_one_address()).collect()
+    }
+
+    /// The warning where all clients have the address of the proxy in front.
+    fn clients_of_one_address(&self) -> Option<String> {
+        let without = self.listeners.iter().find(|listener| !listener.proxy_protocol);
+        let ClientAddress { trusted_proxies, header, .. } = &self.client_address;
+        without.filter(|_| !trusted_proxies.is_empty() && header.is_none()).map(|listener| {
+            format!(
+                "`client_address.trusted_proxies` names proxies, but nothing tells their clients apart at the listener \
+                 `{}`: all of them have the address of the proxy, and a ban or rate limit meets all at once; add `header = \
+                 \"x-forwarded-for\"` (or `\"forwarded\"`) to `client_address`, or `proxy_protocol = true` to the listener",
+                listener.name
+            )
+        })
     }
 
     /// The files of all access logs, each once.

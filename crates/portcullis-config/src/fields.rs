@@ -48,11 +48,17 @@ const NEVER_TRAILERS: [&str; 19] = [
     "x-real-ip",
 ];
 
+/// A name in lower case as applications take it that get fields in variables, but with `-`: every other byte
+/// than a letter or digit is the same to them.
+fn in_variable(name: &str) -> String {
+    name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
+}
+
 /// Names of trailers of requests that are forwarded.
 pub(crate) fn trailers(mistakes: &mut Mistakes<'_>, raw: &[Spanned<String>]) -> Vec<String> {
     let name = |text: &Spanned<String>| {
         let name = text.to_ascii_lowercase();
-        let reads_as = name.replace('_', "-");
+        let reads_as = in_variable(&name);
         if !is_token(&name) {
             mistakes.wrong(text.span.clone(), format!("`{name}` is not the name of a field"));
         } else if OURS.contains(&reads_as.as_str()) || NEVER_TRAILERS.contains(&reads_as.as_str()) {
@@ -77,7 +83,7 @@ pub(crate) fn changes(
         let name = name.to_ascii_lowercase();
         if !is_token(&name) {
             mistakes.wrong(span.clone(), format!("`{name}` is not the name of a header"));
-        } else if OURS.contains(&name.as_str()) || (name == "host" && !(is_request && sets)) {
+        } else if OURS.contains(&in_variable(&name).as_str()) || (name == "host" && !(is_request && sets)) {
             mistakes.wrong(span.clone(), format!("`{name}` is set by the proxy only"));
         }
         name

@@ -167,6 +167,7 @@ impl Config {
             plan_cache: flags.plan_cache,
             geo_files: Vec::new(),
             limit_store: None,
+            unserved: Unserved::default(),
             ban_file: None,
             redact_names: Vec::new(),
             block_page: None,

@@ -159,6 +159,19 @@ pub(crate) struct ClientAddress {
     /// `True-Client-IP`, `X-Original-URL`, `Proxy` and the like. Default: `drop`. `X-Forwarded-For` and its
     /// kin are replaced in any case.
     pub identity_headers: Option<IdentityHeaders>,
+    /// The id of a request: `own`, which we make, or `trusted`, the `X-Request-Id` that a trusted proxy
+    /// sends, if it is 1 to 128 letters, digits and `-._~+/=:@`. Default: `own`.
+    pub request_id: Option<Spanned<RequestIdSource>>,
+}
+
+/// The source of request ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RequestIdSource {
+    /// They are made here.
+    Own,
+    /// Those of trusted proxies are kept.
+    Trusted,
 }
 
 /// Treatment of headers that only a proxy may send.

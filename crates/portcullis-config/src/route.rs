@@ -127,6 +127,38 @@ impl Route {
         }
     }
 
+    /// True if it makes no difference to applications and their protection which of both a request takes:
+    /// they agree in inspection, access, limits, agents, upstream and what the upstream is sent.
+    pub fn treats_as(&self, other: &Route) -> bool {
+        let Route {
+            name: _,
+            path: _,
+            methods: _,
+            headers: _,
+            target,
+            request_headers,
+            response_headers: _,
+            request_trailers,
+            policy,
+            semantic_of,
+            failure,
+            access,
+            ban,
+            compression: _,
+            rate_limits,
+            agents,
+        } = self;
+        *target == other.target
+            && *request_headers == other.request_headers
+            && *request_trailers == other.request_trailers
+            && (*policy, semantic_of) == (other.policy, &other.semantic_of)
+            && *failure == other.failure
+            && *access == other.access
+            && *ban == other.ban
+            && *rate_limits == other.rate_limits
+            && *agents == other.agents
+    }
+
     pub(crate) fn conditions(&self) -> usize {
         self.headers.len() + usize::from(!self.methods.is_empty())
     }

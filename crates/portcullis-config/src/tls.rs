@@ -61,6 +61,9 @@ pub struct ClientAuth {
 pub struct UpstreamTls {
     /// PEM file of the only authorities to trust.
     pub ca: Option<PathBuf>,
+    /// SHA-256 of the certificates or public keys that are accepted; none: whatever the authorities have
+    /// signed.
+    pub pins: Vec<[u8; 32]>,
     /// Name to verify and to ask for.
     pub name: Option<String>,
     /// The certificate for endpoints that ask for one.
@@ -126,10 +129,45 @@ pub(crate) fn upstream(mistakes: &mut Mistakes<'_>, raw: raw::UpstreamTls) -> Up
     };
     UpstreamTls {
         ca: raw.ca.map(|ca| mistakes.path(&ca)),
+        pins: raw.pin.iter().filter_map(|text| pin(mistakes, text)).collect(),
         name: raw.name.map(|name| name.value),
         certificate,
         min_version: version(raw.min_version),
     }
+}
+
+/// A SHA-256 as OpenSSL, curl and browsers show it.
+fn pin(mistakes: &mut Mistakes<'_>, text: &Spanned<String>) -> Option<[u8; 32]> {
+    let shown = text.strip_prefix("sha256//").or(text.strip_prefix("sha256:")).unwrap_or(text);
+    let read = hexadecimal(shown).or_else(|| base64(shown));
+    if read.is_none() {
+        mistakes.wrong_with_hint(
+            text.span.clone(),
+            "this is not a SHA-256: 64 hexadecimal digits, or 44 letters of Base64".to_string(),
+            "`openssl x509 -in server.pem -noout -fingerprint -sha256` shows that of a certificate"
+                .to_string(),
+        );
+    }
+    read
+}
+
+fn hexadecimal(text: &str) -> Option<[u8; 32]> {
+    let digits = text.chars().filter(|letter| *letter != ':').map(|letter| letter.to_digit(16));
+    let digits: Vec<u8> = digits.map(|digit| digit.map(|digit| digit as u8)).collect::<Option<_>>()?;
+    let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair.get(1).unwrap_or(&0)).collect();
+    (digits.len() == 64).then(|| bytes.try_into().ok()).flatten()
+}
+
+fn base64(text: &str) -> Option<[u8; 32]> {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let text = text.strip_suffix('=').unwrap_or(text);
+    let value = |letter| LETTERS.iter().position(|known| *known == letter);
+    let values: Vec<usize> = text.bytes().map(value).collect::<Option<_>>()?;
+    let bits = values.iter().flat_map(|value| (0..6).rev().map(move |bit| (value >> bit & 1) as u8));
+    let bits: Vec<u8> = bits.collect();
+    let bytes: Vec<u8> =
+        bits.chunks_exact(8).map(|eight| eight.iter().fold(0, |byte, bit| byte << 1 | bit)).collect();
+    (values.len() == 43 && bits[256..] == [0, 0]).then(|| bytes.try_into().ok()).flatten()
 }
 
 fn version(raw: Option<raw::TlsVersion>) -> TlsVersion {

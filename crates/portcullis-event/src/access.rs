@@ -135,9 +135,10 @@ impl AccessRecord<'_> {
         quoted(self.clean(self.target, redactor).as_bytes(), &mut line);
         line.push(b' ');
         quoted(self.protocol, &mut line);
-        // Apache's way of saying that there was no answer is `-`, for which many readers want a number: nginx
-        // says 000.
-        let _ = write!(line, "\" {:03} {} \"", self.status.unwrap_or(0), self.body_bytes);
+        // Where there was no answer, what nginx logs: we closed the connection without one, or the client
+        // did.
+        let unanswered = if self.verdict == Action::Drop { 444 } else { 499 };
+        let _ = write!(line, "\" {:03} {} \"", self.status.unwrap_or(unanswered), self.body_bytes);
         let referer = self.referer.map_or("-".to_string(), |bytes| self.clean(bytes, redactor));
         quoted(referer.as_bytes(), &mut line);
         line.extend_from_slice(b"\" \"");
@@ -201,8 +202,10 @@ mod tests {
         assert_eq!(
             String::from_utf8(line).unwrap(),
             "2001:db8::1 - - [21/Sep/2026:14:13:20 +0000] \"GET /a\\x22b?token=[redacted]&q=\\x5cxff\\x0a HTTP/1.1\" \
-             000 512 \"http://a/?password=[redacted]\" \"x\\x22 - \\x5c \\x01\"\n"
+             499 512 \"http://a/?password=[redacted]\" \"x\\x22 - \\x5c \\x01\"\n"
         );
+        let line = AccessRecord { verdict: Action::Drop, ..record(None) }.combined_line(&Redactor::default());
+        assert!(String::from_utf8(line).unwrap().contains(" HTTP/1.1\" 444 512 "));
         let control = Control { by: ControlKind::RateLimit, name: "login".into() };
         let line = record(Some(&control)).json_line(&Redactor::default());
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();

@@ -98,6 +98,9 @@ pub struct Event {
     /// The error of the upstream, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream_error: Option<UpstreamError>,
+    /// The same in words, where there is more to say: why a certificate was not accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream_reason: Option<String>,
     /// The exceptions: causes for which inspection could not do its full work, and the policy that decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exceptions: Vec<Exception>,
@@ -144,6 +147,7 @@ impl Event {
             upstream: None,
             trace_id: None,
             upstream_error: None,
+            upstream_reason: None,
             exceptions: Vec::new(),
             coverage: Coverage::default(),
             integration: None,

@@ -106,6 +106,8 @@ names! {
         Semantic "semantic",
         /// Both, combined.
         Both "both",
+        /// None.
+        Off "off",
     }
 }
 

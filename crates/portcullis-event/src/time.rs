@@ -85,6 +85,13 @@ impl Timestamp {
         format!("{day} {month} {:2} {:02}:{:02}:{:02} {:04}", c.day, c.hour, c.minute, c.second, c.year)
     }
 
+    /// As `Date` of HTTP has it (RFC 9110, section 5.6.7): `Mon, 21 Sep 2026 14:13:20 GMT`.
+    pub fn http_date(self) -> String {
+        let c = self.civil();
+        let (day, month) = (DAYS[c.days_since_1970 as usize % 7], MONTHS[c.month as usize - 1]);
+        format!("{day}, {:02} {month} {:04} {:02}:{:02}:{:02} GMT", c.day, c.year, c.hour, c.minute, c.second)
+    }
+
     /// For file names, in UTC: `20260921-141320`.
     pub fn compact(self) -> String {
         let c = self.civil();

@@ -5,9 +5,10 @@
 use std::borrow::Cow;
 
 use http::header::HeaderValue;
-use http::{HeaderMap, Method, request};
+use http::uri::Scheme;
+use http::{HeaderMap, Method, Uri, request};
 use portcullis_http::h1::{Limits, Parsed, RequestParts, assemble_request};
-use portcullis_http::message::{BodyFraming, Version};
+use portcullis_http::message::{BodyFraming, Refusal, Version};
 
 /// The head of a request. `ended`: it has no body. `websocket_key`: it asks for a WebSocket by extended
 /// CONNECT, which has no key; the handshake over HTTP/1 would have this one.
@@ -50,6 +51,7 @@ pub fn request_head(parts: &request::Parts, ended: bool, websocket_key: Option<&
             (name, _) => fields.push((name.as_bytes(), value.as_bytes())),
         }
     }
+    let uri = &parts.uri;
     let framing = framing(&parts.headers, ended, websocket_key.is_some());
     let parts = RequestParts {
         method: method.as_str().as_bytes(),
@@ -59,7 +61,18 @@ pub fn request_head(parts: &request::Parts, ended: bool, websocket_key: Option<&
         websocket: websocket_key.is_some(),
         fields: &fields,
     };
-    assemble_request(&parts, &Limits::default())
+    let parsed = assemble_request(&parts, &Limits::default());
+    match parsed {
+        Parsed::Head(partial) if version >= Version::Http2 && !is_of_the_web(uri) => {
+            Parsed::Refused { partial, refusal: Refusal::InvalidScheme }
+        }
+        parsed => parsed,
+    }
+}
+
+/// True if the URI has no scheme or one of ours (RFC 9110, section 4.2).
+fn is_of_the_web(uri: &Uri) -> bool {
+    uri.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS)
 }
 
 fn version(version: http::Version) -> Version {
@@ -101,7 +114,7 @@ fn joined_cookies(headers: &HeaderMap) -> Option<Cow<'_, [u8]>> {
 
 #[cfg(test)]
 mod tests {
-    use portcullis_http::message::{Refusal, RequestHead};
+    use portcullis_http::message::RequestHead;
 
     use super::*;
 

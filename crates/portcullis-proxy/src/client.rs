@@ -25,6 +25,18 @@ pub(crate) fn address(settings: &ClientAddress, peer: SocketAddr, head: &Request
     }
 }
 
+/// The id that a trusted proxy gave the request, if such ids are kept and it is one.
+pub(crate) fn request_id(settings: &ClientAddress, peer: SocketAddr, head: &RequestHead) -> Option<String> {
+    const BYTES_MAX: usize = 128;
+    if !settings.keeps_request_ids || !settings.trusts(peer.ip()) {
+        return None;
+    }
+    let mut values = head.header("x-request-id");
+    let (id, None) = (std::str::from_utf8(values.next()?).ok()?, values.next()) else { return None };
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=:@".contains(&byte);
+    ((1..=BYTES_MAX).contains(&id.len()) && id.bytes().all(is_fit)).then(|| id.to_string())
+}
+
 /// The client as events show it.
 pub(crate) fn describe(
     settings: &ClientAddress,

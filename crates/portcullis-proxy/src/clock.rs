@@ -1,9 +1,11 @@
 //! The time to within some milliseconds, for deadlines and ages: reading it costs a fifth of what
 //! [`Instant::now`] does, and an exchange asks ten times. What is measured and shown takes the exact time.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use portcullis_event::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
 thread_local! {
@@ -11,6 +13,8 @@ thread_local! {
     static ANCHOR: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
     /// The processor time of this thread at some moment.
     static WORKED: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
+    /// The second since 1970 that was written last, and its text.
+    static DATE: RefCell<Option<(u64, Rc<str>)>> = const { RefCell::new(None) };
 }
 
 /// The time of the last tick of the system's clock, give or take one tick (1 to 10 ms).
@@ -47,6 +51,18 @@ pub(crate) fn work_since(start: Instant, now: Instant) -> Duration {
     let worked = of_thread();
     WORKED.set(Some((now, worked)));
     passed.min(worked.saturating_sub(before))
+}
+
+/// `Date` of an answer that has none, written anew once a second.
+pub(crate) fn http_date() -> Rc<str> {
+    let second = duration(ClockId::RealtimeCoarse).as_secs();
+    let known = DATE
+        .with_borrow(|date| date.as_ref().filter(|(of, _)| *of == second).map(|(_, text)| Rc::clone(text)));
+    known.unwrap_or_else(|| {
+        let text: Rc<str> = Timestamp::from_epoch_millis(second * 1000).http_date().into();
+        DATE.set(Some((second, Rc::clone(&text))));
+        text
+    })
 }
 
 /// The time of the processor that this thread has had.

@@ -41,6 +41,8 @@ pub(crate) struct Connection {
     pub(crate) tls: bool,
     /// The certificate that was verified, if there was one; none of it where clients are not asked.
     pub(crate) client_certificate: Option<Option<Arc<ClientCertificate>>>,
+    /// The name that the client asked for in the handshake (SNI).
+    pub(crate) sni: Option<Arc<str>>,
     /// The client may end its side and still read the answer.
     pub(crate) half_close: bool,
     /// The time at which the first byte of the current request came.
@@ -77,7 +79,7 @@ impl Connection {
                 timer.set_network(counted.network());
             }
         }
-        let mut client_certificate = None;
+        let (mut client_certificate, mut sni) = (None, None);
         let stream = match &settings.tls {
             None => Stream::Plain(tcp),
             Some(tls) => {
@@ -90,6 +92,7 @@ impl Connection {
                     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
                     client_certificate = Some(ClientCertificate::new(chain).map(Arc::new));
                 }
+                sni = stream.get_ref().1.server_name().map(Arc::from);
                 Stream::Tls(Box::new(stream.into()))
             }
         };
@@ -107,6 +110,7 @@ impl Connection {
             local,
             tls,
             client_certificate,
+            sni,
             half_close,
             began,
             network: None,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_config::{ClientAddress, Config, Listener, Timeouts};
+use portcullis_config::{ClientAddress, Config, HeaderChanges, Listener, Timeouts};
 use portcullis_event::{Action, Redactor};
 use portcullis_exchange::{BlockPage, Exclusions, LocalTime, redactor};
 use portcullis_inspect::{Inspector, Origin, PolicyNames};
@@ -34,6 +34,8 @@ pub(crate) struct Generation {
     /// By listener.
     pub(crate) listeners: Vec<ListenerState>,
     pub(crate) sites: Vec<Site>,
+    /// By listener, what becomes of requests that no route takes.
+    pub(crate) unserved: Vec<Route>,
     pub(crate) groups: Vec<Arc<Slot>>,
     pub(crate) agents: Vec<Arc<Agent>>,
     /// Countries and networks of clients.
@@ -96,7 +98,7 @@ impl Generation {
 
     /// The exclusions of all routes.
     pub(crate) fn exclusions(&self) -> impl Iterator<Item = &Exclusions> {
-        self.sites.iter().flat_map(|site| &site.routes).filter_map(|route| route.exclusions.as_ref())
+        self.sites.iter().flat_map(Site::routes).filter_map(|route| route.exclusions.as_ref())
     }
 
     /// Builds everything the configuration says.
@@ -112,6 +114,7 @@ impl Generation {
         let (store, known) = (config.limit_store.as_ref(), old.map(|old| &old.controls));
         let mut controls = ControlsBuilder::new(store, services, origin.started(), known)?;
         let sites = sites(&sources, &groups, &agents, &mut controls)?;
+        let unserved = unserved(&sources, &mut controls)?;
         let rule_ids = inspectors.iter().flat_map(|inspector| inspector.rule_ids());
         Ok(Generation {
             number,
@@ -119,6 +122,7 @@ impl Generation {
             inspectors: inspectors.to_vec(),
             listeners,
             sites,
+            unserved,
             diverted: divert::groups(config, inspectors, &groups, services, origin)?,
             groups,
             acme,
@@ -208,9 +212,39 @@ fn sites(
         };
         let access = controls.site(site)?;
         let routes = site.routes.iter().zip(access).map(|(route, access)| builder.build(route, access));
-        sites.push(Site { routes: routes.collect::<Result<_, _>>()? });
+        sites.push(Site::new(routes.collect::<Result<_, _>>()?, &site.routes));
     }
     Ok(sites)
+}
+
+/// A route without a place for each listener: it has the controls of the whole document, and where clients
+/// can be banned the inspection of the listener's first site, so that attacks on a bare address count.
+fn unserved(sources: &Sources<'_>, controls: &mut ControlsBuilder<'_>) -> Result<Vec<Route>, StartError> {
+    let Sources { config, inspectors, number, services, .. } = *sources;
+    let registry = &services.registry;
+    let one = |listener: &Listener| {
+        let last = |site: &usize| config.sites[*site].routes.last().filter(|route| route.policy.is_some());
+        let inspected = config.unserved.ban.as_ref().and_then(|_| listener.sites.iter().find_map(last));
+        let policy = inspected.and_then(|route| route.policy);
+        Ok(Route {
+            names: PolicyNames { site: "".into(), route: "".into(), generation: number },
+            matcher: Matcher::all(),
+            target: Target::Respond { status: 404, body: None },
+            https: Arc::new(Https::new(&portcullis_config::Https::default(), registry, "")),
+            request_headers: HeaderChanges::default(),
+            response_headers: HeaderChanges::default(),
+            inspector: policy.map(|policy| Arc::clone(&inspectors[policy])),
+            failure: inspected.map(|route| route.failure).unwrap_or_default(),
+            access: controls.unserved(&config.unserved)?,
+            access_log: AccessLog::build(config.access_log.as_ref(), &services.access_logs)?,
+            compression: None,
+            agents: Box::default(),
+            request_trailers: Box::default(),
+            metrics: RouteMetrics::new(registry, "", "", Action::NAMES),
+            exclusions: None,
+        })
+    };
+    config.listeners.iter().map(one).collect()
 }
 
 /// Builds the routes of a site.

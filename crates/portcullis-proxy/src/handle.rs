@@ -29,7 +29,7 @@ use crate::route::{Route, Target};
 use crate::site::Routed;
 use crate::template::{self, Source};
 use crate::transaction::Transaction;
-use crate::{agents, client, facts, report, response, rewrite};
+use crate::{agents, client, facts, path, report, response, rewrite};
 
 /// Handles one request to its end. `refused` is why, and with which status, it is not acceptable HTTP.
 pub(crate) async fn run(
@@ -50,9 +50,12 @@ pub(crate) async fn run(
 
 enum Found<'g> {
     Route(&'g Route),
-    NoSite,
-    NoRoute,
-    Ambiguous,
+    /// No route takes it; the text says why.
+    Nowhere(&'g Route, &'static str),
+    /// The connection was made for another site.
+    Misdirected(&'g Route),
+    /// With the route of the path as it is written.
+    Ambiguous(Option<&'g Route>),
     /// An ACME authority looks whether we serve a name.
     Challenge(Arc<str>),
 }
@@ -60,8 +63,9 @@ enum Found<'g> {
 impl<'g> Found<'g> {
     fn route(&self) -> Option<&'g Route> {
         match self {
-            Found::Route(route) => Some(route),
-            _ => None,
+            Found::Route(route) | Found::Nowhere(route, _) | Found::Misdirected(route) => Some(route),
+            Found::Ambiguous(route) => *route,
+            Found::Challenge(_) => None,
         }
     }
 }
@@ -75,12 +79,31 @@ fn find<'g>(connection: &Connection, generation: &'g Generation, head: &RequestH
     }
     let host = facts::host(head);
     let hosts = &generation.listeners[connection.listener].hosts;
-    let Some(site) = hosts.find(host).map(|index| &generation.sites[index]) else { return Found::NoSite };
-    match site.route(head) {
-        Routed::To(index) => Found::Route(&site.routes[index]),
-        Routed::Nowhere => Found::NoRoute,
-        Routed::Ambiguous => Found::Ambiguous,
+    let unserved = &generation.unserved[connection.listener];
+    let Some(index) = hosts.find(host) else { return Found::Nowhere(unserved, NO_SITE) };
+    if is_misdirected(connection, generation, host, index) {
+        return Found::Misdirected(unserved);
     }
+    let site = &generation.sites[index];
+    match site.route(head) {
+        Routed::To(index) => Found::Route(&site.routes()[index]),
+        Routed::Nowhere => Found::Nowhere(unserved, NO_ROUTE),
+        Routed::Ambiguous(index) => Found::Ambiguous(index.map(|index| &site.routes()[index])),
+    }
+}
+
+/// True if the client connected to another site of ours, under a certificate that does not bear the name of
+/// the one it asks for: what the handshake settled was not for this one. A proxy in front may well connect
+/// under one name.
+fn is_misdirected(connection: &Connection, generation: &Generation, host: &[u8], site: usize) -> bool {
+    let listener = &generation.listeners[connection.listener];
+    let (Some(sni), Some(tls)) = (&connection.sni, &listener.tls) else { return false };
+    let name = facts::without_port(host);
+    if name.eq_ignore_ascii_case(sni.as_bytes()) || generation.client_address.trusts(connection.peer.ip()) {
+        return false;
+    }
+    let is_other = listener.hosts.named(sni.as_bytes()).is_some_and(|other| other != site);
+    is_other && !std::str::from_utf8(name).is_ok_and(|name| tls.covers(sni, name))
 }
 
 /// Looks at the client before anything is inspected, and begins the account of the request.
@@ -114,9 +137,8 @@ fn admit<'a>(
     (Exchange { connection, generation, head, route, transaction }, admission)
 }
 
-const NO_SITE: (u16, &str) = (404, "No site is served under this host name.");
-const NO_ROUTE: (u16, &str) = (404, "Nothing is served under this path.");
-const AMBIGUOUS: (u16, &str) = (400, "The path can be read in two ways that lead to different places.");
+const NO_SITE: &str = "No site is served under this host name.";
+const NO_ROUTE: &str = "Nothing is served under this path.";
 /// ModSecurity 2 answers the same to both of its limits.
 const TOO_LARGE: (u16, &str) = (413, "The request body is larger than this site accepts.");
 
@@ -134,12 +156,17 @@ async fn serve(
     if let Some((refusal, status)) = refused {
         return Err(refuse(exchange, refusal, status).await);
     }
-    let unserved = |(status, text)| Answer::rejected(status, text).reusable(bodiless);
     let route = match found {
         Found::Route(route) => route,
-        Found::NoSite => return Err(unserved(NO_SITE)),
-        Found::NoRoute => return Err(unserved(NO_ROUTE)),
-        Found::Ambiguous => return Err(unserved(AMBIGUOUS)),
+        Found::Misdirected(_) => {
+            let text = "This connection was made for another site; connect anew for this one.";
+            return Err(Answer::rejected(421, text).reusable(bodiless));
+        }
+        Found::Nowhere(_, text) => return Err(unserved(exchange, text).await.reusable(bodiless)),
+        Found::Ambiguous(_) => {
+            let refusal = Refusal::AmbiguousPath;
+            return Err(refuse(exchange, refusal, refusal.status()).await.reusable(bodiless));
+        }
         Found::Challenge(proof) => {
             let proof = (proof.to_string(), "application/octet-stream".to_string());
             return Err(Answer::text(200, Some(proof)).reusable(true));
@@ -171,6 +198,30 @@ async fn refuse(exchange: &mut Exchange<'_>, refusal: Refusal, status: u16) -> A
     let step = exchange.settle(step).await;
     exchange.pause().await;
     unless_dropped(step, Answer::protocol(status, refusal.explanation()))
+}
+
+/// The answer to a request that no route takes. Where its head is an attack the verdict is the answer, which
+/// counts towards a ban.
+async fn unserved(exchange: &mut Exchange<'_>, text: &'static str) -> Answer {
+    let not_found = Answer::rejected(404, text);
+    let step = match exchange.transaction.request_head(exchange.connection, exchange.head).await {
+        Ok(step) => exchange.settle(step).await,
+        Err(full) => return exchange.no_room(full),
+    };
+    let step = match step {
+        Step::Continue => {
+            // A body is not waited for.
+            let has_body = exchange.head.framing() != BodyFraming::None;
+            let step = exchange.transaction.inspection.request_end(has_body);
+            exchange.settle(step).await
+        }
+        step => step,
+    };
+    exchange.pause().await;
+    match step {
+        Step::Continue | Step::Ask | Step::Interrupt(Interruption::Proxy { .. }) => not_found,
+        Step::Interrupt(what) => Answer::verdict(what),
+    }
 }
 
 /// `answer`, unless rules want the connection dropped: their verdict cannot make a refusal milder.
@@ -360,6 +411,12 @@ async fn divert(
 /// Forwards the request and passes the answer on.
 async fn send(exchange: &mut Exchange<'_>, to: Destination<'_>, body: Body) -> Result<Next, Answer> {
     let (read, is_upload) = (body.is_read(), body.upload.is_some());
+    if let Some(refusal) = parent(exchange.head, to.target) {
+        exchange.transaction.refusal = Some(refusal);
+        let (status, text) = (refusal.status(), refusal.explanation());
+        exchange.transaction.reject_as(status, text.to_string(), Action::Refuse);
+        return Err(Answer::protocol(status, text).reusable(read));
+    }
     let result = forward::run(exchange, to, body).await;
     if is_upload {
         let is_broken = matches!(result, Err(Fault::Verdict(_) | Fault::RequestBody(..)));
@@ -381,6 +438,18 @@ async fn send(exchange: &mut Exchange<'_>, to: Destination<'_>, body: Body) -> R
         Err(Fault::Verdict(what)) => Err(Answer::verdict(what)),
         Err(Fault::Upstream(error)) => Err(Answer::upstream_failed(error).reusable(read)),
     }
+}
+
+/// Why the request is not forwarded to `target`, or as it came: segments that stand for a parent are resolved
+/// by servers, each in its own way, so another path would be served than the one that was inspected and
+/// routed.
+fn parent(head: &RequestHead, target: Option<&[u8]>) -> Option<Refusal> {
+    let climbs = match target {
+        // What a route or rule made of a path; the client must not get out of what they put before it.
+        Some(target) => path::has_parent_segment(target) || path::climbs(head.path()),
+        None => path::has_parent_segment(head.path()),
+    };
+    climbs.then_some(Refusal::ParentSegment)
 }
 
 /// A content coding hides the body from the rules, as far as it has come: the refusal, if that is the policy.

@@ -1,41 +1,54 @@
-//! Paths as servers may resolve them.
+//! Paths, and the other paths that servers take them for.
+
+mod readings;
+mod steps;
 
 use std::borrow::Cow;
 
-use portcullis_types::percent_decode;
+use steps::{Step, is_long};
+
+pub(crate) use readings::readings;
 
 /// The path under which a server answers, as far as that can be known.
 pub(crate) fn as_servers_see(path: &[u8]) -> Cow<'_, [u8]> {
-    if is_unusual(path) { Cow::Owned(resolved(path)) } else { Cow::Borrowed(path) }
+    if is_plain(path) { Cow::Borrowed(path) } else { Step::run_all(&readings::SHORTEST, path) }
 }
 
-pub(crate) fn is_unusual(path: &[u8]) -> bool {
-    path.windows(2).any(|pair| matches!(pair, b"//" | b"/." | b"/;"))
-        || path.iter().any(|byte| b"%\\;".contains(byte))
-}
-
-/// The path as a server may see it: percent-decoded twice, backslashes turned, path parameters cut, dot
-/// segments and empty segments taken out.
-pub(crate) fn resolved(path: &[u8]) -> Vec<u8> {
-    let decoded = percent_decode(&percent_decode(path, false), false);
-    let mut segments: Vec<&[u8]> = Vec::new();
-    for segment in decoded.split(|byte| matches!(byte, b'/' | b'\\')) {
-        let segment = segment.split(|byte| *byte == b';').next().unwrap_or_default();
-        match segment {
-            b"" | b"." => {}
-            b".." => drop(segments.pop()),
-            _ => segments.push(segment),
+/// True if every server takes the path for what is written: none of the [`readings`] changes it. Letters in
+/// upper case are left to who compares.
+pub(crate) fn is_plain(path: &[u8]) -> bool {
+    let mut before = b'a';
+    for &byte in path {
+        match byte {
+            b'%' | b'\\' | b';' | b'#' | b'?' | b' ' | 0 => return false,
+            b'/' if matches!(before, b'/' | b'.') => return false,
+            b'.' if before == b'/' => return false,
+            _ if is_long(byte) => return false,
+            _ => before = byte,
         }
     }
-    let mut path = Vec::with_capacity(decoded.len() + 1);
-    for segment in &segments {
-        path.push(b'/');
-        path.extend_from_slice(segment);
+    before != b'.'
+}
+
+/// True if the path of a request target has a segment that stands for the parent, as it is written or with
+/// percent-encoded dots. RFC 3986, section 5.2.4, has clients resolve it before they send it.
+pub(crate) fn has_parent_segment(target: &[u8]) -> bool {
+    let path = target.split(|&byte| byte == b'?').next().unwrap_or_default();
+    let is_parent = |segment: &[u8]| segment == b"..";
+    !is_plain(path) && Step::Unreserved.run(Cow::Borrowed(path)).split(|&byte| byte == b'/').any(is_parent)
+}
+
+/// True if some server climbs to a parent somewhere in the path, however the segment for it is written.
+pub(crate) fn climbs(path: &[u8]) -> bool {
+    if is_plain(path) {
+        return false;
     }
-    if path.is_empty() || matches!(decoded.last(), Some(b'/' | b'\\')) {
-        path.push(b'/');
-    }
-    path
+    let decoded = Step::run_all(&[Step::DecodeLeniently; 3], path);
+    decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(|segment| {
+        // What some servers cut of it.
+        let end = segment.iter().position(|byte| matches!(byte, b';' | b'?' | b'#' | 0));
+        segment[..end.unwrap_or(segment.len())].trim_ascii_end() == b".."
+    })
 }
 
 #[cfg(test)]
@@ -58,7 +71,33 @@ mod tests {
             ("/a%2Fb", "/a/b"),
             ("/%zz", "/%zz"),
         ] {
-            assert_eq!(resolved(path.as_bytes()), expected.as_bytes(), "{path}");
+            assert_eq!(as_servers_see(path.as_bytes()), expected.as_bytes(), "{path}");
+        }
+    }
+
+    #[test]
+    fn parents() {
+        for (path, climbing, written) in [
+            ("/a/../b", true, true),
+            ("/a/%2E./b?c", true, true),
+            ("/..", true, true),
+            ("/a/..;x/b", true, false),
+            ("/a/..%2fb", true, false),
+            ("/a\\..\\b", true, false),
+            ("/a/%252e%252e/b", true, false),
+            ("/a/%c0%ae./b", true, false),
+            ("/a/..%20%00x/b", true, false),
+            ("/a/.../b", false, false),
+            ("/a..b/", false, false),
+            ("/a/./b", false, false),
+            ("/a?x=/../", false, false),
+        ] {
+            let plain = path.split('?').next().unwrap_or_default();
+            assert_eq!(
+                (climbs(plain.as_bytes()), has_parent_segment(path.as_bytes())),
+                (climbing, written),
+                "{path}"
+            );
         }
     }
 }

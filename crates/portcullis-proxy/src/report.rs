@@ -6,8 +6,8 @@ use std::time::Instant;
 use portcullis_access::Code;
 use portcullis_config::OpenOrClosed;
 use portcullis_event::{
-    AccessRecord, Action, AgentWord, Control, Coverage, EngineMode, Event, Exception, ExceptionCause,
-    ExceptionPolicy, NotInspected, Timestamp, limits, text,
+    AccessRecord, Action, AgentWord, Control, Coverage, DetectionMode, EngineMode, Event, Exception,
+    ExceptionCause, ExceptionPolicy, NotInspected, Timestamp, UpstreamError, limits, text,
 };
 use portcullis_http::message::Version;
 use portcullis_inspect::{Outcome, Report};
@@ -185,9 +185,7 @@ fn describe(exchange: &Exchange<'_>, outcome: &Outcome, action: Action, coverage
     event.policy_generation = generation.number;
     let inspector = route.and_then(|route| route.inspector.as_ref());
     event.engine = inspector.map_or(EngineMode::Off, |inspector| inspector.engine_mode());
-    if let Some(inspector) = inspector {
-        event.mode = inspector.mode();
-    }
+    event.mode = inspector.map_or(DetectionMode::Off, |inspector| inspector.mode());
     event.server.addr = connection.local.ip().to_string();
     event.server.port = connection.local.port();
     event.server.host = text(head.host(), limits::REQUEST_TOKEN_BYTES_MAX);
@@ -370,10 +368,17 @@ impl Record<'_> {
     fn completed(&self, mut event: Box<Event>) -> Event {
         let Exchange { connection, generation, head, transaction, .. } = self.exchange;
         event.request.trailers_dropped = transaction.trailers_dropped;
+        if let Some(refusal) = transaction.refusal {
+            // Of which the inspection, if there was one, does not know if it came after it.
+            event.refusal = Some(refusal.name().into());
+        }
         event.response.body_bytes = self.outcome.response_body_bytes + self.outcome.own_body_bytes;
         let visitor = (transaction.client(), *transaction.place());
         event.client = client::describe(&generation.client_address, visitor, connection.peer, head);
         event.upstream = transaction.endpoint().map(str::to_string);
+        if event.upstream_error == Some(UpstreamError::Tls) {
+            event.upstream_reason = transaction.upstream_reason();
+        }
         event.trace_id.clone_from(&self.trace_id);
         *event
     }

@@ -6,7 +6,9 @@ mod held;
 use std::sync::Arc;
 
 use portcullis_event::UpstreamError;
-use portcullis_http::h1::{BodyDecoder, ClientConnection, ResponseRewrite, client_framing, write_response};
+use portcullis_http::h1::{
+    BodyDecoder, ClientConnection, ResponseRewrite, Trailers, client_framing, write_response,
+};
 use portcullis_http::message::{BodyFraming, ResponseHead, Version};
 use portcullis_inspect::{BodyPlan, Step};
 
@@ -59,7 +61,12 @@ pub(crate) async fn pass_on(
     };
     let coder = compress(exchange, &head, framing, whole.then_some(&held));
     let version = exchange.head.version();
-    let held_bytes = whole.then_some(held.bytes.len() as u64);
+    // Behind a body of known length HTTP/1.1 has no room for trailers.
+    let has_trailers = version == Version::Http11
+        && framing == BodyFraming::Chunked
+        && whole
+        && upstream.trailers(&decoder, &mut Trailers::default()).is_ok_and(|trailers| trailers.len() > 0);
+    let held_bytes = (whole && !has_trailers).then_some(held.bytes.len() as u64);
     let to_client = match coder {
         Some(_) => client_framing(BodyFraming::UntilClose, version),
         None => edited_framing(framing, version, held_bytes, &edited),
@@ -247,6 +254,11 @@ fn compose(exchange: &mut Exchange<'_>, head: &ResponseHead, framing: BodyFramin
     let cookie = transaction.sticky_cookie.as_ref().map(|cookie| ("Set-Cookie", cookie.as_bytes()));
     let mut add: Vec<(&str, &[u8])> = cookie.into_iter().collect();
     transaction.recoded.change(&mut remove, &mut add);
+    // RFC 9110, section 6.6.1: of what has no `Date` the time at which it came.
+    let changes_date = transaction.response_headers.as_ref().is_some_and(|changed| changed.replaces("date"));
+    let has_date = head.header("date").next().is_some() || changes_date || upgrade;
+    let date = (!has_date).then(clock::http_date);
+    add.extend(date.iter().map(|date| ("Date", date.as_bytes())));
     let hsts = transaction.hsts.as_deref().and_then(Https::field);
     let alt_svc = transaction.alt_svc.as_ref().map(|value| ("Alt-Svc", value.as_bytes()));
     if hsts.is_some() || alt_svc.is_some() || transaction.response_headers.is_some() {

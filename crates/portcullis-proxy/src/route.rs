@@ -76,7 +76,15 @@ enum Path {
     Root,
     Prefix(Vec<u8>),
     Exact(Vec<u8>),
-    Pattern(Box<Regex>),
+    /// With true, nothing in it asks for a letter in upper case.
+    Pattern(Box<Regex>, bool),
+}
+
+/// Comparison of the letters of paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Case {
+    AsWritten,
+    Ignored,
 }
 
 impl Matcher {
@@ -88,10 +96,16 @@ impl Matcher {
             PathMatch::Pattern(pattern) => {
                 let regex = Regex::new(pattern.as_bytes(), RegexFlags::default());
                 let wrong = |error| StartError::new(format!("the route `{}`: {error}", route.name));
-                Path::Pattern(Box::new(regex.map_err(wrong)?))
+                let is_lower = !pattern.bytes().any(|byte| byte.is_ascii_uppercase());
+                Path::Pattern(Box::new(regex.map_err(wrong)?), is_lower)
             }
         };
         Ok(Matcher { path, methods: route.methods.clone(), headers: route.headers.clone() })
+    }
+
+    /// One that takes every request.
+    pub(crate) fn all() -> Self {
+        Matcher { path: Path::Root, methods: Vec::new(), headers: Vec::new() }
     }
 
     /// Takes every request.
@@ -100,12 +114,19 @@ impl Matcher {
     }
 
     /// Takes a request with this path, which need not be the one in its head.
-    pub(crate) fn takes(&self, path: &[u8], head: &RequestHead) -> bool {
+    pub(crate) fn takes(&self, path: &[u8], case: Case, head: &RequestHead) -> bool {
+        let same = |own: &[u8], path: Option<&[u8]>| match case {
+            Case::AsWritten => path == Some(own),
+            Case::Ignored => path.is_some_and(|path| path.eq_ignore_ascii_case(own)),
+        };
         let fits = match &self.path {
             Path::Root => true,
-            Path::Prefix(prefix) => path.starts_with(prefix),
-            Path::Exact(exact) => path == exact,
-            Path::Pattern(regex) => regex.is_match(path),
+            Path::Prefix(prefix) => same(prefix, path.get(..prefix.len())),
+            Path::Exact(exact) => same(exact, Some(path)),
+            Path::Pattern(regex, is_lower) => {
+                let folds = *is_lower && case == Case::Ignored && path.iter().any(u8::is_ascii_uppercase);
+                if folds { regex.is_match(&path.to_ascii_lowercase()) } else { regex.is_match(path) }
+            }
         };
         fits && (self.methods.is_empty() || self.methods.iter().any(|own| own.as_bytes() == head.method()))
             && self.headers.iter().all(|(name, value)| {
@@ -120,7 +141,7 @@ impl Matcher {
     /// The captures of its pattern in the request's path.
     pub(crate) fn groups(&self, head: &RequestHead) -> Captures {
         let mut groups = [None; 10];
-        if let Path::Pattern(regex) = &self.path {
+        if let Path::Pattern(regex, _) = &self.path {
             regex.captures(head.path(), &mut groups);
         }
         groups
@@ -134,7 +155,7 @@ impl Matcher {
         let rest = match &self.path {
             Path::Root => head.path().strip_prefix(b"/").unwrap_or_default(),
             Path::Prefix(prefix) => head.path().strip_prefix(&prefix[..]).unwrap_or_default(),
-            Path::Exact(_) | Path::Pattern(_) => b"",
+            Path::Exact(_) | Path::Pattern(..) => b"",
         };
         // Two slashes are not one to every server.
         let rest = if target.ends_with(b"/") { rest.strip_prefix(b"/").unwrap_or(rest) } else { rest };

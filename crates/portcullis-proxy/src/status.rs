@@ -144,7 +144,7 @@ impl Serving {
     pub fn route_of(&self, site: usize, head: &RequestHead) -> RouteChoice {
         match self.generation.sites.get(site).map(|site| site.route(head)) {
             Some(Routed::To(route)) => RouteChoice::Route(route),
-            Some(Routed::Ambiguous) => RouteChoice::Ambiguous,
+            Some(Routed::Ambiguous(_)) => RouteChoice::Ambiguous,
             Some(Routed::Nowhere) | None => RouteChoice::Nowhere,
         }
     }
@@ -173,7 +173,7 @@ impl Serving {
     /// Requests that the lists of a route's site let in without inspection, allowed, denied, and would have
     /// denied if they did not only log.
     pub fn list_decisions(&self, site: usize, route: usize) -> Option<[u64; 4]> {
-        let route = self.generation.sites.get(site)?.routes.get(route)?;
+        let route = self.generation.sites.get(site)?.routes().get(route)?;
         Some(route.access.as_ref()?.gate.as_ref()?.counts())
     }
 

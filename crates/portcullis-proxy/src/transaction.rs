@@ -15,6 +15,7 @@ use crate::access_log::AccessLog;
 use crate::agents;
 use crate::beside::{Asker, LARGE_BYTES_MIN};
 use crate::budget::{Full, Held};
+use crate::client;
 use crate::compress::{Compression, Recoded};
 use crate::connection::{Began, Connection};
 use crate::facts::{self, Facts};
@@ -120,7 +121,8 @@ impl Transaction {
         (entry, account): (Entry, Key),
     ) -> Self {
         let (began, services) = (connection.began, &connection.worker.shared.services);
-        let request_id = connection.worker.request_ids.borrow_mut().make(began.time);
+        let request_id = client::request_id(&generation.client_address, connection.peer, head)
+            .unwrap_or_else(|| connection.worker.request_ids.borrow_mut().make(began.time));
         let about = || Inspected {
             client,
             server: connection.local,
@@ -355,6 +357,12 @@ impl Transaction {
     pub(crate) fn endpoint(&self) -> Option<&str> {
         let (group, endpoint) = self.endpoint.as_ref()?;
         group.endpoints.members().get(*endpoint).map(|member| member.name.as_str())
+    }
+
+    /// Why the endpoint that was asked last could not be connected to, in words, where there are any.
+    pub(crate) fn upstream_reason(&self) -> Option<String> {
+        let (group, endpoint) = self.endpoint.as_ref()?;
+        group.report.why_not_connected(*endpoint)
     }
 
     /// Notes that the proxy answers this on its own account.

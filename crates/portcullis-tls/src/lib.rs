@@ -29,6 +29,7 @@ mod listener;
 mod resolver;
 mod subject;
 mod upstream;
+mod verify;
 mod watch;
 
 use std::sync::Arc;
@@ -42,6 +43,7 @@ pub use error::StartError;
 pub use listener::ListenerTls;
 pub use subject::ClientCertificate;
 pub use upstream::UpstreamTls;
+pub use verify::why_failed;
 pub use watch::Watch;
 
 fn provider() -> Arc<CryptoProvider> {

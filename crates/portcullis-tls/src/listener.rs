@@ -110,6 +110,12 @@ impl ListenerTls {
         self.resolver.status()
     }
 
+    /// True if the certificate that a client gets which asks for `sni` bears the name `host`, too. Browsers
+    /// then ask for both on one connection (RFC 9113, section 9.1.1).
+    pub fn covers(&self, sni: &str, host: &str) -> bool {
+        self.resolver.covers(sni, host)
+    }
+
     /// Clients are asked for a certificate.
     pub fn asks_clients(&self) -> bool {
         self.clients.is_some()

@@ -38,6 +38,13 @@ impl BySni {
         self.table.load().keys.is_empty()
     }
 
+    /// True if a certificate that `sni` selects bears `host`.
+    pub(crate) fn covers(&self, sni: &str, host: &str) -> bool {
+        let table = self.table.load();
+        let selected = table.bearing(sni).unwrap_or(&[0]);
+        table.bearing(host).is_some_and(|bearing| bearing.iter().any(|index| selected.contains(index)))
+    }
+
     /// The certificates, those of files first.
     pub(crate) fn status(&self) -> Vec<CertificateStatus> {
         self.certificates.iter().map(Certificate::status).collect()
@@ -69,14 +76,16 @@ impl Table {
         table
     }
 
+    /// The certificates that bear a name.
+    fn bearing(&self, name: &str) -> Option<&[usize]> {
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        // A wildcard stands for exactly one label (RFC 9525, 6.3).
+        let wildcard = || self.names.get(&name[name.find('.')?..]);
+        self.names.get(&name).or_else(wildcard).map(Vec::as_slice)
+    }
+
     fn find(&self, name: Option<&str>, schemes: &[SignatureScheme]) -> Option<&Arc<CertifiedKey>> {
-        let name = name.map(|name| name.trim_end_matches('.').to_ascii_lowercase());
-        let bearing = name.as_deref().and_then(|name| {
-            // A wildcard stands for exactly one label (RFC 9525, 6.3).
-            let wildcard = || self.names.get(&name[name.find('.')?..]);
-            self.names.get(name).or_else(wildcard)
-        });
-        let Some(candidates) = bearing else { return self.keys.first() };
+        let Some(candidates) = name.and_then(|name| self.bearing(name)) else { return self.keys.first() };
         let can_verify = |index: &&usize| self.keys[**index].key.choose_scheme(schemes).is_some();
         let chosen = candidates.iter().find(can_verify).or(candidates.first())?;
         self.keys.get(*chosen)

@@ -12,6 +12,7 @@ use rustls::{ClientConfig, SignatureScheme};
 
 use crate::StartError;
 use crate::certificate::Certificate;
+use crate::verify::Verifier;
 use crate::{provider, versions};
 
 /// TLS towards the endpoints of a group, or an agent.
@@ -24,17 +25,24 @@ pub struct UpstreamTls {
 }
 
 impl UpstreamTls {
-    /// Reads all files: the authorities that the settings name, else those of the system.
+    /// Reads all files: the authorities that the settings name, else those of the system unless there are
+    /// pins.
     pub fn build(
         settings: &Settings,
         protocol: UpstreamProtocol,
         registry: &Arc<Registry>,
     ) -> Result<Self, StartError> {
-        let authorities = Authorities::load(settings.ca.as_deref(), "tls.ca").map_err(StartError::new)?;
+        let is_pin_enough = settings.ca.is_none() && !settings.pins.is_empty();
+        let load = || Authorities::load(settings.ca.as_deref(), "tls.ca").map_err(StartError::new);
+        let authorities = (!is_pin_enough).then(load).transpose()?;
+        let wrong = |error: &dyn std::fmt::Display| StartError::new(format!("TLS: {error}"));
+        let verifier = Verifier::new(authorities, settings.ca.is_some(), &settings.pins)
+            .map_err(|error| wrong(&error))?;
         let builder = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(versions(settings.min_version))
-            .map_err(|error| StartError::new(format!("TLS: {error}")))?
-            .with_root_certificates(authorities.store());
+            .map_err(|error| wrong(&error))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier));
         let certificate = settings.certificate.as_ref().map(|files| Certificate::open(files, registry));
         let shown = certificate.transpose()?.map(|certificate| Arc::new(Shown(certificate)));
         let mut config = match &shown {

@@ -58,6 +58,11 @@ impl Authorities {
         Ok(Authorities(found))
     }
 
+    /// The certificates, in the order of the file.
+    pub fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.0
+    }
+
     /// For connections of our own.
     pub fn store(&self) -> RootCertStore {
         let mut store = RootCertStore::empty();

@@ -109,7 +109,16 @@ impl Checker<'_> {
             raw::AddressHeader::Forwarded => AddressHeader::Forwarded,
         });
         let passes_identity_headers = raw.identity_headers == Some(raw::IdentityHeaders::Pass);
-        ClientAddress { trusted_proxies, header, passes_identity_headers }
+        let keeps_request_ids =
+            raw.request_id.as_ref().is_some_and(|id| id.value == raw::RequestIdSource::Trusted);
+        if let (Some(id), true, true) = (&raw.request_id, keeps_request_ids, trusted_proxies.is_empty()) {
+            self.mistakes.wrong_with_hint(
+                id.span.clone(),
+                "there are no trusted proxies whose request ids could be kept".to_string(),
+                "name the proxies in front in `trusted_proxies`".to_string(),
+            );
+        }
+        ClientAddress { trusted_proxies, header, passes_identity_headers, keeps_request_ids }
     }
 
     pub(super) fn address(&mut self, text: &Spanned<String>) -> Option<SocketAddr> {

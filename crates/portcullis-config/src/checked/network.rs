@@ -11,6 +11,8 @@ pub struct ClientAddress {
     pub header: Option<AddressHeader>,
     /// Headers that only a proxy may send are forwarded, whoever sends them.
     pub passes_identity_headers: bool,
+    /// The `X-Request-Id` of a trusted proxy is the id of its request.
+    pub keeps_request_ids: bool,
 }
 
 impl ClientAddress {

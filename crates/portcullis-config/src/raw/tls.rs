@@ -74,8 +74,14 @@ pub(crate) enum ClientAuthMode {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpstreamTls {
-    /// PEM file with the only certificate authorities to trust. Default: those of the system.
+    /// PEM file with the only certificate authorities to trust, or with the endpoint's own certificate, which
+    /// need not be signed by one. Default: those of the system.
     pub ca: Option<String>,
+    /// SHA-256 of the endpoint's certificate or of its public key: hexadecimal, with or without colons, or
+    /// Base64 (`sha256//...` as for curl). One of them must be that of what the endpoint shows; without `ca`
+    /// nothing else is verified, neither authority nor name nor dates. Default: none.
+    #[serde(default)]
+    pub pin: Vec<Spanned<String>>,
     /// Name the certificate must bear and that is asked for (SNI). Default: the host of the endpoint.
     pub name: Option<Spanned<String>>,
     /// PEM file with the certificate chain to show to endpoints that ask for one; with `key`. Default: none.

@@ -188,8 +188,9 @@ fn refused() -> Event {
 fn dead_upstream() -> Event {
     let mut event = Event::new("r3", Timestamp::default());
     event.upstream = Some("10.0.0.5:9000".into());
-    event.upstream_error = Some(UpstreamError::ConnectTimeout);
-    event.response.status = Some(504);
+    event.upstream_error = Some(UpstreamError::Tls);
+    event.upstream_reason = Some("its certificate is not accepted: certificate expired".into());
+    event.response.status = Some(502);
     event
 }
 
@@ -268,7 +269,13 @@ fn the_full_event_has_every_member_of_the_schema() {
     // A transaction has either a verdict or one of these; and no rule here scores outbound.
     assert_eq!(
         missing,
-        ["refusal", "scores/outbound_blocking", "scores/outbound_detection", "upstream_error"]
+        [
+            "refusal",
+            "scores/outbound_blocking",
+            "scores/outbound_detection",
+            "upstream_error",
+            "upstream_reason"
+        ]
     );
 }
 

@@ -38,9 +38,9 @@ const NAMES: [&[u8]; 14] = [
     b"x-envoy-external-address",
 ];
 
-/// Returns true if `name` is one of them, to a reader that takes `_` for `-`.
+/// Returns true if `name` is one of them, to a reader that gets fields in variables (see [`reads_as`]).
 pub(super) fn is_identity(name: &[u8]) -> bool {
-    let is_private = name.len() > 2 && matches!(name[0], b'x' | b'X') && matches!(name[1], b'-' | b'_');
+    let is_private = name.len() > 2 && reads_as(&name[..2], b"x-");
     let begins = |prefix: &[u8]| name.get(..prefix.len()).is_some_and(|part| reads_as(part, prefix));
     let ends = |suffix: &[u8]| {
         let at = name.len().checked_sub(suffix.len());
@@ -76,6 +76,13 @@ mod tests {
             "X-Original-Host",
             "Forwarded",
             "X-Host",
+            "X.Real.IP",
+            "X+Real~IP",
+            "Client.IP",
+            "True!Client*IP",
+            "Remote.User",
+            "X.Original.URL",
+            "X'Forwarded.Prefix",
         ] {
             assert!(is_identity(name.as_bytes()), "{name}");
         }
@@ -97,6 +104,8 @@ mod tests {
             "X-HTTP-Method-Override",
             "Traceparent",
             "X-Hostname",
+            "X.Realty.IP.Count",
+            "XX-Real-IP",
         ] {
             assert!(!is_identity(name.as_bytes()), "{name}");
         }

@@ -46,10 +46,12 @@ pub fn settle(head: &mut RequestHead, limits: &Limits, compat: Compat) -> Option
             _ => {}
         }
         let name = field.name.of(&head.bytes);
-        if memchr::memchr(b'_', name).is_some() {
-            if reads_as(name, b"content-length") || reads_as(name, b"transfer-encoding") {
+        for framing in [&b"content-length"[..], b"transfer-encoding"] {
+            if reads_as(name, framing) && !name.eq_ignore_ascii_case(framing) {
                 refuse(Refusal::DisguisedFraming);
             }
+        }
+        if memchr::memchr(b'_', name).is_some() {
             head.note(Oddity::UnderscoreInName);
         }
     }
@@ -185,11 +187,16 @@ pub fn merge_same_names(head: &mut RequestHead) {
     head.fields = merged;
 }
 
-/// True if `name` is `lower` to a reader that takes `_` for `-`, as gateways do that pass headers in
-/// variables.
-pub fn reads_as(name: &[u8], lower: &[u8]) -> bool {
-    name.len() == lower.len()
-        && name.iter().zip(lower).all(|(&a, &b)| (if a == b'_' { b'-' } else { a.to_ascii_lowercase() }) == b)
+/// True if both names of fields are one to a reader that gets fields in variables (CGI, RFC 3875, section
+/// 4.1.18, and what took its naming from there: WSGI, Rack, PHP): upper case, and `_` for every byte that is
+/// neither a letter nor a digit.
+pub fn reads_as(name: &[u8], other: &[u8]) -> bool {
+    name.len() == other.len() && name.iter().zip(other).all(|(&a, &b)| in_variable(a) == in_variable(b))
+}
+
+/// A byte of a field's name as the name of a variable has it, but in lower case.
+fn in_variable(byte: u8) -> u8 {
+    if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() } else { b'_' }
 }
 
 /// Fields that a reader might act upon although the head is over (RFC 9110, section 6.5.1).

@@ -21,12 +21,12 @@ pub struct RequestRewrite<'a> {
     pub upgrade: bool,
     /// The client, for the `X-Forwarded-*` fields. `None` leaves those as received.
     pub forwarded: Option<ForwardedBy<'a>>,
-    /// Fields to add at the end, each replacing those of the same name (`_` counts as `-`, so that a client
-    /// cannot have `X_Real_IP` taken for a field of ours).
+    /// Fields to add at the end, each replacing those that [read as](super::reads_as) the same name, so that
+    /// a client cannot have `X_Real_IP` or `X.Real.IP` taken for a field of ours.
     pub set: &'a [(&'a str, &'a [u8])],
     /// Fields to add at the end, beside those of the same name.
     pub add: &'a [(&'a str, &'a [u8])],
-    /// Names of fields to drop, in lower case; `_` in a received name counts as `-`.
+    /// Names of fields to drop, with all that [read as](super::reads_as) one of them.
     pub remove: &'a [&'a str],
     /// Appended to `Via`, for example `1.1 portcullis`.
     pub via: Option<&'a str>,
@@ -153,12 +153,7 @@ fn is_replaced(name: &[u8], how: &RequestRewrite<'_>) -> bool {
     }
     how.via.is_some() && name.eq_ignore_ascii_case(b"via")
         || how.remove.iter().any(|other| reads_as(name, other.as_bytes()))
-        || how.set.iter().any(|(other, _)| same_name(name, other.as_bytes()))
-}
-
-fn same_name(a: &[u8], b: &[u8]) -> bool {
-    let fold = |&x: &u8| if x == b'_' { b'-' } else { x.to_ascii_lowercase() };
-    a.len() == b.len() && a.iter().map(fold).eq(b.iter().map(fold))
+        || how.set.iter().any(|(other, _)| reads_as(name, other.as_bytes()))
 }
 
 /// The text of an address. For the usual kind without the formatting machinery, which takes twenty times as
@@ -321,7 +316,7 @@ mod tests {
             how,
             "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: a\r\n\r\n",
         );
-        let claims = "GET / HTTP/1.1\r\nHost: a\r\nTrue_Client_IP: 1\r\nProxy: p\r\nX-Original-URL: /admin\r\nX-Own: 1\r\n\r\n";
+        let claims = "GET / HTTP/1.1\r\nHost: a\r\nTrue_Client_IP: 1\r\nRemote.User: admin\r\nProxy: p\r\nX-Original-URL: /admin\r\nX-Own: 1\r\n\r\n";
         let ours = "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: a\r\n\r\n";
         let strict = ForwardedBy { drops_identity: true, ..by };
         let how = RequestRewrite { forwarded: Some(strict), ..RequestRewrite::default() };
@@ -343,12 +338,12 @@ mod tests {
     fn set_remove_and_via() {
         let how = RequestRewrite {
             set: &[("X-Request-Id", b"7\r\nEvil: 1")],
-            remove: &["proxy"],
+            remove: &["proxy", "x_own"],
             via: Some("1.1 portcullis"),
             ..RequestRewrite::default()
         };
         check(
-            "GET / HTTP/1.1\r\nHost: a\r\nx_request_id: 1\r\nPROXY: p\r\nVia: 1.0 x\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nx_request_id: 1\r\nX.Request.Id: 2\r\nX-Own: a\r\nx.own: a\r\nPROXY: p\r\nVia: 1.0 x\r\n\r\n",
             how,
             "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: 7  Evil: 1\r\nVia: 1.0 x, 1.1 portcullis\r\n\r\n",
         );

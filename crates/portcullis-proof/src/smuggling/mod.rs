@@ -5,6 +5,8 @@
 //! it saw are compared with those that we passed on (`portcullis_upstream_requests_total`). Nothing inspects
 //! here (`mode = "off"`): only the HTTP codec stands between.
 
+mod areas;
+mod paths;
 mod servers;
 mod variants;
 
@@ -29,6 +31,9 @@ pub struct Options {
     /// Of the generated ones
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Paths that servers read differently, in place of framings: which route they take, and what is served
+    #[arg(long)]
+    pub paths: bool,
     /// Back ends that must be there; the run fails with fewer
     #[arg(long, default_value_t = 6)]
     pub servers: usize,
@@ -42,6 +47,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs it; true if no back end saw another number of requests than we passed on.
 pub fn run(options: &Options) -> Result<bool, TestkitError> {
+    if options.paths {
+        return paths::run(options);
+    }
     let variants = variants::all(options.count, options.seed)?;
     let folder = Folder::create(options.keep.as_deref())?;
     let (servers, missing) = servers::start(&folder)?;

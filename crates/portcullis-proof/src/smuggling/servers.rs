@@ -18,8 +18,11 @@ pub(super) struct Server {
     pub(super) name: &'static str,
     pub(super) address: SocketAddr,
     count: Count,
-    process: Process,
+    _process: Stopping,
 }
+
+/// A server that is asked to stop when it is no longer used.
+pub(super) struct Stopping(pub(super) Process);
 
 /// The source of the number of requests.
 enum Count {
@@ -100,15 +103,15 @@ fn one(name: &'static str, folder: &Folder) -> Result<Option<Server>, TestkitErr
     let Some(program) = program else { return Ok(None) };
     let mut process = Process::start(&program, &arguments, &home.join("output.txt"))?;
     process.wait_for(address, Duration::from_secs(20))?;
-    Ok(Some(Server { name, address, count, process }))
+    Ok(Some(Server { name, address, count, _process: Stopping(process) }))
 }
 
-impl Drop for Server {
+impl Drop for Stopping {
     /// Killed, a server with processes of its own would leave them behind.
     fn drop(&mut self) {
         let end = Instant::now() + Duration::from_secs(5);
-        let asked = self.process.signal(Signal::TERM).is_ok();
-        while asked && Instant::now() < end && matches!(self.process.exited(), Ok(None)) {
+        let asked = self.0.signal(Signal::TERM).is_ok();
+        while asked && Instant::now() < end && matches!(self.0.exited(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -150,15 +153,15 @@ fn number(statistics: &str, column: &str) -> Option<usize> {
     lines.find(|line| line.starts_with("front,FRONTEND,"))?.split(',').nth(at)?.parse().ok()
 }
 
-fn trouble(name: &str, error: &dyn std::fmt::Display) -> TestkitError {
+pub(super) fn trouble(name: &str, error: &dyn std::fmt::Display) -> TestkitError {
     TestkitError::Run(format!("back end {name}: {error}"))
 }
 
-fn find(places: &[&str]) -> Option<PathBuf> {
+pub(super) fn find(places: &[&str]) -> Option<PathBuf> {
     places.iter().map(PathBuf::from).find(|path| path.is_file())
 }
 
-fn on_path(program: &str) -> Option<PathBuf> {
+pub(super) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
 }

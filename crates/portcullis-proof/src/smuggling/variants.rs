@@ -18,7 +18,7 @@ const SECOND: &[u8] = b"GET /second HTTP/1.1\r\nHost: HOST\r\n\r\n";
 /// Those of the corpus, and `count` generated ones.
 pub(super) fn all(count: usize, seed: u64) -> Result<Vec<Variant>, TestkitError> {
     let mut variants = corpus()?;
-    let mut dice = Dice(seed | 1);
+    let mut dice = Dice::new(seed);
     variants.extend((0..count).map(|number| generated(number, &mut dice)));
     Ok(variants)
 }
@@ -253,10 +253,15 @@ fn generated(number: usize, dice: &mut Dice) -> Variant {
 }
 
 /// xorshift64*: the same variants for the same seed.
-struct Dice(u64);
+/// Chance that a seed repeats.
+pub(super) struct Dice(u64);
 
 impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn new(seed: u64) -> Self {
+        Dice(seed | 1)
+    }
+
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -268,7 +273,7 @@ impl Dice {
         if self.below(4) == 0 { self.pick(from) } else { from[0] }
     }
 
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+    pub(super) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         from[self.below(from.len())]
     }
 }

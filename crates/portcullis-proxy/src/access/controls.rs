@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use portcullis_config::{LimitStore, RateLimit, Route, Site};
+use portcullis_config::{self as config, Ban, LimitStore, RateLimit, Route, Site, Unserved};
 use portcullis_metrics::Registry;
 
 use super::{Access, Gate, Jail, Jails, Limit, LimitLink, ListFiles, Lists};
@@ -69,16 +69,24 @@ impl<'a> ControlsBuilder<'a> {
     ) -> Result<Option<Box<Access>>, StartError> {
         let mut limits = of_site.to_vec();
         limits.extend(self.limits(site, &route.rate_limits)?);
+        self.access(site, (route.access.as_ref(), route.ban.as_ref()), limits)
+    }
+
+    /// The controls of requests that no site serves.
+    pub(crate) fn unserved(&mut self, settings: &Unserved) -> Result<Option<Box<Access>>, StartError> {
+        self.access("", (settings.access.as_ref(), settings.ban.as_ref()), Vec::new())
+    }
+
+    fn access(
+        &mut self,
+        site: &str,
+        (lists, ban): (Option<&config::Access>, Option<&Ban>),
+        limits: Vec<Arc<Limit>>,
+    ) -> Result<Option<Box<Access>>, StartError> {
         let registry: &Registry = &self.services.registry;
-        let gate = match &route.access {
-            Some(gate) => Some(Gate::build(registry, site, gate, &mut self.lists)?),
-            None => None,
-        };
+        let gate = lists.map(|lists| Gate::build(registry, site, lists, &mut self.lists)).transpose()?;
         let old = self.old.map(|old| &old.jails);
-        let jail = route
-            .ban
-            .as_ref()
-            .map(|ban| Jail::build(registry, ban, &mut self.jails, old, &self.services.say));
+        let jail = ban.map(|ban| Jail::build(registry, ban, &mut self.jails, old, &self.services.say));
         let any = gate.is_some() || jail.is_some() || !limits.is_empty();
         Ok(any.then(|| Box::new(Access { gate, jail, limits })))
     }

@@ -82,7 +82,7 @@ pub(crate) fn check_lists(config: &Config) -> Vec<String> {
     let limits = config.sites.iter().flat_map(|site| {
         site.rate_limits.iter().chain(site.routes.iter().flat_map(|route| &route.rate_limits))
     });
-    let sets = routes.filter_map(|route| route.access.as_ref());
+    let sets = routes.filter_map(|route| route.access.as_ref()).chain(&config.unserved.access);
     let sets = sets.flat_map(|access| [&access.bypass, &access.allow, &access.deny]);
     let sets = sets.chain(limits.filter_map(|limit| limit.only.as_ref()));
     let files: BTreeSet<&PathBuf> = sets.flat_map(|clients: &Clients| &clients.files).collect();

@@ -5,6 +5,7 @@ use portcullis_http::h1::{ClientConnection, write_answer};
 use portcullis_http::message::Version;
 
 use super::{Answer, Cause, Content};
+use crate::clock;
 use crate::exchange::{Exchange, Next};
 use crate::header_changes;
 use crate::https::Https;
@@ -50,10 +51,12 @@ fn write(
 ) {
     let Exchange { connection, head, transaction, .. } = exchange;
     let (alt_svc, changed) = (transaction.alt_svc.take(), transaction.response_headers.take());
+    let date = clock::http_date();
     let mut fields: Vec<(&str, &[u8])> = vec![
         ("Content-Type", page.media_type.as_bytes()),
         ("Cache-Control", b"no-store"),
         ("X-Request-Id", transaction.request_id.as_bytes()),
+        ("Date", date.as_bytes()),
     ];
     let signature = transaction.server_signature().filter(|signature| !signature.is_empty());
     fields.extend(signature.map(|signature| ("Server", signature)));

@@ -154,6 +154,7 @@ mod tests {
         assert_eq!(refusal(post().header("content-length", "+1")), Refusal::InvalidContentLength);
         assert_eq!(refusal(post().header("transfer-encoding", "chunked")), Refusal::InvalidTransferEncoding);
         assert_eq!(refusal(get("https://u@a/")), Refusal::InvalidHost);
+        assert_eq!(refusal(get("ftp://a/")), Refusal::InvalidScheme);
         assert_eq!(refusal(get("a:80").method("CONNECT")), Refusal::ConnectNotSupported);
     }
 

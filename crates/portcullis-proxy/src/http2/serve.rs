@@ -12,7 +12,9 @@ use bytes::Bytes;
 use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream};
 use http::Request;
+use http::uri::Scheme;
 use portcullis_http::h1::Parsed;
+use portcullis_http::message::Refusal;
 use portcullis_metrics::Http2Limit;
 use portcullis_tls::ClientCertificate;
 
@@ -46,9 +48,10 @@ enum Event {
 
 /// Serves a connection whose client speaks HTTP/2, to its end.
 pub(crate) async fn serve(connection: Connection, counted: Counted) {
-    let Connection { worker, listener, stream, input, timer, peer, local, tls, client_certificate, .. } =
-        connection;
-    let front = Front { worker: Rc::clone(&worker), listener, peer, local, tls, client_certificate };
+    let Connection {
+        worker, listener, stream, input, timer, peer, local, tls, client_certificate, sni, ..
+    } = connection;
+    let front = Front { worker: Rc::clone(&worker), listener, peer, local, tls, client_certificate, sni };
     let counted = Rc::new(counted);
     let generation = worker.shared.current.load_full();
     let limits = generation.listeners[listener].http2;
@@ -140,6 +143,7 @@ struct Front {
     local: SocketAddr,
     tls: bool,
     client_certificate: Option<Option<Arc<ClientCertificate>>>,
+    sni: Option<Arc<str>>,
 }
 
 impl Front {
@@ -155,7 +159,12 @@ impl Front {
         let ended = receive.is_end_stream();
         let began = Began::now();
         let key = || head::websocket_key(self.worker.request_ids.borrow_mut().secret());
+        // A proxy in front may hand on what its own client wrote.
+        let is_proxy = generation.client_address.trusts(self.peer.ip());
         let (request_head, refused) = match head::request(&parts, ended, key) {
+            Parsed::Head(head) if self.tls && parts.uri.scheme() == Some(&Scheme::HTTP) && !is_proxy => {
+                (head, Some((Refusal::InvalidScheme, Refusal::InvalidScheme.status())))
+            }
             Parsed::Head(head) => (head, None),
             Parsed::Refused { partial, refusal } => (partial, Some((refusal, refusal.status()))),
             Parsed::NeedMore => return,
@@ -171,6 +180,7 @@ impl Front {
             local: self.local,
             tls: self.tls,
             client_certificate: self.client_certificate.clone(),
+            sni: self.sni.clone(),
             half_close: false,
             began,
             network: None,

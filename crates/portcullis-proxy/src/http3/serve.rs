@@ -173,6 +173,7 @@ async fn serve(
         overload.charge_handshake(overload.key(network), worker.shared.clock(Instant::now()));
     }
     let client_certificate = tls.asks_clients().then(|| client_certificate(&connection));
+    let sni = sni(&connection);
     let limits = generation.listeners[listener].http2;
     let mut builder = h3::server::builder();
     builder.max_field_section_size(limits.header_list_bytes_max.into());
@@ -217,6 +218,7 @@ async fn serve(
                     peer,
                     local,
                     client_certificate: client_certificate.clone(),
+                    sni: sni.clone(),
                     connection: connection.clone(),
                 };
                 let here = InFlight::new(&in_flight, &counted, metrics.streams_active.clone());
@@ -246,6 +248,12 @@ async fn serve(
     }
 }
 
+/// The name that the client asked for in the handshake.
+fn sni(connection: &quinn::Connection) -> Option<Arc<str>> {
+    let data = connection.handshake_data()?.downcast::<quinn::crypto::rustls::HandshakeData>().ok()?;
+    data.server_name.map(Arc::from)
+}
+
 /// The certificate of the client, if it has shown one.
 fn client_certificate(connection: &quinn::Connection) -> Option<Arc<ClientCertificate>> {
     let identity = connection.peer_identity();
@@ -271,12 +279,13 @@ struct Place {
     peer: SocketAddr,
     local: SocketAddr,
     client_certificate: Option<Option<Arc<ClientCertificate>>>,
+    sni: Option<Arc<str>>,
     connection: quinn::Connection,
 }
 
 /// One request, from its head to the last byte of its answer.
 async fn request(place: Place, resolver: Resolver) {
-    let Place { worker, listener, peer, local, client_certificate, connection } = place;
+    let Place { worker, listener, peer, local, client_certificate, sni, connection } = place;
     let timer = worker.timers.timer();
     timer.arm(worker.shared.current.load().timeouts.header);
     let began = Began::now();
@@ -321,6 +330,7 @@ async fn request(place: Place, resolver: Resolver) {
         local,
         tls: true,
         client_certificate,
+        sni,
         half_close: false,
         began,
         network: None,

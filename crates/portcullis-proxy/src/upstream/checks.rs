@@ -80,7 +80,7 @@ async fn check_for_ever(group: Arc<Group>, index: usize, mut random: Random) {
 /// Asks once; the error says what is wrong.
 async fn check(group: &Arc<Group>, index: usize, health: &Health) -> Result<(), String> {
     let connected = open(group, index).await;
-    let failed = |Failed(error): Failed| error.name().to_string();
+    let failed = |failed: Failed| failed.to_string();
     let mut stream = connected.map_err(failed)?;
     let name = &group.settings.endpoints[index].to_string();
     let scheme = if group.tls.is_some() { "https" } else { "http" };

@@ -20,7 +20,7 @@ use crate::buffer::{Buffer, Spares};
 use crate::http2::{Active, Pipe};
 use crate::stream::Stream;
 use crate::timer::Timer;
-use portcullis_tls::UpstreamTls;
+use portcullis_tls::{UpstreamTls, why_failed};
 
 /// A connection to an endpoint, between two requests or in one.
 pub(crate) struct UpstreamConnection {
@@ -101,12 +101,12 @@ pub(crate) async fn connect(
     sessions: &RefCell<Sessions>,
     alone: bool,
 ) -> Result<UpstreamConnection, Failed> {
-    let failed_late = |_| Failed(UpstreamError::ConnectTimeout);
+    let failed_late = |_| UpstreamError::ConnectTimeout;
     let opened = async {
         let only = (alone && group.settings.protocol == UpstreamProtocol::Auto).then_some(b"http/1.1");
         let address = &group.settings.endpoints[endpoint];
         let stream = dial(address, group.tls.as_deref(), only.map(|protocol| &protocol[..])).await?;
-        Ok(match (speaks_http2(group, &stream)?, alone) {
+        Ok::<_, Failed>(match (speaks_http2(group, &stream)?, alone) {
             (true, true) => Stream::Http2(Box::new(session::begin_alone(group, endpoint, stream).await?)),
             (true, false) => {
                 Stream::Http2(Box::new(session::begin(sessions, group, endpoint, stream).await?))
@@ -124,7 +124,10 @@ pub(super) fn speaks_http2(group: &Group, stream: &Stream) -> Result<bool, Faile
         UpstreamProtocol::Http1 => Ok(false),
         UpstreamProtocol::Auto => Ok(stream.is_http2_agreed()),
         UpstreamProtocol::Http2 if group.tls.is_none() || stream.is_http2_agreed() => Ok(true),
-        UpstreamProtocol::Http2 => Err(Failed(UpstreamError::Tls)),
+        UpstreamProtocol::Http2 => Err(Failed {
+            error: UpstreamError::Tls,
+            why: Some("it does not offer HTTP/2 (ALPN `h2`)".to_string()),
+        }),
     }
 }
 
@@ -145,22 +148,23 @@ pub(crate) async fn dial(
         Err(_) => {
             let name = (endpoint.host.as_str(), endpoint.port);
             let mut addresses =
-                tokio::net::lookup_host(name).await.map_err(|_| Failed(UpstreamError::Dns))?.peekable();
+                tokio::net::lookup_host(name).await.map_err(|_| UpstreamError::Dns)?.peekable();
             if addresses.peek().is_none() {
-                return Err(Failed(UpstreamError::Dns));
+                return Err(UpstreamError::Dns.into());
             }
             let addresses: Vec<_> = addresses.collect();
             TcpStream::connect(&addresses[..]).await
         }
     };
-    let tcp = tcp.map_err(|_| Failed(UpstreamError::Connect))?;
+    let tcp = tcp.map_err(|_| UpstreamError::Connect)?;
     let _ = tcp.set_nodelay(true);
     let Some(tls) = tls else { return Ok(Stream::Plain(tcp)) };
-    let name = tls.server_name(endpoint).map_err(|_| Failed(UpstreamError::Tls))?;
+    let failed = |why: String| Failed { error: UpstreamError::Tls, why: Some(why) };
+    let name = tls.server_name(endpoint).map_err(|error| failed(error.to_string()))?;
     let connector = TlsConnector::from(Arc::clone(&tls.config));
     let tls = match only {
         Some(protocol) => connector.with_alpn(vec![protocol.to_vec()]).connect(name, tcp).await,
         None => connector.connect(name, tcp).await,
     };
-    tls.map(|tls| Stream::Tls(Box::new(tls.into()))).map_err(|_| Failed(UpstreamError::Tls))
+    tls.map(|tls| Stream::Tls(Box::new(tls.into()))).map_err(|error| failed(why_failed(&error)))
 }

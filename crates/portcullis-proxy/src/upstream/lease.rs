@@ -42,7 +42,11 @@ impl<'g> Lease<'g> {
 
     /// The endpoint let the request down.
     pub(crate) fn failed(&mut self, error: UpstreamError) {
-        self.report_failure(error.name());
+        let words = || self.group.report.why_not_connected(self.endpoint);
+        match (error == UpstreamError::Tls).then(words).flatten() {
+            Some(words) => self.report_failure(format!("{}: {words}", error.name())),
+            None => self.report_failure(error.name()),
+        }
     }
 
     fn report_success(&mut self) {

@@ -2,12 +2,13 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use portcullis_balance::{BreakerState, Changes, Endpoints, Moment};
 use portcullis_metrics::{Counter, EnumCounters, Gauge, catalogue};
 
+use super::Failed;
 use crate::services::Services;
 
 /// The outcome of a request at an endpoint.
@@ -93,7 +94,12 @@ struct EndpointMetrics {
     ejections: Counter,
     checks: EnumCounters,
     last_failure: ArcSwapOption<Failure>,
+    /// Why no connection could be made, in words, where there are any. It was logged.
+    not_connected: ArcSwapOption<Failure>,
 }
+
+/// A reason for which there is no connection is logged again after so long.
+const SAID_AGAIN_AFTER: Duration = Duration::from_secs(600);
 
 /// A failure of an endpoint: of a request or of an active check.
 pub(crate) struct Failure {
@@ -118,6 +124,7 @@ impl Reporter {
                 &["passed", "failed"],
             ),
             last_failure: ArcSwapOption::empty(),
+            not_connected: ArcSwapOption::empty(),
         };
         Reporter {
             group: group.to_string(),
@@ -175,6 +182,22 @@ impl Reporter {
     pub(crate) fn failed(&self, endpoint: usize, why: &impl Display) {
         let failure = Failure { at: Instant::now(), why: why.to_string() };
         self.endpoints[endpoint].last_failure.store(Some(Arc::new(failure)));
+    }
+
+    /// Keeps why no connection could be made, and logs it unless the same was logged not long ago.
+    pub(crate) fn not_connected(&self, endpoint: usize, failed: &Failed) {
+        let Some(why) = &failed.why else { return };
+        let (now, last) = (Instant::now(), &self.endpoints[endpoint].not_connected);
+        let is_new = |last: &Failure| last.why != *why || now.duration_since(last.at) >= SAID_AGAIN_AFTER;
+        if last.load().as_ref().is_none_or(|last| is_new(last)) {
+            last.store(Some(Arc::new(Failure { at: now, why: why.clone() })));
+            self.line(endpoint, failed);
+        }
+    }
+
+    /// Why the last connection that could not be made was not, in words.
+    pub(crate) fn why_not_connected(&self, endpoint: usize) -> Option<String> {
+        Some(self.endpoints.get(endpoint)?.not_connected.load().as_ref()?.why.clone())
     }
 
     /// The last failure of an endpoint, since these settings came into use.

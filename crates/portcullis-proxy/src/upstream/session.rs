@@ -45,7 +45,24 @@ struct Session {
 
 /// Why there is no connection, for events and metrics. Nothing of the request has been sent.
 #[derive(Debug)]
-pub(crate) struct Failed(pub(crate) UpstreamError);
+pub(crate) struct Failed {
+    pub(crate) error: UpstreamError,
+    /// The same in words, where there is more to say.
+    pub(crate) why: Option<String>,
+}
+
+impl From<UpstreamError> for Failed {
+    fn from(error: UpstreamError) -> Self {
+        Failed { error, why: None }
+    }
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.error.name())?;
+        self.why.iter().try_for_each(|why| write!(f, ": {why}"))
+    }
+}
 
 impl Session {
     /// A stream for one more request.
@@ -128,7 +145,7 @@ async fn handshake(
         .max_header_list_size(HEADER_LIST_BYTES_MAX)
         .max_send_buffer_size(SEND_BUFFER_BYTES_MAX);
     let begun = builder.handshake::<_, Bytes>(stream).await;
-    let (send, mut connection) = begun.map_err(|_| Failed(UpstreamError::Connect))?;
+    let (send, mut connection) = begun.map_err(|_| UpstreamError::Connect)?;
     let ping = connection.ping_pong();
     let ended = Rc::new(Cell::new(false));
     let told = Rc::clone(&ended);

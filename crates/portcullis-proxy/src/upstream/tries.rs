@@ -13,7 +13,7 @@ use portcullis_event::UpstreamError;
 use portcullis_http::message::RequestHead;
 
 use super::report::{QueueRefusal, Retried};
-use super::{Failed, Group, Lease, UpstreamConnection, connect, key};
+use super::{Group, Lease, UpstreamConnection, connect, key};
 use crate::clock;
 use crate::connection::Connection;
 use crate::timer::Timer;
@@ -213,9 +213,10 @@ impl<'g> Tries<'g> {
         drop(only_one);
         match connected {
             Ok(fresh) => Ok((Box::new(fresh), false)),
-            Err(Failed(why)) => {
+            Err(failed) => {
                 connection.worker.pool.borrow_mut().group(group).close(lease.endpoint);
-                Err(why)
+                group.report.not_connected(lease.endpoint, &failed);
+                Err(failed.error)
             }
         }
     }

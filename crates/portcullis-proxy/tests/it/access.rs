@@ -99,3 +99,29 @@ fn files_are_read_again_when_they_change() {
     front.proxy.reload(&config, &inspectors(&config)).unwrap();
     assert_eq!((ask("192.0.2.2"), ask("192.0.2.3")), (200, 403));
 }
+
+/// The lists of the whole document hold where no site is served, too.
+#[test]
+fn lists_hold_for_hosts_that_no_site_has() {
+    let backend = Backend::start(|_| ok("ok"));
+    let more = "client_address = { trusted_proxies = [\"127.0.0.1\"], header = \"x-forwarded-for\" }\n\
+                access = { deny = { networks = [\"192.0.2.0/24\"] } }";
+    let text =
+        document(backend.address, more, "", RULES, "").replace("hosts = [\"*\"]", "hosts = [\"a.example\"]");
+    let front = Front::start(&text);
+    let mut client = front.client();
+    for (host, from, expected) in [
+        ("a.example", "192.0.2.7", 403),
+        ("a.example", "198.51.100.7", 200),
+        ("127.0.0.1", "192.0.2.7", 403),
+        ("127.0.0.1", "198.51.100.7", 404),
+        ("b.example", "192.0.2.7", 403),
+    ] {
+        client.send(
+            format!("GET /attack%20not HTTP/1.1\r\nHost: {host}\r\nX-Forwarded-For: {from}\r\n\r\n")
+                .replace("attack%20not", ""),
+        );
+        assert_eq!(status(&client.response().0), expected, "{host} {from}");
+    }
+    front.counts("portcullis_access_decisions_total{site=\"\",decision=\"denied\"}", 2.0);
+}

@@ -247,3 +247,32 @@ fn a_referer_that_is_made_up_is_an_offence() {
     assert!(front.once(refused).starts_with("HTTP/1.1 400"));
     until(|| ask(&mut client, "/", "http://a/", from) == 403);
 }
+
+/// A bare address is where scanners begin: what they try there counts, and who is banned is banned there,
+/// too.
+#[test]
+fn bans_hold_for_hosts_that_no_site_has() {
+    let backend = Backend::start(|_| ok("ok"));
+    let more = format!("{TRUSTED}\nban = {{ score = 20 }}");
+    let text =
+        document(backend.address, &more, "", RULES, "").replace("hosts = [\"*\"]", "hosts = [\"a.example\"]");
+    let front = Front::start(&text);
+    let mut client = front.client();
+    let mut ask = |host: &str, target: &str, from: &str| {
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nX-Forwarded-For: {from}\r\n\r\n"));
+        status(&client.response().0)
+    };
+    let (scanner, other) = ("192.0.2.7", "198.51.100.7");
+    assert_eq!(ask("203.0.113.1", "/", scanner), 404, "to ask is no attack");
+    assert_eq!(ask("203.0.113.1", "/attack", scanner), 403);
+    assert_eq!(ask("203.0.113.1", "/?x=attack", scanner), 403);
+    assert_eq!(ask("a.example", "/", scanner), 403, "banned at the sites");
+    assert_eq!(ask("203.0.113.1", "/", scanner), 403, "and where there is none");
+    assert_eq!((ask("a.example", "/", other), ask("203.0.113.1", "/", other)), (200, 404));
+    let banned = front.events(4).into_iter().filter(|event| event.verdict.control.is_some()).count();
+    assert!(banned >= 1 && backend.seen().len() == 1);
+    // An attack at the sites holds for the address.
+    let third = "192.0.2.99";
+    assert_eq!((ask("a.example", "/attack", third), ask("a.example", "/attack", third)), (403, 403));
+    assert_eq!(ask("203.0.113.1", "/", third), 403);
+}

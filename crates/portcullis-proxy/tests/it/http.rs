@@ -407,3 +407,26 @@ fn a_panic_in_inspection_stays_inside() {
         front.counts(&counted, 1.0);
     }
 }
+
+/// RFC 9110, section 6.6.1: an answer without `Date` gets one, and one that has it keeps it.
+#[test]
+fn answers_have_a_date() {
+    let backend = Backend::start(|request| match request.line().contains("dated") {
+        true => Reply::Bytes(
+            b"HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        ),
+        false => Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()),
+    });
+    let front = Front::plain(&backend);
+    let mut client = front.client();
+    for (target, expected) in
+        [("/", None), ("/dated", Some("Thu, 01 Jan 1970 00:00:00 GMT")), ("/attack", None)]
+    {
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"));
+        let (head, _) = client.response();
+        let dates: Vec<&str> = head.lines().filter_map(|line| line.strip_prefix("Date: ")).collect();
+        assert_eq!(dates.len(), 1, "{head}");
+        let is_recent = dates[0].len() == 29 && dates[0].ends_with(" GMT") && !dates[0].contains("1970");
+        assert!(expected.map_or(is_recent, |date| date == dates[0]), "{head}");
+    }
+}

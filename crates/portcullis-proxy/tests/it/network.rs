@@ -72,6 +72,11 @@ fn claims_of_proxies_are_dropped_unless_they_are_trusted() {
         "x-forwarded-user",
         "x-real-ip",
         "proxy",
+        "x.real.ip",
+        "client+ip",
+        "true~client!ip",
+        "remote.user",
+        "x'original*url",
     ];
     let fields: String = claims.iter().map(|name| format!("{name}: /admin\r\n")).collect();
     let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}X-Own: 1\r\nConnection: close\r\n\r\n");
@@ -85,7 +90,37 @@ fn claims_of_proxies_are_dropped_unless_they_are_trusted() {
     assert_eq!(seen(""), Vec::<&str>::new());
     assert_eq!(seen("client_address = { trusted_proxies = [\"10.0.0.0/8\"] }"), Vec::<&str>::new());
     let passed = seen("client_address = { identity_headers = \"pass\" }");
-    let others = claims.iter().filter(|name| **name != "x-real-ip").copied();
+    let others = claims.iter().filter(|name| !matches!(**name, "x-real-ip" | "x.real.ip")).copied();
     assert_eq!(passed, others.collect::<Vec<_>>(), "that one is ours in any case");
     assert_eq!(seen("client_address = { trusted_proxies = [\"127.0.0.1\"] }"), claims);
+}
+
+/// The id that a trusted proxy gives a request is kept where the document says so.
+#[test]
+fn request_ids_of_trusted_proxies_are_kept_if_asked() {
+    let backend = Backend::start(|_| ok("ok"));
+    let ask = |settings: &str, field: &str| {
+        let front = Front::start(&document(backend.address, settings, "", RULES, ""));
+        let answer = front.once(format!("GET / HTTP/1.1\r\nHost: a\r\n{field}Connection: close\r\n\r\n"));
+        let id = header(&answer, "x-request-id").expect("an id").to_string();
+        assert_eq!(backend.seen().pop().unwrap().header("x-request-id"), Some(&*id), "one id for all");
+        id
+    };
+    let keep = "client_address = { trusted_proxies = [\"127.0.0.1\"], header = \"x-forwarded-for\", request_id = \"trusted\" }";
+    let own = keep.replace("trusted\" }", "own\" }");
+    let other = keep.replace("127.0.0.1", "10.0.0.1");
+    let field = "X-Request-Id: 7b-c.1/x=\r\n";
+    assert_eq!(ask(keep, field), "7b-c.1/x=");
+    let long = "a".repeat(129);
+    let made = [
+        ask(&own, field),
+        ask(&other, field),
+        ask(keep, ""),
+        ask(keep, "X-Request-Id: \r\n"),
+        ask(keep, "X-Request-Id: a b\r\n"),
+        ask(keep, "X-Request-Id: <script>\r\n"),
+        ask(keep, &format!("X-Request-Id: {long}\r\n")),
+        ask(keep, &format!("{field}X-Request-Id: 8\r\n")),
+    ];
+    assert!(made.iter().all(|id| id.len() == 32), "{made:?}");
 }

@@ -172,3 +172,139 @@ fn headers_change_on_their_way() {
     );
     assert_eq!(header(&answer, "x-powered-by"), Some("x"), "what the site says does not hold here");
 }
+
+/// A path for which the readings of servers differ asks for one route's inspection and another one's
+/// application.
+#[test]
+fn a_path_that_servers_read_differently_takes_no_route() {
+    let backend = Backend::start(|_| ok("application"));
+    let front = site(
+        &backend,
+        "[[sites.routes]]\npath = \"/static/\"\nmode = \"off\"\n\
+         [[sites.routes]]\npath = \"/admin\"\naccess = { allow = { networks = [\"192.0.2.1\"] }, others = \"deny\" }\n\
+         [[sites.routes]]\npath = \"/images/\"\n\
+         [[sites.routes]]\npath_pattern = \"[.]php$\"\nrespond = { body = \"php\" }\n",
+    );
+    let refused = [
+        "/static/../index.php/..;/static/x",
+        "/static/../index.php/%252e%252e/static/x",
+        "/static/../index.php/..\\static/x",
+        "/static/../admin//../static/y",
+        "/x/../admin/..;/x",
+        "/x/%2e%2e/admin",
+        "/static%2f..%2fadmin",
+        "/static/%u002e%u002e/admin",
+        "/static/%c0%ae%c0%ae/admin",
+        "//static/x",
+        "/%61dmin",
+        "/%2561dmin",
+        "//host/admin",
+        "/ADMIN",
+        "/Static/x",
+        "/static;v=1/x",
+        "/\\static\\x",
+        "/static%2fx",
+        "/x.PHP",
+        "/x.php;v=1",
+        "/x.php%00",
+        "/./static/x",
+    ];
+    for (count, path) in refused.iter().enumerate() {
+        assert_eq!(status(&ask(&front, &format!("GET {path}?id=1"), "")), 400, "{path}");
+        let event = front.events(count + 1).pop().expect("an event");
+        assert_eq!(event.refusal.as_deref(), Some("ambiguous-path"), "{path}");
+        assert!(event.verdict.reason.contains("different routes"), "{}", event.verdict.reason);
+    }
+    front.counts("portcullis_refused_requests_total{reason=\"ambiguous-path\"}", refused.len() as f64);
+    assert!(backend.seen().is_empty());
+    // A long path is one of other letters, or it is made to be read in as many ways as there are.
+    let long = format!("/shop/{}", "%E3%81%82".repeat(600));
+    assert_eq!(status(&ask(&front, &format!("GET {long}"), "")), 200);
+    assert_eq!(backend.seen().pop().expect("a request").line(), format!("GET {long} HTTP/1.1"));
+    let seen = backend.seen().len();
+    let made = format!("/shop/{}", "a%2Fb;c//\\d%252f%u002f.%2e.x/%61".repeat(200));
+    assert_eq!(status(&ask(&front, &format!("GET {made}"), "")), 400);
+    assert_eq!(backend.seen().len(), seen);
+    // What leads every server to the same route goes on as it came, and so what leads to routes that differ
+    // in their names alone.
+    for path in [
+        "/static/a;v=1/b%20c//d%2Fe%252F\u{e9}[]{}|%zz",
+        "/shop/a;v=1/b%20c//d%2Fe%252F\u{e9}[]{}|%zz",
+        "/shop//static/x",
+        "/Images/x",
+        "/images//x",
+        "//images/x",
+        "/x%2Fy.phpx",
+        "/a.../b..c/.d",
+    ] {
+        assert_eq!(status(&ask(&front, &format!("GET {path}?q=/../x"), "")), 200, "{path}");
+        assert_eq!(backend.seen().pop().expect("a request").line(), format!("GET {path}?q=/../x HTTP/1.1"));
+    }
+}
+
+/// Whatever a site is made of, a segment that stands for the parent is not sent to an application as it is
+/// written.
+#[test]
+fn parent_segments_do_not_go_upstream() {
+    let backend = Backend::start(|_| ok("application"));
+    for (routes, path, expected) in [
+        ("mode = \"off\"", "/a/../b", 400),
+        ("mode = \"off\"", "/a/.%2E/b", 400),
+        ("mode = \"off\"", "/..", 400),
+        ("mode = \"off\"", "http://Shop.example:8080/a/..", 400),
+        // Of one route and without a prefix it is the application's to read.
+        ("mode = \"off\"", "/a/..;/b", 200),
+        ("mode = \"off\"", "/a/..%2fb", 200),
+        ("mode = \"off\"", "/a/...?/../b", 200),
+        // Nobody gets out of what a route puts in front.
+        ("[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/..;/b", 400),
+        ("[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/%252e%252e/b", 400),
+        ("[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/a;/b", 200),
+        ("[[sites.routes]]\npath = \"/\"\nrespond = { body = \"x\" }", "/a/../b", 200),
+    ] {
+        let front = Front::start(&document(backend.address, "", "", routes, ""));
+        let before = backend.seen().len();
+        assert_eq!(status(&ask(&front, &format!("GET {path}"), "")), expected, "{routes} {path}");
+        if expected == 400 {
+            let event = front.events(1).pop().expect("an event");
+            assert_eq!(event.refusal.as_deref(), Some("parent-segment"), "{path}");
+            assert_eq!(event.verdict.status, Some(400));
+            front.counts("portcullis_refused_requests_total{reason=\"parent-segment\"}", 1.0);
+            assert_eq!(backend.seen().len(), before, "{path}");
+        }
+    }
+    // Where somebody looks the attack is named, and is what is answered.
+    let front = site(&backend, "");
+    assert_eq!(status(&ask(&front, "GET /a/../attack", "")), 403);
+}
+
+/// Routes that differ in case only say that the server tells such paths apart.
+#[test]
+fn routes_may_say_that_case_matters() {
+    let backend = Backend::start(|_| ok("application"));
+    let routes = "[[sites.routes]]\npath = \"/docs/\"\nrespond = { body = \"lower\" }\n\
+                  [[sites.routes]]\npath = \"/Docs/\"\nrespond = { body = \"upper\" }\n\
+                  [[sites.routes]]\npath_pattern = \"^/[A-Z]{3}$\"\nrespond = { body = \"letters\" }\n";
+    let front = site(&backend, routes);
+    for (path, expected) in [
+        ("/docs/x", "lower"),
+        ("/Docs/x", "upper"),
+        ("/ABC", "letters"),
+        ("/abc", "application"),
+        ("/DOCS/", "application"),
+    ] {
+        assert_eq!(body(&ask(&front, &format!("GET {path}"), "")), expected, "{path}");
+    }
+}
+
+/// The route of the path as it is written still decides who may ask and who is banned for trying.
+#[test]
+fn ambiguous_paths_count_towards_a_ban() {
+    let backend = Backend::start(|_| ok("application"));
+    let front = site(
+        &backend,
+        "ban = { score = 20, points = { refused = 10 } }\n[[sites.routes]]\npath = \"/static/\"\nmode = \"off\"\n",
+    );
+    let line = "GET /static/..;/x";
+    assert_eq!([line; 3].map(|line| status(&ask(&front, line, ""))), [400, 400, 403]);
+}

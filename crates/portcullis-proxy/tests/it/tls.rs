@@ -257,10 +257,109 @@ fn tls_to_the_upstream_is_verified() {
             assert_eq!(status(&client.response().0), expected, "{name}");
         }
         if expected == 502 {
-            let error = front.events(1)[0].upstream_error;
-            assert_eq!(error, Some(portcullis_event::UpstreamError::Tls));
+            let event = front.events(2).remove(1);
+            assert_eq!(event.upstream_error, Some(portcullis_event::UpstreamError::Tls));
+            let words = if name == "wrong.internal" { "`tls.name`" } else { "unknown issuer" };
+            let reason = event.upstream_reason.expect("words");
+            assert!(reason.contains(words), "{reason}");
+            // Once for the endpoint and the cause, however many requests fail.
+            let lines: Vec<String> = front.lines().into_iter().filter(|line| line.contains(words)).collect();
+            assert_eq!(lines.len(), 1, "{lines:?}");
+            assert!(
+                lines[0].starts_with(&format!("upstream `app`: {address}: tls: its certificate")),
+                "{lines:?}"
+            );
         }
     }
+}
+
+/// Servers that make their certificate themselves: it may be named, or its SHA-256.
+#[test]
+fn an_upstream_may_have_made_its_certificate_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let as_authority = Authority::own("app.internal", true);
+    let as_leaf = Authority::own("app.internal", false);
+    let hex = |bytes: &[u8], between: &str| {
+        sha256(bytes).iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(between)
+    };
+    let of_key = |key: &rcgen::KeyPair| rcgen::PublicKeyData::subject_public_key_info(key);
+    for (number, own) in [as_authority, as_leaf].iter().enumerate() {
+        let address = tls_server(own, None);
+        let ca = folder.path().join(format!("{number}.pem"));
+        std::fs::write(&ca, own.0.pem()).unwrap();
+        let other = folder.path().join("other.pem");
+        std::fs::write(&other, Authority::own("app.internal", true).0.pem()).unwrap();
+        let (ca, other) = (ca.display(), other.display());
+        let (pin, key_pin) = (hex(own.0.der(), ":"), hex(&of_key(&own.1), ""));
+        let wrong = hex(b"something else", "");
+        for (settings, expected) in [
+            (format!("ca = \"{ca}\", name = \"app.internal\""), 200),
+            (format!("ca = \"{ca}\", name = \"other.internal\""), 502),
+            (format!("ca = \"{other}\", name = \"app.internal\""), 502),
+            (format!("pin = [\"{pin}\"]"), 200),
+            (format!("pin = [\"{wrong}\", \"sha256:{}\"]", key_pin.to_lowercase()), 200),
+            (format!("pin = [\"{wrong}\"]"), 502),
+            (format!("pin = [\"{pin}\"], ca = \"{ca}\", name = \"app.internal\""), 200),
+            (format!("pin = [\"{pin}\"], ca = \"{other}\", name = \"app.internal\""), 502),
+            (format!("pin = [\"{wrong}\"], ca = \"{ca}\", name = \"app.internal\""), 502),
+        ] {
+            let group = format!("tls = {{ {settings} }}\n");
+            let text = document(address, "", "", "mode = \"off\"", &group).replace("http://", "https://");
+            let front = Front::start(&text);
+            let answer = front.once("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+            let reason = match expected {
+                502 => front.events(1)[0].upstream_reason.clone(),
+                _ => None,
+            };
+            assert_eq!(status(&answer), expected, "{settings}: {reason:?}");
+        }
+    }
+}
+
+/// A connection for one site is not one for another, unless its certificate is for both.
+#[test]
+fn a_connection_for_another_site_is_misdirected() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    for (name, files) in [("open.example", "open"), ("closed.example", "closed"), ("*.both.example", "both")]
+    {
+        authority.write_as(folder.path(), name, files);
+    }
+    let pairs = ["open", "closed", "both"].map(|files| format!("{{ {} }}", pair(folder.path(), files)));
+    let backend = Backend::start(|_| ok("ok"));
+    let front = |more: &str| {
+        let listener = format!("tls = {{ certificates = [{}] }}\n", pairs.join(", "));
+        let text = document(backend.address, more, &listener, "mode = \"off\"", "");
+        let text = text.replace("hosts = [\"*\"]", "hosts = [\"open.example\", \"x.both.example\"]");
+        let second = "[[sites]]\nname = \"second\"\nhosts = [\"closed.example\", \"y.both.example\"]\nupstream = \"app\"\nmode = \"off\"\n[upstreams.app]";
+        Front::start(&text.replace("[upstreams.app]", second))
+    };
+    let ask = |front: &Front, sni: &str, host: &str| {
+        let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let stream = TcpStream::connect(front.address()).unwrap();
+        status(&over_tls(authority.client(), stream, sni, &request).unwrap().0)
+    };
+    let plain = front("");
+    for (sni, host, expected) in [
+        ("open.example", "open.example", 200),
+        ("open.example", "OPEN.example:443", 200),
+        ("open.example", "closed.example", 421),
+        ("closed.example", "open.example", 421),
+        // The same site, and a certificate for both sites, as browsers use a connection again.
+        ("open.example", "x.both.example", 200),
+        ("x.both.example", "y.both.example", 200),
+        ("x.both.example", "closed.example", 421),
+        ("open.example", "elsewhere.example", 404),
+        // A name of no site, under the first certificate, is that of somebody in front.
+        ("internal.both.example", "closed.example", 200),
+    ] {
+        assert_eq!(ask(&plain, sni, host), expected, "{sni} {host}");
+    }
+    let event = plain.events(1).remove(0);
+    assert!(event.verdict.reason.contains("another site"), "{:?}", event.verdict);
+    // A proxy in front connects as it likes.
+    let trusted = "client_address = { trusted_proxies = [\"127.0.0.1\"], header = \"x-forwarded-for\" }";
+    assert_eq!(ask(&front(trusted), "open.example", "closed.example"), 200);
 }
 
 #[test]

@@ -177,3 +177,29 @@ fn what_a_reader_would_act_upon_is_refused() {
     }
     assert!(backend.seen().is_empty());
 }
+
+/// An answer whose body is held until it has been inspected keeps what comes behind it.
+#[test]
+fn of_an_answer_that_is_held() {
+    let backend = Backend::start(|request| {
+        let trailers = if request.line().contains("none") { "" } else { "X-Sum: 7\r\n" };
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let body = if request.line().contains("empty") { "" } else { "2\r\nab\r\n" };
+        Reply::Bytes(format!("{head}{body}0\r\n{trailers}\r\n").into_bytes())
+    });
+    let rules = "rules = { directives = '''\nSecResponseBodyAccess On\nSecResponseBodyMimeType text/plain\n\
+                 SecRule RESPONSE_BODY \"@contains secret\" \"id:6,phase:4,deny,status:403,log\"\n''' }\n";
+    let front = front(backend.address, rules, "");
+    let ask = |target: &str, version: &str| {
+        front.once(format!("GET {target} HTTP/{version}\r\nHost: a\r\nConnection: close\r\n\r\n"))
+    };
+    let answer = ask("/", "1.1");
+    assert!(answer.ends_with("2\r\nab\r\n0\r\nX-Sum: 7\r\n\r\n"), "{answer}");
+    let answer = ask("/empty", "1.1");
+    assert!(answer.ends_with("\r\n\r\n0\r\nX-Sum: 7\r\n\r\n"), "{answer}");
+    // Without any the length is known, and HTTP/1.0 has no place for them.
+    for answer in [ask("/none", "1.1"), ask("/", "1.0")] {
+        assert_eq!(header(&answer, "content-length"), Some("2"), "{answer}");
+        assert!(answer.ends_with("\r\n\r\nab"), "{answer}");
+    }
+}

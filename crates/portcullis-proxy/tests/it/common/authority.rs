@@ -38,6 +38,17 @@ impl Authority {
         (params.signed_by(&key, &self.issuer).unwrap(), key)
     }
 
+    /// A certificate that a server made itself; `is_authority`: as one of an authority, as `openssl req
+    /// -x509` does.
+    pub fn own(name: &str, is_authority: bool) -> Signed {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::new(vec![name.to_string()]).unwrap();
+        if is_authority {
+            params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        }
+        (params.self_signed(&key).unwrap(), key)
+    }
+
     /// A certificate of a client.
     pub fn sign_client(&self, name: &str, serial: u64) -> Signed {
         let key = rcgen::KeyPair::generate().unwrap();
@@ -202,7 +213,11 @@ pub const CLOSING: &str = "GET /x HTTP/1.1\r\nHost: a.example\r\nConnection: clo
 
 /// A backend that speaks TLS and answers each request; `clients` may sign certificates that it asks for.
 pub fn tls_backend(authority: &Authority, name: &str, clients: Option<&Authority>) -> SocketAddr {
-    let (certificate, key) = authority.sign(name);
+    tls_server(&authority.sign(name), clients)
+}
+
+/// The same with this certificate.
+pub fn tls_server((certificate, key): &Signed, clients: Option<&Authority>) -> SocketAddr {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let builder =
         ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().unwrap();
@@ -231,4 +246,15 @@ pub fn tls_backend(authority: &Authority, name: &str, clients: Option<&Authority
         }
     });
     address
+}
+
+pub fn sha256(bytes: &[u8]) -> Vec<u8> {
+    rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256
+        .tls13()
+        .unwrap()
+        .common
+        .hash_provider
+        .hash(bytes)
+        .as_ref()
+        .to_vec()
 }
