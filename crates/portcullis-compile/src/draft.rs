@@ -43,7 +43,7 @@ pub(crate) enum Entry<'a> {
 /// Reads the directives of `document`; settings are left to the caller.
 ///
 /// `modsecurity3`: as in libmodsecurity, a `SecDefaultAction` counts for rules of the phase it names only,
-/// and some ids may be missing or superfluous.
+/// some ids may be missing or superfluous, and directives that change rules may stand before them.
 pub(crate) fn drafts<'a>(
     document: &'a Document,
     modsecurity3: bool,
@@ -62,12 +62,32 @@ pub(crate) fn drafts<'a>(
         while let Some(rule) = refused.next_if(|rule| rule.before <= at) {
             reader.refused(rule.chain);
         }
-        reader.directive(&directive.node, directive.span);
+        if modsecurity3 && changes_rules(&directive.node) {
+            reader.close_chain();
+            reader.chain_refused = false;
+        } else {
+            reader.directive(&directive.node, directive.span);
+        }
     }
     refused.for_each(|rule| reader.refused(rule.chain));
     reader.close_chain();
+    for directive in document.directives.iter().filter(|one| modsecurity3 && changes_rules(&one.node)) {
+        reader.directive(&directive.node, directive.span);
+    }
     reader.check_duplicates();
     reader.entries
+}
+
+/// True for directives that remove rules or change them.
+fn changes_rules(directive: &Directive) -> bool {
+    matches!(
+        directive,
+        Directive::RemoveById(_)
+            | Directive::RemoveByTag(_)
+            | Directive::RemoveByMsg(_)
+            | Directive::UpdateTarget { .. }
+            | Directive::UpdateAction { .. }
+    )
 }
 
 struct Reader<'a, 'd> {
@@ -277,10 +297,15 @@ impl<'a> Reader<'a, '_> {
     /// A directive that changes rules and finds none: rules have to stand before it.
     fn warn_of_none(&mut self, directive: &str, selector: &RuleSelector, span: SourceSpan) {
         let what = described(selector);
-        let warning = Diagnostic::warning(span, format!("{directive}: no rule before this line {what}"));
-        self.diagnostics.push(
-            warning.with_hint("it changes nothing; put it behind the rules that it is about, or remove it"),
-        );
+        let (scope, hint) = match self.modsecurity3 {
+            true => ("no rule is loaded", "it changes nothing: mend it, or remove it"),
+            false => (
+                "no rule before this line",
+                "it changes nothing; put it behind the rules that it is about, or remove it",
+            ),
+        };
+        let warning = Diagnostic::warning(span, format!("{directive}: {scope} {what}"));
+        self.diagnostics.push(warning.with_hint(hint));
     }
 
     fn default_slot(&self, phase: Phase) -> usize {

@@ -86,7 +86,18 @@ pub(crate) fn load(
             loader.settings.modsecurity3 = compatibility == settings::Compatibility::ModSecurity3;
         }
     }
-    for directive in &document.directives {
+    let modsecurity3 = loader.settings.modsecurity3;
+    // In version 3 it makes no difference where a change of rules stands.
+    let is_change = |directive: &Directive| {
+        use Directive::{RemoveById, RemoveByMsg, RemoveByTag, UpdateAction, UpdateTarget};
+        matches!(
+            directive,
+            RemoveById(_) | RemoveByTag(_) | RemoveByMsg(_) | UpdateTarget { .. } | UpdateAction { .. }
+        )
+    };
+    let is_later = |directive: &&Spanned<Directive>| modsecurity3 && is_change(&directive.node);
+    let (changes, others): (Vec<_>, Vec<_>) = document.directives.iter().partition(is_later);
+    for directive in others.into_iter().chain(changes) {
         loader.directive(directive);
     }
     if loader.problems.is_empty() {

@@ -327,6 +327,30 @@ fn removals_and_exclusions_name_what_is_loaded() {
     }
 }
 
+/// libmodsecurity looks up what was changed when a rule runs, wherever the change stands.
+#[test]
+fn changes_may_stand_before_the_rules_in_modsecurity_3() {
+    let mode = "SecCompatibility ModSecurity3\n";
+    for change in [
+        "SecRuleRemoveById 10",
+        "SecRuleRemoveByTag attack",
+        "SecRuleUpdateTargetById 10 !ARGS:a",
+        "SecRuleUpdateActionById 10 log",
+    ] {
+        silent(&format!("{mode}{change}\n{RULES}"));
+        warned(&format!("{change}\n{RULES}"), "1:1: warning", "no rule before this line");
+    }
+    warned(
+        &format!("{mode}SecRuleRemoveById 11\n{RULES}"),
+        "2:1: warning",
+        "no rule is loaded with the id 11",
+    );
+    let rules = format!(
+        "{mode}SecRuleEngine On\nSecRuleRemoveById 1\nSecRule ARGS \"@rx x\" \"id:1,phase:1,deny\"\n"
+    );
+    assert!(common::plan(&rules).rules.is_empty());
+}
+
 const SCORING: &str = "SecAction \"id:8,phase:1,pass,nolog,setvar:tx.points=0\"\nSecDefaultAction \"phase:2,pass,log\"\n\
      SecRule ARGS \"@rx x\" \"id:1,phase:2,block,setvar:tx.points=+5\"\n\
      SecRule ARGS \"@rx y\" \"id:2,phase:2,block,setvar:tx.points=+5\"\n\
