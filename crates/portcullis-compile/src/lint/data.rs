@@ -1,5 +1,6 @@
 //! Variables that have no value where a rule reads them: too early, or without what they need.
 
+use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, HashMap};
 
 use portcullis_engine::is_set_by_engine;
@@ -62,9 +63,16 @@ struct Made<'r> {
     request_body: bool,
     response_body: bool,
     sources: &'r Sources,
+    /// All comments of the rules, in lower case, once they are asked for.
+    comments: OnceCell<Vec<u8>>,
+    /// Names that were looked for as what is meant by another: a search goes over all of them.
+    suggested: Cell<usize>,
 }
 
 impl<'r> Made<'r> {
+    /// Keys that a similar one is looked for.
+    const SUGGESTED_MAX: usize = 50;
+
     fn by(rules: &Rules<'r, '_>) -> Made<'r> {
         let explicit_off =
             rules.document.directives.iter().rev().find_map(|directive| match directive.node {
@@ -81,6 +89,8 @@ impl<'r> Made<'r> {
             request_body: explicit_off != Some(true),
             response_body: rules.settings.response_body_access,
             sources: rules.sources,
+            comments: OnceCell::new(),
+            suggested: Cell::new(0),
         };
         for (position, draft, link) in rules.links() {
             for action in actions(draft, link) {
@@ -217,7 +227,9 @@ impl<'r> Made<'r> {
         if is_set_by_engine(&key) || self.is_option(&key) {
             return None;
         }
-        let near = std::str::from_utf8(&key).ok().and_then(|key| {
+        let wanted = std::str::from_utf8(&key).ok().filter(|_| self.suggested.get() < Made::SUGGESTED_MAX);
+        self.suggested.set(self.suggested.get() + 1);
+        let near = wanted.and_then(|key| {
             nearest(key, self.keys.keys().filter_map(|known| std::str::from_utf8(known).ok()))
         });
         let hint = match near.filter(|_| exact.is_none()) {
@@ -245,12 +257,13 @@ impl<'r> Made<'r> {
         if self.counted.iter().any(|counted| counted == key) {
             return true;
         }
-        let wanted = [b"tx.", key, b"="].concat();
-        self.sources.files().any(|file| {
-            let lines = self.sources.text(file).split(|&byte| byte == b'\n');
-            let mut comments = lines.filter(|line| line.trim_ascii_start().starts_with(b"#"));
-            comments.any(|line| memchr::memmem::find(&line.to_ascii_lowercase(), &wanted).is_some())
-        })
+        let comments = self.comments.get_or_init(|| {
+            let texts = self.sources.files().map(|file| self.sources.text(file));
+            let lines = texts.flat_map(|text| text.split(|&byte| byte == b'\n'));
+            let comments = lines.filter(|line| line.trim_ascii_start().starts_with(b"#"));
+            comments.collect::<Vec<_>>().join(&b'\n').to_ascii_lowercase()
+        });
+        memchr::memmem::find(comments, &[b"tx.", key, b"="].concat()).is_some()
     }
 }
 

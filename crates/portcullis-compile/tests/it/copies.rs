@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use portcullis_engine::{NoCollections, Plan, RequestLine, Scratch, Strategies, Transaction};
+use portcullis_engine::{
+    Exempt, NoCollections, Plan, RequestLine, RuleIndex, Scratch, Strategies, Transaction,
+};
+use portcullis_types::Variable;
 
 use crate::common::{self, Message};
 
@@ -122,5 +125,51 @@ fn the_allowance_suffices_for_copies_of_benign_values() {
     ] {
         let plan = common::plan(rules);
         assert_eq!((plan.copies(), plan.work_links), (None, plan.links.len()), "{rules}");
+    }
+}
+
+/// Matches under one name do not count.
+#[derive(Debug)]
+struct OneName(&'static [u8]);
+
+impl Exempt for OneName {
+    fn concerns(&self, _: RuleIndex) -> bool {
+        true
+    }
+
+    fn reaches_tx(&self) -> bool {
+        true
+    }
+
+    fn exempts(&self, _: RuleIndex, _: Option<Variable>, key: &[u8], _: &mut Vec<u32>) -> bool {
+        key.eq_ignore_ascii_case(self.0)
+    }
+}
+
+/// What is excused under one name is not excused under another that has the same text.
+#[test]
+fn an_exclusion_of_one_copy_is_of_no_other() {
+    let rules = "SecRuleEngine On\n\
+        SecRule ARGS \"@rx ^needle\" \"id:1,phase:2,pass,nolog,setvar:'tx.copy_%{MATCHED_VAR_NAME}=%{MATCHED_VAR}'\"\n\
+        SecRule TX:/^copy_/ \"@rx needle\" \"id:2,phase:2,pass,log\"\n";
+    let plan = common::plan(rules);
+    for (name, expected) in [(&b"copy_ARGS:a"[..], 2), (b"copy_ARGS:b", 2), (b"copy_ARGS:x", 3)] {
+        for strategies in [Strategies::ALL, Strategies::NONE] {
+            let mut transaction = Transaction::new(
+                Arc::clone(&plan),
+                Arc::new(NoCollections),
+                Scratch::default(),
+                &common::connection(),
+            );
+            transaction.limit_strategies(strategies);
+            transaction.set_exempt(Arc::new(OneName(name)));
+            let target = b"/?a=needle&b=needle&c=needle";
+            let line = RequestLine { line: b"GET / HTTP/1.1", method: b"GET", target, protocol: b"HTTP/1.1" };
+            let headers: [(&[u8], &[u8]); 1] = [(b"Host", b"h")];
+            let _ = transaction.request_head(line, headers);
+            let _ = transaction.request_end(false);
+            let found = transaction.matches().iter().filter(|found| found.log).count();
+            assert_eq!(found, expected, "{} {strategies:?}", name.escape_ascii());
+        }
     }
 }

@@ -218,6 +218,18 @@ fn a_key_of_tx_has_someone_who_sets_it() {
     warned(&twice, "1:9", "no rule sets it (and 1 more place)");
 }
 
+/// Rules that a program made, each with a mistake of its own: similar names are looked for a few times only.
+#[test]
+fn many_mistakes_are_all_found() {
+    let rule = |id: u32| {
+        format!(
+            "SecRule TX:read_{id} \"@eq 1\" \"id:{id},phase:2,pass,nolog,setvar:tx.set_{id}=+1\"\n# a comment\n"
+        )
+    };
+    let rules: String = (1..=8_000).map(rule).collect();
+    assert_eq!(said(&rules).len(), 8_000);
+}
+
 #[test]
 fn a_path_is_not_compared_with_the_target_of_the_request() {
     for operator in ["@streq /login", "!@streq /", "@endsWith .php", "@within /a /b /c", "@rx ^/login\\.php$"]

@@ -79,12 +79,13 @@ impl Execution<'_> {
             }
             let (mark, news) = (self.message.store.mark(item.value), self.message.store.news());
             let forms = self.forms_to_test(link, item.value);
-            let (mut hit, mut captured) = (false, false);
+            let (mut hit, mut captured, mut is_exempt) = (false, false, false);
             for form in forms.iter() {
                 captures.clear();
                 let Some(found) = self.test_form(link, item, form, argument, &mut captures) else { continue };
                 if found != link.negated && self.is_exempt(rule, number, item) {
                     self.trace_excluded(rule, number, item);
+                    is_exempt = true;
                     break;
                 }
                 if found && link.capture {
@@ -110,7 +111,8 @@ impl Execution<'_> {
             }
             // Captures point into the form, and what a pattern's failure is told by lies behind it.
             let is_done = !hit && !captured && self.message.store.news() == news;
-            refused.note(item, is_done);
+            // Another name of the same text may not be exempt.
+            refused.note(item, is_done && !is_exempt);
             if is_done && self.message.store.data(item.value).len() > KEPT_FORM_BYTES_MAX {
                 self.message.store.rewind(mark);
             }
