@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use portcullis_config::Limits;
 use portcullis_metrics::{EnumCounters, Gauge, Registry, catalogue};
@@ -131,11 +131,14 @@ impl Budget {
         self.refused.inc(full as usize);
     }
 
-    /// True if a network that holds `bytes` finds no room. The last eighth is for those that hold little:
-    /// what heavy ones give back would else be taken by each other.
+    /// True if a network that holds `bytes` finds no room. The last eighth is for those that hold little, and
+    /// the more of it the less they hold: what is given back for a light network would else be taken by those
+    /// that hold more and wait, too.
     fn is_full(&self, bytes: u64) -> bool {
         let max = self.max.load(Ordering::Relaxed);
-        let most = if bytes >= (max / 16).min(LITTLE_BYTES) { max - max / 8 } else { max };
+        let little = (max / 16).clamp(1, LITTLE_BYTES);
+        let kept_free = u128::from(max / 8) * u128::from(bytes.min(little)) / u128::from(little);
+        let most = max - u64::try_from(kept_free).unwrap_or(u64::MAX).min(max);
         self.used.load(Ordering::Relaxed) >= most
     }
 }
@@ -197,7 +200,9 @@ impl Held {
 
     /// Waits until more may be taken. `more` is held for the same client beside this.
     pub(crate) async fn wait_for_room(&self, more: u64) -> Result<(), Full> {
-        let began = Instant::now();
+        // The time between looks, not that on the clock: a worker that comes late to look again, because other
+        // programs have the processor, has given nobody the time to make room.
+        let mut waited = Duration::ZERO;
         let wait_max = Duration::from_millis(self.budget.wait_max_ms.load(Ordering::Relaxed));
         loop {
             let own = self.bytes.saturating_add(more);
@@ -212,10 +217,11 @@ impl Held {
             if self.member.gives_up(own) {
                 return Err(Full::Shed);
             }
-            if full == Full::Alone || began.elapsed() >= wait_max {
+            if full == Full::Alone || waited >= wait_max {
                 return Err(full);
             }
             tokio::time::sleep(LOOK_EVERY).await;
+            waited += LOOK_EVERY;
         }
     }
 
@@ -303,7 +309,14 @@ mod tests {
             let full = (heavy.room(), other.room(), light.room());
             assert_eq!(full, (Err(Full::Process), Err(Full::Process), Ok(())), "{left}");
         }
-        // It is light as long as it holds a sixteenth at most.
+        // It is light as long as it holds a sixteenth at most, and those that hold less come before it.
+        let lighter = share(&budget, "192.0.3.1");
+        light.set(50);
+        for (left, full) in [(800, Err(Full::Process)), (749, Ok(()))] {
+            heavy.set(left);
+            assert_eq!((light.room(), lighter.room()), (full, Ok(())), "{left}");
+        }
+        light.set(0);
         heavy.set(699);
         assert_eq!((heavy.room(), other.room()), (Ok(()), Ok(())));
         light.set(100);
@@ -322,6 +335,22 @@ mod tests {
             drop(heavy);
         };
         let (waited, ()) = tokio::join!(light.wait_for_room(0), shed);
+        assert_eq!(waited, Ok(()));
+    }
+
+    /// Two looks are not a wait, however much time other programs have taken between them.
+    #[tokio::test]
+    async fn a_worker_that_looks_late_has_not_waited() {
+        let budget = budget(100, 100);
+        let mut heavy = share(&budget, "192.0.2.1");
+        heavy.set(100);
+        let light = share(&budget, "198.51.100.1");
+        let busy = async {
+            std::thread::sleep(Duration::from_millis(150));
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            drop(heavy);
+        };
+        let (waited, ()) = tokio::join!(light.wait_for_room(0), busy);
         assert_eq!(waited, Ok(()));
     }
 

@@ -1,6 +1,6 @@
 //! The request body up to the verdict: held within limits, or left to be streamed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
 use portcullis_http::h1::{BodyDecoder, BodyError};
@@ -172,6 +172,7 @@ async fn hold(
     let mut held: Vec<u8> = Vec::new();
     let piece_max = if transaction.inspection.is_request_coded() { CODED_PIECE_BYTES } else { usize::MAX };
     let mut unfinished = None;
+    let mut turn = transaction.inspection.cost();
     let timeouts = &generation.timeouts;
     let deadline = Instant::now() + timeouts.body_total;
     loop {
@@ -223,6 +224,12 @@ async fn hold(
             let consumed = step.consumed;
             connection.input.consume(consumed);
             transaction.charge(connection);
+            // What is read of it costs the worker, too: others have their turn in between.
+            let cost = transaction.inspection.cost();
+            if cost.saturating_sub(turn) >= TURN_MAX {
+                turn = cost;
+                tokio::task::yield_now().await;
+            }
         }
         // A body that never ends has cost what it has.
         transaction.charge_time(&connection.worker.shared, Instant::now());
@@ -256,6 +263,9 @@ async fn hold(
         }
     }
 }
+
+/// The processor time after which a body that is read lets other requests of its worker go on.
+const TURN_MAX: Duration = Duration::from_millis(1);
 
 /// A body in a content coding is taken in pieces of this size, so that what comes out of one is little.
 const CODED_PIECE_BYTES: usize = 4096;

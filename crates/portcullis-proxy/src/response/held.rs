@@ -72,13 +72,17 @@ pub(super) async fn hold(
     let mut deadline = None;
     loop {
         while !decoder.is_done() && !upstream.input.unread().is_empty() {
+            // What others give back comes within moments.
+            let mut has_room = share.room().is_ok();
+            if !has_room && wait_max.is_none() {
+                has_room = share.wait_for_room(transaction.charged()).await.is_ok();
+            }
             let unread = upstream.input.unread();
             let room = usize::try_from(limit - bytes.len() as u64).unwrap_or(usize::MAX);
             let offered = &unread[..unread.len().min(room.saturating_add(1))];
             let invalid = |_| Unheld::Upstream(UpstreamError::InvalidResponse);
             let step = decoder.decode(offered).map_err(invalid)?;
             let fits = step.data.len().min(room);
-            let has_room = share.room().is_ok();
             bytes.extend_from_slice(step.data);
             share.set(bytes.capacity());
             if has_room {

@@ -123,9 +123,10 @@ impl<'g> Tries<'g> {
         let others: Vec<usize> =
             (0..self.group.connections.len()).filter(|endpoint| *endpoint != bound_to).collect();
         match self.choose_beside(connection, &others) {
+            // One that is full is waited for, but not one whose breaker probes.
+            Err(Refused::Full) if self.group.settings.limits.is_some() => Err(Refused::Full),
             // The login is lost with its endpoint.
-            Err(Refused::Unavailable) => self.choose_beside(connection, &self.tried),
-            // One that is full is waited for.
+            Err(Refused::Unavailable | Refused::Full) => self.choose_beside(connection, &self.tried),
             chosen => chosen,
         }
     }

@@ -2,6 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crate::common::*;
@@ -66,6 +69,30 @@ fn text(bytes: usize, repeat: usize) -> Vec<u8> {
     }
     out.truncate(bytes);
     out
+}
+
+/// Threads that take the processor from the proxy, up to the drop.
+struct BusyLoops(Arc<AtomicBool>);
+
+impl BusyLoops {
+    fn start(count: usize) -> BusyLoops {
+        let done = Arc::new(AtomicBool::new(false));
+        for _ in 0..count {
+            let done = Arc::clone(&done);
+            std::thread::spawn(move || {
+                while !done.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        BusyLoops(done)
+    }
+}
+
+impl Drop for BusyLoops {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
 }
 
 #[test]
@@ -148,6 +175,7 @@ fn many_networks_together_give_way_to_a_lighter_one() {
     // Of memory alone: beside other work the workers are late, and an overload would refuse, too.
     let limits = "limits = { held_bodies = \"16MiB\", held_bodies_wait = \"2s\", overload_lag = \"1h\" }";
     let front = Front::start(&document(backend.address, limits, "", RULES, ""));
+    let _busy = BusyLoops::start(2);
     let body = packed("gzip", &text(1_000_000, 3));
     let request = post("Content-Encoding: gzip\r\n", &body);
     let mut flood = Vec::new();
@@ -163,7 +191,8 @@ fn many_networks_together_give_way_to_a_lighter_one() {
     for host in 1..4 {
         let mut other = client_from(&front, [127, 0, 9, host]);
         other.send(&light);
-        assert_eq!(status(&other.response().0), 200);
+        let (head, body) = other.response();
+        assert_eq!(status(&head), 200, "{}", String::from_utf8_lossy(&body));
     }
 }
 
@@ -330,24 +359,13 @@ fn short_requests_stay_on_their_worker_beside_busy_programs() {
     let backend = Backend::start(|_| ok("ok"));
     let front = Front::start(&document(backend.address, "", "", RULES, ""));
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let busy: Vec<_> = (0..2 * cores)
-        .map(|_| {
-            let done = std::sync::Arc::clone(&done);
-            std::thread::spawn(move || {
-                while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                    std::hint::spin_loop();
-                }
-            })
-        })
-        .collect();
+    let busy = BusyLoops::start(2 * cores);
     let mut client = front.client();
     for number in 0..1000 {
         client.send(format!("GET /?number={number} HTTP/1.1\r\nHost: a\r\n\r\n"));
         assert_eq!(status(&client.response().0), 200);
     }
-    done.store(true, std::sync::atomic::Ordering::Relaxed);
-    busy.into_iter().for_each(|thread| thread.join().unwrap());
+    drop(busy);
     assert_eq!(front.metric(OFFLOADED), 0.0);
 }
 
