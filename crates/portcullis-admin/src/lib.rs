@@ -42,10 +42,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod connections;
 mod pages;
 mod reload;
 mod server;
 
+pub use connections::{Activity, Answering, Connections, Waiting};
 pub use pages::{Bans, Health, Pages};
 pub use reload::{Candidate, Reload, Reloads, ask_to_load, ask_to_reload};
 pub use server::{Limits, serve, serve_with};

@@ -1,4 +1,5 @@
 use portcullis_http::h1::RequestHead;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 /// The channel for requests to reload. The receiver of a [`Reload`] carries it out and reports the result.
@@ -35,16 +36,28 @@ impl Reload {
 /// Asks for a reload and waits for its result. None if the program ends before.
 pub async fn ask_to_reload(reloads: &Reloads) -> Option<Result<String, String>> {
     let (answer, answered) = oneshot::channel();
-    reloads.send(Reload { answer, candidate: None }).await.ok()?;
-    answered.await.ok()
+    match reloads.try_send(Reload { answer, candidate: None }) {
+        Ok(()) => answered.await.ok(),
+        Err(error) => refused(&error),
+    }
+}
+
+/// The result of a reload for which there is no room.
+fn refused(error: &TrySendError<Reload>) -> Option<Result<String, String>> {
+    match error {
+        TrySendError::Full(_) => Some(Err("too many reloads wait already; try again later".to_owned())),
+        TrySendError::Closed(_) => None,
+    }
 }
 
 /// Asks for a text to be loaded and waits for the result, on a thread that may block. None if the program
 /// ends before.
 pub fn ask_to_load(reloads: &Reloads, candidate: Candidate) -> Option<Result<String, String>> {
     let (answer, answered) = oneshot::channel();
-    reloads.blocking_send(Reload { answer, candidate: Some(candidate) }).ok()?;
-    answered.blocking_recv().ok()
+    match reloads.try_send(Reload { answer, candidate: Some(candidate) }) {
+        Ok(()) => answered.blocking_recv().ok(),
+        Err(error) => refused(&error),
+    }
 }
 
 /// The status and text for a `POST /reload`.

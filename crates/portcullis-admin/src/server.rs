@@ -1,22 +1,21 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use portcullis_http::h1::{self, BodyFraming, ClientConnection, Compat, Parsed, RequestParser};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
+use crate::connections::{Activity, Connections};
 use crate::pages::{Pages, answer, refuse};
 
 /// Bounds of the admin listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time. When they are used up, the one that has been silent longest is closed; if all
-    /// are being answered, more wait in the listen queue. Default 64.
+    /// Connections at a time. When they are used up, one that waits for its client is closed, the oldest of
+    /// the network with the most; if all are being answered, more wait in the listen queue. Default 64.
     pub connections_max: usize,
     /// Bytes of a request head. Default 8 KiB.
     pub head_bytes_max: usize,
@@ -56,28 +55,20 @@ pub async fn serve_with(
     limits: Limits,
 ) {
     let shared = Arc::new(pages);
-    let mut connections = JoinSet::new();
-    // The oldest first.
-    let mut open: Vec<Open> = Vec::new();
+    // Health checks and scrapers come from few addresses: all connections may be of one.
+    let mut connections = Connections::new(limits.connections_max, limits.connections_max);
     tokio::pin!(shutdown);
     loop {
-        let is_full = connections.len() >= limits.connections_max.max(1);
         tokio::select! {
             () = &mut shutdown => break,
-            Some(_) = connections.join_next() => open.retain(|open| !open.task.is_finished()),
-            accepted = listener.accept(), if !is_full || open.iter().any(Open::is_silent) => match accepted {
-                Ok((stream, _)) => {
-                    if is_full && let Some(at) = open.iter().position(Open::is_silent) {
-                        // A health check does not wait for those who only hold their place.
-                        open.remove(at).task.abort();
-                    }
-                    let (shared, silent) = (shared.clone(), Arc::new(AtomicBool::new(true)));
-                    let told = Arc::clone(&silent);
-                    let task = connections.spawn(async move {
+            () = connections.ended() => {}
+            accepted = listener.accept(), if connections.has_room() => match accepted {
+                Ok((stream, address)) => {
+                    let shared = shared.clone();
+                    connections.take(address.ip(), |activity| async move {
                         // Whatever goes wrong on an admin connection, closing it is the answer.
-                        let _ = connection(stream, &shared, &limits, &told).await;
+                        let _ = connection(stream, &shared, &limits, &activity).await;
                     });
-                    open.push(Open { silent, task });
                 }
                 // Out of descriptors, most likely: trying again at once would only burn time.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -85,39 +76,24 @@ pub async fn serve_with(
         }
     }
     drop(listener);
-    let drained = async { while connections.join_next().await.is_some() {} };
-    let _ = timeout(limits.drain_time_max, drained).await;
-}
-
-/// An open connection.
-struct Open {
-    /// No whole request has come since it was opened or last answered.
-    silent: Arc<AtomicBool>,
-    task: AbortHandle,
-}
-
-impl Open {
-    fn is_silent(&self) -> bool {
-        self.silent.load(Ordering::Relaxed) && !self.task.is_finished()
-    }
+    connections.drain(limits.drain_time_max).await;
 }
 
 async fn connection(
     mut stream: TcpStream,
     pages: &Pages,
     limits: &Limits,
-    silent: &AtomicBool,
+    activity: &Arc<Activity>,
 ) -> io::Result<()> {
     let _ = stream.set_nodelay(true);
     let mut input = Vec::new();
     let mut output = Vec::new();
     loop {
-        silent.store(true, Ordering::Relaxed);
         if input.is_empty() {
             timeout(limits.silence_max, stream.readable()).await??;
         }
         let parsed = timeout(limits.head_time_max, read_head(&mut stream, &mut input, limits)).await??;
-        silent.store(false, Ordering::Relaxed);
+        let answering = activity.answer();
         let mut open = false;
         match parsed {
             Parsed::NeedMore => return Ok(()),
@@ -126,10 +102,14 @@ async fn connection(
                 // again.
                 open = head.keep_alive() && head.framing() == BodyFraming::None;
                 input.drain(..head.received_len().min(input.len()));
+                // A reload goes on if its connection has to make room.
+                let _waiting = (head.path() == b"/reload").then(|| activity.wait());
                 answer(&head, pages, ClientConnection::of(head.version(), open), &mut output).await;
             }
             Parsed::Refused { refusal, .. } => refuse(refusal.status(), refusal.explanation(), &mut output),
         }
+        // A client that does not read its answers keeps nobody out.
+        drop(answering);
         timeout(limits.write_time_max, stream.write_all(&output)).await??;
         output.clear();
         if !open {

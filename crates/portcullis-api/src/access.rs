@@ -11,6 +11,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use http::header::{AUTHORIZATION, COOKIE, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method};
+use portcullis_admin::Activity;
 use portcullis_identity::{Actor, Role, SESSION_S, csrf_token, is_same};
 
 use crate::context::Context;
@@ -114,6 +115,9 @@ pub(crate) async fn gate(
                 ));
             }
         }
+    }
+    if let Some(activity) = request.extensions().get::<Arc<Activity>>() {
+        activity.trust();
     }
     request.extensions_mut().insert(principal);
     Ok(next.run(request).await)

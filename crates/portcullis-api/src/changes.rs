@@ -6,13 +6,16 @@ use axum::response::{IntoResponse, Response};
 use http::HeaderValue;
 use http::header::ETAG;
 use portcullis_identity::{AUDIT_TEXT_MAX, Role};
-use portcullis_revisions::{Applied, Author, Change, RevisionError, Revisions, diff};
+use portcullis_revisions::{
+    Applied, Author, Change, Proposal, RevisionError, Revisions, added_exclusions, diff,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::access::Principal;
 use crate::context::Context;
 use crate::if_match::IfMatch;
+use crate::live::LiveState;
 use crate::problem::{Kind, Problem, of_revision};
 
 /// Lines around each change in a difference that an administrator sees. Who may not read the document sees
@@ -59,13 +62,23 @@ pub(crate) fn revisions(context: &Context) -> Result<Arc<Revisions>, Problem> {
     })
 }
 
-/// Works on the revisions, on a thread that may block.
+/// Looks at the revisions, on a thread that may block.
 pub(crate) async fn with<T: Send + 'static>(
     context: &Context,
     work: impl FnOnce(&Revisions) -> Result<T, RevisionError> + Send + 'static,
 ) -> Result<T, Problem> {
     let revisions = revisions(context)?;
     let result = context.on_document(move || work(&revisions)).await?;
+    result.map_err(|error| of_revision(error, &*context.supplies.say))
+}
+
+/// Makes or tries a change, on a thread that may block.
+async fn change_with<T: Send + 'static>(
+    context: &Context,
+    work: impl FnOnce(&Revisions) -> Result<T, RevisionError> + Send + 'static,
+) -> Result<T, Problem> {
+    let revisions = revisions(context)?;
+    let result = context.on_change(move || work(&revisions)).await?;
     result.map_err(|error| of_revision(error, &*context.supplies.say))
 }
 
@@ -84,10 +97,13 @@ pub(crate) async fn carry_out(
     }
     let context_lines = if principal.role == Role::Admin { CONTEXT_LINES } else { 0 };
     let now = context.now_ms();
+    let (role, live) = (principal.role, Arc::clone(&context.supplies.live));
     if order.dry_run {
-        let proposal = with(context, move |revisions| {
+        let proposal = change_with(context, move |revisions| {
             let etag = etag_of(revisions, expected, now)?;
-            revisions.propose(&order.change, &etag, now)
+            let proposal = revisions.propose(&order.change, &etag, now)?;
+            check_rights(role, &*live, revisions, &proposal)?;
+            Ok(proposal)
         });
         let proposal = proposal.await?;
         if proposal.before != proposal.after {
@@ -105,8 +121,10 @@ pub(crate) async fn carry_out(
         let _place = place;
         let author = Author { name: principal.actor().name, reason: order.reason.unwrap_or_default() };
         let reason = author.reason.clone();
-        let result = with(&context, move |revisions| {
+        let result = change_with(&context, move |revisions| {
             let etag = etag_of(revisions, expected, now)?;
+            // The entity tag stands for one text: what is looked at here is what the change makes of it.
+            check_rights(role, &*live, revisions, &revisions.propose(&order.change, &etag, now)?)?;
             revisions.apply(&order.change, &etag, &author, now)
         });
         let result = result.await;
@@ -120,6 +138,30 @@ pub(crate) async fn carry_out(
         Ok(answer(&result?, context_lines))
     });
     work.await.map_err(|_| Problem::of(Kind::Internal))?
+}
+
+/// Refuses exclusions that only an administrator may have, in whatever way a change brings them: new, enforced
+/// after a trial, or on trial.
+fn check_rights(
+    role: Role,
+    live: &dyn LiveState,
+    revisions: &Revisions,
+    proposal: &Proposal,
+) -> Result<(), RevisionError> {
+    if role == Role::Admin {
+        return Ok(());
+    }
+    let document = revisions.document();
+    let added = added_exclusions(&proposal.before, &proposal.after, document.format(), &document.name());
+    let added = added.map_err(RevisionError::Invalid)?;
+    let wide = added.iter().find_map(|each| Some((each, each.width(|rule| live.decides(rule))?)));
+    match wide {
+        None => Ok(()),
+        Some((each, width)) => Err(RevisionError::Forbidden(format!(
+            "an exclusion at {} needs the role admin, and yours is {role}: {width}",
+            each.scope
+        ))),
+    }
 }
 
 /// What the audit trail says of a change. If that is too long, the end of the summary gives way: nobody hides

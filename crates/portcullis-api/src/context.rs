@@ -23,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) supplies: Supplies,
     pub(crate) limits: Limits,
     pub(crate) requests: Arc<Semaphore>,
+    /// Bodies with a whole document that are being read.
+    pub(crate) document_bodies: Arc<Semaphore>,
     /// Queries of the event store of this process.
     pub(crate) queries: Arc<Semaphore>,
     /// Queries of the database of events.
@@ -30,9 +32,11 @@ pub(crate) struct Context {
     /// The time of the last complaint about that database.
     pub(crate) database_complained_ms: Mutex<Option<u64>>,
     trials: Arc<Semaphore>,
-    /// Looks at the document and changes of it: one at a time. The others wait here, not on threads, which
-    /// logins and queries need, too.
+    /// Looks at the document: one at a time. The others wait here, not on threads, which logins and queries
+    /// need, too.
     document: Arc<Semaphore>,
+    /// The change of the document that is made; it may take as long as a reload does.
+    change: Arc<Semaphore>,
     /// Changes of the document that are made or wait.
     changes: Arc<Semaphore>,
     /// Looks of streams for new events: one at a time, beside the queries.
@@ -66,11 +70,13 @@ impl Context {
         let oidc_logins = supplies.registry.enum_counters(&catalogue::API_OIDC_LOGINS, &[], &oidc::RESULTS);
         Context {
             requests: semaphore(limits.requests_max),
+            document_bodies: semaphore(limits.document_bodies_max),
             queries: semaphore(limits.queries_max),
             database_queries: semaphore(limits.queries_max),
             database_complained_ms: Mutex::default(),
             trials: semaphore(1),
             document: semaphore(1),
+            change: semaphore(1),
             changes: semaphore(limits.changes_max),
             looks: semaphore(1),
             streams: semaphore(limits.streams_max),
@@ -106,30 +112,24 @@ impl Context {
         &self,
         work: impl FnOnce(&dyn Trials) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        let permit = Arc::clone(&self.trials).acquire_owned().await;
-        let permit = permit.map_err(|_| Problem::of(Kind::Draining))?;
         let trials = Arc::clone(&self.supplies.trials);
-        let work = move || {
-            // Held until the work ends, even if whoever asked has gone.
-            let _permit = permit;
-            work(&*trials)
-        };
-        blocking(work).await
+        one_at_a_time(&self.trials, move || work(&*trials)).await
     }
 
-    /// Works on the revisions, on a thread that may block: one at a time.
+    /// Looks at the revisions, on a thread that may block: one at a time.
     pub(crate) async fn on_document<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        let permit = Arc::clone(&self.document).acquire_owned().await;
-        let permit = permit.map_err(|_| Problem::of(Kind::Draining))?;
-        let work = move || {
-            // Held until the work ends, even if whoever asked has gone.
-            let _permit = permit;
-            work()
-        };
-        blocking(work).await
+        one_at_a_time(&self.document, work).await
+    }
+
+    /// Changes the document, or tries that, on a thread that may block: one at a time. Looks do not wait for it.
+    pub(crate) async fn on_change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        one_at_a_time(&self.change, work).await
     }
 
     /// A place among the changes that are made or wait.
@@ -151,6 +151,21 @@ impl Context {
         let result = blocking(move || work(&identities)).await?;
         result.map_err(|error| of_identity(error, &*self.supplies.say))
     }
+}
+
+/// Runs `work` on a thread that may block, when nothing else with this permit is being done.
+async fn one_at_a_time<T: Send + 'static>(
+    permit: &Arc<Semaphore>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    let permit = Arc::clone(permit).acquire_owned().await;
+    let permit = permit.map_err(|_| Problem::of(Kind::Draining))?;
+    let work = move || {
+        // Held until the work ends, even if whoever asked has gone.
+        let _permit = permit;
+        work()
+    };
+    blocking(work).await
 }
 
 /// Runs `work` on a thread that may block.

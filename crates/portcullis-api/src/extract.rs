@@ -10,8 +10,10 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use tokio::time::timeout;
 
+use crate::access::Principal;
 use crate::context::Context;
 use crate::problem::{Kind, Problem};
+use crate::turn::wait_for_client;
 
 /// A JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -37,6 +39,9 @@ impl<T: DeserializeOwned> FromRequest<Arc<Context>> for DocumentBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, context: &Arc<Context>) -> Result<Self, Problem> {
+        // What each of them holds is large.
+        let place = context.document_bodies.try_acquire();
+        let _place = place.map_err(|_| Problem::with(Kind::Busy, "other documents are being read"))?;
         read(request, context, context.limits.document_bytes_max).await.map(DocumentBody)
     }
 }
@@ -46,6 +51,15 @@ async fn read<T: DeserializeOwned>(
     context: &Context,
     bytes_max: usize,
 ) -> Result<T, Problem> {
+    let limits = &context.limits;
+    // Who has not shown who they are sends a name and a password, and no more.
+    let (bytes_max, time_max) = match request.extensions().get::<Principal>() {
+        Some(_) => (bytes_max, limits.body_time_max),
+        None => (
+            bytes_max.min(limits.public_body_bytes_max),
+            limits.body_time_max.min(limits.public_body_time_max),
+        ),
+    };
     let media_type = request.headers().get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
     if !is_json(media_type) {
         return Err(Problem::with(Kind::MediaType, "send `Content-Type: application/json`"));
@@ -55,8 +69,9 @@ async fn read<T: DeserializeOwned>(
     if length.is_some_and(|length: u64| length > bytes_max as u64) {
         return Err(too_large());
     }
-    let body = Limited::new(request.into_body(), bytes_max);
-    let read = timeout(context.limits.body_time_max, body.collect()).await;
+    let (parts, body) = request.into_parts();
+    let body = Limited::new(body, bytes_max);
+    let read = wait_for_client(&parts.extensions, timeout(time_max, body.collect())).await?;
     let bytes = match read.map_err(|_| Problem::of(Kind::BodyTimeout))? {
         Ok(collected) => collected.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),

@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::counted::RequestCounts;
 use crate::problem::{Kind, Problem};
 use crate::settings::Peer;
+use crate::turn::Turn;
 
 /// Headers of every response that does not say otherwise: nothing but the console is a page, and nothing but
 /// its files is for caches.
@@ -49,12 +50,14 @@ pub(crate) async fn guard(
     response
 }
 
-async fn admit(context: &Context, request: Request, next: Next) -> Result<Response, Problem> {
+async fn admit(context: &Context, mut request: Request, next: Next) -> Result<Response, Problem> {
     let peer = request.extensions().get::<Peer>().copied().ok_or_else(|| Problem::of(Kind::Internal))?;
     let host = check_host(request.uri(), request.headers(), &context.supplies.hosts)?;
     check_origin(request.headers(), &host, peer)?;
-    let Ok(_permit) = context.requests.try_acquire() else { return Err(Problem::of(Kind::Busy)) };
+    let turn = Turn::take(&context.requests)?;
+    request.extensions_mut().insert(turn.clone());
     let answered = timeout(context.limits.request_time_max, next.run(request)).await;
+    turn.leave();
     answered.map_err(|_| Problem::with(Kind::Busy, "the request took too long"))
 }
 

@@ -39,6 +39,7 @@ mod setup;
 mod stored;
 mod supplies;
 mod tls;
+mod turn;
 
 pub use oidc::OidcLogin;
 pub use problem::{PROBLEM_JSON, Problem};

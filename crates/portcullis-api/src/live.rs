@@ -22,6 +22,8 @@ pub trait LiveState: Send + Sync {
     /// The rules of a route, with their texts if `text`; none: there is no such route, or it is not
     /// inspected.
     fn rules(&self, site: &str, route: &str, text: Option<u32>) -> Option<Snapshot<Rule>>;
+    /// True if a rule of this id, of any site, blocks by what other rules have found.
+    fn decides(&self, rule: u32) -> bool;
 }
 
 /// Parts of one generation.

@@ -3,9 +3,11 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use portcullis_admin::{Activity, Waiting};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -15,22 +17,25 @@ pub(crate) struct Patient<S> {
     patience: Duration,
     /// Runs while a write waits.
     timer: Pin<Box<Sleep>>,
-    waits: bool,
+    /// That of the connection.
+    activity: Arc<Activity>,
+    /// While a write waits.
+    waits: Option<Waiting>,
 }
 
 impl<S> Patient<S> {
-    pub(crate) fn new(stream: S, patience: Duration) -> Patient<S> {
-        Patient { stream, patience, timer: Box::pin(sleep(patience)), waits: false }
+    pub(crate) fn new(stream: S, patience: Duration, activity: Arc<Activity>) -> Patient<S> {
+        Patient { stream, patience, timer: Box::pin(sleep(patience)), activity, waits: None }
     }
 
     /// Passes on what a write said, and gives up on one that has waited too long.
     fn watch<T>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if result.is_ready() {
-            self.waits = false;
+            self.waits = None;
             return result;
         }
-        if !self.waits {
-            self.waits = true;
+        if self.waits.is_none() {
+            self.waits = Some(self.activity.wait());
             self.timer.as_mut().reset(Instant::now() + self.patience);
         }
         match self.timer.as_mut().poll(context) {

@@ -207,6 +207,7 @@ pub(crate) fn of_revision(error: RevisionError, say: &dyn Fn(&str)) -> Problem {
         RevisionError::NotFound => Kind::NotFound,
         RevisionError::Changed(_) => Kind::PreconditionFailed,
         RevisionError::Unfit(_) => Kind::Conflict,
+        RevisionError::Forbidden(_) => Kind::Forbidden,
         RevisionError::Refused(_) => Kind::ReloadFailed,
         RevisionError::ReadOnly => Kind::ReadOnly,
         RevisionError::Ending => return Problem::of(Kind::Draining),

@@ -3,10 +3,9 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -17,10 +16,9 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use portcullis_identity::Throttle;
+use portcullis_admin::{Activity, Answering, Connections};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower_service::Service as _;
@@ -63,64 +61,31 @@ impl Api {
         shutdown: impl Future<Output = ()>,
     ) {
         let Api { router, limits, .. } = self;
-        let mut connections = JoinSet::new();
-        // The oldest first.
-        let mut open: Vec<Open> = Vec::new();
+        let mut connections = Connections::new(limits.connections_max, limits.client_connections_max);
         tokio::pin!(shutdown);
         loop {
-            let is_full = connections.len() >= limits.connections_max.max(1);
             tokio::select! {
                 () = &mut shutdown => break,
-                Some(_) = connections.join_next() => open.retain(|open| !open.task.is_finished()),
-                accepted = listener.accept(), if !is_full || open.iter().any(Open::is_silent) => match accepted {
-                    Ok((stream, address)) => {
-                        let client = Throttle::network(address.ip());
-                        let others = open.iter().filter(|open| open.client == client).count();
-                        if others >= limits.client_connections_max.max(1) {
-                            drop(stream);
-                            continue;
-                        }
-                        if is_full && let Some(at) = open.iter().position(Open::is_silent) {
-                            // Whoever asks something does not wait for those who only hold their place.
-                            open.remove(at).task.abort();
-                        }
-                        let active = Arc::new(AtomicUsize::new(0));
-                        let service = Requests {
-                            router: router.clone(),
-                            active: Arc::clone(&active),
-                            peer: Peer { address: address.ip().to_canonical(), is_tls: tls.is_some() },
-                        };
-                        let task = connections.spawn(connection(stream, tls.clone(), service, limits));
-                        open.push(Open { client, active, task });
-                    }
+                () = connections.ended() => {}
+                accepted = listener.accept(), if connections.has_room() => match accepted {
+                    Ok((stream, address)) => connections.take(address.ip(), |activity| {
+                        let peer = Peer { address: address.ip().to_canonical(), is_tls: tls.is_some() };
+                        let service = Requests { router: router.clone(), activity, peer };
+                        connection(stream, tls.clone(), service, limits)
+                    }),
                     // Out of descriptors, most likely: trying again at once would only burn time.
                     Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                 },
             }
         }
         drop(listener);
-        let drained = async { while connections.join_next().await.is_some() {} };
-        let _ = timeout(limits.drain_time_max, drained).await;
-    }
-}
-
-/// An open connection.
-struct Open {
-    client: IpAddr,
-    /// Requests that are being answered.
-    active: Arc<AtomicUsize>,
-    task: AbortHandle,
-}
-
-impl Open {
-    fn is_silent(&self) -> bool {
-        self.active.load(Ordering::Relaxed) == 0 && !self.task.is_finished()
+        connections.drain(limits.drain_time_max).await;
     }
 }
 
 async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, service: Requests, limits: Limits) {
     let _ = stream.set_nodelay(true);
-    let stream = Patient::new(stream, limits.write_time_max);
+    let stream = Patient::new(stream, limits.write_time_max, Arc::clone(&service.activity));
     match tls {
         None => exchange(stream, service, limits).await,
         Some(tls) => {
@@ -145,7 +110,7 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(stream: S, service: Request
 /// Answers the requests of one connection.
 struct Requests {
     router: Router,
-    active: Arc<AtomicUsize>,
+    activity: Arc<Activity>,
     peer: Peer,
 }
 
@@ -155,38 +120,23 @@ impl Service<Request<Incoming>> for Requests {
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let active = Active::begin(&self.active);
+        let answering = self.activity.answer();
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(self.peer);
+        request.extensions_mut().insert(Arc::clone(&self.activity));
         let mut router = self.router.clone();
         Box::pin(async move {
             let response = router.call(request).await?;
             // Until the last byte of the body, as streams of events have it.
-            Ok(response.map(|body| Body::new(Held { body, _active: active })))
+            Ok(response.map(|body| Body::new(Held { body, _answering: answering })))
         })
-    }
-}
-
-/// Counts a request that is being answered, from its head to the end of the response.
-struct Active(Arc<AtomicUsize>);
-
-impl Active {
-    fn begin(count: &Arc<AtomicUsize>) -> Active {
-        count.fetch_add(1, Ordering::Relaxed);
-        Active(Arc::clone(count))
-    }
-}
-
-impl Drop for Active {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// A body that keeps its request counted.
 struct Held {
     body: Body,
-    _active: Active,
+    _answering: Answering,
 }
 
 impl http_body::Body for Held {

@@ -54,10 +54,12 @@ pub struct Supplies {
 /// Bounds of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time. When they are used up, the one that has been silent longest is closed; if all
-    /// are being answered, more wait in the listen queue. Default 128.
+    /// Connections at a time. When they are used up, one that waits for its client is closed: of one without
+    /// credentials first, and the oldest of the network with the most; if all are being answered, more wait
+    /// in the listen queue. Default 128.
     pub connections_max: usize,
-    /// Connections of one client (an IPv6 network of 64 bits is one). More are closed at once. Default 32.
+    /// Connections of one client (an IPv6 network of 64 bits is one). Beyond them one of the client's own that
+    /// waits for it is closed; if all are being answered, the new one. Default 32.
     pub client_connections_max: usize,
     /// From opening a connection, or from the last answer, to the end of the next head; then the connection
     /// closes. Also for a TLS handshake. Default 15 s.
@@ -66,11 +68,18 @@ pub struct Limits {
     pub body_time_max: Duration,
     /// Bytes of a request's body; beyond them 413. Default 64 KiB.
     pub body_bytes_max: usize,
+    /// For the body of a request without credentials, such as a login; then 408. Default 5 s.
+    pub public_body_time_max: Duration,
+    /// Bytes of such a body; beyond them 413. Default 16 KiB.
+    pub public_body_bytes_max: usize,
     /// Bytes of a request's body that carries a whole document, as JSON. Default: 2 MiB and a bit.
     pub document_bytes_max: usize,
+    /// Such bodies at a time; further ones get 503. Default 8.
+    pub document_bodies_max: usize,
     /// The time that a client may take to read what was written; then the connection closes. Default 30 s.
     pub write_time_max: Duration,
-    /// Requests that are answered at a time; further ones get 503. Default 64.
+    /// Requests that are answered at a time; further ones get 503. One whose body is not there yet does not
+    /// count. Default 64.
     pub requests_max: usize,
     /// The time that a request may take; then 503. Default 30 s.
     pub request_time_max: Duration,
@@ -108,8 +117,12 @@ impl Default for Limits {
             head_time_max: Duration::from_secs(15),
             body_time_max: Duration::from_secs(10),
             body_bytes_max: 64 << 10,
+            public_body_time_max: Duration::from_secs(5),
+            // The longest password in JSON, each character escaped.
+            public_body_bytes_max: 16 << 10,
             // Each line end of a document is two bytes in JSON.
             document_bytes_max: 2 * portcullis_revisions::DOCUMENT_BYTES_MAX + (64 << 10),
+            document_bodies_max: 8,
             write_time_max: Duration::from_secs(30),
             requests_max: 64,
             request_time_max: Duration::from_secs(30),

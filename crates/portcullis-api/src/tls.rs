@@ -11,7 +11,7 @@ use std::sync::Arc;
 use portcullis_event::Timestamp;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::ServerConfig;
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sha2::{Digest as _, Sha256};
 use tokio_rustls::TlsAcceptor;
@@ -54,19 +54,22 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
+/// Bytes of a certificate's file or a key's.
+const PEM_BYTES_MAX: u64 = 4 << 20;
+
 /// The acceptor of these files.
 pub fn acceptor(files: &CertificateFiles) -> Result<TlsAcceptor, TlsError> {
-    let wrong = |path: &Path, error: rustls::pki_types::pem::Error| match error {
-        rustls::pki_types::pem::Error::Io(error) => TlsError::File(path.to_owned(), error),
-        error => TlsError::Content(path.to_owned(), error.to_string()),
+    let read = |path: &Path| {
+        portcullis_files::read(path, PEM_BYTES_MAX).map_err(|error| TlsError::File(path.to_owned(), error))
     };
+    let wrong = |path: &Path, error: pem::Error| TlsError::Content(path.to_owned(), error.to_string());
     let path = &files.certificate;
-    let chain = CertificateDer::pem_file_iter(path).map_err(|error| wrong(path, error))?;
-    let chain = chain.collect::<Result<Vec<_>, _>>().map_err(|error| wrong(path, error))?;
+    let chain = CertificateDer::pem_slice_iter(&read(path)?).collect::<Result<Vec<_>, _>>();
+    let chain = chain.map_err(|error| wrong(path, error))?;
     if chain.is_empty() {
         return Err(TlsError::Content(path.clone(), "there is no certificate in it".to_owned()));
     }
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, error))?;
+    let key = PrivateKeyDer::from_pem_slice(&read(&files.key)?).map_err(|error| wrong(&files.key, error))?;
     let unusable = |error: rustls::Error| TlsError::Unusable(error.to_string());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let versions = [&rustls::version::TLS13, &rustls::version::TLS12];

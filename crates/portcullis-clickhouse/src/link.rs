@@ -1,7 +1,6 @@
 //! The way to the database: a statement there, a bounded answer back, counted by how it ended.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -114,14 +113,10 @@ fn refusal(status: u16, text: &str) -> QueryError {
 fn read_password(path: &Path) -> io::Result<String> {
     let explain =
         |why: String| io::Error::other(format!("events.read_from.password_file {}: {why}", path.display()));
-    let mut text = String::new();
-    let file = File::open(path).map_err(|error| explain(error.to_string()))?;
-    file.take(PASSWORD_BYTES_MAX + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| explain(error.to_string()))?;
-    if text.len() as u64 > PASSWORD_BYTES_MAX {
-        return Err(explain(format!("it has more than {PASSWORD_BYTES_MAX} bytes, which is no password")));
-    }
+    let text = portcullis_files::read_text(path, PASSWORD_BYTES_MAX).map_err(|error| {
+        let hint = if error.kind() == io::ErrorKind::FileTooLarge { ", which is no password" } else { "" };
+        explain(format!("{error}{hint}"))
+    })?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 

@@ -48,6 +48,7 @@ mod error;
 mod event_socket;
 mod exclusion;
 mod exclusion_id;
+mod exclusion_width;
 mod fields;
 mod flags;
 mod health;
@@ -90,6 +91,7 @@ pub use error::{ConfigError, Mistake};
 pub use event_socket::EventSocket;
 pub use exclusion::exclusion_end;
 pub use exclusion_id::{ExclusionIdentity, exclusion_id};
+pub use exclusion_width::{Width, exclusion_width, score_rule};
 pub use flags::{Flags, LISTEN, PolicyFlags};
 pub use health::{Health, Probe};
 pub use host::HostPattern;
@@ -151,6 +153,9 @@ pub fn json_value(text: &str, format: Format, name: &str) -> Result<serde_json::
     Ok(tree.value.into_json())
 }
 
+/// Bytes of a document: many times what a person writes.
+const DOCUMENT_BYTES_MAX: u64 = 32 << 20;
+
 /// The text of a document, its syntax, and its name in errors.
 #[derive(Clone, Debug)]
 pub struct DocumentText {
@@ -164,7 +169,7 @@ impl DocumentText {
     /// Reads the document at `path`.
     pub fn read(path: &Path) -> Result<DocumentText, ConfigError> {
         let document = DocumentText::of_path(path, String::new())?;
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = portcullis_files::read_text(path, DOCUMENT_BYTES_MAX).map_err(|error| {
             let why = match error.kind() {
                 std::io::ErrorKind::NotFound => "there is no such file".to_string(),
                 std::io::ErrorKind::PermissionDenied => {

@@ -26,6 +26,7 @@ pub(crate) enum Turn {
 #[derive(Debug)]
 pub(crate) struct Client {
     stream: UnixStream,
+    process: i32,
     /// A line that has not ended yet.
     begun: Vec<u8>,
     taken: u64,
@@ -33,9 +34,14 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(stream: UnixStream) -> io::Result<Client> {
+    pub(crate) fn new(stream: UnixStream, process: i32) -> io::Result<Client> {
         stream.set_nonblocking(true)?;
-        Ok(Client { stream, begun: Vec::new(), taken: 0, told: 0 })
+        Ok(Client { stream, process, begun: Vec::new(), taken: 0, told: 0 })
+    }
+
+    /// The process that has connected.
+    pub(crate) fn process(&self) -> i32 {
+        self.process
     }
 
     /// Reads what is there, as far as one turn goes, and shows each whole line.

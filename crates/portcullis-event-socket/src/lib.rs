@@ -29,7 +29,7 @@ mod open;
 
 pub use forward::Forward;
 pub use line::LINE_BYTES_MAX;
-pub use listener::{CLIENTS_MAX, Listener, OnEvent, Settings};
+pub use listener::{CLIENTS_MAX, HasRoom, Listener, OnEvent, Settings};
 pub use open::OpenError;
 
 use std::sync::Arc;

@@ -35,11 +35,16 @@ const AHEAD_MAX: Duration = Duration::from_secs(60);
 const COMPLAINT_PAUSE: Duration = Duration::from_secs(60);
 /// After a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Between two looks for room, while peers wait.
+const ROOM_PAUSE: Duration = Duration::from_millis(10);
 /// Turns that connections have at the end, to be rid of what they sent.
 const LAST_TURNS: usize = 16;
 
 /// Takes an event. It is called by the listener's thread and must not wait.
 pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// True while events may be taken. Those of this process come first: while they fill half of a queue, peers wait.
+pub type HasRoom = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Where events are taken, and from whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +69,7 @@ impl Listener {
         takes_over: bool,
         registry: &Registry,
         on_event: OnEvent,
+        has_room: HasRoom,
         say: Say,
     ) -> Result<Listener, OpenError> {
         let mut users = vec![0, geteuid().as_raw()];
@@ -83,9 +89,11 @@ impl Listener {
             sites: HashSet::new(),
             metrics: Taken::new(registry),
             on_event,
+            has_room,
             say,
             complained: None,
             rest_until: None,
+            first: 0,
         };
         let body = move || {
             work.run();
@@ -124,10 +132,13 @@ struct Work {
     sites: HashSet<Arc<str>>,
     metrics: Taken,
     on_event: OnEvent,
+    has_room: HasRoom,
     say: Say,
     complained: Option<Instant>,
     /// No connection is accepted before.
     rest_until: Option<Instant>,
+    /// The connection that is first in the next round.
+    first: usize,
 }
 
 impl fmt::Debug for Work {
@@ -163,16 +174,18 @@ impl Work {
     /// Waits until something can be done; `ready` then says what: the end, a new connection, each connection.
     fn wait(&mut self, ready: &mut Vec<bool>) -> io::Result<()> {
         let rests = self.rest_until.is_some_and(|until| until > Instant::now());
+        let has_room = (self.has_room)();
         let accepts = if rests { PollFlags::empty() } else { PollFlags::IN };
         let mut asked = vec![
             PollFd::new(&self.woken, PollFlags::IN),
             PollFd::from_borrowed_fd(self.listener.as_fd(), accepts),
         ];
-        asked.extend(
-            self.clients.iter().map(|client| PollFd::from_borrowed_fd(client.as_fd(), PollFlags::IN)),
-        );
-        let pause = Timespec { tv_sec: 0, tv_nsec: ACCEPT_PAUSE.subsec_nanos().into() };
-        match poll(&mut asked, rests.then_some(&pause)) {
+        // Without room peers keep what is not read, and wait. A connection that has ended would be ready at once.
+        let clients = self.clients.iter().filter(|_| has_room);
+        asked.extend(clients.map(|client| PollFd::from_borrowed_fd(client.as_fd(), PollFlags::IN)));
+        let pause = if has_room { ACCEPT_PAUSE } else { ROOM_PAUSE };
+        let pause = Timespec { tv_sec: 0, tv_nsec: pause.subsec_nanos().into() };
+        match poll(&mut asked, (rests || !has_room).then_some(&pause)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -181,13 +194,21 @@ impl Work {
         Ok(())
     }
 
-    /// Lets each connection that is ready have a turn.
+    /// Lets connections that are ready have a turn: one of each process, so that many connections are no larger
+    /// share than one.
     fn turns(&mut self, ready: &[bool], piece: &mut Vec<u8>) {
         let mut ended = Vec::new();
-        for (at, client) in self.clients.iter_mut().enumerate() {
-            if !ready.get(at).copied().unwrap_or_default() {
+        let mut served = HashSet::new();
+        let count = self.clients.len();
+        self.first = (self.first + 1) % count.max(1);
+        for at in (0..count).map(|n| (self.first + n) % count) {
+            if !ready.get(at).copied().unwrap_or_default() || !(self.has_room)() {
                 continue;
             }
+            let Some(client) = self.clients.get_mut(at).filter(|client| served.insert(client.process()))
+            else {
+                continue;
+            };
             let (metrics, sites, on_event) = (&self.metrics, &mut self.sites, &self.on_event);
             match client.turn(piece, |line| take(line, metrics, sites, on_event)) {
                 Turn::Open => {}
@@ -195,6 +216,7 @@ impl Work {
                 Turn::Broken(how, what) => ended.push((at, Some(how), Some(what))),
             }
         }
+        ended.sort_by_key(|(at, ..)| *at);
         for (at, how, what) in ended.into_iter().rev() {
             self.clients.swap_remove(at);
             if let Some(how) = how {
@@ -229,7 +251,7 @@ impl Work {
             self.metrics.refused.inc(Refused::Clients as usize);
             return self.complain(&format!("there are {CLIENTS_MAX} connections already"));
         }
-        if let Ok(client) = Client::new(stream) {
+        if let Ok(client) = Client::new(stream, peer.pid.as_raw_nonzero().get()) {
             self.clients.push(client);
         }
     }

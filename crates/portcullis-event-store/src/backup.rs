@@ -67,6 +67,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), SegmentError> {
         true => Connection::open_with_flags(from, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?,
         false => Segment::open(from)?.into_connection(),
     };
+    portcullis_files::make_private(to).map_err(|error| SegmentError::of_file(to, &error))?;
     let mut target = Connection::open(to)?;
     Backup::new(&source, &mut target)?.run_to_completion(PAGES, Duration::ZERO, None)?;
     Ok(())

@@ -42,7 +42,9 @@ impl Folder {
 
     /// The lock of the writer; none while another process has it. It ends with the file.
     pub(crate) fn lock(&self) -> io::Result<Option<File>> {
-        let file = File::options().create(true).truncate(false).write(true).open(self.0.join(LOCK))?;
+        let path = self.0.join(LOCK);
+        portcullis_files::make_private(&path)?;
+        let file = File::options().write(true).open(path)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(file)),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),

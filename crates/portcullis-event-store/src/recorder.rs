@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use portcullis_event::{AccessRecord, Coverage, Event, KeptRequest};
 use portcullis_log::{DropReason, QueueLimits, Receiver, Sender};
 use portcullis_metrics::{Counter, EnumCounters, Gauge, Registry, catalogue};
+use portcullis_types::Outage;
 
 use crate::coalesce::{Coalescer, Fate};
 use crate::followups::FollowUps;
@@ -71,6 +72,11 @@ impl SampleHandle {
 }
 
 impl RecorderHandle {
+    /// True if half of the queue of events is in use.
+    pub fn is_half_full(&self) -> bool {
+        self.sender.is_half_full()
+    }
+
     /// Counts a request in the roll-ups.
     pub fn request(&self, record: &AccessRecord<'_>, coverage: &Coverage) {
         self.tallies.own().request(record, coverage);
@@ -140,6 +146,7 @@ impl Recorder {
             say,
             last_commit: Instant::now(),
             roll,
+            outage: Outage::default(),
             fails: Arc::clone(&handle.fails),
         };
         let body = move || {
@@ -250,6 +257,7 @@ struct Work {
     last_commit: Instant,
     roll: Roll,
     /// The last commit failed: this was told.
+    outage: Outage,
     fails: Arc<AtomicBool>,
 }
 
@@ -325,7 +333,8 @@ impl Work {
                     _ => DropReason::WriteError,
                 };
                 self.metrics.dropped.add(reason as usize, pending);
-                if !self.fails.swap(true, Relaxed) {
+                self.fails.store(true, Relaxed);
+                if self.outage.failed() {
                     let name = self.roll.name();
                     (self.say)(&format!("{name}: {error}; what comes is lost until it can be written to"));
                 }
@@ -335,7 +344,11 @@ impl Work {
 
     fn tell(&mut self, committed: Committed) {
         let name = self.roll.name();
-        if self.fails.swap(false, Relaxed) {
+        if committed.written > 0 {
+            self.fails.store(false, Relaxed);
+        }
+        // Commits without events, and those for which old segments had to go, do not show that it works.
+        if committed.written > 0 && self.outage.worked(now()) {
             (self.say)(&format!("{name}: it is written to again"));
         }
         self.metrics.written.add(committed.written);

@@ -4,6 +4,7 @@
 //! blocks, so that a filter reads the columns that it names and no others.
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub enum SegmentError {
     TooNew(i64),
     /// No space is left on the device.
     Full,
+    /// The file or its folder cannot be made or opened.
+    File(String),
     /// SQLite cannot do what was asked.
     Sqlite(rusqlite::Error),
 }
@@ -49,12 +52,23 @@ impl fmt::Display for SegmentError {
                 "the segment was written by a newer version (schema {version}; this one knows {SCHEMA_VERSION})"
             ),
             SegmentError::Full => write!(f, "no space is left on the device"),
+            SegmentError::File(what) => f.write_str(what),
             SegmentError::Sqlite(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for SegmentError {}
+
+impl SegmentError {
+    /// The error of a file or a folder.
+    pub(crate) fn of_file(path: &Path, error: &io::Error) -> SegmentError {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SegmentError::Full,
+            _ => SegmentError::File(format!("{}: {error}", path.display())),
+        }
+    }
+}
 
 impl From<rusqlite::Error> for SegmentError {
     fn from(error: rusqlite::Error) -> SegmentError {
@@ -99,6 +113,8 @@ fn stored_fields() -> impl Iterator<Item = Field> {
 impl Segment {
     /// Makes a segment, or opens one to go on writing.
     pub(crate) fn create(path: &Path) -> Result<Segment, SegmentError> {
+        // What SQLite keeps beside the file gets its mode.
+        portcullis_files::make_private(path).map_err(|error| SegmentError::of_file(path, &error))?;
         let connection = Connection::open(path)?;
         connection.busy_timeout(BUSY)?;
         // The file's pages are the blobs' alone: larger ones chain less.

@@ -61,7 +61,8 @@ pub struct Committed {
 pub struct Writer {
     settings: StoreSettings,
     folder: Folder,
-    /// Held while this process writes; none for a process that takes over from another, until that ends.
+    /// Held while this process writes; none for a process that takes over from another, until that ends, and
+    /// while the folder cannot be written.
     lock: Option<File>,
     segment: Option<Open>,
     packer: Packer,
@@ -111,14 +112,15 @@ impl std::error::Error for OpenError {}
 
 impl Writer {
     /// The writer of a folder. `takes_over`: another process may write there until it ends, in a segment of
-    /// its own.
+    /// its own. A folder that cannot be written now is tried again at each commit, which says what is wrong.
     pub fn open(settings: StoreSettings, takes_over: bool) -> Result<Writer, OpenError> {
         let folder = Folder::new(&settings.folder);
-        folder.create().map_err(OpenError::Folder)?;
-        let lock = folder.lock().map_err(OpenError::Folder)?;
-        if lock.is_none() && !takes_over {
-            return Err(OpenError::InUse);
-        }
+        let lock = match folder.create().and_then(|()| folder.lock()) {
+            Ok(None) if !takes_over => return Err(OpenError::InUse),
+            Ok(lock) => lock,
+            Err(error) if may_pass(&error) => None,
+            Err(error) => return Err(OpenError::Folder(error)),
+        };
         let (packer, fresh) = (Packer::new(), BlockBuilder::new());
         Ok(Writer {
             settings,
@@ -157,10 +159,7 @@ impl Writer {
     /// written by the next commit.
     pub fn commit(&mut self, now: u64) -> Result<Committed, SegmentError> {
         let mut committed = std::mem::take(&mut self.untold);
-        if self.lock.is_none() {
-            self.lock = self.folder.lock().ok().flatten();
-        }
-        let result = self.write(now, &mut committed);
+        let result = self.lock().and_then(|()| self.write(now, &mut committed));
         self.fresh.clear();
         if let Err(error) = &result {
             self.give_up(error, &mut committed);
@@ -179,6 +178,16 @@ impl Writer {
                 Err(error)
             }
         }
+    }
+
+    /// Takes the lock, unless another process has it.
+    fn lock(&mut self) -> Result<(), SegmentError> {
+        if self.lock.is_some() || (self.fresh.is_empty() && self.tally.is_empty()) {
+            return Ok(());
+        }
+        let lock = self.folder.create().and_then(|()| self.folder.lock());
+        self.lock = lock.map_err(|error| SegmentError::of_file(self.folder.path(), &error))?;
+        Ok(())
     }
 
     fn write(&mut self, now: u64, committed: &mut Committed) -> Result<u64, SegmentError> {
@@ -375,6 +384,13 @@ impl Open {
         self.run.clear();
         (self.run_first, self.small) = (first, 0);
     }
+}
+
+/// True for an error that others cause and may end: the settings are not wrong.
+fn may_pass(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::*;
+    matches!(error.kind(), ReadOnlyFilesystem | PermissionDenied | StorageFull | QuotaExceeded)
+        || error.raw_os_error().is_some_and(|code| code == rustix::io::Errno::IO.raw_os_error())
 }
 
 /// Deletes a segment. False if that cannot be done.

@@ -101,7 +101,7 @@ impl AccessRecord<'_> {
             site: self.site,
             route: self.route,
             method: token(self.method),
-            host: token(self.host),
+            host: self.clean(self.host, redactor),
             path: self.clean(self.target, redactor),
             protocol: token(self.protocol),
             status: self.status,
@@ -113,7 +113,7 @@ impl AccessRecord<'_> {
             verdict: self.verdict,
             control: self.control,
             referer: self.referer.map(|bytes| self.clean(bytes, redactor)),
-            user_agent: self.user_agent.map(token),
+            user_agent: self.user_agent.map(|bytes| self.clean_token(bytes, redactor)),
         };
         let mut line = Vec::with_capacity(512);
         // Writing to memory cannot fail.
@@ -142,16 +142,22 @@ impl AccessRecord<'_> {
         let referer = self.referer.map_or("-".to_string(), |bytes| self.clean(bytes, redactor));
         quoted(referer.as_bytes(), &mut line);
         line.extend_from_slice(b"\" \"");
-        let user_agent = self.user_agent.unwrap_or(b"-");
-        quoted(&user_agent[..user_agent.len().min(limits::REQUEST_TOKEN_BYTES_MAX)], &mut line);
+        let user_agent = self.user_agent.map_or("-".to_string(), |bytes| self.clean_token(bytes, redactor));
+        quoted(user_agent.as_bytes(), &mut line);
         line.extend_from_slice(b"\"\n");
         line
     }
 
     fn clean(&self, target: &[u8], redactor: &Redactor) -> String {
         let mut target = text(target, limits::REQUEST_TARGET_BYTES_MAX);
-        redactor.redact_target(&mut target);
+        redactor.redact_text(&mut target);
         target
+    }
+
+    fn clean_token(&self, bytes: &[u8], redactor: &Redactor) -> String {
+        let mut value = text(bytes, limits::REQUEST_TOKEN_BYTES_MAX);
+        redactor.redact_text(&mut value);
+        value
     }
 }
 

@@ -51,7 +51,6 @@ impl KeptRequest {
         let mut known: Vec<Vec<u8>> = secrets.iter().map(|secret| secret.to_vec()).collect();
         bytes.extend_from_slice(request.line);
         note(&mut spans, &bytes, 0, redactors, Pairs::Form);
-        spans.extend(user_info(&bytes));
         bytes.extend_from_slice(b"\r\n");
         for (name, value) in &request.fields {
             if FRAMING.iter().any(|framing| framing.eq_ignore_ascii_case(name)) {
@@ -109,15 +108,6 @@ fn note(spans: &mut Vec<Range<usize>>, bytes: &[u8], start: usize, redactors: &[
         let found = secret_spans(&bytes[start..], redactor, pairs);
         spans.extend(found.into_iter().map(|span| start + span.start..start + span.end));
     }
-}
-
-/// User and password in the target of a request line: `GET http://user:password@host/`.
-fn user_info(line: &[u8]) -> Option<Range<usize>> {
-    let start = memchr::memmem::find(line, b"://")? + 3;
-    let is_end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#' | b' ');
-    let end = line[start..].iter().position(is_end).map_or(line.len(), |length| start + length);
-    let at = memchr::memrchr(b'@', &line[start..end])?;
-    Some(start..start + at)
 }
 
 /// Length of the name of a scheme before credentials: `Bearer `.

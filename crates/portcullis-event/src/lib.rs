@@ -49,8 +49,10 @@ mod names;
 mod ocsf;
 mod redact;
 mod scrub;
+mod secret_names;
 mod text;
 mod time;
+mod user_info;
 mod wire;
 
 pub use access::AccessRecord;

@@ -2,6 +2,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use portcullis_types::{Place, percent_decode};
 
 use crate::scrub::{Pairs, scrub, secret_spans};
+use crate::secret_names::{Place as NamedAt, looks_secret, names};
 use crate::{Event, Finding, RuleEffect, RuleMatch, limits, text::CUT_MARK};
 
 /// Stands where a secret was.
@@ -23,66 +24,19 @@ pub struct RedactorNames {
     pub args: Vec<String>,
     /// Cookie names.
     pub cookies: Vec<String>,
+    /// Names of arguments and cookies that often stand for something else, such as `code`: their values are
+    /// secrets if they look like keys, codes or digests.
+    pub weak: Vec<String>,
 }
 
 impl Default for RedactorNames {
+    /// The names of [`SECRET_NAMES`](crate::secret_names::SECRET_NAMES).
     fn default() -> RedactorNames {
-        let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         RedactorNames {
-            headers: list(&[
-                "authorization",
-                "proxy-authorization",
-                "*jwt*",
-                "*credential*",
-                "set-cookie",
-                "x-api-key",
-                "api-key",
-                "x-auth-*",
-                "*-token",
-                "*-secret",
-            ]),
-            args: list(&[
-                "*password*",
-                "*passwd*",
-                "*passphrase*",
-                "passcode",
-                "pass",
-                "pwd",
-                "*secret*",
-                "*token",
-                "token_*",
-                "*jwt*",
-                "*bearer*",
-                "*credential*",
-                "*apikey",
-                "*api_key",
-                "*api-key",
-                "*accesskey*",
-                "*access_key*",
-                "*access-key*",
-                "*privatekey*",
-                "*private_key*",
-                "*private-key*",
-                "*signing_key*",
-                "*signature",
-                "*assertion",
-                "samlresponse",
-                "authorization",
-                "otp",
-                "pin",
-                "cvv",
-                "cvc",
-                "card_number",
-                "cardnumber",
-                "ssn",
-                // Session ids that travel in URLs. Wider patterns would hide attacks on settings such as
-                // session.save_path from the people who read events.
-                "sid",
-                "*sessid",
-                "*sessionid",
-                "*session_id",
-            ]),
-            cookies: list(&["*sess*", "*sid", "*token*", "*auth*", "*secret*", "*jwt*", "remember*"]),
+            headers: names(NamedAt::Header),
+            args: names(NamedAt::Arg),
+            cookies: names(NamedAt::Cookie),
+            weak: names(NamedAt::Weak),
         }
     }
 }
@@ -104,13 +58,17 @@ impl RedactorNames {
 /// - anywhere else in the event, if it is known (from such a match, from the query, or given by the caller)
 ///   and is at least 4 bytes long; case is ignored, for transformations change it.
 ///
-/// Passwords in the target's authority (`http://user:password@host/`) go as well. Text that has neither a
-/// listed name nor a known value, such as a token in a path segment, stays.
+/// Users and passwords in the authority of a URL (`http://user:password@host/`) go as well, wherever it stands and
+/// however it is coded. Text that has neither a listed name nor a known value, such as a token in a path segment,
+/// stays.
 #[derive(Clone, Debug)]
 pub struct Redactor {
     headers: Patterns,
     args: Patterns,
     cookies: Patterns,
+    weak: Patterns,
+    /// Nothing is hidden, whatever it is.
+    shows_all: bool,
 }
 
 impl Default for Redactor {
@@ -122,7 +80,8 @@ impl Default for Redactor {
 impl Redactor {
     /// A redactor that hides nothing: for those who have the message and may see its content.
     pub fn none() -> Redactor {
-        Redactor::new(&RedactorNames { headers: vec![], args: vec![], cookies: vec![] })
+        let names = RedactorNames { headers: vec![], args: vec![], cookies: vec![], weak: vec![] };
+        Redactor { shows_all: true, ..Redactor::new(&names) }
     }
 
     /// A redactor for these names.
@@ -131,7 +90,14 @@ impl Redactor {
             headers: Patterns::new(&names.headers),
             args: Patterns::new(&names.args),
             cookies: Patterns::new(&names.cookies),
+            weak: Patterns::new(&names.weak),
+            shows_all: false,
         }
+    }
+
+    /// True if nothing is to be hidden.
+    pub(crate) fn shows_all(&self) -> bool {
+        self.shows_all
     }
 
     /// True if a header of this name holds a secret.
@@ -146,20 +112,23 @@ impl Redactor {
 
     /// True if an argument of this name, or of a part of this name, holds a secret.
     pub fn is_secret_arg(&self, name: &[u8]) -> bool {
-        self.args.matches(name)
-            || name
-                .split(|b| matches!(b, b'.' | b'[' | b']'))
-                .any(|part| part.len() < name.len() && !part.is_empty() && self.args.matches(part))
+        self.args.matches_part(name)
     }
 
-    /// True if the value of a target such as `ARGS:password` is a secret.
-    pub fn is_secret_target(&self, target: &str) -> bool {
+    /// True if an argument or cookie of this name holds a secret where it looks like one.
+    pub(crate) fn is_weak(&self, name: &[u8]) -> bool {
+        self.weak.matches_part(name)
+    }
+
+    /// True if this value of a target such as `ARGS:password` is a secret.
+    pub fn is_secret_target(&self, target: &str, value: &[u8]) -> bool {
         let Some((collection, key)) = target.split_once(':') else { return false };
         let key = key.as_bytes();
+        let is_weak = || self.is_weak(key) && looks_secret(value);
         match collection {
-            "ARGS" | "ARGS_GET" | "ARGS_POST" | "FILES_TMP_CONTENT" => self.is_secret_arg(key),
+            "ARGS" | "ARGS_GET" | "ARGS_POST" | "FILES_TMP_CONTENT" => self.is_secret_arg(key) || is_weak(),
             "REQUEST_HEADERS" | "RESPONSE_HEADERS" => self.is_secret_header(key),
-            "REQUEST_COOKIES" => self.is_secret_cookie(key),
+            "REQUEST_COOKIES" => self.is_secret_cookie(key) || is_weak(),
             _ => false,
         }
     }
@@ -169,10 +138,9 @@ impl Redactor {
         self.redact_known(event, &[]);
     }
 
-    /// Takes the secrets out of a request target or another URL.
-    pub fn redact_target(&self, target: &mut String) {
-        strike_userinfo(target);
-        self.clean(target, Pairs::Form, &Known::new(Vec::new()));
+    /// Takes the secrets out of a text of a request: its target, another URL, a header's value.
+    pub fn redact_text(&self, text: &mut String) {
+        self.clean(text, Pairs::Form, &Known::new(Vec::new()));
     }
 
     /// As [`Redactor::redact`], and takes out `secrets` wherever they occur: values that the caller knows to
@@ -180,7 +148,6 @@ impl Redactor {
     pub fn redact_known(&self, event: &mut Event, secrets: &[&[u8]]) {
         let known = Known::new(self.known_secrets(event, secrets));
         let request = &mut event.request;
-        strike_userinfo(&mut request.target);
         self.clean(&mut request.target, Pairs::Form, &known);
         for header in &mut request.headers {
             let name = header.name.as_bytes();
@@ -203,20 +170,22 @@ impl Redactor {
         }
     }
 
-    /// True if what stands at `place` under `name` is a secret.
-    fn is_secret_place(&self, place: Place, name: &[u8]) -> bool {
+    /// True if this value at `place` under `name` is a secret.
+    fn is_secret_place(&self, place: Place, name: &[u8], value: &[u8]) -> bool {
+        let is_weak = || self.is_weak(name) && looks_secret(value);
         match place {
             Place::Header | Place::ResponseHeader => self.is_secret_header(name),
-            Place::Cookie => self.is_secret_cookie(name),
-            _ => self.is_secret_arg(name),
+            Place::Cookie => self.is_secret_cookie(name) || is_weak(),
+            _ => self.is_secret_arg(name) || is_weak(),
         }
     }
 
     fn redact_finding(&self, finding: &mut Finding, known: &Known) {
         // Evidence is a part of its value: where the raw text around a secret was looked at, it may be a part
         // of that.
-        let is_secret =
-            self.is_secret_place(finding.place, finding.name.as_bytes()) || known.has_part(&finding.evidence);
+        let evidence = finding.evidence.as_bytes();
+        let is_secret = self.is_secret_place(finding.place, finding.name.as_bytes(), evidence)
+            || known.has_part(&finding.evidence);
         let pairs = if finding.place == Place::Cookie { Pairs::Cookie } else { Pairs::Form };
         if is_secret {
             REDACTED.clone_into(&mut finding.evidence);
@@ -231,7 +200,7 @@ impl Redactor {
             self.clean(location, Pairs::Form, known);
         }
         let pairs = pairs_of(&m.target);
-        if self.is_secret_target(&m.target) {
+        if self.is_secret_target(&m.target, m.value.as_bytes()) {
             REDACTED.clone_into(&mut m.value);
             m.span = None;
             if !m.data.is_empty() {
@@ -254,7 +223,7 @@ impl Redactor {
     fn known_secrets(&self, event: &Event, given: &[&[u8]]) -> Vec<Vec<u8>> {
         let mut known: Vec<Vec<u8>> = given.iter().map(|s| s.to_vec()).collect();
         for m in &event.matches {
-            if self.is_secret_target(&m.target) && !m.value.contains(CUT_MARK) {
+            if self.is_secret_target(&m.target, m.value.as_bytes()) && !m.value.contains(CUT_MARK) {
                 known.push(m.value.clone().into_bytes());
             }
         }
@@ -299,10 +268,11 @@ impl Redactor {
             let rest = &rest[..rest.len().min(limits::TARGET_NAME_BYTES_MAX)];
             let end = rest.windows(2).position(|w| w == b": ").unwrap_or(rest.len());
             let key = rest[..end].trim_ascii_end();
+            let is_weak = || self.is_weak(key) && looks_secret(rest.get(end + 2..).unwrap_or_default());
             match collection {
                 b"REQUEST_HEADERS" | b"RESPONSE_HEADERS" => self.is_secret_header(key),
-                b"REQUEST_COOKIES" => self.is_secret_cookie(key),
-                _ => self.is_secret_arg(key),
+                b"REQUEST_COOKIES" => self.is_secret_cookie(key) || is_weak(),
+                _ => self.is_secret_arg(key) || is_weak(),
             }
         })
     }
@@ -312,19 +282,6 @@ fn pairs_of(target: &str) -> Pairs {
     let is_cookie_header =
         target.strip_prefix("REQUEST_HEADERS:").is_some_and(|name| name.eq_ignore_ascii_case("cookie"));
     if is_cookie_header { Pairs::Cookie } else { Pairs::Form }
-}
-
-/// `http://user:password@host/` loses what stands before the `@`.
-fn strike_userinfo(target: &mut String) {
-    let Some((scheme, _)) = target.split_once("://") else { return };
-    if !scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')) {
-        return;
-    }
-    let authority = scheme.len() + 3;
-    let end = target[authority..].find(['/', '?', '#']).map_or(target.len(), |i| authority + i);
-    if let Some(at) = target[authority..end].rfind('@') {
-        target.replace_range(authority..authority + at, REDACTED);
-    }
 }
 
 /// Values to strike out wherever they stand.
@@ -413,6 +370,13 @@ impl Patterns {
             Pattern { letters: letters(&text), text, open_start, open_end }
         };
         Patterns(names.iter().map(pattern).collect())
+    }
+
+    /// True if one matches the name, or a part of `user[password]`, `user.password`.
+    fn matches_part(&self, name: &[u8]) -> bool {
+        let mut parts = name.split(|b| matches!(b, b'.' | b'[' | b']'));
+        self.matches(name)
+            || parts.any(|part| part.len() < name.len() && !part.is_empty() && self.matches(part))
     }
 
     fn matches(&self, name: &[u8]) -> bool {

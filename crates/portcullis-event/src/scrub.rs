@@ -10,6 +10,8 @@ use std::ops::Range;
 use portcullis_types::percent_decode;
 
 use crate::redact::{REDACTED, Redactor};
+use crate::secret_names::looks_secret;
+use crate::user_info::user_infos;
 
 /// Longest name looked at before a separator.
 const NAME_BYTES_MAX: usize = 128;
@@ -44,9 +46,11 @@ pub(crate) fn scrub(text: &str, redactor: &Redactor, pairs: Pairs) -> Option<Str
 
 /// Returns the spans of values of secret names, in order, none empty, none overlapping.
 pub(crate) fn secret_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Vec<Range<usize>> {
+    if redactor.shows_all() {
+        return Vec::new();
+    }
     let mut spans = named_spans(text, redactor, pairs);
-    let tokens = tokens(text);
-    if !tokens.is_empty() {
+    for tokens in [tokens(text), user_infos(text)] {
         // Spans do not overlap: of those that begin before the token's end, only the last can reach into it.
         let is_new = |token: &Range<usize>| {
             let before = spans.partition_point(|span| span.start < token.end);
@@ -136,15 +140,24 @@ fn pair(text: &[u8], equals: usize, redactor: &Redactor, pairs: Pairs) -> Option
         let quoted = &quoted[..quoted.len().min(NAME_BYTES_MAX)];
         let end = quoted.iter().position(|&b| b == b'"')?;
         let body = start + 1 + end + 1;
-        return redactor.is_secret_arg(&quoted[..end]).then(|| body..until(text, body, b"\n--"));
+        return match redactor.is_secret_arg(&quoted[..end]) {
+            true => Some(body..until(text, body, b"\n--")),
+            false if redactor.is_weak(&quoted[..end]) => part_value(text, body),
+            false => None,
+        };
     }
     if pairs == Pairs::Cookie {
-        return redactor.is_secret_cookie(&name).then(|| start..until(text, start, b";"));
+        return match redactor.is_secret_cookie(&name) {
+            true => Some(start..until(text, start, b";")),
+            false if redactor.is_weak(&name) => weak_value(text, start),
+            false => None,
+        };
     }
-    if redactor.is_secret_arg(&name) {
-        return Some(start..form_value_end(text, start));
+    match redactor.is_secret_arg(&name) {
+        true => Some(start..form_value_end(text, start)),
+        false if redactor.is_weak(&name) => weak_value(text, start),
+        false => None,
     }
-    None
 }
 
 /// The next `&`, or the end of a request line: a decoded value may hold blanks, so that no other one is taken
@@ -165,10 +178,14 @@ fn form_value_end(text: &[u8], start: usize) -> usize {
 fn json_member(text: &[u8], colon: usize, redactor: &Redactor) -> Option<Range<usize>> {
     let before = text[..colon].trim_ascii_end().strip_suffix(b"\"")?;
     let name = name_before(before, before.len(), |b| b == b'"');
-    if !redactor.is_secret_arg(name) {
+    let is_secret = redactor.is_secret_arg(name);
+    if !is_secret && !redactor.is_weak(name) {
         return None;
     }
     let start = colon + 1 + text[colon + 1..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+    if !is_secret {
+        return weak_value(text, start + usize::from(text.get(start) == Some(&b'"')));
+    }
     let end = match text.get(start)? {
         b'"' => {
             let mut escaped = false;
@@ -206,7 +223,32 @@ fn element(text: &[u8], open: usize, close: usize, redactor: &Redactor) -> Optio
     let inside = text.get(open + 1..close).filter(|inside| inside.len() < NAME_BYTES_MAX)?;
     let name = inside.split(|b| b.is_ascii_whitespace()).next()?;
     let name = name.rsplit(|&b| b == b':').next()?;
-    redactor.is_secret_arg(name).then(|| close + 1..until(text, close + 1, b"<"))
+    match redactor.is_secret_arg(name) {
+        true => Some(close + 1..until(text, close + 1, b"<")),
+        false if redactor.is_weak(name) => weak_value(text, close + 1),
+        false => None,
+    }
+}
+
+/// The value that begins here, if it looks like a secret and ends where a value does.
+fn weak_value(text: &[u8], start: usize) -> Option<Range<usize>> {
+    let rest = text.get(start..)?;
+    let is_sign = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~+/%".contains(byte);
+    let length = rest.iter().take_while(|byte| is_sign(byte)).count();
+    let padding = rest[length..].iter().take_while(|byte| **byte == b'=').count();
+    let length = length + padding;
+    // A cut text goes on.
+    let ends = rest.get(length).is_none_or(|byte| b"&;,\"<>#)}] \r\n\t".contains(byte) || !byte.is_ascii());
+    (ends && looks_secret(&rest[..length])).then_some(start..start + length)
+}
+
+/// The value of a part of a multipart body, behind the rest of its head, if it looks like a secret.
+fn part_value(text: &[u8], head: usize) -> Option<Range<usize>> {
+    let near = &text[head..text.len().min(head + 4 * NAME_BYTES_MAX)];
+    let blank =
+        |line_end: &[u8]| Some(near.windows(line_end.len()).position(|w| w == line_end)? + line_end.len());
+    let length = blank(b"\r\n\r\n").or_else(|| blank(b"\n\n"))?;
+    weak_value(text, head + length)
 }
 
 /// The bytes before `end`, back to a blank, a control character or a byte that `stops`.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::io;
 use std::path::Path;
 
 use portcullis_http::message::RequestHead;
@@ -78,11 +79,12 @@ impl BlockPage {
     /// Reads the operator's page, if there is one.
     pub fn load(file: Option<&Path>) -> Result<Self, PageError> {
         let Some(path) = file else { return Ok(BlockPage { own: None }) };
-        let size = std::fs::metadata(path).map_err(|error| PageError::new(path, error))?.len();
-        if size > PAGE_BYTES_MAX {
-            return Err(PageError::new(path, format!("a block page has at most {PAGE_BYTES_MAX} bytes")));
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| PageError::new(path, error))?;
+        let text = portcullis_files::read_text(path, PAGE_BYTES_MAX).map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => {
+                PageError::new(path, format!("a block page has at most {PAGE_BYTES_MAX} bytes"))
+            }
+            _ => PageError::new(path, error),
+        })?;
         Ok(BlockPage { own: Some(text) })
     }
 

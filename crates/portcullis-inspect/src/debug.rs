@@ -98,7 +98,7 @@ impl Inspection {
             lines.add(4, format_args!("Rule {rule} matched in phase {phase}"));
             lines.add(5, format_args!("Rule {rule}: {file}:{line}, link {}", found.link));
             if lines.level >= 6 {
-                let hidden = self.is_hidden(&view.target);
+                let hidden = self.is_hidden(&view.target, view.value);
                 let value = if hidden { b"[hidden]".as_slice() } else { view.value };
                 lines.add(6, format_args!("Rule {rule}: {} = {}", plain(&view.target), plain(value)));
                 for (key, delta) in &view.changes {
@@ -131,7 +131,7 @@ impl Inspection {
         ] {
             for (name, value) in self.transaction.values_of(class) {
                 let target = [collection.as_bytes(), b":", name].concat();
-                let value = if self.is_hidden(&target) { b"[hidden]".as_slice() } else { value };
+                let value = if self.is_hidden(&target, value) { b"[hidden]".as_slice() } else { value };
                 lines.add(9, format_args!("{} = {}", plain(&target), plain(value)));
             }
         }
@@ -144,15 +144,15 @@ impl Inspection {
         }
     }
 
-    /// True if a value of this target must not be shown: by an action of a rule, or by its name.
-    fn is_hidden(&self, target: &[u8]) -> bool {
+    /// True if this value of a target must not be shown: by an action of a rule, or by its name.
+    fn is_hidden(&self, target: &[u8], value: &[u8]) -> bool {
         let state = self.transaction.audit();
         let key = target.iter().position(|&byte| byte == b':').map_or(b"".as_slice(), |at| &target[at + 1..]);
         state.hide_all
             || state.hidden.iter().any(|hidden| hidden.name.eq_ignore_ascii_case(key))
             // Whole queries, bodies and lines may contain it.
             || (key.is_empty() && !state.hidden.is_empty())
-            || std::str::from_utf8(target).is_ok_and(|target| self.inspector.redactor.is_secret_target(target))
+            || std::str::from_utf8(target).is_ok_and(|target| self.inspector.redactor.is_secret_target(target, value))
     }
 }
 

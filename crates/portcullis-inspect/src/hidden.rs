@@ -38,7 +38,7 @@ impl Inspection {
         if state.hidden.is_empty() && !state.hide_all {
             return None;
         }
-        let mut names = RedactorNames { headers: Vec::new(), args: Vec::new(), cookies: Vec::new() };
+        let mut names = RedactorNames { headers: vec![], args: vec![], cookies: vec![], weak: vec![] };
         if state.hide_all {
             names.add_everywhere("*");
         }

@@ -17,7 +17,7 @@ pub struct RuleFiles;
 
 impl Files for RuleFiles {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        DiskFiles.read(path)
+        portcullis_files::read(path, limits::FILE_BYTES_MAX as u64)
     }
 
     fn expand(&self, pattern: &Path) -> io::Result<Vec<PathBuf>> {

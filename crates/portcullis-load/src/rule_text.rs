@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use portcullis_seclang::ast::{Action, Directive};
-use portcullis_seclang::{DiskFiles, Files, MemoryFiles, Root, parse};
+use portcullis_seclang::{MemoryFiles, Root, limits, parse};
 use portcullis_types::RuleId;
 
 /// The text of the rule with this id that begins in this line of a file, with the links of its chain. None if
 /// the file cannot be read, or holds another text there by now.
 pub fn rule_text(file: &Path, line: u32, id: RuleId) -> Option<String> {
-    let text = DiskFiles.read(file).ok()?;
+    let text = portcullis_files::read(file, limits::FILE_BYTES_MAX as u64).ok()?;
     // Files that it includes are not read.
     let parsed = parse(&[Root::Text { name: file.to_owned(), text }], &MemoryFiles::default());
     let begins = |span| u32::try_from(parsed.sources.position(span).line).is_ok_and(|at| at == line);

@@ -1,7 +1,5 @@
 //! The provider: what is known of it, and the two steps of a login.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -265,9 +263,9 @@ impl Provider {
 /// The client's secret: the text of the file without the line break at its end.
 fn secret(file: &Path) -> Result<String, String> {
     let wrong = |why: String| format!("`admin.oidc.client_secret_file`: {}: {why}", file.display());
-    let mut text = String::new();
-    let read = File::open(file).and_then(|open| open.take(SECRET_BYTES_MAX + 2).read_to_string(&mut text));
-    read.map_err(|error| wrong(error.to_string()))?;
+    // With the line break.
+    let text = portcullis_files::read_text(file, SECRET_BYTES_MAX + 2);
+    let text = text.map_err(|error| wrong(error.to_string()))?;
     let text = text.trim_end_matches(['\r', '\n']);
     match text.len() as u64 {
         1..=SECRET_BYTES_MAX => Ok(text.to_owned()),

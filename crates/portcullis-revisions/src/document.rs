@@ -1,7 +1,7 @@
 //! The file of the document: read within a bound, written as a whole.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -70,14 +70,7 @@ impl Document {
 
     /// Reads it.
     pub fn read(&self) -> io::Result<Text> {
-        let mut text = String::new();
-        let limit = DOCUMENT_BYTES_MAX as u64 + 1;
-        File::open(&self.path)?.take(limit).read_to_string(&mut text)?;
-        if text.len() > DOCUMENT_BYTES_MAX {
-            let message = format!("it has more than {DOCUMENT_BYTES_MAX} bytes");
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-        }
-        Ok(Text::new(text))
+        portcullis_files::read_text(&self.path, DOCUMENT_BYTES_MAX as u64).map(Text::new)
     }
 
     /// Puts a text in place of what is there, with the same owner and mode: whoever reads it, or a machine

@@ -11,6 +11,8 @@ pub enum RevisionError {
     Changed(String),
     /// The change does not fit the document, and why.
     Unfit(String),
+    /// The change is for somebody with more rights, and why.
+    Forbidden(String),
     /// The new text has mistakes.
     Invalid(ConfigError),
     /// The running program could not use the new text, or could not write it; the old settings serve.
@@ -32,7 +34,7 @@ impl std::fmt::Display for RevisionError {
             RevisionError::Changed(etag) => {
                 write!(f, "the document was changed since it was read; its entity tag is now \"{etag}\"")
             }
-            RevisionError::Unfit(why) | RevisionError::Refused(why) => f.write_str(why),
+            RevisionError::Unfit(why) | RevisionError::Forbidden(why) | RevisionError::Refused(why) => f.write_str(why),
             RevisionError::Invalid(error) => error.fmt(f),
             RevisionError::ReadOnly => f.write_str(
                 "`admin.read_only` keeps the document from being changed here; change the file where it comes from",

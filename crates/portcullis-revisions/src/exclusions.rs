@@ -1,7 +1,9 @@
 //! The exclusions of a document: those from the semantic detector, those from rules, directives that are
 //! written as one line in the document itself, and those of the profiles that it names.
 
-use portcullis_config::{ConfigError, ExclusionIdentity, Format, exclusion_id, profile};
+use portcullis_config::{
+    ConfigError, ExclusionIdentity, Format, Width, exclusion_id, exclusion_width, profile,
+};
 use serde_json::Value;
 
 use crate::document::Text;
@@ -50,6 +52,48 @@ pub struct Listed {
     pub profile: Option<String>,
     /// What no longer stops a request; of a profile only.
     pub opens: Option<String>,
+}
+
+impl Listed {
+    /// The reason why it is more than the answer to a false positive; none if it names what was found and where.
+    /// `decides`: the rule of this id blocks by what other rules have found.
+    pub fn width(&self, decides: impl Fn(u32) -> bool) -> Option<Width> {
+        let [class, kind, location] = [&self.class, &self.kind, &self.location].map(Option::as_deref);
+        let [target, path, directive] = [&self.target, &self.path, &self.directive].map(Option::as_deref);
+        let identity = match (&self.profile, directive) {
+            (Some(name), _) => ExclusionIdentity::Profile(name, [class, kind, location, path]),
+            (None, Some(line)) => ExclusionIdentity::Directive(line),
+            (None, None) if self.rules.is_empty() => {
+                ExclusionIdentity::Semantic([class, location, path, kind])
+            }
+            (None, None) => ExclusionIdentity::Rule(&self.rules, [target, path]),
+        };
+        exclusion_width(&identity, decides)
+    }
+}
+
+/// The exclusions that a text has and the one before it did not have, or had on trial only, or until another
+/// time.
+pub fn added_exclusions(
+    before: &Text,
+    after: &Text,
+    format: Format,
+    name: &str,
+) -> Result<Vec<Listed>, ConfigError> {
+    let mut had = exclusions(before, format, name)?;
+    let mut has = exclusions(after, format, name)?;
+    has.retain(|each| {
+        let is_it =
+            |other: &Listed| (&other.id, &other.until, other.trial) == (&each.id, &each.until, each.trial);
+        match had.iter().position(is_it) {
+            Some(at) => {
+                had.swap_remove(at);
+                false
+            }
+            None => true,
+        }
+    });
+    Ok(has)
 }
 
 /// The id of an exclusion of this part of the document.

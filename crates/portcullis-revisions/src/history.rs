@@ -100,6 +100,14 @@ const HEAD: &str = "number, time, author, reason, origin, etag, length(text)";
 impl History {
     pub(crate) fn open(folder: &Path) -> Result<History, RevisionError> {
         let path = folder.join(FILE);
+        // Documents hold secrets. What SQLite keeps beside the file gets its mode.
+        let failed = |error| RevisionError::History(format!("{}: {error}", path.display()));
+        portcullis_files::make_private(&path).map_err(failed)?;
+        for beside in ["revisions.db-wal", "revisions.db-shm"].map(|name| folder.join(name)) {
+            if beside.exists() {
+                portcullis_files::make_private(&beside).map_err(failed)?;
+            }
+        }
         let mut connection = Connection::open(&path)?;
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -123,8 +131,6 @@ impl History {
         )?;
         transaction.pragma_update(None, "user_version", VERSION)?;
         transaction.commit()?;
-        // Documents hold secrets.
-        restrict(&path)?;
         Ok(History { connection: Mutex::new(connection) })
     }
 
@@ -177,6 +183,12 @@ impl History {
         newest(&self.connection())
     }
 
+    /// The newest revision with this text.
+    pub(crate) fn of_text(&self, text: &Text) -> Result<Option<RevisionHead>, RevisionError> {
+        let sql = format!("SELECT {HEAD} FROM revisions WHERE etag = ? ORDER BY number DESC LIMIT 1");
+        Ok(self.connection().query_row(&sql, [text.etag()], head).optional()?)
+    }
+
     /// Revisions, newest first; only those before a number, if one is given.
     pub(crate) fn list(&self, before: Option<i64>, limit: usize) -> Result<Vec<RevisionHead>, RevisionError> {
         let connection = self.connection();
@@ -197,12 +209,6 @@ impl History {
         let before = connection.query_row(sql, [number], |row| text(row, 0)).optional()?;
         Ok(Revision { head, text: own, before })
     }
-}
-
-fn restrict(path: &Path) -> Result<(), RevisionError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let failed = |error| RevisionError::History(format!("{}: {error}", path.display()));
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)
 }
 
 fn newest(connection: &Connection) -> Result<Option<RevisionHead>, RevisionError> {

@@ -25,6 +25,6 @@ pub use edit::{
     Change, ClientList, Edit, Exclusion, RuleExclusion, Scope, SemanticExclusion, SiteSettings, edited,
 };
 pub use error::RevisionError;
-pub use exclusions::{Listed, exclusions};
+pub use exclusions::{Listed, added_exclusions, exclusions};
 pub use history::{Origin, Revision, RevisionHead};
 pub use revisions::{Applied, Author, Current, Live, LiveResult, Proposal, Revisions};

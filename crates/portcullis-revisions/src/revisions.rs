@@ -1,7 +1,7 @@
 //! Changes of the document, one at a time: proposed, checked, loaded, written, remembered.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use portcullis_config::{Config, ConfigError};
 
@@ -106,9 +106,19 @@ impl Revisions {
         }
     }
 
-    /// The document as it is now. A text that is new is remembered as a revision from outside. Waits for a
-    /// change that is being made.
+    /// The document as it is now. A text that is new is remembered as a revision from outside. While a change
+    /// is being made, which may take as long as the program loads, it is the text in the file.
     pub fn current(&self, now: u64) -> Result<Current, RevisionError> {
+        match self.change.try_lock() {
+            Ok(_none) => return self.look(now),
+            Err(TryLockError::Poisoned(_)) => {}
+            Err(TryLockError::WouldBlock) => {
+                let text = self.document.read().map_err(RevisionError::Document)?;
+                if let Some(revision) = self.history.of_text(&text)? {
+                    return Ok(self.with_state(text, revision));
+                }
+            }
+        }
         let _none = lock(&self.change);
         self.look(now)
     }
@@ -116,8 +126,12 @@ impl Revisions {
     fn look(&self, now: u64) -> Result<Current, RevisionError> {
         let text = self.document.read().map_err(RevisionError::Document)?;
         let revision = self.found(&text, now)?;
+        Ok(self.with_state(text, revision))
+    }
+
+    fn with_state(&self, text: Text, revision: RevisionHead) -> Current {
         let is_live = *lock(&self.live_etag) == text.etag();
-        Ok(Current { text, revision, is_live })
+        Current { text, revision, is_live }
     }
 
     fn found(&self, text: &Text, now: u64) -> Result<RevisionHead, RevisionError> {

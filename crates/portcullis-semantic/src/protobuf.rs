@@ -1,6 +1,6 @@
 //! Strings of Protocol Buffers messages, without their schema, also in frames of gRPC.
 
-use crate::decode::{inflate, is_mostly_text, texts};
+use crate::decode::{base64_value, inflate, is_mostly_text, texts};
 use crate::limits::{INFLATED_BYTES_MAX, PROTOBUF_DEPTH_MAX};
 
 /// True for the media types of Protocol Buffers and gRPC. What a parameter says makes no type.
@@ -21,11 +21,52 @@ pub(crate) fn may_be_text(body: &[u8]) -> bool {
 /// Calls `emit` with each length-delimited field that is text. A field that is a message, too, is also gone
 /// into. False if the body is not what its type says, to its end.
 pub(crate) fn strings(content_type: &[u8], body: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
-    let is_framed =
-        content_type.get(..16).is_some_and(|start| start.eq_ignore_ascii_case(b"application/grpc"));
-    if !is_framed {
-        return message(body, emit);
+    let is =
+        |name: &[u8]| content_type.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    if is(b"application/grpc-web-text") {
+        let (decoded, is_sound) = web_text(body);
+        // Some servers take frames as they are under this name, too.
+        return if is_sound { frames(&decoded, emit) } else { frames(&decoded, emit) | frames(body, emit) };
     }
+    match is(b"application/grpc") {
+        true => frames(body, emit),
+        false => message(body, emit),
+    }
+}
+
+/// The bytes of a body of gRPC-Web in its text form: Base64 in pieces, each with its padding, one behind the
+/// other. False if something else is in it.
+fn web_text(body: &[u8]) -> (Vec<u8>, bool) {
+    let mut out = Vec::with_capacity(body.len() / 4 * 3);
+    let (mut bits, mut count, mut is_sound) = (0u32, 0, true);
+    // Ends a piece: what is left of its last four letters is one byte, or two.
+    let end = |out: &mut Vec<u8>, bits: u32, count: i32| match count {
+        2 => out.push((bits >> 4) as u8),
+        3 => out.extend_from_slice(&(bits >> 2).to_be_bytes()[2..]),
+        _ => {}
+    };
+    for &byte in body {
+        match base64_value(byte) {
+            Some(value) => {
+                (bits, count) = (bits << 6 | value, count + 1);
+                if count == 4 {
+                    out.extend_from_slice(&bits.to_be_bytes()[1..]);
+                    (bits, count) = (0, 0);
+                }
+            }
+            None if byte == b'=' => {
+                end(&mut out, bits, count);
+                (bits, count) = (0, 0);
+            }
+            None => is_sound &= byte.is_ascii_whitespace(),
+        }
+    }
+    end(&mut out, bits, count);
+    (out, is_sound)
+}
+
+/// Frames of gRPC, each with a message.
+fn frames(body: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
     // A frame: one byte (packed or not), the length in four, the message.
     let (mut rest, mut is_sound, mut room) = (body, true, INFLATED_BYTES_MAX);
     while let [packed, a, b, c, d, tail @ ..] = rest {
@@ -158,6 +199,25 @@ mod tests {
         let packed = packer.finish().unwrap();
         let framed = [&[1, 0, 0, 0, packed.len() as u8], packed.as_slice()].concat();
         assert_eq!(all("application/grpc", &framed), ["testing", "inner"]);
+    }
+
+    /// The text form of gRPC-Web: however it is cut into pieces, it has the strings of the frames.
+    #[test]
+    fn web_texts() {
+        let body = b"\x12\x07testing\x1A\x05inner";
+        let framed = [&[0, 0, 0, 0, body.len() as u8][..], body].concat();
+        let encode = |bytes: &[u8]| data_encoding::BASE64.encode(bytes);
+        for cut in 0..=framed.len() {
+            let text = format!("{}{}", encode(&framed[..cut]), encode(&framed[cut..]));
+            for kind in ["application/grpc-web-text", "Application/gRPC-Web-Text+proto; a=b"] {
+                assert_eq!(all(kind, text.as_bytes()), ["testing", "inner"], "{text}");
+            }
+            let text =
+                format!("{}\r\n{}", encode(&framed[..cut]), encode(&framed[cut..]).trim_end_matches('='));
+            assert_eq!(all("application/grpc-web-text", text.as_bytes()), ["testing", "inner"], "{text}");
+        }
+        assert_eq!(all("application/grpc-web-text", &framed), ["testing", "inner"], "not encoded");
+        assert_eq!(all("application/grpc-web+proto", &framed), ["testing", "inner"]);
     }
 
     #[test]

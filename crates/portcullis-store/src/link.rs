@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use portcullis_engine::RecordId;
 use portcullis_resp::{Client, Command, Connection, Limits, Reply};
+use portcullis_types::Outage;
 
 use crate::keeper::{Thread, now};
 use crate::map::Map;
@@ -36,6 +37,9 @@ const CONNECT_TIME: Duration = Duration::from_secs(1);
 const ANSWER_TIME: Duration = Duration::from_secs(2);
 /// For reading all there is.
 const MEET_TIME: Duration = Duration::from_secs(60);
+/// Rounds of reading all there is without a pause between them.
+const QUICK_ROUNDS: u64 = 500;
+const ROUND_PAUSE: Duration = Duration::from_millis(2);
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 /// Bytes that an exchange may bring: a thousand changes of the largest records by default. Of larger records
@@ -99,6 +103,7 @@ pub(crate) fn start(map: &Arc<Map>, redis: Redis, say: &Say) -> Option<Thread> {
         position: Vec::new(),
         fewer: 0,
         notices,
+        outage: Outage::default(),
     };
     Thread::start("portcullis-redis", move |stop| link.run(stop))
 }
@@ -117,6 +122,7 @@ struct Link {
     /// Number of times that the size of a batch is halved.
     fewer: u32,
     notices: Notices,
+    outage: Outage,
 }
 
 struct Keys {
@@ -156,10 +162,11 @@ impl Link {
                 self.fewer = (self.fewer + 2).min(FEWER_MAX);
             }
             self.map.metrics.redis_failures.inc();
-            self.notices.say(
-                "redis",
-                &format!("redis cannot be reached, collections are kept in this node only: {error}"),
-            );
+            if self.outage.failed() {
+                let line =
+                    format!("redis cannot be reached, collections are kept in this node only: {error}");
+                self.notices.say("redis", &line);
+            }
             if began.elapsed() > ANSWER_TIME {
                 delay = RETRY_FIRST;
             }
@@ -183,10 +190,6 @@ impl Link {
             return Ok(());
         }
         self.map.metrics.redis_connected.set(1);
-        if self.notices.was_said("redis") {
-            self.notices.forget("redis");
-            self.notices.say("redis again", "redis is reachable again, collections are shared");
-        }
         let mut sent = Instant::now();
         loop {
             if stop.load(Relaxed) {
@@ -196,8 +199,13 @@ impl Link {
             if wait.is_zero() {
                 self.send(&mut connection)?;
                 sent = Instant::now();
-            } else {
-                self.read(&mut connection, wait)?;
+                if self.outage.worked(now_ms()) {
+                    self.notices.forget("redis");
+                    self.notices.say("redis again", "redis is reachable again, collections are shared");
+                }
+            } else if !self.read(&mut connection, wait)? {
+                // It should have waited so long for something to come.
+                std::thread::park_timeout(wait.saturating_sub(sent.elapsed()));
             }
         }
     }
@@ -213,7 +221,11 @@ impl Link {
         let here = Command::new("SET").arg(&self.keys.named("here")).number(1).arg(b"GET");
         let known = connection.ask(&here, ANSWER_TIME)?;
         let mut cursor = b"0".to_vec();
-        loop {
+        for round in 0_u64.. {
+            if round >= QUICK_ROUNDS {
+                // A server may have many keys of others, or answer without end.
+                std::thread::park_timeout(ROUND_PAUSE);
+            }
             if stop.load(Relaxed) {
                 return Ok(false);
             }
@@ -331,14 +343,15 @@ impl Link {
         command
     }
 
-    /// Waits for changes of others, and for our own to come back.
-    fn read(&mut self, connection: &mut Connection, wait: Duration) -> io::Result<()> {
+    /// Waits for changes of others, and for our own to come back. False if none came.
+    fn read(&mut self, connection: &mut Connection, wait: Duration) -> io::Result<bool> {
         let command = Command::new("XREAD").arg(b"COUNT").number(self.at_once(READ_ENTRIES) as u64);
         let command = command.arg(b"BLOCK").number(wait.as_millis().max(1) as u64).arg(b"STREAMS");
         let command = command.arg(&self.keys.named("changes")).arg(&self.position);
         let answer = connection.ask(&command, wait + ANSWER_TIME)?;
-        let Some(stream) = answer.items().into_iter().next() else { return Ok(()) };
-        let Some(list) = stream.items().into_iter().nth(1) else { return Ok(()) };
+        let Some(stream) = answer.items().into_iter().next() else { return Ok(false) };
+        let Some(list) = stream.items().into_iter().nth(1) else { return Ok(false) };
+        let before = self.position.clone();
         self.fewer = self.fewer.saturating_sub(1);
         let mut unknown = Vec::new();
         for entry in entries(list) {
@@ -360,7 +373,7 @@ impl Link {
         for keys in unknown.chunks(self.at_once(FETCH_RECORDS)) {
             self.fetch(connection, keys)?;
         }
-        Ok(())
+        Ok(self.position != before)
     }
 
     /// Returns the number of records that fit into one exchange, of at most `most`.
@@ -372,6 +385,11 @@ impl Link {
     fn record_bytes_max(&self) -> usize {
         self.map.record_bytes_max().saturating_mul(2).max(1)
     }
+}
+
+/// Milliseconds since 1970.
+fn now_ms() -> u64 {
+    u64::try_from(now()).unwrap_or(0).saturating_mul(1000)
 }
 
 /// A refusal of the data that was sent, not of all data from this node.

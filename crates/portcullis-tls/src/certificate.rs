@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use portcullis_config::CertificateFiles;
 use portcullis_metrics::{EnumCounters, Registry, catalogue};
-use portcullis_trust::certificates;
+use portcullis_trust::{certificates, pem};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::sign::CertifiedKey;
@@ -160,6 +160,9 @@ fn in_one_file(path: &Path) -> CertificateFiles {
     CertificateFiles { cert: path.to_path_buf(), key: path.to_path_buf(), ocsp: None }
 }
 
+/// Bytes of an OCSP response; they are some thousand.
+const OCSP_BYTES_MAX: u64 = 1 << 20;
+
 fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
     let chain = certificates(&files.cert).map_err(StartError::new)?;
     let (names, issuer, life) = {
@@ -175,8 +178,8 @@ fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
         let life = Life { from: validity.not_before.timestamp(), until: validity.not_after.timestamp() };
         (names.collect(), subject::name(leaf.issuer()), life)
     };
-    let key =
-        PrivateKeyDer::from_pem_file(&files.key).map_err(|error| StartError::file(&files.key, error))?;
+    let key = pem(&files.key).map_err(|error| StartError::file(&files.key, error))?;
+    let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| StartError::file(&files.key, error))?;
     let mut key = CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => {
             let why = format!("this key does not belong to the certificate in {}", files.cert.display());
@@ -185,7 +188,8 @@ fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
         error => StartError::file(&files.key, error),
     })?;
     if let Some(path) = &files.ocsp {
-        let response = std::fs::read(path).map_err(|error| StartError::file(path, error))?;
+        let response =
+            portcullis_files::read(path, OCSP_BYTES_MAX).map_err(|error| StartError::file(path, error))?;
         if !is_successful_ocsp(&response) {
             return Err(StartError::file(path, "it is not a successful OCSP response in DER"));
         }

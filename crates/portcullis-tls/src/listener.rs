@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use portcullis_config::{ClientAuth, ListenerTls as Settings};
 use portcullis_metrics::{EnumCounters, Registry};
-use portcullis_trust::Authorities;
+use portcullis_trust::{Authorities, pem};
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateRevocationListDer;
 use rustls::pki_types::pem::PemObject;
@@ -200,9 +200,9 @@ fn verifier(auth: &ClientAuth) -> Result<Arc<dyn ClientCertVerifier>, StartError
     let builder = if auth.required { builder } else { builder.allow_unauthenticated() };
     let builder = match &auth.crl {
         Some(path) => {
-            let lists: Vec<_> = CertificateRevocationListDer::pem_file_iter(path)
-                .and_then(|lists| lists.collect())
-                .map_err(|error| StartError::file(path, error))?;
+            let text = pem(path).map_err(|error| StartError::file(path, error))?;
+            let lists = CertificateRevocationListDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+            let lists = lists.map_err(|error| StartError::file(path, error))?;
             if lists.is_empty() {
                 return Err(StartError::file(path, "it holds no revocation list"));
             }

@@ -1,9 +1,9 @@
 //! Files that are read again when they change.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
-use std::{fmt, fs};
 
 /// Some files that are read together.
 pub struct Watch {
@@ -45,15 +45,16 @@ impl Watch {
 
     /// True if the files have not changed since they were read.
     pub fn is_current(&self) -> bool {
+        let stamps = stamps((self.files)());
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        !seen.failed && seen.read == stamps((self.files)())
+        !seen.failed && seen.read == stamps
     }
 
     /// Reads the files again if they have changed since, and not since the last look: who writes them may not
     /// be done.
     pub fn refresh<T, E>(&self, read: impl FnOnce() -> Result<T, E>) -> Option<Result<T, E>> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let stamps = stamps((self.files)());
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if stamps == seen.read {
             seen.unread = None;
             return None;
@@ -78,12 +79,14 @@ fn stamps(files: Vec<PathBuf>) -> Stamps {
 
 fn stamp(path: &Path) -> Stamp {
     use std::os::unix::fs::MetadataExt as _;
-    let file = fs::metadata(path).ok()?;
+    let file = portcullis_files::metadata(path).ok()?;
     Some((file.modified().ok()?, file.len(), file.ino()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

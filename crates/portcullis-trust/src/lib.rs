@@ -8,6 +8,7 @@
 //! assert!(wrong.starts_with("/nowhere/ca.pem: "), "{wrong}");
 //! ```
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,11 +17,20 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
+/// Bytes of a PEM file: hundreds of times a bundle of all authorities that browsers trust.
+const PEM_BYTES_MAX: u64 = 64 << 20;
+
+/// The text of a PEM file: of certificates, keys or revocation lists.
+pub fn pem(path: &Path) -> io::Result<Vec<u8>> {
+    portcullis_files::read(path, PEM_BYTES_MAX)
+}
+
 /// The certificates of a PEM file, one at least, in their order. Errors begin with the path.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let found: Vec<_> =
-        CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(|error| wrong(&error))?;
+    let text = pem(path).map_err(|error| wrong(&error))?;
+    let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+    let found = found.map_err(|error| wrong(&error))?;
     if found.is_empty() { Err(wrong(&"it has no certificate")) } else { Ok(found) }
 }
 

@@ -1,12 +1,14 @@
 //! All that a start would find wrong with a document, and what it would take and is hardly meant.
 
+use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use portcullis_config::{Class, Config, Mistake, Policy, Survey, Terms};
+use portcullis_config::{Class, Config, Mistake, Policy, Survey, Terms, Width};
 use portcullis_event::Timestamp;
 use portcullis_load::{LoadError, Loaded, check_folders, check_kinds, check_limits, check_servers, load};
 use portcullis_log::AuditConfig;
 
+use crate::decision::decides;
 use crate::run::{oidc, sinks, traces};
 use crate::{event_database, writable};
 
@@ -43,6 +45,10 @@ pub fn document(survey: &Survey) -> Checked {
         sites = config.sites.len();
         let policies = config.policies.iter().enumerate();
         sets = policies.map(|(index, policy)| rules(index, policy, config)).collect();
+        let wide =
+            config.policies.iter().zip(&sets).flat_map(|(policy, set)| wide(policy, set.as_ref().ok()));
+        let wide: BTreeSet<String> = wide.collect();
+        warnings.extend(wide.iter().map(|warning| survey.mistake(&format!("warning: {warning}"))));
         let loaded = config.policies.iter().zip(&sets);
         let loaded = loaded.filter_map(|(policy, set)| Some((policy, set.as_ref().ok()?)));
         let missing = loaded.flat_map(|(policy, loaded)| without_rule(policy, loaded));
@@ -80,6 +86,17 @@ fn ended((what, terms): (String, &Terms)) -> Option<String> {
     let until = terms.until.filter(|until| i64::try_from(until / 1000).is_ok_and(|until| until <= now()))?;
     let until = Timestamp::from_epoch_millis(until).rfc3339();
     Some(format!("the exclusion `{what}` ended at {until}: what it excluded counts again; remove it"))
+}
+
+/// Exclusions that end blocking as a whole, once they count.
+fn wide(policy: &Policy, loaded: Option<&Loaded>) -> Vec<String> {
+    let decides = |rule| loaded.is_some_and(|loaded| decides(&loaded.plan, rule));
+    let widths = policy.exclusion_widths(decides).zip(exclusions(policy));
+    let told = widths.filter_map(|(width, (what, _))| {
+        let width = width.filter(Width::ends_blocking)?;
+        Some(format!("the exclusion `{what}` ends blocking: {width}"))
+    });
+    told.collect()
 }
 
 /// Exclusions of rules that the policy does not have.

@@ -11,6 +11,7 @@ mod checked;
 mod cli;
 mod crs;
 mod data_folder;
+mod decision;
 mod edited;
 mod evaluate;
 mod event_database;

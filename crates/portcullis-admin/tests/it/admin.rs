@@ -197,6 +197,30 @@ fn silent_clients_make_room_for_a_health_check() {
     }
 }
 
+/// Clients that ask and do not read the answers, or have it reload, keep no health check out.
+#[test]
+fn clients_that_do_not_read_make_room_for_a_health_check() {
+    let long = Duration::from_secs(600);
+    let server = Server::start(Limits { connections_max: 8, write_time_max: long, ..Limits::default() });
+    for request in ["GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "GET /none HTTP/1.1\r\nHost: a\r\n\r\n"] {
+        let held: Vec<TcpStream> = (0..20)
+            .map(|_| {
+                let mut stream = server.connect();
+                stream.set_nonblocking(true).expect("a non-blocking stream");
+                // More answers than buffers hold, as far as they are taken.
+                for _ in 0..40 {
+                    let _ = stream.write_all(request.repeat(500).as_bytes());
+                }
+                stream
+            })
+            .collect();
+        for _ in 0..10 {
+            assert_eq!(server.get("/healthz").0, 200);
+        }
+        drop(held);
+    }
+}
+
 #[test]
 fn shutdown_does_not_wait_for_idle_connections() {
     let server = Server::start(Limits { drain_time_max: Duration::from_millis(100), ..Limits::default() });

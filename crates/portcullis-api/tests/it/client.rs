@@ -1,10 +1,11 @@
 //! A client that sends what it is told, byte for byte.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 /// An answer.
 pub struct Answer {
@@ -55,9 +56,23 @@ pub fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
+/// A connection of a client at this address of the loopback network.
+pub fn connect_from(client: Ipv4Addr, address: SocketAddr) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((client, 0)).into()).unwrap();
+    socket.connect(&address.into()).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+}
+
 /// Sends a text, returns all that comes until the server closes; none if that is no answer.
 pub fn raw(address: SocketAddr, text: &[u8]) -> Option<Answer> {
-    let mut stream = connect(address);
+    exchange(connect(address), text)
+}
+
+/// The same on a connection that is there.
+pub fn exchange(mut stream: TcpStream, text: &[u8]) -> Option<Answer> {
     // The server may close before it has read all.
     let _ = stream.write_all(text);
     let mut bytes = Vec::new();

@@ -99,6 +99,10 @@ impl LiveState for Three {
         })
     }
 
+    fn decides(&self, rule: u32) -> bool {
+        rule == 700_001
+    }
+
     fn rules(&self, site: &str, route: &str, text: Option<u32>) -> Option<Snapshot<Rule>> {
         let rule = |rule_id: u32, state, paranoia, matches, message: &str| Rule {
             rule_id,

@@ -16,4 +16,6 @@ mod oidc;
 mod openapi;
 mod pages;
 mod replay;
+mod rights;
 mod server;
+mod slow;

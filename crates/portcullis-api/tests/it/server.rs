@@ -102,13 +102,13 @@ impl Live for Program {
     }
 }
 
-fn revisions(folder: &std::path::Path, read_only: bool) -> Revisions {
+fn revisions(folder: &std::path::Path, read_only: bool, text: &str) -> Revisions {
     let path = folder.join("portcullis.toml");
-    std::fs::write(&path, DOCUMENT).unwrap();
+    std::fs::write(&path, text).unwrap();
     let document = Document::new(&path).unwrap();
     let revisions =
         Revisions::open(folder, document, Box::new(Program(folder.join("hold"))), read_only).unwrap();
-    revisions.serves(&Text::new(DOCUMENT), NOW_MS).unwrap();
+    revisions.serves(&Text::new(text), NOW_MS).unwrap();
     revisions
 }
 
@@ -120,6 +120,8 @@ type Database = (Arc<dyn EventSource>, Arc<Mutex<Vec<String>>>);
 struct More {
     database: Option<Database>,
     oidc: Option<portcullis_api::OidcLogin>,
+    /// The document; none: [`DOCUMENT`].
+    document: Option<String>,
 }
 
 impl Server {
@@ -138,9 +140,17 @@ impl Server {
         Server::build(Limits::default(), None, true, More::default())
     }
 
+    /// The site has rules.
+    pub fn with_rules() -> Server {
+        let document =
+            DOCUMENT.replace("upstream = \"app\"", "mode = \"both\"\nrules = { crs = \"/crs\" }\nupstream = \"app\"");
+        let more = More { document: Some(document), ..More::default() };
+        Server::build(Limits::default(), None, false, more)
+    }
+
     /// Events are asked of this, and lines for the operator go there.
     pub fn with_database(database: Arc<dyn EventSource>, said: Arc<Mutex<Vec<String>>>) -> Server {
-        let more = More { database: Some((database, said)), oidc: None };
+        let more = More { database: Some((database, said)), ..More::default() };
         Server::build(Limits::default(), None, false, more)
     }
 
@@ -150,14 +160,14 @@ impl Server {
 
     /// With logins at a provider.
     pub fn with_oidc(limits: Limits, oidc: portcullis_api::OidcLogin) -> Server {
-        Server::build(limits, None, false, More { database: None, oidc: Some(oidc) })
+        Server::build(limits, None, false, More { oidc: Some(oidc), ..More::default() })
     }
 
     fn build(
         limits: Limits,
         tls: Option<CertificateFiles>,
         read_only: bool,
-        More { database, oidc }: More,
+        More { database, oidc, document }: More,
     ) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let identities = Arc::new(Identities::open(folder.path()).unwrap());
@@ -175,7 +185,11 @@ impl Server {
             reload: Some(Arc::new(OneReload::default())),
             live: Arc::new(crate::live::Three),
             trials: Arc::new(crate::explain::Echo),
-            revisions: Some(Arc::new(revisions(folder.path(), read_only))),
+            revisions: Some(Arc::new(revisions(
+                folder.path(),
+                read_only,
+                document.as_deref().unwrap_or(DOCUMENT),
+            ))),
             health: Arc::new(|| Health::Ready),
             registry: Arc::clone(&registry),
             version: "1.2.3",

@@ -1,6 +1,7 @@
 //! A listener that keeps what it takes, and waiting without a clock in assertions.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -18,6 +19,10 @@ pub struct Place {
     pub registry: Arc<Registry>,
     pub taken: Arc<Mutex<Vec<Event>>>,
     pub said: Arc<Mutex<Vec<String>>>,
+    /// There is room for events.
+    pub room: Arc<AtomicBool>,
+    /// Times that it was asked for room.
+    pub looks: Arc<AtomicUsize>,
 }
 
 impl Place {
@@ -27,6 +32,8 @@ impl Place {
             registry: Registry::new(),
             taken: Arc::default(),
             said: Arc::default(),
+            room: Arc::new(AtomicBool::new(true)),
+            looks: Arc::default(),
         }
     }
 
@@ -44,7 +51,12 @@ impl Place {
         let (taken, said) = (Arc::clone(&self.taken), Arc::clone(&self.said));
         let on_event = Arc::new(move |event| taken.lock().unwrap().push(event));
         let say = Arc::new(move |line: &str| said.lock().unwrap().push(line.to_owned()));
-        Listener::open(&settings, takes_over, &self.registry, on_event, say)
+        let (room, looks) = (Arc::clone(&self.room), Arc::clone(&self.looks));
+        let has_room = Arc::new(move || {
+            looks.fetch_add(1, Ordering::Relaxed);
+            room.load(Ordering::Relaxed)
+        });
+        Listener::open(&settings, takes_over, &self.registry, on_event, has_room, say)
     }
 
     pub fn ids(&self) -> Vec<String> {

@@ -3,3 +3,4 @@
 mod common;
 mod delivery;
 mod hostile;
+mod room;

@@ -97,6 +97,7 @@ impl Archive {
     }
 
     fn create(&self) -> Result<Connection, SegmentError> {
+        portcullis_files::make_private(&self.0).map_err(|error| SegmentError::of_file(&self.0, &error))?;
         let connection = Connection::open(&self.0)?;
         connection.busy_timeout(BUSY)?;
         // Pages of deleted roll-ups are given back a few at a time: a full VACUUM would hold up the writer.

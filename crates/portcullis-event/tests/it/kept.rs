@@ -81,7 +81,8 @@ fn known_secrets_go_everywhere() {
     assert!(kept.contains("Authorization: Basic Xx0xXxx0xxXxxxX="), "{kept}");
     let kept = text(&keep("GET http://bob:secret-word@a.example/ HTTP/1.1", &[], b"x=secret-word", 0));
     assert!(!kept.contains("bob") && kept.contains("@a.example/"), "{kept}");
-    let hidden = RedactorNames { headers: vec![], args: vec!["card".to_owned()], cookies: vec![] };
+    let hidden =
+        RedactorNames { headers: vec![], args: vec!["card".to_owned()], cookies: vec![], weak: vec![] };
     let request = RawRequest { line: b"GET /?card=4111 HTTP/1.1", fields: vec![], body: b"", omitted: 0 };
     let kept = KeptRequest::new(&request, &[&Redactor::default(), &Redactor::new(&hidden)], &[b"HTTP"]);
     assert_eq!(text(&kept), "GET /?card=0000 XXXX/1.1\r\n\r\n");

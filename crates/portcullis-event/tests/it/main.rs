@@ -11,4 +11,5 @@ mod forms;
 mod kept;
 mod redaction;
 mod schema;
+mod secrets;
 mod validator;

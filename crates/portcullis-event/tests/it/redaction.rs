@@ -166,7 +166,7 @@ fn a_url_inside_the_query_is_not_an_authority() {
 
 #[test]
 fn names_are_configurable() {
-    let mut names = RedactorNames { args: vec![], headers: vec![], cookies: vec![] };
+    let mut names = RedactorNames { args: vec![], headers: vec![], cookies: vec![], weak: vec![] };
     names.add_everywhere("kennwort");
     let mut e = event("/?KENNWORT=abc&password=x", "ARGS:q", "v", "");
     Redactor::new(&names).redact(&mut e);

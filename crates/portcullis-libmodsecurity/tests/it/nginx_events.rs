@@ -30,7 +30,7 @@ impl Receiver {
         let keep = Arc::clone(&taken);
         let on_event = Arc::new(move |event| keep.lock().unwrap().push(event));
         let say = Arc::new(|line: &str| eprintln!("{line}"));
-        let listener = Listener::open(&settings, false, &registry, on_event, say).unwrap();
+        let listener = Listener::open(&settings, false, &registry, on_event, Arc::new(|| true), say).unwrap();
         Receiver { taken, registry, _listener: listener }
     }
 

@@ -119,10 +119,10 @@ fn changes(jails: &Jails) -> Vec<u64> {
 
 /// Takes over the bans that are not forgotten yet. How many lines are none.
 fn read(path: &Path, jails: &Jails, now: u64) -> io::Result<usize> {
-    if fs::metadata(path)?.len() > BYTES_MAX {
-        return Err(io::Error::other("it is larger than such a file can be"));
-    }
-    let text = fs::read_to_string(path)?;
+    let text = portcullis_files::read_text(path, BYTES_MAX).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => io::Error::other("it is larger than such a file can be"),
+        _ => error,
+    })?;
     let clock = seconds_since_1970();
     let mut wrong = 0;
     for line in text.lines() {

@@ -58,9 +58,13 @@ impl Geo {
     }
 }
 
+/// Bytes of a database: several times those of the largest there are.
+const DATABASE_BYTES_MAX: u64 = 2 << 30;
+
 /// Reads a database.
 pub(super) fn read(path: &Path) -> Result<GeoData, String> {
     let shown = path.display();
-    let bytes = std::fs::read(path).map_err(|error| format!("{shown}: {error}"))?;
+    let bytes =
+        portcullis_files::read(path, DATABASE_BYTES_MAX).map_err(|error| format!("{shown}: {error}"))?;
     GeoData::new(bytes).map_err(|error| format!("{shown}: {error}"))
 }

@@ -1,7 +1,6 @@
 //! Files with addresses, read again when they change.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,10 +89,14 @@ pub(crate) fn check_lists(config: &Config) -> Vec<String> {
     lists.chain(config.geo_files.iter().filter_map(|file| super::geo::read(file).err())).collect()
 }
 
+/// Bytes of a list: about ten million addresses.
+const LIST_BYTES_MAX: u64 = 256 << 20;
+
 /// Reads a list. The error says where it is wrong.
 fn read(path: &Path) -> Result<IpSet, String> {
     let shown = path.display();
-    let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
+    let text =
+        portcullis_files::read_text(path, LIST_BYTES_MAX).map_err(|error| format!("{shown}: {error}"))?;
     IpSet::parse_file(&text).map_err(|error| {
         let before = &text.as_bytes()[..error.offset.min(text.len())];
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();

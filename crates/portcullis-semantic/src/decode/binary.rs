@@ -209,7 +209,8 @@ pub(super) const BASE64: [u8; 256] = {
 const BASE64_MARK: u8 = 0xFE;
 const BASE64_NONE: u8 = 0xFF;
 
-fn base64_value(b: u8) -> Option<u32> {
+/// The value of a letter of Base64, of either alphabet.
+pub(crate) fn base64_value(b: u8) -> Option<u32> {
     let value = BASE64[usize::from(b)];
     (value < 64).then_some(u32::from(value))
 }

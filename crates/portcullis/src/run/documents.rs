@@ -27,8 +27,8 @@ pub fn watch(args: &Args, config: &Config) -> Watch {
     Watch::listing(move || {
         let mut all = files.clone();
         for folder in &folders {
-            let Ok(entries) = std::fs::read_dir(folder) else { continue };
-            let entries = entries.take(FILES_MAX).filter_map(Result::ok).map(|entry| entry.path());
+            let Ok(entries) = portcullis_files::entries(folder, FILES_MAX) else { continue };
+            let entries = entries.into_iter().map(|name| folder.join(name));
             // Logs and state may stand beside rules.
             let is_rules =
                 |path: &PathBuf| path.extension().is_some_and(|name| name == "conf" || name == "data");

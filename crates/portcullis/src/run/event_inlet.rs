@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use portcullis_config::Config;
-use portcullis_event_socket::{Forward, Listener, Settings};
+use portcullis_event_socket::{Forward, HasRoom, Listener, Settings};
 use portcullis_log::QueueLimits;
 use portcullis_metrics::Registry;
 
@@ -18,6 +18,7 @@ pub fn open(
     takes_over: bool,
     registry: &Registry,
     on_event: Option<OnEvent>,
+    has_room: HasRoom,
 ) -> Result<Option<Listener>, Failure> {
     let Some(socket) = &config.event_socket else { return Ok(None) };
     let Some(on_event) = on_event else {
@@ -26,7 +27,7 @@ pub fn open(
         ));
     };
     let settings = Settings { path: socket.path.clone(), users: socket.users.clone() };
-    let listener = Listener::open(&settings, takes_over, registry, on_event, say());
+    let listener = Listener::open(&settings, takes_over, registry, on_event, has_room, say());
     let listener = listener.map_err(|error| Failure::failed(format_args!("events.listen: {error}")))?;
     eprintln!("portcullis: events of other processes are taken on {}", settings.path.display());
     Ok(Some(listener))

@@ -26,7 +26,6 @@ pub fn start(config: &Config, takes_over: bool, registry: &Registry) -> Result<O
     let explain = |error: &dyn std::fmt::Display, folder: &Path| {
         Failure::failed(format_args!("event store: {}: {error}", folder.display()))
     };
-    data_folder::create(data).map_err(|error| explain(&error, data))?;
     let folder = settings.folder.clone();
     let writer = Writer::open(settings, takes_over).map_err(|error| explain(&error, &folder))?;
     let say = Arc::new(|line: &str| eprintln!("portcullis: {line}"));

@@ -17,6 +17,7 @@ use portcullis_metrics::{Registry, RuleCounters};
 use portcullis_proxy::{BreakerState, EndpointStatus, Serving, Status};
 use portcullis_types::RuleId;
 
+use crate::decision::decides;
 use crate::rule_list::{Entry, State, entries};
 
 /// The state of the proxy.
@@ -64,6 +65,10 @@ impl LiveState for Desk {
         let policy = site.routes.iter().find(|each| each.name == route)?.policy?;
         let items = rules(serving.inspectors()[policy].plan(), &self.registry, text);
         Some(Snapshot { generation: serving.number(), items })
+    }
+
+    fn decides(&self, rule: u32) -> bool {
+        self.status.serving().inspectors().iter().any(|inspector| decides(inspector.plan(), rule))
     }
 }
 

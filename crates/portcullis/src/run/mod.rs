@@ -22,6 +22,7 @@ pub mod notify;
 pub mod oidc;
 mod plan_cache;
 mod recent;
+pub mod reloading;
 mod service;
 pub mod settings;
 pub mod signals;
@@ -47,7 +48,7 @@ use portcullis_proxy::{Proxy, Services};
 use portcullis_trace::Exporter;
 
 use crate::cli::Failure;
-use crate::runtime_folder;
+use crate::{data_folder, runtime_folder};
 use audit::Audit;
 use console::Console;
 use event_socket::EventSocket;
@@ -100,7 +101,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let sinks = sinks::start(&config, &registry)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
-    let policies = runtime.block_on(async {
+    let collections = runtime.block_on(async {
         // Signals are caught before readiness is reported.
         let signals = Signals::catch()?;
         let admin = config.admin.map(|address| {
@@ -109,7 +110,18 @@ fn serve(args: &Args) -> Result<(), Failure> {
             inherited.listen(address).map_err(|error| Failure::failed(explain(error)))
         });
         let admin = admin.transpose()?;
-        let console = args.console(&config)?;
+        // What cannot be kept is no reason not to protect.
+        let console = args.console(&config)?.filter(|settings| match data_folder::check_writable(settings.data) {
+            Ok(()) => true,
+            Err(error) => {
+                eprintln!(
+                    "portcullis: console: not started: users, sessions and the audit trail are kept in the data folder, \
+                     and {} cannot be written: {error}; requests are inspected all the same",
+                    settings.data.display()
+                );
+                false
+            }
+        });
         if console.is_none() && auto_enforce::is_asked_for(&config) {
             eprintln!(
                 "portcullis: warning: `auto_enforce` ends no trial without the console (--console, --data)"
@@ -119,6 +131,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let (files, lines) = (uploads.sender(), access_log.sender());
         let record = recorder.as_ref().map(Recorder::handle);
         let on_event = sinks::fan_out(log.sender(), sinks.sender(), record.clone(), None);
+        let has_room = sinks::has_room(log.sender(), record.clone());
         let services = Services {
             registry: Arc::clone(&registry),
             metrics: portcullis_exchange::data_plane(&registry),
@@ -139,7 +152,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let takes_over = listeners.takes_over;
         let proxy = Proxy::start_on(&config, &inspectors, services, listeners).map_err(Failure::failed)?;
         drop(inspectors);
-        let inlet = event_inlet::open(&config, takes_over, &registry, on_event)?;
+        let inlet = event_inlet::open(&config, takes_over, &registry, on_event, has_room)?;
         let _socket = recent.and_then(|recent| {
             let folder = args.runtime_folder.clone().unwrap_or_else(runtime_folder::default);
             let socket = EventSocket::open(&folder, recent);
@@ -162,13 +175,17 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let notify = Notify::new(inherited.predecessor.take());
         let upgrades = registry.enum_counters(&catalogue::UPGRADES, &[], &service::UPGRADE_RESULTS);
         let (proxy, started) = (Arc::new(proxy), &config);
+        let collections = policies.collections();
+        let policies = Some(policies);
         let service =
-            Service { program, args, started, registry, proxy, policies: Some(policies), notify, upgrades };
+            Service { program, args, started, registry, proxy, policies, collections, notify, upgrades };
         let ended = service.run(signals, admin, console.map(|console| console.serves(text)), reopen).await;
         drop(inlet);
         ended
     })?;
-    policies.close();
+    if let Some(collections) = collections {
+        collections.close();
+    }
     let lost = traces.map_or(0, |traces| traces.shutdown(TRACES_DEADLINE));
     if lost > 0 {
         eprintln!("portcullis: {lost} traces could not be sent");

@@ -1,22 +1,24 @@
 //! The loop of the main thread while the workers serve: signals, reloads, upgrades, the service manager.
 
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use portcullis_admin::{Candidate, Health, Pages, Reloads};
+use portcullis_admin::{Candidate, Health, Pages, Reload, Reloads};
 use portcullis_config::Config;
 use portcullis_metrics::{EnumCounters, Registry};
 use portcullis_proxy::Proxy;
 use portcullis_revisions::Revisions;
-use tokio::sync::mpsc;
+use portcullis_store::Store;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use super::console::{self, Console, Running};
 use super::documents;
 use super::notify::Notify;
+use super::reloading::{RELOAD_TIME_MAX, Reloading, Stage, Step, beside};
 use super::settings::{Args, Policies, Settings};
 use super::signals::{Signal, Signals};
 use super::traces;
@@ -25,6 +27,8 @@ use crate::cli::Failure;
 
 /// Reloads that wait while one is done.
 const RELOADS_QUEUED: usize = 16;
+/// For a reload that is being taken into use when the program is to end.
+const COMMIT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Between two looks at the files, where they are watched.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -38,6 +42,8 @@ pub struct Service<'a> {
     pub proxy: Arc<Proxy>,
     /// None while they are being loaded.
     pub policies: Option<Policies>,
+    /// The collections of their rules.
+    pub collections: Option<Arc<Store>>,
     pub notify: Notify,
     /// Upgrades by result.
     pub upgrades: EnumCounters,
@@ -54,14 +60,15 @@ enum End {
 }
 
 impl Service<'_> {
-    /// Serves until a signal ends it or another process has taken over. `reopen` opens the log files again.
+    /// Serves until a signal ends it or another process has taken over, and returns the collections of rules,
+    /// which are to be closed. `reopen` opens the log files again.
     pub async fn run(
         mut self,
         mut signals: Signals,
         admin: Option<TcpListener>,
         console: Option<Console>,
         reopen: impl Fn(),
-    ) -> Result<Policies, Failure> {
+    ) -> Result<Option<Arc<Store>>, Failure> {
         let draining = Arc::new(AtomicBool::new(false));
         let (reloads, mut asked) = mpsc::channel(RELOADS_QUEUED);
         let pages = admin.as_ref().map(|listener| self.serve_admin(listener, reloads.clone(), &draining));
@@ -75,8 +82,14 @@ impl Service<'_> {
         });
         let mut console = console.transpose()?;
         let revisions = console.as_ref().and_then(Running::revisions);
-        let watch = self.started.reload_on_change.then(|| documents::watch(self.args, self.started));
+        let watch =
+            self.started.reload_on_change.then(|| Arc::new(documents::watch(self.args, self.started)));
         let mut looks = every(LOOK_EVERY);
+        // A look at the files that has not ended: they may not answer.
+        let mut look: Option<oneshot::Receiver<bool>> = None;
+        let mut reloading: Option<Reloading<Loaded>> = None;
+        // A reload was asked for while one was in progress.
+        let mut again = false;
         let watchdog = self.notify.keep_watch(self.proxy.beats()).map(tokio::spawn);
         self.notify.ready();
         let end = loop {
@@ -84,29 +97,53 @@ impl Service<'_> {
                 signal = signals.next() => match signal {
                     Signal::Stop => break End::Stopped,
                     Signal::Reopen => reopen(),
-                    Signal::Reload => {
-                        let _ = self.reload(None, &revisions).await?;
-                        reopen();
-                    }
+                    Signal::Reload => match &reloading {
+                        None => reloading = Some(self.begin_reload(None, &revisions)?),
+                        Some(reload) => {
+                            eprintln!("portcullis: the next reload waits: {}", reload.why_not());
+                            again = true;
+                        }
+                    },
                     Signal::Upgrade => {
                         if let Some(end) = self.upgrade(&mut signals, [admin.as_ref(), console_socket.as_ref()]).await {
                             break end;
                         }
                     }
                 },
-                Some(mut reload) = asked.recv() => {
-                    let result = self.reload(reload.take_candidate(), &revisions).await?;
-                    reload.answer(result);
-                    reopen();
-                }
-                _ = looks.tick(), if watch.is_some() => {
-                    if watch.as_ref().and_then(|watch| watch.refresh(|| Ok::<_, ()>(()))).is_some() {
-                        let _ = self.reload(None, &revisions).await?;
+                Some(asked) = asked.recv(), if reloading.as_ref().is_none_or(Reloading::is_late) => {
+                    match &reloading {
+                        None => reloading = Some(self.begin_reload(Some(asked), &revisions)?),
+                        Some(reload) => asked.answer(Err(reload.why_not())),
                     }
                 }
+                step = Reloading::next(&mut reloading) => match step {
+                    Step::Late => self.late(reloading.as_mut()),
+                    Step::Ended(None, _) => return Err(Failure::failed("a reload has failed")),
+                    Step::Ended(Some(loaded), asked) => {
+                        self.end_reload(loaded, asked);
+                        reopen();
+                        if std::mem::take(&mut again) {
+                            reloading = Some(self.begin_reload(None, &revisions)?);
+                        }
+                    }
+                },
+                _ = looks.tick(), if look.is_none() && reloading.is_none() => {
+                    let work = watch.clone().map(|watch| move || watch.refresh(|| Ok::<_, ()>(())).is_some());
+                    look = work.map(|work| beside("look", work)).transpose().map_err(Failure::failed)?;
+                }
+                changed = result_of(&mut look) => if changed && reloading.is_none() {
+                    reloading = Some(self.begin_reload(None, &revisions)?);
+                },
             }
         };
-        drop(asked);
+        // Whoever waits for a reload is told that there will be none; what is being taken into use is let end,
+        // for the proxy drains when nobody else has it.
+        if let Some(reload) = &mut reloading
+            && !reload.abandon()
+        {
+            let _ = timeout(COMMIT_TIME_MAX, Reloading::next(&mut reloading)).await;
+        }
+        drop((asked, reloading));
         draining.store(true, Ordering::Relaxed);
         let handed_over = match end {
             End::Stopped => {
@@ -136,7 +173,7 @@ impl Service<'_> {
         });
         drained.await.map_err(Failure::failed)?;
         console.into_iter().for_each(Running::stop);
-        self.policies.ok_or_else(|| Failure::failed("the reload did not finish"))
+        Ok(self.collections)
     }
 
     fn serve_admin(
@@ -159,36 +196,52 @@ impl Service<'_> {
         Ok(tokio::spawn(portcullis_admin::serve(listener, pages, std::future::pending())))
     }
 
-    /// Loads settings and rules again, of the document or of a text in its place. If they have any error, the
-    /// old ones stay in use. Returns the result.
-    async fn reload(
+    /// Begins to load settings and rules again, of the document or of the text that is asked for. If they have
+    /// any error, the old ones stay in use.
+    fn begin_reload(
         &mut self,
-        candidate: Option<Candidate>,
+        mut asked: Option<Reload>,
         revisions: &Option<Arc<Revisions>>,
-    ) -> Result<Result<String, String>, Failure> {
+    ) -> Result<Reloading<Loaded>, Failure> {
         self.notify.reloading();
         let loader = Loader {
-            proxy: Arc::clone(&self.proxy),
+            proxy: Arc::downgrade(&self.proxy),
             args: self.args.clone(),
             started: self.started.clone(),
             revisions: revisions.clone(),
         };
-        let Some(mut policies) = self.policies.take() else {
-            return Err(Failure::failed("the reload did not finish"));
+        let candidate = asked.as_mut().and_then(Reload::take_candidate);
+        let policies = self.policies.take();
+        let mut policies = policies.ok_or_else(|| Failure::failed("a reload is in progress already"))?;
+        // Compiling rules takes long, and a file may not answer.
+        let work = move |stage: &Stage| {
+            let result = loader.reload(candidate, &mut policies, stage);
+            Loaded { policies, result }
         };
-        // Compiling rules takes long; the admin listener answers meanwhile.
-        let work = tokio::task::spawn_blocking(move || {
-            let result = loader.reload(candidate, &mut policies);
-            (policies, result)
-        });
-        let (policies, result) = work.await.map_err(Failure::failed)?;
+        Reloading::begin(asked, RELOAD_TIME_MAX, work).map_err(Failure::failed)
+    }
+
+    /// Reports a reload that has not ended in time.
+    fn late(&mut self, reloading: Option<&mut Reloading<Loaded>>) {
+        let Some(reload) = reloading else { return };
+        if reload.abandon() {
+            self.proxy.count_failed_reload();
+            self.notify.ready();
+        }
+        eprintln!("portcullis: {}", reload.why_not());
+    }
+
+    /// Reports the result of a reload.
+    fn end_reload(&mut self, Loaded { policies, result }: Loaded, asked: Option<Reload>) {
         self.policies = Some(policies);
         self.notify.ready();
         match &result {
             Ok(text) => eprintln!("portcullis: {text}"),
             Err(text) => eprintln!("portcullis: {text}"),
         }
-        Ok(result)
+        if let Some(asked) = asked {
+            asked.answer(result);
+        }
     }
 
     /// Has a new process take over; none if it did not.
@@ -216,6 +269,14 @@ impl Service<'_> {
     }
 }
 
+/// The result of a look at the files when it has ended; pending for ever if there is none.
+async fn result_of(look: &mut Option<oneshot::Receiver<bool>>) -> bool {
+    let Some(receiver) = look else { return std::future::pending().await };
+    let changed = receiver.await.unwrap_or(false);
+    *look = None;
+    changed
+}
+
 /// Waits for a signal to stop. Others count again when the new process serves, or not.
 async fn stop(signals: &mut Signals) {
     while !matches!(signals.next().await, Signal::Stop) {}
@@ -227,21 +288,34 @@ fn every(time: Duration) -> Interval {
     interval
 }
 
+/// What a reload leaves.
+struct Loaded {
+    policies: Policies,
+    /// What is in use now, or why the old settings stay.
+    result: Result<String, String>,
+}
+
 /// What a reload works with.
 struct Loader {
-    proxy: Arc<Proxy>,
+    /// It drains when nobody else has it, and a reload may not end.
+    proxy: Weak<Proxy>,
     args: Args,
     started: Config,
     revisions: Option<Arc<Revisions>>,
 }
 
 impl Loader {
-    fn reload(&self, candidate: Option<Candidate>, policies: &mut Policies) -> Result<String, String> {
-        let Some(Candidate { text, write }) = candidate else { return self.load(None, policies) };
-        let loaded = self.load(Some(&text), policies)?;
+    fn reload(
+        &self,
+        candidate: Option<Candidate>,
+        policies: &mut Policies,
+        stage: &Stage,
+    ) -> Result<String, String> {
+        let Some(Candidate { text, write }) = candidate else { return self.load(None, policies, stage) };
+        let loaded = self.load(Some(&text), policies, stage)?;
         let Err(error) = write() else { return Ok(loaded) };
         // What is not in the file must not serve either: the next start would bring the old settings back.
-        match self.load(None, policies) {
+        match self.load(None, policies, stage) {
             Ok(_) => Err(format!("{error}; the old settings serve")),
             Err(text) => {
                 Err(format!("{error}; the new settings serve, for the old ones do not load: {text}"))
@@ -249,21 +323,30 @@ impl Loader {
         }
     }
 
-    fn load(&self, candidate: Option<&str>, policies: &mut Policies) -> Result<String, String> {
+    fn load(
+        &self,
+        candidate: Option<&str>,
+        policies: &mut Policies,
+        stage: &Stage,
+    ) -> Result<String, String> {
         let result = self.args.read(candidate).map_err(|failure| failure.to_string()).and_then(|settings| {
             let inspectors = policies.load(&settings.config).map_err(|error| error.to_string())?;
             Ok((settings, inspectors))
         });
+        let proxy = self.proxy.upgrade().ok_or("the program is ending")?;
         let (Settings { config, text }, inspectors) = result.map_err(|error| {
-            self.proxy.count_failed_reload();
+            proxy.count_failed_reload();
             format!("reload failed, keeping the old settings:\n{error}")
         })?;
-        let reloaded = self.proxy.reload(&config, &inspectors);
+        if !stage.commit() {
+            return Err("the reload that did not end has ended; the old settings stay in use".to_owned());
+        }
+        let reloaded = proxy.reload(&config, &inspectors);
         reloaded.map_err(|error| format!("reload failed, keeping the old settings: {error}"))?;
         if let (None, Some(revisions)) = (candidate, &self.revisions) {
             console::note(revisions, text);
         }
-        let mut text = format!("reloaded, generation {}", self.proxy.generation());
+        let mut text = format!("reloaded, generation {}", proxy.generation());
         for key in unchanged_until_restart(&self.started, &config) {
             text.push_str(&format!("; `{key}` needs a restart to take effect"));
         }

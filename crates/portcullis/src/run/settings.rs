@@ -270,11 +270,9 @@ impl Policies {
         Ok(plans)
     }
 
-    /// Writes what is left of the collections.
-    pub fn close(&self) {
-        if let Some(store) = &self.store {
-            store.close();
-        }
+    /// The collections of the rules; none before they are loaded.
+    pub fn collections(&self) -> Option<Arc<Store>> {
+        self.store.clone()
     }
 
     /// Opened once for all policies, and before the first request.

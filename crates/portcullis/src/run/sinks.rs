@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use portcullis_config::{Config, EventForm};
 use portcullis_event::Event;
+use portcullis_event_socket::HasRoom;
 use portcullis_event_store::RecorderHandle;
 use portcullis_log::{EventSender, Format};
 use portcullis_metrics::Registry;
@@ -48,6 +49,12 @@ pub fn fan_out(
         }
         files.submit(event);
     }))
+}
+
+/// True while the queues of the store and the files have room for events of other processes, too: half of each is
+/// for those of this one. Sinks do not count: one that cannot be reached would keep all others waiting.
+pub fn has_room(files: EventSender, store: Option<RecorderHandle>) -> HasRoom {
+    Arc::new(move || !files.is_half_full() && !store.as_ref().is_some_and(RecorderHandle::is_half_full))
 }
 
 /// The form of the lines of a file.

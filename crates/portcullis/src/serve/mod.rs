@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use portcullis_admin::{Health, Pages};
+use portcullis_admin::{Health, Pages, Reload};
 use portcullis_config::Config;
 use portcullis_event_socket::Forward;
 use portcullis_event_store::Recorder;
@@ -19,12 +19,14 @@ use portcullis_inspect::{Inspector, PolicyNames};
 use portcullis_log::{EventLog, QueueLimits, UploadLimits, UploadStore};
 use portcullis_metrics::Registry;
 use portcullis_serve::{Limits, Server, Service};
+use portcullis_store::Store;
 use tokio::sync::mpsc;
 
 use crate::cli::Failure;
 use crate::run::audit::Audit;
 use crate::run::event_socket::EventSocket;
 use crate::run::notify::Notify;
+use crate::run::reloading::{RELOAD_TIME_MAX, Reloading, Stage, Step};
 use crate::run::settings::Policies;
 use crate::run::signals::{Signal, Signals};
 use crate::run::{self, EVENTS_DEADLINE, event_inlet, event_store, sinks};
@@ -86,7 +88,7 @@ fn serve(integration: &Integration) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(portcullis_proxy::cannot_listen(address, &error)))?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
-    let policies = runtime.block_on(async {
+    let collections = runtime.block_on(async {
         // Signals are caught before readiness is reported.
         let signals = Signals::catch()?;
         let server = Server::start(listener, Arc::clone(&service), protocol, config.workers);
@@ -98,10 +100,14 @@ fn serve(integration: &Integration) -> Result<(), Failure> {
             log.reopen();
             audit.reopen();
         };
-        let running = Running { common, registry: Arc::clone(&registry), service, policies: Some(policies) };
+        let (registry, collections) = (Arc::clone(&registry), policies.collections());
+        let policies = Some(policies);
+        let running = Running { common, registry, service, policies, collections };
         running.run(signals, config.admin, server, reopen).await
     })?;
-    policies.close();
+    if let Some(collections) = collections {
+        collections.close();
+    }
     uploads.shutdown(EVENTS_DEADLINE);
     let lost =
         log.shutdown(EVENTS_DEADLINE) + audit.shutdown(EVENTS_DEADLINE) + sinks.shutdown(EVENTS_DEADLINE);
@@ -156,17 +162,20 @@ struct Running<'a> {
     service: Arc<Service>,
     /// None while they are being loaded.
     policies: Option<Policies>,
+    /// The collections of their rules.
+    collections: Option<Arc<Store>>,
 }
 
 impl Running<'_> {
-    /// Serves until a signal ends it. `reopen` opens the log files again.
+    /// Serves until a signal ends it, and returns the collections of rules, which are to be closed. `reopen`
+    /// opens the log files again.
     async fn run(
         mut self,
         mut signals: Signals,
         admin: Option<std::net::SocketAddr>,
         server: Server,
         reopen: impl Fn(),
-    ) -> Result<Policies, Failure> {
+    ) -> Result<Option<Arc<Store>>, Failure> {
         let draining = Arc::new(AtomicBool::new(false));
         let (reloads, mut asked) = mpsc::channel(RELOADS_QUEUED);
         if let Some(address) = admin {
@@ -187,46 +196,78 @@ impl Running<'_> {
         }
         let mut notify = Notify::new(None);
         notify.ready();
+        let mut reloading: Option<Reloading<Loaded>> = None;
+        // A reload was asked for while one was in progress.
+        let mut again = false;
         loop {
             tokio::select! {
                 signal = signals.next() => match signal {
                     Signal::Stop => break,
                     Signal::Reopen => reopen(),
-                    Signal::Reload => {
-                        let _ = self.reload().await?;
-                        reopen();
-                    }
+                    Signal::Reload => match &reloading {
+                        None => reloading = Some(self.begin_reload(None)?),
+                        Some(reload) => {
+                            eprintln!("portcullis: the next reload waits: {}", reload.why_not());
+                            again = true;
+                        }
+                    },
                     Signal::Upgrade => eprintln!("portcullis: `serve` is not upgraded in place; restart it"),
                 },
-                Some(reload) = asked.recv() => {
-                    let result = self.reload().await?;
-                    reload.answer(result);
-                    reopen();
+                Some(asked) = asked.recv(), if reloading.as_ref().is_none_or(Reloading::is_late) => {
+                    match &reloading {
+                        None => reloading = Some(self.begin_reload(Some(asked))?),
+                        Some(reload) => asked.answer(Err(reload.why_not())),
+                    }
                 }
+                step = Reloading::next(&mut reloading) => match step {
+                    Step::Late => if let Some(reload) = &mut reloading {
+                        if reload.abandon() {
+                            self.service.count_failed_reload();
+                        }
+                        eprintln!("portcullis: {}", reload.why_not());
+                    },
+                    Step::Ended(None, _) => return Err(Failure::failed("a reload has failed")),
+                    Step::Ended(Some(loaded), asked) => {
+                        self.end_reload(loaded, asked);
+                        reopen();
+                        if std::mem::take(&mut again) {
+                            reloading = Some(self.begin_reload(None)?);
+                        }
+                    }
+                },
             }
         }
+        drop((asked, reloading));
         draining.store(true, Ordering::Relaxed);
         notify.stopping();
         eprintln!("portcullis: draining");
         tokio::task::spawn_blocking(move || server.drain()).await.map_err(Failure::failed)?;
-        self.policies.ok_or_else(|| Failure::failed("the reload did not finish"))
+        Ok(self.collections)
     }
 
-    /// Reads settings and rules again. If they have any error, the old ones stay in use.
-    async fn reload(&mut self) -> Result<Result<String, String>, Failure> {
-        let Some(mut policies) = self.policies.take() else {
-            return Err(Failure::failed("the reload did not finish"));
-        };
+    /// Begins to read settings and rules again. If they have any error, the old ones stay in use.
+    fn begin_reload(&mut self, asked: Option<Reload>) -> Result<Reloading<Loaded>, Failure> {
+        let policies = self.policies.take();
+        let mut policies = policies.ok_or_else(|| Failure::failed("a reload is in progress already"))?;
         let (common, registry) = (self.common.clone(), Arc::clone(&self.registry));
         let generation = self.service.generation() + 1;
-        let work = tokio::task::spawn_blocking(move || {
+        let work = move |stage: &Stage| {
             let chosen = common.read();
-            let loaded = chosen.and_then(|chosen| load(&chosen, &mut policies, &registry, generation));
-            (policies, loaded)
-        });
-        let (policies, loaded) = work.await.map_err(Failure::failed)?;
+            let settings = chosen.and_then(|chosen| load(&chosen, &mut policies, &registry, generation));
+            let settings = settings.and_then(|settings| match stage.commit() {
+                true => Ok(settings),
+                false => Err(Failure::failed("it has not ended in time")),
+            });
+            Loaded { policies, settings, generation }
+        };
+        Reloading::begin(asked, RELOAD_TIME_MAX, work).map_err(Failure::failed)
+    }
+
+    /// Takes what a reload has left into use, and reports that.
+    fn end_reload(&mut self, loaded: Loaded, asked: Option<Reload>) {
+        let Loaded { policies, settings, generation } = loaded;
         self.policies = Some(policies);
-        let result = match loaded {
+        let result = match settings {
             Ok(settings) => {
                 self.service.replace(settings);
                 Ok(format!("reloaded, generation {generation}"))
@@ -238,6 +279,15 @@ impl Running<'_> {
         };
         let (Ok(text) | Err(text)) = &result;
         eprintln!("portcullis: {text}");
-        Ok(result)
+        if let Some(asked) = asked {
+            asked.answer(result);
+        }
     }
+}
+
+/// What a reload leaves.
+struct Loaded {
+    policies: Policies,
+    settings: Result<Settings, Failure>,
+    generation: u64,
 }

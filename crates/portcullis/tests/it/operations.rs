@@ -467,3 +467,117 @@ fn an_upgrade_that_fails_changes_nothing() {
     assert_eq!((running.ended(), place.get("/first")), (None, Some(403)));
     assert!(place.said().contains("the upgrade failed, this process keeps serving"), "{}", place.said());
 }
+
+/// Whatever a file of the settings has become, a reload says so and ends, what is in use stays, and signals are
+/// heard.
+#[test]
+fn a_reload_that_meets_no_file_ends() {
+    let place = Place::new();
+    let (list, page) = (place.folder.path().join("deny.txt"), place.folder.path().join("page.html"));
+    std::fs::write(&list, "192.0.2.1\n").unwrap();
+    std::fs::write(&page, "<p>{{request_id}}</p>").unwrap();
+    let more = format!("access = {{ deny = {{ files = [{list:?}] }} }}\nblock_page = {{ file = {page:?} }}");
+    place.write("first", &more);
+    let mut running = place.start(|_| {});
+    until(|| place.is_served());
+    let pipe = |path: &PathBuf| {
+        std::fs::remove_file(path).unwrap();
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    let device = |path: &PathBuf| {
+        std::fs::remove_file(path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+    };
+    for (path, make) in
+        [(&list, &pipe as &dyn Fn(&PathBuf)), (&page, &pipe), (&list, &device), (&page, &device)]
+    {
+        let before = std::fs::read(path).unwrap();
+        make(path);
+        let (status, text) = ask(place.admin, "POST", "/reload").unwrap();
+        assert!(status == 422 && text.contains("it is not a regular file"), "{status} {text}");
+        assert!(place.is_served() && place.get("/first") == Some(403));
+        std::fs::remove_file(path).unwrap();
+        std::fs::write(path, before).unwrap();
+    }
+    // The document itself, and a signal in place of a request.
+    let text = std::fs::read(place.document()).unwrap();
+    pipe(&place.document());
+    running.signal(Signal::HUP);
+    until(|| place.said().contains("portcullis.toml: cannot read it: it is not a regular file"));
+    std::fs::remove_file(place.document()).unwrap();
+    std::fs::write(place.document(), text).unwrap();
+    let (status, text) = ask(place.admin, "POST", "/reload").unwrap();
+    assert_eq!(status, 200, "{text}");
+    pipe(&list);
+    running.signal(Signal::HUP);
+    running.signal(Signal::TERM);
+    until(|| running.ended().is_some());
+    assert_eq!(running.ended(), Some(0), "{}", place.said());
+}
+
+/// A data folder that cannot be written is no reason not to protect.
+#[test]
+fn protects_with_a_data_folder_that_cannot_be_written() {
+    let place = Place::new();
+    // Nobody makes folders there, root included.
+    place.write("first", "");
+    let text = std::fs::read_to_string(place.document()).unwrap();
+    let text = text.replace("folder = \"data\"", "folder = \"/sys/portcullis\"");
+    let console = free_address().unwrap();
+    let text = text.replace("admin = { listen", &format!("admin = {{ console = \"{console}\", listen"));
+    std::fs::write(place.document(), text).unwrap();
+    let mut running = place.start(|_| {});
+    until(|| place.is_served());
+    assert_eq!(place.get("/first"), Some(403));
+    let said = place.said();
+    assert!(
+        said.contains("console: not started: ") && said.contains("/sys/portcullis cannot be written"),
+        "{said}"
+    );
+    until(|| place.said().contains("event store: /sys/portcullis/events: "));
+    running.signal(Signal::TERM);
+    until(|| running.ended().is_some());
+    assert_eq!(running.ended(), Some(0), "{}", place.said());
+    assert_eq!(place.said().matches("event store: ").count(), 1, "{}", place.said());
+}
+
+/// What is kept on disk is for its owner alone, from the first byte on, whatever the umask.
+#[test]
+fn files_of_a_data_folder_are_for_their_owner_alone() {
+    use std::os::unix::fs::MetadataExt as _;
+    let place = Place::new();
+    let more = "events = { capture = { share = 1.0 } }";
+    let console = free_address().unwrap();
+    place.write("first", more);
+    let text = std::fs::read_to_string(place.document()).unwrap();
+    let text = text.replace("admin = { listen", &format!("admin = {{ console = \"{console}\", listen"));
+    std::fs::write(place.document(), text).unwrap();
+    let data = place.folder.path().join("data");
+    let files = || {
+        let (mut found, mut folders) = (Vec::new(), vec![data.clone()]);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.metadata() {
+                    Ok(there) if there.is_dir() => folders.push(entry.path()),
+                    Ok(there) => found.push((entry.path(), there.mode() & 0o777)),
+                    Err(_) => {}
+                }
+            }
+        }
+        found
+    };
+    let mut running = place.start(|_| {});
+    let has = |names: &[&str]| {
+        let files = files();
+        let open: Vec<_> = files.iter().filter(|(_, mode)| mode & 0o077 != 0).collect();
+        assert!(open.is_empty(), "{open:?}");
+        names.iter().all(|name| files.iter().any(|(path, _)| path.to_string_lossy().contains(name)))
+    };
+    until(|| has(&[]) && place.is_served());
+    assert_eq!(place.get("/first"), Some(403));
+    until(|| has(&["identities.db", "revisions.db-wal", "events/writer.lock", "-wal", "sample/writer.lock"]));
+    until(|| files().iter().filter(|(path, _)| path.to_string_lossy().contains("/events/")).count() >= 3);
+    running.signal(Signal::TERM);
+    until(|| running.ended().is_some());
+    assert!(has(&["events/"]));
+}
