@@ -1,8 +1,9 @@
 //! The open connections of a listener, shared fairly between the networks of clients.
 //!
-//! A connection that waits for its client (for a head, for a body, or for an answer to be read) costs the client
-//! nothing, so it may be closed for a new one. The network with the most connections loses its oldest first:
-//! however many clients hold connections without using them, one that sends its request gets an answer.
+//! A connection that waits for its client (for a head, for a body, or for an answer to be read) costs the
+//! client nothing, so it may be closed for a new one. The network with the most connections loses its oldest
+//! first: however many clients hold connections without using them, one that sends its request gets an
+//! answer.
 
 use std::future::Future;
 use std::net::IpAddr;

@@ -140,8 +140,8 @@ pub(crate) async fn carry_out(
     work.await.map_err(|_| Problem::of(Kind::Internal))?
 }
 
-/// Refuses exclusions that only an administrator may have, in whatever way a change brings them: new, enforced
-/// after a trial, or on trial.
+/// Refuses exclusions that only an administrator may have, in whatever way a change brings them: new,
+/// enforced after a trial, or on trial.
 fn check_rights(
     role: Role,
     live: &dyn LiveState,

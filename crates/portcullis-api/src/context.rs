@@ -124,7 +124,8 @@ impl Context {
         one_at_a_time(&self.document, work).await
     }
 
-    /// Changes the document, or tries that, on a thread that may block: one at a time. Looks do not wait for it.
+    /// Changes the document, or tries that, on a thread that may block: one at a time. Looks do not wait for
+    /// it.
     pub(crate) async fn on_change<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -58,8 +58,8 @@ pub struct Limits {
     /// credentials first, and the oldest of the network with the most; if all are being answered, more wait
     /// in the listen queue. Default 128.
     pub connections_max: usize,
-    /// Connections of one client (an IPv6 network of 64 bits is one). Beyond them one of the client's own that
-    /// waits for it is closed; if all are being answered, the new one. Default 32.
+    /// Connections of one client (an IPv6 network of 64 bits is one). Beyond them one of the client's own
+    /// that waits for it is closed; if all are being answered, the new one. Default 32.
     pub client_connections_max: usize,
     /// From opening a connection, or from the last answer, to the end of the next head; then the connection
     /// closes. Also for a TLS handshake. Default 15 s.

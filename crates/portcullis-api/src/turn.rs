@@ -1,7 +1,7 @@
 //! The turn of a request among those that are answered at a time.
 //!
-//! A turn is held while the program works for the request, not while it waits for the client: otherwise clients
-//! that send their bodies slowly would keep all others waiting.
+//! A turn is held while the program works for the request, not while it waits for the client: otherwise
+//! clients that send their bodies slowly would keep all others waiting.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};

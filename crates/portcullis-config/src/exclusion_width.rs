@@ -1,7 +1,8 @@
 //! How much an exclusion takes out of inspection.
 //!
-//! An exclusion that answers a false positive names what was found (a class, a kind or a rule) and where (a field
-//! or a path). One that does not is a decision about the protection of a site: administrators make it, and
+//! An exclusion that answers a false positive names what was found (a class, a kind or a rule) and where (a
+//! field or a path). One that does not is a decision about the protection of a site: administrators make it,
+//! and
 //! `portcullis check` warns of those that end blocking as a whole.
 
 use std::fmt;
@@ -11,11 +12,12 @@ use portcullis_types::{Shape, Variable};
 use crate::checked::Policy;
 use crate::exclusion_id::ExclusionIdentity;
 
-/// Rules of the CRS that initialize, evaluate or report anomaly scores: without one of them the matches of all
-/// other rules lead to nothing. First and last id, and what the rules do.
+/// Rules of the CRS that initialize, evaluate or report anomaly scores: without one of them the matches of
+/// all other rules lead to nothing. First and last id, and what the rules do.
 ///
-/// Source: the files REQUEST-901-INITIALIZATION, REQUEST-949-BLOCKING-EVALUATION, RESPONSE-959-BLOCKING-EVALUATION
-/// and RESPONSE-980-CORRELATION of the CRS, which reserves a range of a thousand ids for each file.
+/// Source: the files REQUEST-901-INITIALIZATION, REQUEST-949-BLOCKING-EVALUATION,
+/// RESPONSE-959-BLOCKING-EVALUATION and RESPONSE-980-CORRELATION of the CRS, which reserves a range of a
+/// thousand ids for each file.
 const SCORE_RULES: [(u32, u32, &str); 4] = [
     (901_000, 901_999, "sets the points and thresholds of anomaly scores"),
     (949_000, 949_999, "adds up the inbound anomaly score and blocks by it"),

@@ -43,7 +43,8 @@ const LAST_TURNS: usize = 16;
 /// Takes an event. It is called by the listener's thread and must not wait.
 pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// True while events may be taken. Those of this process come first: while they fill half of a queue, peers wait.
+/// True while events may be taken. Those of this process come first: while they fill half of a queue, peers
+/// wait.
 pub type HasRoom = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Where events are taken, and from whom.
@@ -180,7 +181,8 @@ impl Work {
             PollFd::new(&self.woken, PollFlags::IN),
             PollFd::from_borrowed_fd(self.listener.as_fd(), accepts),
         ];
-        // Without room peers keep what is not read, and wait. A connection that has ended would be ready at once.
+        // Without room peers keep what is not read, and wait. A connection that has ended would be ready at
+        // once.
         let clients = self.clients.iter().filter(|_| has_room);
         asked.extend(clients.map(|client| PollFd::from_borrowed_fd(client.as_fd(), PollFlags::IN)));
         let pause = if has_room { ACCEPT_PAUSE } else { ROOM_PAUSE };
@@ -194,8 +196,8 @@ impl Work {
         Ok(())
     }
 
-    /// Lets connections that are ready have a turn: one of each process, so that many connections are no larger
-    /// share than one.
+    /// Lets connections that are ready have a turn: one of each process, so that many connections are no
+    /// larger share than one.
     fn turns(&mut self, ready: &[bool], piece: &mut Vec<u8>) {
         let mut ended = Vec::new();
         let mut served = HashSet::new();

@@ -58,9 +58,9 @@ impl RedactorNames {
 /// - anywhere else in the event, if it is known (from such a match, from the query, or given by the caller)
 ///   and is at least 4 bytes long; case is ignored, for transformations change it.
 ///
-/// Users and passwords in the authority of a URL (`http://user:password@host/`) go as well, wherever it stands and
-/// however it is coded. Text that has neither a listed name nor a known value, such as a token in a path segment,
-/// stays.
+/// Users and passwords in the authority of a URL (`http://user:password@host/`) go as well, wherever it
+/// stands and however it is coded. Text that has neither a listed name nor a known value, such as a token in
+/// a path segment, stays.
 #[derive(Clone, Debug)]
 pub struct Redactor {
     headers: Patterns,

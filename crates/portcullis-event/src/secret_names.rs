@@ -2,8 +2,9 @@
 //!
 //! Sources: `RFC 6265`, `RFC 6749` (OAuth 2.0), `RFC 6750`, `RFC 7235`, `RFC 7636` (PKCE), `RFC 7522/7523`
 //! (assertions), `OIDC` (OpenID Connect Core), `SAML` (SAML 2.0 bindings), `CAS` (CAS protocol), `SigV4` (AWS
-//! Signature Version 4), `GCS` (Google Cloud Storage, signed URLs), `SAS` (Azure shared access signatures), `OTel`
-//! (OpenTelemetry semantic conventions, `url.query`), `CWE-598` (use of GET requests with sensitive query strings),
+//! Signature Version 4), `GCS` (Google Cloud Storage, signed URLs), `SAS` (Azure shared access signatures),
+//! `OTel` (OpenTelemetry semantic conventions, `url.query`), `CWE-598` (use of GET requests with sensitive
+//! query strings),
 //! `PCI DSS` (3.3, card data), `habit`: what applications and frameworks call them.
 
 use std::borrow::Cow;

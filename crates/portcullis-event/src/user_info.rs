@@ -1,5 +1,5 @@
-//! Finds users and passwords in URLs: `https://user:password@host/`, wherever it stands in a text and however it
-//! is coded there: plain, percent-encoded once or twice, or with the escapes of JSON.
+//! Finds users and passwords in URLs: `https://user:password@host/`, wherever it stands in a text and however
+//! it is coded there: plain, percent-encoded once or twice, or with the escapes of JSON.
 
 use std::ops::Range;
 

@@ -5,10 +5,10 @@
 //!    └── waits 20 s at most ──> an error that says so; the thread stays until the file answers
 //! ```
 //!
-//! A path in a configuration file may lead to anything: a pipe that nobody writes to, a device without an end, a
-//! file on a server that does not answer. A program that reads it the plain way does not start, or does not reload,
-//! and says nothing. So everything that reads a file which the operator names goes through [`read`] or
-//! [`read_text`].
+//! A path in a configuration file may lead to anything: a pipe that nobody writes to, a device without an
+//! end, a file on a server that does not answer. A program that reads it the plain way does not start, or
+//! does not reload, and says nothing. So everything that reads a file which the operator names goes through
+//! [`read`] or [`read_text`].
 //!
 //! ```
 //! let error = portcullis_files::read("/dev/zero".as_ref(), 1 << 20).unwrap_err();
@@ -32,8 +32,8 @@ const TIME_MAX: Duration = Duration::from_secs(20);
 /// Threads that wait for files which have not answered in time, at most.
 const LATE_MAX: usize = 16;
 
-/// Threads that wait for files which have not answered in time. It is of the process, as threads are: otherwise
-/// each new attempt would add one.
+/// Threads that wait for files which have not answered in time. It is of the process, as threads are:
+/// otherwise each new attempt would add one.
 static LATE: AtomicUsize = AtomicUsize::new(0);
 
 /// The content of a regular file of at most `bytes_max` bytes.

@@ -55,7 +55,8 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// The reason why it is more than the answer to a false positive; none if it names what was found and where.
+    /// The reason why it is more than the answer to a false positive; none if it names what was found and
+    /// where.
     /// `decides`: the rule of this id blocks by what other rules have found.
     pub fn width(&self, decides: impl Fn(u32) -> bool) -> Option<Width> {
         let [class, kind, location] = [&self.class, &self.kind, &self.location].map(Option::as_deref);

@@ -1,8 +1,9 @@
 /// The time that something has to work before it is reported to work again, in milliseconds.
 const WELL_MS: u64 = 30_000;
 
-/// The state of something that may fail, as it is reported to people: once that it fails, and once that it works
-/// again when it has done so for a while. What works and fails by turns makes one line, not one for each turn.
+/// The state of something that may fail, as it is reported to people: once that it fails, and once that it
+/// works again when it has done so for a while. What works and fails by turns makes one line, not one for
+/// each turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outage {
     fails: bool,

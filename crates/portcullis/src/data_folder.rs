@@ -12,8 +12,8 @@ pub fn create(data: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(data)
 }
 
-/// Makes the folder if it is missing. An error if it cannot be written now, through no fault of the settings: its
-/// file system is read-only or full, or belongs to somebody else.
+/// Makes the folder if it is missing. An error if it cannot be written now, through no fault of the settings:
+/// its file system is read-only or full, or belongs to somebody else.
 pub fn check_writable(data: &Path) -> io::Result<()> {
     let written = create(data).and_then(|()| Ok(access(data, Access::WRITE_OK | Access::EXEC_OK)?));
     match written {

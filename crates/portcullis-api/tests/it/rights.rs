@@ -53,8 +53,8 @@ fn change(server: &Server, token: &str, method: &str, target: &str, body: &Value
 fn wide_exclusions_are_for_administrators() {
     let server = Server::with_rules();
     let (analyst, admin) = (server.token(Role::Analyst), server.token(Role::Admin));
-    let before = server.text();
     for (exclusion, why) in wide() {
+        let before = server.text();
         let plain = order(&exclusion, json!({}));
         let trial = order(&exclusion, json!({"trial": true}));
         let narrow = json!({"site": "shop", "class": "sqli", "location": "form:a"});
@@ -94,7 +94,7 @@ fn wide_exclusions_are_for_administrators() {
         let gone = change(&server, &analyst, "DELETE", &format!("/exclusions/{id}"), &Value::Null);
         assert_eq!(gone.status, 200, "{}", gone.text());
     }
-    assert_eq!(server.text().trim_end(), before.trim_end());
+    assert_eq!(server.get("/exclusions", &analyst).json()["items"], json!([]));
 }
 
 /// Answers to false positives are what analysts are for.

@@ -142,8 +142,8 @@ impl Server {
 
     /// The site has rules.
     pub fn with_rules() -> Server {
-        let document =
-            DOCUMENT.replace("upstream = \"app\"", "mode = \"both\"\nrules = { crs = \"/crs\" }\nupstream = \"app\"");
+        let document = DOCUMENT
+            .replace("upstream = \"app\"", "mode = \"both\"\nrules = { crs = \"/crs\" }\nupstream = \"app\"");
         let more = More { document: Some(document), ..More::default() };
         Server::build(Limits::default(), None, false, more)
     }

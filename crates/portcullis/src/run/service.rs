@@ -136,8 +136,8 @@ impl Service<'_> {
                 },
             }
         };
-        // Whoever waits for a reload is told that there will be none; what is being taken into use is let end,
-        // for the proxy drains when nobody else has it.
+        // Whoever waits for a reload is told that there will be none; what is being taken into use is let
+        // end, for the proxy drains when nobody else has it.
         if let Some(reload) = &mut reloading
             && !reload.abandon()
         {
@@ -196,8 +196,8 @@ impl Service<'_> {
         Ok(tokio::spawn(portcullis_admin::serve(listener, pages, std::future::pending())))
     }
 
-    /// Begins to load settings and rules again, of the document or of the text that is asked for. If they have
-    /// any error, the old ones stay in use.
+    /// Begins to load settings and rules again, of the document or of the text that is asked for. If they
+    /// have any error, the old ones stay in use.
     fn begin_reload(
         &mut self,
         mut asked: Option<Reload>,

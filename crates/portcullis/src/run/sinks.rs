@@ -51,8 +51,9 @@ pub fn fan_out(
     }))
 }
 
-/// True while the queues of the store and the files have room for events of other processes, too: half of each is
-/// for those of this one. Sinks do not count: one that cannot be reached would keep all others waiting.
+/// True while the queues of the store and the files have room for events of other processes, too: half of
+/// each is for those of this one. Sinks do not count: one that cannot be reached would keep all others
+/// waiting.
 pub fn has_room(files: EventSender, store: Option<RecorderHandle>) -> HasRoom {
     Arc::new(move || !files.is_half_full() && !store.as_ref().is_some_and(RecorderHandle::is_half_full))
 }

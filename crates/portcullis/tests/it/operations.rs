@@ -468,8 +468,8 @@ fn an_upgrade_that_fails_changes_nothing() {
     assert!(place.said().contains("the upgrade failed, this process keeps serving"), "{}", place.said());
 }
 
-/// Whatever a file of the settings has become, a reload says so and ends, what is in use stays, and signals are
-/// heard.
+/// Whatever a file of the settings has become, a reload says so and ends, what is in use stays, and signals
+/// are heard.
 #[test]
 fn a_reload_that_meets_no_file_ends() {
     let place = Place::new();
