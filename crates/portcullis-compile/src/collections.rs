@@ -1,6 +1,6 @@
 //! `initcol`, `setsid`, `setuid`, `setrsc`, `expirevar`, `deprecatevar`.
 
-use portcullis_engine::{Act, Open};
+use portcullis_engine::{Act, Open, Part};
 use portcullis_seclang::ast::VariableKey;
 use portcullis_types::{Shape, Variable};
 
@@ -19,7 +19,16 @@ fn persistent(collection: Variable) -> Result<(), String> {
 pub(crate) fn init(lowering: &mut Lowering<'_>, collection: Variable, key: &[u8]) -> Lowered {
     persistent(collection)?;
     let name = collection.name().to_ascii_lowercase().into_bytes().into();
-    Ok(Act::Open(Open { collection, name, key: lowering.text(key), identity: None }))
+    let mut key = lowering.text(key);
+    if !lowering.plan.settings.modsecurity3 {
+        // ModSecurity 2 folds what is written, not what macros stand for (msre_action_initcol_validate).
+        for part in &mut key.parts {
+            if let Part::Literal(text) = part {
+                text.make_ascii_lowercase();
+            }
+        }
+    }
+    Ok(Act::Open(Open { collection, name, key, identity: None }))
 }
 
 /// Records of one application (`SecWebAppId`).

@@ -24,6 +24,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) removed: Option<(&'static str, SourceSpan)>,
     /// Directives that changed it.
     pub(crate) updates: Vec<(&'static str, SourceSpan)>,
+    /// The places in the actions of the first link at which those of a `SecRuleUpdateActionById` begin.
+    pub(crate) update_starts: Vec<usize>,
     pub(crate) span: SourceSpan,
 }
 
@@ -185,6 +187,7 @@ impl<'a> Reader<'a, '_> {
                 id: id.unwrap_or(RuleId(0)),
                 removed: None,
                 updates: Vec::new(),
+                update_starts: Vec::new(),
                 span,
             }));
         }
@@ -360,6 +363,9 @@ impl<'a> Reader<'a, '_> {
         for draft in self.selected(&ids, span) {
             found = true;
             draft.updates.push(("SecRuleUpdateActionById", span));
+            if link == 0 {
+                draft.update_starts.push(draft.links[0].actions.len());
+            }
             match draft.links.get_mut(link as usize) {
                 Some(link) => link.actions.to_mut().extend(actions.iter().cloned()),
                 None => missing = true,

@@ -24,6 +24,9 @@ use portcullis_engine::{
 };
 use portcullis_types::Variable;
 
+/// Bytes of a text that is known: rules may double it again and again.
+const KNOWN_BYTES_MAX: usize = 8 << 10;
+
 /// Position of the logging phase in [`Plan::steps`].
 const LOGGING: usize = 4;
 
@@ -388,6 +391,9 @@ fn expand(template: &Template, state: &State) -> Option<Vec<u8>> {
                 Fact::Text(text) => out.extend_from_slice(text),
             },
             Part::Variable { .. } => return None,
+        }
+        if out.len() > KNOWN_BYTES_MAX {
+            return None;
         }
     }
     Some(out)

@@ -2,13 +2,14 @@
 
 mod effects;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
 use portcullis_decode::UnicodeMap;
 use portcullis_engine::{
-    Act, AllowScope, ChainId, Disruption, GeoDb, KeepFiles, KeyFilter, Link, Metadata, Operator, Plan,
-    Removed, Rule, RuleIndex, SetVar, SetVarOperation, Settings, SourcePlace, Step, Target, TargetList,
+    Act, AllowScope, ChainId, Disruption, GeoDb, KeepFiles, KeyFilter, Link, LogText, Metadata, Operator,
+    Plan, Removed, Rule, RuleIndex, SetVar, SetVarOperation, Settings, SourcePlace, Step, Target, TargetList,
     Template, Update, XmlPath,
 };
 use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
@@ -25,6 +26,9 @@ use crate::operator::Operators;
 use crate::patterns::Patterns;
 use crate::template::template;
 use crate::{audit, collections, ctl, settings, targets};
+
+/// How many times as long as a value transformations may make it.
+const GROWTH_MAX: u32 = 64;
 
 /// Seconds: 30 days, as ModSecurity has it.
 const COLLECTION_TIMEOUT_MAX: u64 = 2_592_000;
@@ -69,7 +73,7 @@ pub fn compile_sharing(
     let advice = lint(&entries, document, &lowering.plan, sources);
     lowering.diagnostics.extend(advice);
     let Lowering { mut plan, names, mut diagnostics, .. } = lowering;
-    plan.tx_names = names.tx;
+    (plan.tx_names, plan.tx_spellings) = (names.tx, names.spellings);
     audit::finish(&mut plan, document, &mut diagnostics);
     if plan.settings.audit.reachable.rule_text {
         plan.rule_texts = audit::rule_texts(&entries);
@@ -141,6 +145,17 @@ fn compile_settings(document: &Document, sources: &Sources, diagnostics: &mut Ve
     }
     compiled
 }
+
+/// A place that `skipAfter` can name.
+struct Label<'d> {
+    /// The position of its entry.
+    order: usize,
+    name: Cow<'d, [u8]>,
+    /// By phase: the step at which execution continues; [`NO_STEP`] where the label is not known.
+    steps: [usize; 5],
+}
+
+const NO_STEP: usize = usize::MAX;
 
 pub(crate) struct Lowering<'a> {
     pub(crate) plan: Plan,
@@ -219,13 +234,17 @@ impl Lowering<'_> {
                 _ => None,
             })
             .collect();
-        let mut markers: Vec<(usize, &[u8], [usize; 5])> = Vec::new();
+        let mut labels: Vec<Label<'_>> = Vec::new();
         for (order, entry) in entries.iter().enumerate() {
             match entry {
                 Entry::Marker(label) => {
-                    markers.push((order, label, std::array::from_fn(|phase| self.plan.steps[phase].len())));
+                    let steps = std::array::from_fn(|phase| self.plan.steps[phase].len());
+                    labels.push(Label { order, name: Cow::Borrowed(label), steps });
                 }
                 Entry::Rule(draft) => {
+                    if !self.plan.settings.modsecurity3 {
+                        labels.push(self.label_of_rule(order, draft));
+                    }
                     if let Some((directive, by)) = draft.removed {
                         let (place, by) = (self.place(draft.span), self.place(by));
                         let (id, phase) = (draft.id, draft.phase);
@@ -242,12 +261,21 @@ impl Lowering<'_> {
                 }
             }
         }
-        self.resolve_skips(entries, &markers);
+        self.resolve_skips(entries, &labels);
     }
 
-    /// `skipAfter`: the first marker of that name after the rule; without one, the end of the phase. `skip`:
-    /// so many rules further on in the phase.
-    fn resolve_skips(&mut self, entries: &[Entry<'_>], markers: &[(usize, &[u8], [usize; 5])]) {
+    /// The place behind a rule, for `skipAfter` with its id: in ModSecurity 2 also where the rule was
+    /// removed.
+    fn label_of_rule<'d>(&self, order: usize, draft: &Draft<'_>) -> Label<'d> {
+        let phase = usize::from(draft.phase.number()) - 1;
+        let mut steps = [NO_STEP; 5];
+        steps[phase] = self.plan.steps[phase].len() + usize::from(draft.removed.is_none());
+        Label { order, name: Cow::Owned(draft.id.to_string().into_bytes()), steps }
+    }
+
+    /// `skipAfter`: the first marker of that name after the rule, or the first rule of its phase with that
+    /// id; without one, the end of the phase. `skip`: so many rules further on in the phase.
+    fn resolve_skips(&mut self, entries: &[Entry<'_>], labels: &[Label<'_>]) {
         let mut next = [0; 5];
         for (order, entry) in entries.iter().enumerate() {
             let Entry::Rule(draft) = entry else { continue };
@@ -273,14 +301,17 @@ impl Lowering<'_> {
                 }
                 continue;
             };
-            let target = markers.iter().find(|(place, name, _)| *place > order && *name == label.as_slice());
+            let target = labels
+                .iter()
+                .find(|known| known.order > order && *known.name == **label && known.steps[phase] != NO_STEP);
             if target.is_none() {
-                let message =
-                    format!("skipAfter: no SecMarker {label:?} follows; the rest of the phase is skipped");
+                let or_rule = if self.plan.settings.modsecurity3 { "" } else { ", or rule of this phase," };
+                let message = format!(
+                    "skipAfter: no SecMarker{or_rule} {label:?} follows; the rest of the phase is skipped"
+                );
                 self.diagnostics.push(Diagnostic::warning(span, message));
             }
-            self.plan.steps[phase][at].skip_to =
-                target.map_or(end, |(_, _, positions)| positions[phase]) as u32;
+            self.plan.steps[phase][at].skip_to = target.map_or(end, |label| label.steps[phase]) as u32;
         }
     }
 
@@ -300,7 +331,7 @@ impl Lowering<'_> {
             phase: draft.phase,
             first_link,
             link_count: draft.links.len() as u32,
-            disruption: self.disruption(draft.defaults, actions, draft.phase),
+            disruption: self.disruption(draft),
             pause: self.pause(draft.defaults, actions),
             log,
             audit_log,
@@ -362,7 +393,15 @@ impl Lowering<'_> {
             };
             list.include.push(remote);
         }
-        let chain = self.chain(draft.defaults, &link.actions);
+        let mut chain = self.chain(draft.defaults, &link.actions);
+        if self.growth(chain) > GROWTH_MAX {
+            let message = format!(
+                "the transformations make texts more than {GROWTH_MAX} times as long: this rule never matches"
+            );
+            self.warn(link.span, message, Some("leave out those that encode what is encoded".to_owned()));
+            list.include.clear();
+            chain = ChainId::IDENTITY;
+        }
         if let Err((message, hint)) = targets::fit(&list, &operator, chain) {
             self.error(link.span, message, Some(hint));
         }
@@ -393,6 +432,12 @@ impl Lowering<'_> {
             }
         }
         self.plan.chains.intern(&transformations)
+    }
+
+    /// How many times as long as a value its form may be.
+    fn growth(&self, chain: ChainId) -> u32 {
+        let transformations = self.plan.chains.transformations(chain);
+        transformations.iter().fold(1, |growth, one| growth.saturating_mul(one.growth()))
     }
 
     /// The non-disruptive act of an action; `None` for metadata, flow and disruptive actions.
@@ -474,7 +519,7 @@ impl Lowering<'_> {
         }
         let key = self.text(&set.variable.key);
         let slot = match key.as_literal() {
-            Some(name) if collection == Variable::Tx => Some(self.names.tx(name)),
+            Some(name) if collection == Variable::Tx => Some(self.names.set_tx(name)),
             _ => None,
         };
         let number = |template: &Template| template.as_literal().map(portcullis_engine::addend);
@@ -502,23 +547,15 @@ impl Lowering<'_> {
         Ok(SetVar { collection, slot, key, operation })
     }
 
-    fn disruption(
-        &mut self,
-        defaults: &[Spanned<Action>],
-        own: &[Spanned<Action>],
-        phase: Phase,
-    ) -> Disruption {
+    fn disruption(&mut self, draft: &Draft<'_>) -> Disruption {
+        let (defaults, own, phase) = (draft.defaults, &*draft.links[0].actions, draft.phase);
         let status_of = |actions: &[Spanned<Action>]| {
             actions.iter().rev().find_map(|action| match action.node {
                 Action::Status(status) => Some(status),
                 _ => None,
             })
         };
-        // `block` stands for the default and gives way to any other disruptive action, in either order.
-        let disruptive = |actions: &[Spanned<Action>]| {
-            actions.iter().rev().find(|a| is_disruptive(&a.node) && a.node != Action::Block).cloned()
-        };
-        let chosen = disruptive(own).or_else(|| disruptive(defaults));
+        let chosen = disruptive_of(draft).cloned();
         let status = status_of(own).or_else(|| status_of(defaults));
         let Some(action) = chosen else { return Disruption::Pass };
         match &action.node {
@@ -543,10 +580,10 @@ impl Lowering<'_> {
         let mut metadata = Metadata { place: self.place(draft.span), ..Metadata::default() };
         for action in draft.defaults.iter().chain(&*draft.links[0].actions) {
             match &action.node {
-                Action::Msg(text) => metadata.msg = Some(self.text_at(text, action.span)),
-                Action::LogData(text) => metadata.log_data = Some(self.text_at(text, action.span)),
+                Action::Msg(text) => metadata.msg = Some(self.log_text(text, action.span)),
+                Action::LogData(text) => metadata.log_data = Some(self.log_text(text, action.span)),
                 Action::Tag(text) => {
-                    let tag = self.text_at(text, action.span);
+                    let tag = self.log_text(text, action.span).template;
                     metadata.tags.push(tag);
                 }
                 Action::Severity(severity) => metadata.severity = Some(*severity),
@@ -568,6 +605,14 @@ impl Lowering<'_> {
         let template = self.text(text);
         self.tell_of_macros(span);
         template
+    }
+
+    /// A text for logs, in which the texts of the rule itself stand for nothing.
+    fn log_text(&mut self, text: &[u8], span: SourceSpan) -> LogText {
+        self.names.in_log_text = true;
+        let template = self.text_at(text, span);
+        self.names.in_log_text = false;
+        LogText::new(template, text)
     }
 
     /// Macros that stand for nothing, in the text at `span` that was read last.
@@ -607,6 +652,26 @@ impl Lowering<'_> {
 
 fn is_old_geo_database(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("dat"))
+}
+
+/// The disruptive action of a rule. In a rule, `block` stands for the default and gives way to any other one,
+/// in either order; in a later `SecRuleUpdateActionById` it goes back to the default.
+fn disruptive_of<'d>(draft: &'d Draft<'_>) -> Option<&'d Spanned<Action>> {
+    let last = |actions: &'d [Spanned<Action>]| {
+        actions.iter().rev().find(|action| is_disruptive(&action.node) && action.node != Action::Block)
+    };
+    let default = last(draft.defaults);
+    let own = &*draft.links[0].actions;
+    let ends = draft.update_starts.iter().skip(1).copied().chain([own.len()]);
+    let first = draft.update_starts.first().copied().unwrap_or(own.len());
+    let mut chosen = last(&own[..first]).or(default);
+    for (start, end) in draft.update_starts.iter().zip(ends) {
+        let update = &own[*start..end];
+        let block = update.iter().rposition(|action| action.node == Action::Block);
+        let back = if block.is_some() { default } else { chosen };
+        chosen = last(&update[block.map_or(0, |at| at + 1)..]).or(back);
+    }
+    chosen
 }
 
 fn is_disruptive(action: &Action) -> bool {

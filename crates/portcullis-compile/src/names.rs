@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use portcullis_engine::TxSlot;
 
@@ -9,8 +9,14 @@ use crate::template::MacroError;
 pub(crate) struct Names {
     pub(crate) tx: Vec<Box<[u8]>>,
     index: HashMap<Box<[u8]>, u32>,
+    /// Spellings that are not the lower case one; see [`portcullis_engine::Plan::tx_spellings`].
+    pub(crate) spellings: BTreeMap<TxSlot, Box<[u8]>>,
+    /// Keys that a `setvar` has named.
+    spelled: HashSet<TxSlot>,
     /// Macros that stand for nothing and are not reported yet.
     pub(crate) untold: Vec<MacroError>,
+    /// The text at hand is `msg`, `logdata` or `tag`.
+    pub(crate) in_log_text: bool,
 }
 
 impl Names {
@@ -33,5 +39,14 @@ impl Names {
             tx.len() as u32 - 1
         });
         TxSlot(*slot)
+    }
+
+    /// The slot of a key that a rule sets.
+    pub(crate) fn set_tx(&mut self, key: &[u8]) -> TxSlot {
+        let slot = self.tx(key);
+        if self.spelled.insert(slot) && key.iter().any(u8::is_ascii_uppercase) {
+            self.spellings.insert(slot, key.into());
+        }
+        slot
     }
 }

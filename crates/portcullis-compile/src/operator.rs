@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use portcullis_engine::{GeoDb, Number, NumberKind, Operator, Pattern, Rbl, Scanner, Template};
+use portcullis_engine::{GeoDb, Number, NumberKind, Operator, Part, Pattern, Rbl, Scanner, Template};
 use portcullis_match::{
     IpSet, Pcre, RegexFlags, WordSet, parse_byte_range, parse_pm_words, parse_text, parse_word_file,
 };
 use portcullis_seclang::operators::{OperatorName, leading_number};
 use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{Files, ast};
+use portcullis_types::ByteSet;
 
 use crate::names::Names;
 use crate::patterns::Patterns;
@@ -79,6 +80,22 @@ impl<'a> Operators<'a> {
         }
     }
 
+    /// A pattern with macros, of which ModSecurity 2 escapes all.
+    fn tell_of_escapes(&mut self, template: &Template) {
+        let escaped = template.parts.iter().find_map(|part| match part {
+            Part::Literal(text) => text.iter().copied().find(|byte| br#"+.?/:()[]\""#.contains(byte)),
+            _ => None,
+        });
+        if let Some(byte) = escaped.filter(|byte| !self.multi_line && !b"/:\"".contains(byte)) {
+            let why = format!(
+                "@rx: in a pattern with macros {} stands for itself, as in ModSecurity 2",
+                char::from(byte)
+            );
+            let hint = "write the pattern without macros, or set SecCompatibility ModSecurity3";
+            self.warnings.push((why, Some(hint.to_owned())));
+        }
+    }
+
     /// An operator that never matches, with the reason told.
     fn never_matches(&mut self, why: String, hint: &str) -> Operator {
         self.warnings.push((format!("{why}: it finds nothing"), Some(hint.to_owned())));
@@ -97,8 +114,11 @@ impl<'a> Operators<'a> {
         let mut text = |make: fn(Template) -> Operator| Ok(make(template(argument, names)));
         match operator.name {
             OperatorName::Rx => {
-                let made = pattern(self.patterns, argument, self.multi_line, names).map(Operator::Rx);
-                self.searched(made)
+                let made = pattern(self.patterns, argument, self.multi_line, names);
+                if let Ok(Pattern::Computed(template)) = &made {
+                    self.tell_of_escapes(template);
+                }
+                self.searched(made.map(Operator::Rx))
             }
             OperatorName::RxGlobal => {
                 let made = pattern(self.patterns, argument, self.multi_line, names).map(Operator::RxGlobal);
@@ -129,9 +149,7 @@ impl<'a> Operators<'a> {
             OperatorName::Le => Ok(Operator::Le(number(argument, names))),
             OperatorName::Lt => Ok(Operator::Lt(number(argument, names))),
             // The parser has told.
-            OperatorName::IpMatch | OperatorName::ValidateByteRange if argument.is_empty() => {
-                Ok(Operator::NoMatch)
-            }
+            OperatorName::IpMatch if argument.is_empty() => Ok(Operator::NoMatch),
             OperatorName::IpMatch => ip_set(argument),
             OperatorName::IpMatchFromFile => {
                 let text = self.read(argument, folder)?;
@@ -146,11 +164,14 @@ impl<'a> Operators<'a> {
             OperatorName::DetectXss => Ok(Operator::DetectXss),
             OperatorName::ValidateByteRange => match parse_byte_range(&String::from_utf8_lossy(argument)) {
                 Ok(range) => Ok(Operator::ValidateByteRange(range)),
-                // ModSecurity 2 takes a word for 0, and continues.
-                Err(error) if !starts_with_number(argument) => {
-                    Ok(self.unable((format!("@validateByteRange: {error}"), None)))
-                }
-                Err(error) => Err((format!("@validateByteRange: {error}"), None)),
+                Err(error) => match byte_range_of_words(argument) {
+                    Some(range) => {
+                        let why = format!("@validateByteRange: {error}; it counts as 0");
+                        self.warnings.push((why, Some("write byte codes from 0 to 255".to_owned())));
+                        Ok(Operator::ValidateByteRange(range))
+                    }
+                    None => Err((format!("@validateByteRange: {error}"), None)),
+                },
             },
             OperatorName::ValidateUrlEncoding => Ok(Operator::ValidateUrlEncoding),
             OperatorName::ValidateUtf8Encoding => Ok(Operator::ValidateUtf8Encoding),
@@ -242,8 +263,23 @@ impl<'a> Operators<'a> {
     }
 }
 
-fn starts_with_number(argument: &[u8]) -> bool {
-    argument.trim_ascii_start().first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-')
+/// The bytes of an argument of `@validateByteRange` in which words count as 0
+/// (`msre_op_validateByteRange_init` reads them with `atoi`).
+fn byte_range_of_words(argument: &[u8]) -> Option<ByteSet> {
+    let code = |text: &[u8]| u8::try_from(leading_number(text.trim_ascii_start())).ok();
+    let mut set = ByteSet::EMPTY;
+    for item in argument.split(|&b| b == b',').filter(|item| !item.trim_ascii().is_empty()) {
+        let (low, high) = match item.iter().position(|&b| b == b'-') {
+            None => (code(item)?, code(item)?),
+            Some(0) => return None,
+            Some(at) => (code(&item[..at])?, code(&item[at + 1..])?),
+        };
+        if low > high {
+            return None;
+        }
+        set = set.union(ByteSet::range(low, high));
+    }
+    Some(set)
 }
 
 fn refusal(name: OperatorName) -> OperatorError {
@@ -270,7 +306,8 @@ fn pattern(
 ) -> Result<Pattern, PatternError> {
     if argument.windows(2).any(|pair| pair == b"%{") {
         let template = template(argument, names);
-        if template.as_literal().is_none() {
+        // One whose macros stand for nothing is a pattern with macros all the same.
+        if template.as_literal() != Some(argument) {
             return Ok(Pattern::Computed(template));
         }
     }

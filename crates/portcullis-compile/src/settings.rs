@@ -17,6 +17,12 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::RequestBodyLimitAction(action) => settings.request_body_limit_action = limit_action(*action),
         Setting::RequestBodyJsonDepthLimit(depth) => settings.json_depth_limit = clamp(*depth),
         Setting::ArgumentsLimit(count) => settings.arguments_limit = clamp(*count),
+        Setting::ExpansionLimit { text, transaction } => {
+            settings.expansion_limit = *text;
+            if let Some(bytes) = transaction {
+                settings.expansions_limit = *bytes;
+            }
+        }
         Setting::ArgumentSeparator(byte) => settings.argument_separator = *byte,
         Setting::CookieFormat(format) => settings.cookie_v1 = *format == seclang::CookieFormat::Version1,
         Setting::ResponseBodyAccess(on) => settings.response_body_access = *on,

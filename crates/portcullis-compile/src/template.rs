@@ -57,6 +57,12 @@ fn part(inner: &[u8], names: &mut Names) -> Result<Part, MacroError> {
             "a macro is %{VARIABLE} or %{collection.key}, such as %{tx.score} or %{REMOTE_ADDR}",
         ));
     };
+    if variable == Variable::Rule && names.in_log_text {
+        return Err(error(
+            "msg, logdata and tag cannot name parts of their own rule".to_owned(),
+            "write the text itself; RULE has values in targets, in setvar and in arguments of operators",
+        ));
+    }
     match crate::targets::supported(variable) {
         Ok(None) => {}
         Ok(Some((message, hint))) | Err((message, hint)) => {

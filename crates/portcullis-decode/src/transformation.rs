@@ -108,6 +108,15 @@ impl Transformation {
         Transformation::ALL.iter().find(known).copied()
     }
 
+    /// A bound on how many times as long as its input a result is, but for a few bytes.
+    pub fn growth(self) -> u32 {
+        match self {
+            Transformation::UrlEncode | Transformation::Utf8ToUnicode => 3,
+            Transformation::HexEncode | Transformation::Base64Encode => 2,
+            _ => 1,
+        }
+    }
+
     /// The bytes that can make it act: an input with none of them is returned unchanged. [`ByteSet::FULL`]
     /// where any input may change, the empty one included (`length` makes `0` of it).
     pub fn triggers(self) -> ByteSet {

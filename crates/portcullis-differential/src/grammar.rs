@@ -1,5 +1,7 @@
 //! The language, as a grammar to draw rule sets from.
 
+use portcullis_decode::Transformation;
+
 use crate::Random;
 use crate::rule_set::{Item, Link, RuleSet};
 use crate::words::*;
@@ -192,7 +194,12 @@ impl Grammar<'_> {
         let mut head = format!("id:{id},phase:{phase},{what}");
         if self.random.chance(12) && links == 1 {
             // Only markers that stand somewhere; a marker before the rule sends it to the end as well.
-            let marker = if self.random.chance(50) { "END".to_owned() } else { format!("M{}", id + 1) };
+            let marker = match self.random.below(4) {
+                0 | 1 => "END".to_owned(),
+                2 => format!("M{}", id + 1),
+                // A rule, which may be another phase's, removed, or not there.
+                _ => (id + 1 + self.random.below(3)).to_string(),
+            };
             // A phase that is skipped to its end is fine, but for the last one, which tells us what happened.
             if marker == "END" || (phase != 5 && self.random.chance(50)) {
                 head.push_str(&format!(",skipAfter:{marker}"));
@@ -208,7 +215,20 @@ impl Grammar<'_> {
             actions.push("t:none".to_owned());
         }
         for _ in 0..self.random.below(4) {
-            actions.push(format!("t:{}", self.random.pick(TRANSFORMATIONS)));
+            let transformation = self.transformation();
+            actions.push(format!("t:{transformation}"));
+        }
+    }
+
+    fn transformation(&mut self) -> &'static str {
+        match self.random.below(20) {
+            0 => "none",
+            // What most rules have.
+            1..=3 => self.random.pick(&["lowercase", "urlDecodeUni"]),
+            _ => {
+                let known = Transformation::ALL[self.random.below(Transformation::ALL.len())];
+                if IN_ONE_ONLY.contains(&known) { "lowercase" } else { known.name() }
+            }
         }
     }
 
@@ -310,7 +330,7 @@ impl Grammar<'_> {
     fn update(&mut self) {
         let id = 1 + self.random.below(self.count);
         let n = self.random.below(3);
-        let line = match self.random.below(if self.removed { 11 } else { 13 }) {
+        let line = match self.random.below(if self.removed { 13 } else { 18 }) {
             0 => format!("SecRuleRemoveById {id}"),
             1 => format!("SecRuleRemoveById {id}-{}", id + 1),
             2 => format!("SecRuleRemoveByTag t{n}"),
@@ -322,8 +342,15 @@ impl Grammar<'_> {
             8 => format!("SecRuleUpdateTargetById {id} \"!ARGS:/^b/\""),
             9 => format!("SecRuleUpdateTargetById {id} \"!XML:{}\"", self.plain_path()),
             10 => format!("SecRuleUpdateTargetByTag t{n} \"!XML://@*\""),
+            11 => format!("SecRuleUpdateTargetById {id}:{n} \"!ARGS:b|ARGS_NAMES\""),
+            12 => format!("SecRuleUpdateActionById {id}-{} \"deny\"", id + 1),
             // A rule that is gone cannot be changed.
-            11 => format!("SecRuleUpdateActionById {id} \"deny,status:406\""),
+            13 => format!("SecRuleUpdateActionById {id} \"deny,status:406\""),
+            14 | 15 => format!("SecRuleUpdateActionById {id} \"block\""),
+            16 => {
+                let what = self.random.pick(DISRUPTIVE);
+                format!("SecRuleUpdateActionById {id} \"block,{what}\"")
+            }
             _ => format!("SecRuleUpdateActionById {id} \"pass,setvar:tx.updated=+1\""),
         };
         self.removed |= line.contains("Remove");

@@ -1,5 +1,9 @@
 //! The words that rule sets and requests are made of. A new word of the language is a line here.
 
+use portcullis_decode::Transformation;
+#[cfg(test)]
+use portcullis_seclang::operators::OperatorName;
+
 pub(crate) const TARGETS: &[&str] = &[
     "ARGS",
     "ARGS",
@@ -45,6 +49,7 @@ pub(crate) const TARGETS: &[&str] = &[
     "TX:1",
     "TX:0",
     "TX:/^k_/",
+    "TX:spelled",
     "MATCHED_VAR",
     "MATCHED_VAR_NAME",
     "MATCHED_VARS",
@@ -62,6 +67,9 @@ pub(crate) const TARGETS: &[&str] = &[
     "URLENCODED_ERROR",
     "RULE:id",
     "RULE:msg",
+    "RULE:logdata",
+    "MULTIPART_NAME",
+    "MULTIPART_FILENAME",
 ];
 
 /// In rule sets that open collections.
@@ -97,6 +105,7 @@ pub(crate) const COLLECTION_ACTS: &[&str] = &[
     "expirevar:ip.s=-5",
     "deprecatevar:ip.n=1/60",
     "initcol:global=%{UNIQUE_ID}",
+    "initcol:global=Kx_%{UNIQUE_ID}_Yy",
 ];
 
 /// Beside `/*` and `//@*`.
@@ -132,6 +141,7 @@ pub(crate) const RESPONSE_TARGETS: &[&str] = &[
     "RESPONSE_CONTENT_TYPE",
     "RESPONSE_CONTENT_LENGTH",
     "RESPONSE_PROTOCOL",
+    "STATUS_LINE",
 ];
 
 pub(crate) const EXCLUSIONS: &[&str] = &[
@@ -207,6 +217,11 @@ pub(crate) const OPERATORS: &[&str] = &[
     "@rx (?:^|/)b",
     "@rx b$",
     "@rx (x)?(y)?(b)",
+    "@rx \\1(a)",
+    "@rx (?:\\2b|(a)(b))+",
+    "@rx ^(a|%{tx.s}).*$",
+    "@rx ^%{ARGS.a}$",
+    "@rx %{tx.s}",
     "@pm union ab",
     "@pm a b script",
     "@contains a",
@@ -234,6 +249,7 @@ pub(crate) const OPERATORS: &[&str] = &[
     "@validateByteRange 32-96",
     "@validateByteRange 10,13,32-126",
     "@validateByteRange 1-255",
+    "@validateByteRange x,48-57",
     "@validateUrlEncoding",
     "@validateUtf8Encoding",
     "@ipMatch 127.0.0.0/8",
@@ -242,46 +258,8 @@ pub(crate) const OPERATORS: &[&str] = &[
     "@noMatch",
 ];
 
-pub(crate) const TRANSFORMATIONS: &[&str] = &[
-    "none",
-    "lowercase",
-    "lowercase",
-    "urlDecodeUni",
-    "urlDecodeUni",
-    "urlDecode",
-    "urlEncode",
-    "htmlEntityDecode",
-    "removeWhitespace",
-    "compressWhitespace",
-    "removeNulls",
-    "replaceNulls",
-    "replaceComments",
-    "removeComments",
-    "removeCommentsChar",
-    "length",
-    "normalizePath",
-    "normalizePathWin",
-    "normalisePath",
-    "hexEncode",
-    "hexDecode",
-    "base64Decode",
-    "base64DecodeExt",
-    "base64Encode",
-    "cmdLine",
-    "trim",
-    "trimLeft",
-    "trimRight",
-    "sha1",
-    "md5",
-    "cssDecode",
-    "jsDecode",
-    "escapeSeqDecode",
-    "sqlHexDecode",
-    "parityEven7bit",
-    "parityOdd7bit",
-    "parityZero7bit",
-    "utf8toUnicode",
-];
+/// Transformations that one of the two ModSecuritys refuses, and with them a rule set.
+pub(crate) const IN_ONE_ONLY: &[Transformation] = &[Transformation::Uppercase];
 
 pub(crate) const DISRUPTIVE: &[&str] = &[
     "pass",
@@ -305,8 +283,17 @@ pub(crate) const DISRUPTIVE: &[&str] = &[
     "redirect:http://h/,status:307",
 ];
 
-pub(crate) const MACROS: &[&str] =
-    &["MATCHED_VAR", "MATCHED_VAR_NAME", "tx.s", "tx.0", "ARGS.a", "REQUEST_METHOD"];
+pub(crate) const MACROS: &[&str] = &[
+    "MATCHED_VAR",
+    "MATCHED_VAR_NAME",
+    "tx.s",
+    "tx.0",
+    "ARGS.a",
+    "REQUEST_METHOD",
+    "rule.id",
+    "rule.msg",
+    "rule.logdata",
+];
 
 pub(crate) const ACTS: &[&str] = &[
     "setvar:tx.n=+1",
@@ -319,6 +306,10 @@ pub(crate) const ACTS: &[&str] = &[
     "setvar:'tx.c=%{tx.1}-%{tx.2}'",
     "setvar:tx.flag",
     "setvar:'tx.u=%{REQUEST_METHOD} %{ARGS.a} %{rule.id}'",
+    "setvar:'tx.r=%{rule.msg}/%{rule.logdata}'",
+    "setvar:tx.Spelled=1",
+    "setvar:'tx.Spelled=%{tx.spelled}+'",
+    "setvar:'tx.v=%{MATCHED_VAR_NAME}'",
     "setvar:tx.n=+-1",
     "setvar:tx.z=-%{tx.n}",
     "setvar:'tx.w=%{REQUEST_HEADERS.x-a}/%{REQUEST_COOKIES.a}/%{TX.s}'",
@@ -330,3 +321,46 @@ pub(crate) const ACTS: &[&str] = &[
     "noauditlog",
     "log",
 ];
+
+/// Operators that are not drawn: those of files, databases and services outside, those that only one of the
+/// engines knows, and what none carries out.
+#[cfg(test)]
+const NOT_DRAWN: &[OperatorName] = &[
+    OperatorName::FuzzyHash,
+    OperatorName::GeoLookup,
+    OperatorName::GsbLookup,
+    OperatorName::InspectFile,
+    OperatorName::IpMatchFromDataset,
+    OperatorName::IpMatchFromFile,
+    OperatorName::PmFromDataset,
+    OperatorName::PmFromFile,
+    OperatorName::Rbl,
+    OperatorName::RestPath,
+    OperatorName::Rsub,
+    OperatorName::RxGlobal,
+    OperatorName::ValidateDtd,
+    OperatorName::ValidateHash,
+    OperatorName::ValidateNid,
+    OperatorName::ValidateSchema,
+    OperatorName::VerifyCc,
+    OperatorName::VerifyCpf,
+    OperatorName::VerifySsn,
+    OperatorName::VerifySvnr,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operator_is_drawn() {
+        // Drawn with a word for an argument.
+        let with_words = ["contains", "streq", "beginsWith", "endsWith", "within", "containsWord"];
+        for &operator in OperatorName::ALL {
+            let name = operator.name();
+            let is_drawn = with_words.contains(&name)
+                || OPERATORS.iter().any(|text| text[1..].split(' ').next() == Some(name));
+            assert_ne!(is_drawn, NOT_DRAWN.contains(&operator), "@{name}");
+        }
+    }
+}

@@ -1,17 +1,19 @@
 //! The actions of a rule that matched: macro expansion, variable assignments and `ctl` switches.
 
-use std::borrow::Cow;
-
 use portcullis_types::{Decimal, Span, Variable};
 
 use crate::collect::Item;
 use crate::execution::Execution;
+use crate::expansion::{Expansions, append};
+use crate::patterns::PatternError;
 use crate::plan::{Act, KeyFilter, SetVar, SetVarOperation, Target};
 use crate::record::escape_key;
 use crate::template::{Part, Template};
 use crate::trace::Switch;
 use crate::transaction::Transaction;
 use crate::tx::{TxMachine, TxValue, addend, canonical_int};
+use crate::work::expansion_units;
+use portcullis_values::classes_of;
 
 /// The operation of a `setvar`, with its macros expanded.
 pub(crate) enum Operand {
@@ -90,47 +92,88 @@ impl Execution<'_> {
         }
     }
 
-    /// Appends `template` with its macros replaced. A macro without a value gives nothing.
+    /// Appends `template` with its macros replaced, for a text that is used at once. A macro without a value
+    /// gives nothing.
     pub(crate) fn expand(&mut self, template: &Template, out: &mut Vec<u8>) {
-        for part in &template.parts {
-            match part {
-                Part::Literal(text) => out.extend_from_slice(text),
-                Part::Tx(slot) => self.append_tx(self.vars.tx.slot(*slot), out),
-                Part::Variable { variable, key } => {
-                    if let Some(value) = self.first_value(*variable, key.as_deref()) {
-                        out.extend_from_slice(self.message.store.text(value));
-                    }
-                }
-            }
+        let room = self.run.expansions.text_max();
+        if !self.expand_within(template, room, out) {
+            self.note_cut();
         }
+    }
+
+    /// As [`expand`](Self::expand), with no more than `room` bytes; false if that cut the text.
+    fn expand_within(&mut self, template: &Template, room: usize, out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        let end = start.saturating_add(room);
+        let whole = template.parts.iter().all(|part| match part {
+            Part::Literal(text) => append(out, end, text),
+            Part::Tx(slot) => self.append_value(self.vars.tx.slot(*slot), out, end),
+            Part::Variable { variable, key } => self.append_variable(*variable, key.as_deref(), out, end),
+        });
+        self.run.patterns.charge(expansion_units(out.len() - start));
+        whole
     }
 
     pub(crate) fn expand_to_store(&mut self, template: &Template) -> Span {
-        if let Some(text) = template.as_literal() {
-            return self.message.store.push(text);
+        let room = self.run.expansions.kept_max();
+        let (span, whole) = self.expand_and_push(template, room);
+        self.run.expansions.keep(span.len());
+        if !whole {
+            self.note_cut();
         }
-        let mut text = std::mem::take(&mut self.run.expansion);
-        text.clear();
-        self.expand(template, &mut text);
-        let span = self.message.store.push(&text);
-        self.run.expansion = text;
         span
     }
 
-    fn append_tx(&self, value: TxValue, out: &mut Vec<u8>) {
-        match value {
-            TxValue::Unset => {}
-            TxValue::Int(number) => out.extend_from_slice(&Decimal::new(number)),
-            TxValue::Text(span) => out.extend_from_slice(self.message.store.text(span)),
+    /// `msg` or `logdata` of a match.
+    pub(crate) fn expand_log_text(&mut self, template: &Template) -> Span {
+        self.expand_and_push(template, Expansions::LOG_TEXT_BYTES_MAX).0
+    }
+
+    fn expand_and_push(&mut self, template: &Template, room: usize) -> (Span, bool) {
+        let mut text = std::mem::take(&mut self.run.expansion);
+        text.clear();
+        let whole = self.expand_within(template, room, &mut text);
+        let span = self.message.store.push(&text);
+        self.run.expansion = text;
+        (span, whole)
+    }
+
+    /// A text was cut: rules may have missed what was in the rest.
+    pub(crate) fn note_cut(&mut self) {
+        self.run.expansions.cut += 1;
+        if self.run.expansions.cut == 1 {
+            self.note_pattern_error(PatternError::Exhausted);
         }
     }
 
-    fn first_value(&mut self, variable: Variable, key: Option<&[u8]>) -> Option<Span> {
+    fn append_value(&self, value: TxValue, out: &mut Vec<u8>, end: usize) -> bool {
+        match value {
+            TxValue::Unset => true,
+            TxValue::Int(number) => append(out, end, &Decimal::new(number)),
+            TxValue::Text(span) => append(out, end, self.message.store.text(span)),
+        }
+    }
+
+    /// Appends the first value of `variable`, or of its `key`. What is worked out for it is not kept.
+    fn append_variable(
+        &mut self,
+        variable: Variable,
+        key: Option<&[u8]>,
+        out: &mut Vec<u8>,
+        end: usize,
+    ) -> bool {
+        let store = &self.message.store;
         match variable {
-            Variable::MatchedVar => return Some(self.vars.matched.value),
-            Variable::MatchedVarName => {
-                let name = self.vars.matched.name(&self.message.store);
-                return Some(self.message.store.push(&name));
+            Variable::MatchedVar => return append(out, end, store.text(self.vars.matched.value)),
+            Variable::MatchedVarName => return append(out, end, &self.vars.matched.name(store)),
+            _ if self.is_open(variable) => {
+                let value = self.open_value(variable, key);
+                return self.append_value(value, out, end);
+            }
+            _ if classes_of(variable).is_empty() && store.scalar(variable).is_none() => {
+                if let Some(text) = self.computed_scalar(variable) {
+                    return append(out, end, &text);
+                }
             }
             _ => {}
         }
@@ -143,7 +186,8 @@ impl Execution<'_> {
         let target = Target { variable, filter, slot: None, slots, count: false };
         let mut items = Vec::new();
         self.collect(&target, &mut items);
-        items.first().map(|item: &Item| self.message.store.data(item.value))
+        let store = &self.message.store;
+        items.first().is_none_or(|item: &Item| append(out, end, store.text(store.data(item.value))))
     }
 
     fn set_var(&mut self, set: &SetVar) {
@@ -170,8 +214,8 @@ impl Execution<'_> {
             SetVarOperation::Set(template) => {
                 match template.parts.as_slice() {
                     // A number would have been told apart at load time.
-                    [Part::Literal(text)] => {
-                        return Operand::Set(TxValue::Text(self.message.store.push(text)));
+                    [Part::Literal(_)] => {
+                        return Operand::Set(TxValue::Text(self.expand_to_store(template)));
                     }
                     [Part::Tx(slot)] => return Operand::Set(self.tx_machine().copied(*slot)),
                     _ => {}
@@ -207,12 +251,16 @@ impl Execution<'_> {
             Some(slot) => tx.slot(slot),
             None => tx.find(bytes, name).map_or(TxValue::Unset, |at| tx.dynamic_at(at)),
         };
-        TxMachine::added(current.number(bytes).unwrap_or(0), delta)
+        let current = current.number(bytes).unwrap_or(0);
+        self.forget_key(key);
+        TxMachine::added(current, delta)
     }
 
     fn set_dynamic(&mut self, key: &Template, value: TxValue) {
         let key = self.run_time_key(key);
-        self.set_tx_at(key, value);
+        if !self.set_tx_at(key, value) {
+            self.forget_key(key);
+        }
     }
 
     /// Sets `TX:name`, as no `setvar` does.
@@ -221,7 +269,8 @@ impl Execution<'_> {
         self.set_tx_at(key, value);
     }
 
-    fn set_tx_at(&mut self, key: Span, value: TxValue) {
+    /// True if the key is kept.
+    fn set_tx_at(&mut self, key: Span, value: TxValue) -> bool {
         let (bytes, tx) = (self.message.store.bytes(), &mut self.vars.tx);
         let name = key.of(bytes);
         if let Some(slot) = self.plan.tx_slot(name) {
@@ -230,16 +279,43 @@ impl Execution<'_> {
             tx.set_at(at, value);
         } else if tx.dynamic().len() < Transaction::TX_DYNAMIC_MAX {
             tx.push(key, value);
+            return true;
         }
+        false
     }
 
     /// The key as it is stored: expanded and escaped (msre_action_setvar_execute). Keys are compared without
     /// regard to case and keep the spelling that they were first set with.
     pub(crate) fn run_time_key(&mut self, key: &Template) -> Span {
-        let span = self.expand_to_store(key);
-        match escape_key(self.message.store.text(span)) {
-            Cow::Borrowed(_) => span,
-            Cow::Owned(escaped) => self.message.store.push(&escaped),
+        let room = self.run.expansions.kept_max();
+        let mut text = std::mem::take(&mut self.run.expansion);
+        text.clear();
+        let whole = self.expand_within(key, room, &mut text);
+        let span = self.keep_text(&escape_key(&text));
+        self.run.expansion = text;
+        if !whole {
+            self.note_cut();
         }
+        span
+    }
+
+    /// Takes back a key that was only looked for.
+    fn forget_key(&mut self, key: Span) {
+        let texts = self.message.store.texts_mut();
+        if key.end as usize == texts.len() {
+            texts.truncate(key.start as usize);
+            self.run.expansions.give_back(key.len());
+        }
+    }
+
+    /// A text that the transaction keeps, as far as it may.
+    pub(crate) fn keep_text(&mut self, text: &[u8]) -> Span {
+        let kept = text.len().min(self.run.expansions.kept_max());
+        let span = self.message.store.push(&text[..kept]);
+        self.run.expansions.keep(kept);
+        if kept < text.len() {
+            self.note_cut();
+        }
+        span
     }
 }

@@ -5,7 +5,7 @@ use portcullis_types::{Decimal, Span, Variable};
 use crate::Class;
 use crate::execution::{Execution, LinkAt};
 use crate::plan::{Exclusion, KeyFilter, Link, RuleIndex, Target, XmlPath};
-use crate::template::Template;
+use crate::template::LogText;
 use crate::tx::{TxSlot, TxValue};
 use crate::xml::XmlOrigin;
 use portcullis_values::{ValueId, classes_of, readings_of};
@@ -214,7 +214,7 @@ impl Execution<'_> {
 
     /// Name and value of a `TX` key as texts.
     pub(crate) fn tx_shown(&mut self, slot: TxSlot) -> (Span, Span) {
-        self.vars.tx.shown(slot, &self.plan.tx_names[slot.0 as usize], |text| self.message.store.push(text))
+        self.vars.tx.shown(slot, self.plan.tx_spelling(slot), |text| self.message.store.push(text))
     }
 
     pub(crate) fn tx_text(&mut self, value: TxValue) -> Span {
@@ -230,11 +230,8 @@ impl Execution<'_> {
         let rule = self.plan.rule(index);
         let metadata = &rule.metadata;
         let number = |number: u8| Some(number.to_string().into_bytes());
-        let mut expanded = |template: Option<&Template>| {
-            let mut out = Vec::new();
-            self.expand(template?, &mut out);
-            Some(out)
-        };
+        // As written: what their macros stand for may be the text itself.
+        let written = |text: Option<&LogText>| text.map(|text| text.written().to_vec());
         let text = match key.to_ascii_lowercase().as_slice() {
             b"id" => Some(rule.id.to_string().into_bytes()),
             b"severity" => metadata.severity.and_then(|severity| number(severity.number())),
@@ -242,8 +239,8 @@ impl Execution<'_> {
             b"accuracy" => metadata.accuracy.and_then(number),
             b"rev" => metadata.rev.as_ref().map(|rev| rev.as_bytes().to_vec()),
             b"ver" => metadata.ver.as_ref().map(|ver| ver.as_bytes().to_vec()),
-            b"msg" => expanded(metadata.msg.as_ref()),
-            b"logdata" => expanded(metadata.log_data.as_ref()),
+            b"msg" => written(metadata.msg.as_ref()),
+            b"logdata" => written(metadata.log_data.as_ref()),
             _ => None,
         };
         if let Some(text) = text {

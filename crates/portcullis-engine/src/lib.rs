@@ -78,6 +78,7 @@ mod disrupt;
 mod dump;
 mod execution;
 mod exempt;
+mod expansion;
 mod geo;
 mod journal;
 mod judge;
@@ -138,7 +139,7 @@ pub use rule_set::RuleSet;
 pub use scanner::Scanner;
 pub use settings::{BodyLimitAction, BodyProcessor, RuleEngine, Settings, XmlArgs};
 pub use strategy::Strategies;
-pub use template::{Part, Template};
+pub use template::{LogText, Part, Template};
 pub use trace::{NotRun, Note, Trace};
 pub use transaction::{BodyPlan, Connection, Interruption, RequestLine, Scratch, Transaction};
 pub use tx::{

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use portcullis_http::body::overrides_url;
 use portcullis_http::cookie::{self, CookieFormat};
-use portcullis_types::{Decimal, Span, Variable, percent_decode};
+use portcullis_types::{Decimal, Span, Variable, percent_decode, reason_phrase};
 
 use crate::body::{RequestBody, parse_query, read_elsewhere};
 use crate::plan::Plan;
@@ -207,6 +207,18 @@ impl Message {
         self.store.set_scalar_span(Variable::RequestBasename, part(base, path_length));
     }
 
+    /// The status of an answer of ours, which takes the place of what the response had.
+    pub(crate) fn answer(&mut self, settings: &Settings, status: u16) {
+        let protocol = self.store.scalar(Variable::ResponseProtocol).or_else(|| {
+            let of_request = self.store.scalar(Variable::RequestProtocol)?;
+            let text = self.store.data(of_request);
+            self.store.set_scalar_span(Variable::ResponseProtocol, text);
+            Some(of_request)
+        });
+        let protocol = protocol.map_or(Vec::new(), |value| self.store.text(self.store.data(value)).to_vec());
+        set_status(&mut self.store, settings, &protocol, status);
+    }
+
     pub(crate) fn ingest_response_head<'a>(
         &mut self,
         settings: &Settings,
@@ -215,12 +227,8 @@ impl Message {
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) {
         let store = &mut self.store;
-        let line = store.push(protocol);
-        store.set_scalar_span(Variable::ResponseProtocol, line);
-        store.push(b" ");
-        let status = store.push(&Decimal::new(status.into()));
-        store.set_scalar_span(Variable::ResponseStatus, status);
-        store.set_scalar_span(Variable::StatusLine, Span { start: line.start, end: status.end });
+        store.set_scalar(Variable::ResponseProtocol, protocol);
+        set_status(store, settings, protocol, status);
         let inspected = &settings.response_body_mime_types;
         self.response_inspectable = inspected.iter().any(|mime| mime == b"null" || mime == b"(null)");
         for (name, value) in headers {
@@ -235,6 +243,17 @@ impl Message {
             }
         }
     }
+}
+
+/// Sets the status and its line: `200 OK`, as Apache has it, or `HTTP/1.1 200`, as libmodsecurity makes it.
+fn set_status(store: &mut Values, settings: &Settings, protocol: &[u8], status: u16) {
+    let digits = Decimal::new(status.into());
+    store.set_scalar(Variable::ResponseStatus, &digits);
+    let line = match settings.modsecurity3 {
+        true => [protocol, &digits].join(&b' '),
+        false => [&digits, reason_phrase(status).as_bytes()].join(&b' '),
+    };
+    store.set_scalar(Variable::StatusLine, &line);
 }
 
 /// As the standard library writes it, in a fiftieth of the time.

@@ -285,6 +285,17 @@ impl Execution<'_> {
         }
     }
 
+    /// The value of a variable of an open record, or its first one.
+    pub(crate) fn open_value(&mut self, variable: Variable, key: Option<&[u8]>) -> TxValue {
+        let Some(at) = self.vars.open_collections.iter().position(|open| open.collection == variable) else {
+            return TxValue::Unset;
+        };
+        self.share(at);
+        let open = &self.vars.open_collections[at];
+        let place = key.map_or(Some(0), |key| open.find(self.message.store.bytes(), key));
+        place.and_then(|place| open.entries.get(place)).map_or(TxValue::Unset, |entry| entry.value)
+    }
+
     /// The open record and the bytes it speaks of. A collection that no `initcol` opened takes no values.
     fn change_open(&mut self, collection: Variable) -> Option<(&mut OpenCollection, &Values)> {
         let open = self.vars.open_collections.iter_mut().find(|open| open.collection == collection)?;

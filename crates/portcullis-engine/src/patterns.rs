@@ -4,6 +4,7 @@
 //! request waits. Both have a budget for the whole transaction; what goes beyond it does not match, and the
 //! transaction says so: `TX:MSC_PCRE_LIMITS_EXCEEDED`, `MSC_PCRE_LIMITS_EXCEEDED`, `MSC_PCRE_ERROR`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use portcullis_match::{Budget, Captures, Exhausted, Pcre, RegexFlags};
@@ -18,12 +19,18 @@ const BUILT_MAX: usize = 64;
 /// Bytes of a pattern whose macros are replaced.
 const PATTERN_BYTES_MAX: usize = 8 * 1024;
 
+/// What has a backslash put before it in a pattern with macros, as in ModSecurity 2: not `*`, `|`, `^`, `$`,
+/// `{` and `}`.
+const ESCAPED: &[u8] = br#"+.?/:()[]\""#;
+
 /// The patterns of one transaction.
 #[derive(Debug)]
 pub(crate) struct Patterns {
     budget: Budget,
     /// Of patterns with macros; the others have theirs.
     flags: RegexFlags,
+    /// These are escaped.
+    escapes: bool,
     /// Patterns with their macros replaced.
     built: Vec<Built>,
     /// Of all operators; see [`Work`].
@@ -58,6 +65,7 @@ impl Default for Patterns {
         Patterns {
             budget: Budget { steps: STEPS_MAX, ..Budget::default() },
             flags: RegexFlags::default(),
+            escapes: false,
             built: Vec::new(),
             work: Work::default(),
             exhausted: 0,
@@ -71,6 +79,7 @@ impl Patterns {
     pub(crate) fn new(settings: &Settings) -> Patterns {
         let mut patterns = Patterns::default();
         patterns.flags.multi_line = settings.modsecurity3;
+        patterns.escapes = !settings.modsecurity3;
         if let Some(limit) = settings.pcre_match_limit {
             patterns.budget.choices_max = limit;
         }
@@ -149,8 +158,7 @@ impl Patterns {
         })
     }
 
-    /// The pattern that the text of a rule became. Raw, as in ModSecurity 2: what a macro stands for is part
-    /// of the pattern.
+    /// The pattern that the text of a rule became.
     pub(crate) fn build(&mut self, text: &[u8]) -> Option<Arc<Pcre>> {
         if let Some(known) = self.built.iter().find(|known| *known.text == *text) {
             let known = known.pattern.clone();
@@ -160,7 +168,7 @@ impl Patterns {
             return known;
         }
         let pattern = (text.len() <= PATTERN_BYTES_MAX && self.built.len() < BUILT_MAX)
-            .then(|| Pcre::small(text, self.flags).ok().map(Arc::new))
+            .then(|| Pcre::small(&self.escaped(text), self.flags).ok().map(Arc::new))
             .flatten();
         if self.built.len() < BUILT_MAX {
             self.built.push(Built { text: text.into(), pattern: pattern.clone() });
@@ -169,6 +177,29 @@ impl Patterns {
             self.refuse();
         }
         pattern
+    }
+
+    /// The pattern as it is compiled: in ModSecurity 2, all of it has the escapes of `log_escape_re`, not
+    /// only what macros stand for.
+    fn escaped<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        let is_plain = |b: &u8| (0x20..0x7f).contains(b) && !ESCAPED.contains(b);
+        if !self.escapes || text.iter().all(is_plain) {
+            return Cow::Borrowed(text);
+        }
+        let mut out = Vec::with_capacity(2 * text.len());
+        for &byte in text {
+            match byte {
+                0x08 => out.extend_from_slice(br"\b"),
+                b'\t' => out.extend_from_slice(br"\t"),
+                b'\n' => out.extend_from_slice(br"\n"),
+                0x0b => out.extend_from_slice(br"\v"),
+                b'\r' => out.extend_from_slice(br"\r"),
+                byte if is_plain(&byte) => out.push(byte),
+                byte if ESCAPED.contains(&byte) => out.extend_from_slice(&[b'\\', byte]),
+                byte => out.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+            }
+        }
+        Cow::Owned(out)
     }
 
     fn refuse(&mut self) {

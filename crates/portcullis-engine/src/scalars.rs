@@ -44,7 +44,7 @@ impl Execution<'_> {
         })
     }
 
-    fn computed_scalar(&self, variable: Variable) -> Option<Vec<u8>> {
+    pub(crate) fn computed_scalar(&self, variable: Variable) -> Option<Vec<u8>> {
         if let Some(number) = self.scalar_number(variable) {
             return Some(number.to_string().into_bytes());
         }

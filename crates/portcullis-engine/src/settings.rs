@@ -43,6 +43,10 @@ pub struct Settings {
     pub xml_args: XmlArgs,
     /// `SecArgumentsLimit`, default 1,000 (0: none).
     pub arguments_limit: u32,
+    /// `SecExpansionLimit`: bytes of a text after its macros are replaced.
+    pub expansion_limit: u64,
+    /// The second number of `SecExpansionLimit`: bytes of all such texts that a transaction keeps.
+    pub expansions_limit: u64,
     /// `SecArgumentSeparator`.
     pub argument_separator: u8,
     /// `SecCookieFormat 1`: Netscape cookies are 0.
@@ -113,6 +117,8 @@ impl Default for Settings {
             json_depth_limit: 512,
             xml_args: XmlArgs::Off,
             arguments_limit: 1_000,
+            expansion_limit: 1 << 20,
+            expansions_limit: 16 << 20,
             argument_separator: b'&',
             cookie_v1: false,
             cookie_separator: None,

@@ -53,3 +53,26 @@ impl Template {
         }
     }
 }
+
+/// `msg` or `logdata` of a rule. No macro in it stands for another text of the rule: none could stand for
+/// itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogText {
+    /// For logs, with its macros.
+    pub template: Template,
+    /// `None`: the template is this very text.
+    written: Option<Box<[u8]>>,
+}
+
+impl LogText {
+    /// `template` is what became of `written`.
+    pub fn new(template: Template, written: &[u8]) -> LogText {
+        let is_literal = template.as_literal() == Some(written);
+        LogText { template, written: (!is_literal).then(|| written.into()) }
+    }
+
+    /// As the rule has it, which is what `%{RULE.msg}` stands for.
+    pub fn written(&self) -> &[u8] {
+        self.written.as_deref().or_else(|| self.template.as_literal()).unwrap_or_default()
+    }
+}

@@ -45,6 +45,17 @@ pub enum Interruption {
     Drop,
 }
 
+impl Interruption {
+    /// The status of the answer; `drop` counts as 403, as in Apache. `None`: another server answers.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Interruption::Deny { status } | Interruption::Redirect { status, .. } => Some(*status),
+            Interruption::Drop => Some(403),
+            Interruption::Proxy { .. } => None,
+        }
+    }
+}
+
 /// The caller's duty to show a body to the transaction, and the limit on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyPlan {
@@ -317,9 +328,18 @@ impl Transaction {
 
     /// Phase 5.
     pub fn logging(&mut self) -> Progress {
+        if let Some(status) = self.journal.interruption.as_ref().and_then(Interruption::status) {
+            self.answered(status);
+        }
         self.message.unescape_path();
         self.run.logged = true;
         self.run_phase(Phase::Logging)
+    }
+
+    /// The status that the client gets where the answer is not the upstream's: rules of phase 5 see it in
+    /// `RESPONSE_STATUS`. For answers that no rule made; to be called before phase 5.
+    pub fn answered(&mut self, status: u16) {
+        self.message.answer(&self.plan.settings, status);
     }
 
     /// The end: phase 5, unless [`logging`](Transaction::logging) has run it, and the persistent collections
@@ -375,6 +395,11 @@ impl Transaction {
     /// Searches of patterns that were given up because they took too many steps.
     pub fn patterns_exhausted(&self) -> u64 {
         self.run.patterns.exhausted
+    }
+
+    /// Texts that a limit on expanded macros cut short, so that rules may not have seen what was in the rest.
+    pub fn expansions_cut(&self) -> u64 {
+        self.run.expansions.cut
     }
 
     /// Limits the work of the rules to what any message may cost, and [more](Self::allow_work) for its bytes.

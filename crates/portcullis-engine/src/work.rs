@@ -87,6 +87,11 @@ impl Work {
 /// The cost of a match: its actions, and the record of it.
 pub(crate) const MATCH_UNITS: u64 = 500;
 
+/// The cost of a text that macros made: copying it.
+pub(crate) fn expansion_units(bytes: usize) -> u64 {
+    bytes as u64 / 16
+}
+
 impl Operator {
     /// The cost of applying it to a text of this many bytes.
     #[inline]

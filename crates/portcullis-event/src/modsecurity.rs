@@ -55,7 +55,12 @@ pub fn modsecurity_lines(event: &Event) -> String {
         };
         write_remark(event, &text, &mut out);
     }
-    out
+    as_apache(out)
+}
+
+/// Each backslash twice: Apache escapes what ModSecurity has escaped (`ap_escape_errorlog_item`).
+fn as_apache(lines: String) -> String {
+    if lines.contains('\\') { lines.replace('\\', r"\\") } else { lines }
 }
 
 /// A line about the message that no rule asked for.
@@ -118,7 +123,7 @@ pub fn semantic_match<'f>(
 pub fn modsecurity_line(event: &Event, rule_match: &RuleMatch) -> String {
     let mut out = String::with_capacity(512);
     write_line(event, rule_match, decides(&event.verdict, rule_match), &mut out);
-    out
+    as_apache(out)
 }
 
 fn write_line(event: &Event, m: &RuleMatch, decided: bool, out: &mut String) {
@@ -173,7 +178,11 @@ fn write_message(m: &RuleMatch, out: &mut String) {
     field(out, "id", &rule.rule_id.to_string());
     optional(out, "rev", rule.rev.as_deref());
     optional(out, "msg", Some(&m.message));
-    optional(out, "data", Some(&m.data));
+    if !m.data.is_empty() {
+        out.push_str(" [data \"");
+        escape_into(&m.data, Escapes::Data, out);
+        out.push_str("\"]");
+    }
     optional(out, "severity", rule.severity.map(Severity::name));
     optional(out, "ver", rule.ver.as_deref());
     for (name, value) in [("maturity", rule.maturity), ("accuracy", rule.accuracy)] {
@@ -264,7 +273,7 @@ fn path(target: &str) -> &str {
 
 fn field(out: &mut String, name: &str, value: &str) {
     let _ = write!(out, " [{name} \"");
-    escape_into(value, out);
+    escape_into(value, Escapes::Text, out);
     out.push_str("\"]");
 }
 
@@ -276,22 +285,52 @@ fn optional(out: &mut String, name: &str, value: Option<&str>) {
 
 fn escaped(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
-    escape_into(value, &mut out);
+    escape_into(value, Escapes::Text, &mut out);
     out
 }
 
-fn escape_into(value: &str, out: &mut String) {
-    for byte in value.bytes() {
-        match byte {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            0x20..=0x7e => out.push(char::from(byte)),
-            _ => {
-                let _ = write!(out, "\\x{byte:02x}");
+/// The way in which ModSecurity 2 writes bytes that would end a field or a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Escapes {
+    /// As C does (`log_escape`).
+    Text,
+    /// In hex (`log_escape_hex`).
+    Data,
+}
+
+fn escape_into(value: &str, escapes: Escapes, out: &mut String) {
+    let bytes = value.as_bytes();
+    for (at, &byte) in bytes.iter().enumerate() {
+        let name = match byte {
+            // The event's way to write a byte that is no text.
+            b'\\' if is_byte(&bytes[at..]) => {
+                out.push('\\');
+                continue;
+            }
+            b'"' | b'\\' => Some(char::from(byte)),
+            0x20..=0x7e => {
+                out.push(char::from(byte));
+                continue;
+            }
+            0x08 => Some('b'),
+            b'\t' => Some('t'),
+            b'\n' => Some('n'),
+            0x0b => Some('v'),
+            b'\r' => Some('r'),
+            _ => None,
+        };
+        out.push('\\');
+        match name.filter(|_| escapes == Escapes::Text) {
+            Some(name) => out.push(name),
+            None => {
+                let _ = write!(out, "x{byte:02x}");
             }
         }
     }
+}
+
+/// True if `text` begins with the `\xhh` of [`text`](crate::text).
+fn is_byte(text: &[u8]) -> bool {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    matches!(text, [b'\\', b'x', high @ b'8'..=b'f', low, ..] if is_digit(high) && is_digit(low))
 }

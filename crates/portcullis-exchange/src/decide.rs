@@ -92,15 +92,10 @@ impl Conversation {
 
     /// A pattern used up its steps, so that it is not known whether a rule matches.
     pub(crate) fn exhausted(&mut self) {
-        let searches = self.inspected.call(|inspection| inspection.patterns_exhausted()).unwrap_or(0);
-        if searches == 0 {
-            return;
-        }
+        let Some(text) = self.inspected.call(|inspection| inspection.given_up()).flatten() else { return };
         let policy = self.policy(self.settings.failure.pattern_limit);
         self.exception(ExceptionCause::BudgetSpent, policy, None);
         if policy == ExceptionPolicy::Closed {
-            let text =
-                "The request takes more steps to inspect than this site allows (failure.pattern_limit).";
             self.reject(403, text);
         }
     }

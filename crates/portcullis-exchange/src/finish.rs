@@ -47,7 +47,13 @@ pub(crate) fn finish(conversation: &mut Conversation) {
 /// Phase 5, and what the exchange came to.
 fn end(conversation: &mut Conversation) -> Outcome {
     let duration = conversation.began.elapsed();
-    let mut step = conversation.inspected.step(|inspection| inspection.logging(duration));
+    let answered = conversation.rejection.as_ref().map(|rejection| rejection.status);
+    let mut step = conversation.inspected.step(|inspection| {
+        if let Some(status) = answered {
+            inspection.answered(status);
+        }
+        inspection.logging(duration)
+    });
     while step == Step::Ask {
         // Nothing can be refused any more.
         step = conversation.inspected.step(|inspection| inspection.resume());
@@ -87,6 +93,7 @@ fn count_report(conversation: &Conversation, mut report: Report) -> (Action, Opt
     let counters = &service.metrics.data_plane;
     counters.patterns_exhausted.add(report.patterns_exhausted);
     counters.patterns_unusable.add(report.patterns_unusable);
+    counters.expansions_cut.add(report.expansions_cut);
     counters.scores_withheld.add(report.score_withheld.into());
     for ambiguity in report.ambiguities.iter() {
         counters.ambiguous_bodies.inc(ambiguity as usize);

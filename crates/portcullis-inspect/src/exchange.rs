@@ -114,6 +114,8 @@ pub struct Report {
     pub patterns_exhausted: u64,
     /// Patterns that were none once their macros were replaced.
     pub patterns_unusable: u64,
+    /// Texts that a limit on expanded macros cut short.
+    pub expansions_cut: u64,
     /// The anomaly score passed its threshold, but not without the points of rules that honest traffic
     /// triggers.
     pub score_withheld: bool,

@@ -182,10 +182,18 @@ impl Inspection {
         self.semantic.as_ref().map(|semantic| semantic.work())
     }
 
-    /// Searches of patterns that took more steps than they may, and one if the rules used up the work that
-    /// the message brings with it: their answers are unknown.
-    pub fn patterns_exhausted(&self) -> u64 {
-        self.transaction.patterns_exhausted()
+    /// The reason why it is not known what the rules would have said, if a limit on them was reached: a text
+    /// for who refuses the request for it (`failure.pattern_limit`).
+    pub fn given_up(&self) -> Option<&'static str> {
+        if self.transaction.expansions_cut() > 0 {
+            return Some(
+                "The rules make more text of the request than this site allows (SecExpansionLimit, \
+                 failure.pattern_limit).",
+            );
+        }
+        (self.transaction.patterns_exhausted() > 0).then_some(
+            "The request takes more steps to inspect than this site allows (failure.pattern_limit).",
+        )
     }
 
     /// Bytes of memory that the inspection holds, about: each copy of the bodies, and what decodes them.
@@ -353,9 +361,22 @@ impl Inspection {
     /// Phase 5. If no rule of it asks, [`finish`](Inspection::finish) alone does the same.
     pub fn logging(&mut self, duration: Duration) -> Step {
         self.set_elapsed(duration);
+        self.tell_answer();
         match self.transaction.logging() {
             Progress::Ask => Step::Ask,
             Progress::Done(_) => Step::Continue,
+        }
+    }
+
+    /// The status of an answer of the caller's own, in place of the upstream's: rules of phase 5 see it. To
+    /// be called before phase 5; what rules or the detector interrupted is known.
+    pub fn answered(&mut self, status: u16) {
+        self.transaction.answered(status);
+    }
+
+    fn tell_answer(&mut self) {
+        if let Some(status) = self.interruption.as_ref().and_then(Interruption::status) {
+            self.transaction.answered(status);
         }
     }
 
@@ -436,6 +457,7 @@ impl Inspection {
     /// Phase 5 unless it has run, verdict and event.
     pub fn finish(mut self: Box<Self>, outcome: &Outcome) -> Report {
         self.set_elapsed(outcome.duration);
+        self.tell_answer();
         self.transaction.finish();
         let coverage = self.coverage(outcome);
         let action = self.action(outcome);
@@ -472,6 +494,7 @@ impl Inspection {
             ambiguities: self.transaction.body_ambiguities(),
             patterns_exhausted: self.transaction.patterns_exhausted(),
             patterns_unusable: self.transaction.patterns_unusable(),
+            expansions_cut: self.transaction.expansions_cut(),
             score_withheld: self.transaction.withheld().is_some() && self.interruption.is_none(),
             scratch: Scratch {
                 engine: self.transaction.into_scratch(),

@@ -192,7 +192,7 @@ catalogue! {
     INTEGRATION_ERRORS Counter "portcullis_integration_errors_total" ["integration", "reason"]
         "Questions of other servers that got no verdict: an untrusted peer, too many connections, no memory, a malformed or too large message, one that came too late, or a response without its request.";
     PATTERN_ERRORS Counter "portcullis_pattern_errors_total" ["kind"]
-        "Rule patterns that reached their match limit (limit) or became invalid after macro expansion (unusable).";
+        "Rule patterns that reached their match limit (limit) or became invalid after macro expansion (unusable), and texts cut at SecExpansionLimit (expansion).";
     SCORES_WITHHELD Counter "portcullis_anomaly_scores_withheld_total" []
         "Requests over the anomaly threshold only with the points of noisy rules, which were withheld.";
     LOOKUPS Counter "portcullis_lookups_total" ["kind", "result"]

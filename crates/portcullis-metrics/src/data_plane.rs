@@ -82,6 +82,8 @@ pub struct DataPlane {
     pub patterns_exhausted: Counter,
     /// Patterns that were none once their macros were replaced.
     pub patterns_unusable: Counter,
+    /// Texts that a limit on expanded macros cut short.
+    pub expansions_cut: Counter,
     /// Requests whose anomaly score passed its threshold only with points that do not count by themselves.
     pub scores_withheld: Counter,
     /// Upstream errors, by index into [`DataPlaneNames::upstream_errors`].
@@ -132,6 +134,7 @@ impl DataPlane {
             ),
             patterns_exhausted: registry.counter(&catalogue::PATTERN_ERRORS, &["limit"]),
             patterns_unusable: registry.counter(&catalogue::PATTERN_ERRORS, &["unusable"]),
+            expansions_cut: registry.counter(&catalogue::PATTERN_ERRORS, &["expansion"]),
             scores_withheld: registry.counter(&catalogue::SCORES_WITHHELD, &[]),
             upstream_errors: registry.enum_counters(&catalogue::UPSTREAM_ERRORS, &[], names.upstream_errors),
             pauses: registry.enum_counters(&catalogue::PAUSES, &[], Pause::NAMES),

@@ -109,9 +109,9 @@ impl Guarded {
         self.timed(|inspection| inspection.request_body(chunk));
     }
 
-    /// A pattern took more steps than it may, so that nobody knows whether it matches.
-    pub(crate) fn is_pattern_exhausted(&mut self) -> bool {
-        self.call(|inspection| inspection.patterns_exhausted() > 0).unwrap_or(false)
+    /// See [`Inspection::given_up`](portcullis_inspect::Inspection::given_up).
+    pub(crate) fn given_up(&mut self) -> Option<&'static str> {
+        self.call(|inspection| inspection.given_up()).flatten()
     }
 
     /// Bytes of memory, about, that it took for this exchange. What the worker lent is not the client's:
@@ -347,6 +347,11 @@ impl Guarded {
     /// Goes on with the phase that asked.
     pub(crate) fn resume(&mut self) -> Step {
         self.step(Inspection::resume)
+    }
+
+    /// The status of an answer of ours.
+    pub(crate) fn answered(&mut self, status: u16) {
+        self.call(|inspection| inspection.answered(status));
     }
 
     /// Phase 5, which may ask, too. `now` ends the exchange, which took `duration`.

@@ -479,12 +479,9 @@ fn undecodable(transaction: &mut Transaction, route: &Route, complete: bool) -> 
 /// A pattern used up its steps, so that it is not known whether a rule matches: the refusal, if that is the
 /// policy (rule 200005 of the recommended ModSecurity configuration).
 fn exhausted(transaction: &mut Transaction, route: &Route) -> Option<Answer> {
-    if !transaction.inspection.is_pattern_exhausted() {
-        return None;
-    }
+    let text = transaction.inspection.given_up()?;
     let policy = policy(route.failure.pattern_limit, transaction);
     transaction.exception_once(ExceptionCause::BudgetSpent, policy);
-    let text = "The request takes more steps to inspect than this site allows (failure.pattern_limit).";
     (policy == ExceptionPolicy::Closed).then(|| Answer::rejected(403, text))
 }
 

@@ -81,6 +81,9 @@ async fn end(exchange: &mut Exchange<'_>, now: Instant) -> Outcome {
     let transaction = &mut exchange.transaction;
     shared.overload.charge_request(transaction.account, transaction.uncharged_time(), shared.clock(now));
     let duration = now.saturating_duration_since(transaction.began.instant);
+    if let Some(rejection) = &transaction.rejection {
+        transaction.inspection.answered(rejection.status);
+    }
     let step = transaction.inspection.logging(now, duration);
     // The answer is on its way: nothing can be refused any more.
     transaction.lookup_failure = OpenOrClosed::Open;
@@ -93,7 +96,7 @@ async fn end(exchange: &mut Exchange<'_>, now: Instant) -> Outcome {
     }
     // In the response, or where a rule had refused the request by then.
     let is_told = transaction.exceptions.iter().any(|known| known.cause == ExceptionCause::BudgetSpent);
-    if !is_told && transaction.inspection.is_pattern_exhausted() {
+    if !is_told && transaction.inspection.given_up().is_some() {
         let policy = match transaction.action {
             Action::Pass | Action::Detect => ExceptionPolicy::Open,
             _ => ExceptionPolicy::Closed,
@@ -129,6 +132,7 @@ fn count_report(exchange: &Exchange<'_>, mut report: Report) -> (Action, Option<
     let counters = &services.metrics;
     counters.patterns_exhausted.add(report.patterns_exhausted);
     counters.patterns_unusable.add(report.patterns_unusable);
+    counters.expansions_cut.add(report.expansions_cut);
     counters.scores_withheld.add(report.score_withheld.into());
     for ambiguity in report.ambiguities.iter() {
         counters.ambiguous_bodies.inc(ambiguity as usize);

@@ -85,7 +85,8 @@ pub(crate) fn perform(transaction: &mut Transaction<'_>, chain: &Chain, action: 
             }
         }
         Action::InitCol { collection, key } => {
-            let key = expanded(transaction, key);
+            let key = if transaction.modsecurity3 { key.clone() } else { outside_macros_lowercase(key) };
+            let key = expanded(transaction, &key);
             transaction.open_collection(*collection, key, false);
         }
         Action::SetSid(key) => {
@@ -105,6 +106,18 @@ pub(crate) fn perform(transaction: &mut Transaction<'_>, chain: &Chain, action: 
         Action::Ctl(ctl) => control(transaction, ctl),
         _ => {}
     }
+}
+
+/// `text` in lower case, but for keys of macros, whose case may show in what they stand for.
+fn outside_macros_lowercase(text: &[u8]) -> BString {
+    let mut out = text.to_vec();
+    let mut at = 0;
+    while at < out.len() {
+        let length = out[at..].starts_with(b"%{").then(|| find(&out[at..], b"}")).flatten();
+        out[at].make_ascii_lowercase();
+        at += length.unwrap_or(0) + 1;
+    }
+    out.into()
 }
 
 /// Follows `msre_action_deprecatevar_execute`.

@@ -46,6 +46,7 @@
 //! ```
 
 mod actions;
+pub mod anything;
 mod body;
 mod collections;
 mod load;

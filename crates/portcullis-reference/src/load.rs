@@ -163,7 +163,7 @@ impl Loader<'_> {
                     self.update_targets(&chosen, targets, replaced.as_deref());
                 }
             }
-            Directive::UpdateAction { id, link, actions } => self.update_actions(*id, *link, actions, span),
+            Directive::UpdateAction { id, link, actions } => self.update_actions(*id, *link, actions),
             Directive::Setting(setting) => self.setting(setting, span),
         }
     }
@@ -252,7 +252,13 @@ impl Loader<'_> {
     }
 
     fn remove(&mut self, chosen: &Chosen) {
-        self.items.retain(|item| !matches!(item, Item::Chain(chain) if is_chosen(chosen, chain.starter())));
+        for item in &mut self.items {
+            if let Item::Chain(chain) = item
+                && is_chosen(chosen, chain.starter())
+            {
+                *item = Item::Removed(chain.id, chain.phase);
+            }
+        }
     }
 
     /// Follows `msre_ruleset_phase_rule_update_target_matching_exception`: every link of the chain is
@@ -280,7 +286,7 @@ impl Loader<'_> {
     }
 
     /// Follows `update_rule_action`: the new actions come after those that are there.
-    fn update_actions(&mut self, id: RuleId, link: u32, actions: &[Spanned<Action>], span: SourceSpan) {
+    fn update_actions(&mut self, id: RuleId, link: u32, actions: &[Spanned<Action>]) {
         for action in actions {
             self.check_action(action);
         }
@@ -289,9 +295,8 @@ impl Loader<'_> {
             Item::Chain(chain) if chain.id == id => Some(chain),
             _ => None,
         });
-        let Some(chain) = chain.filter(|chain| (link as usize) < chain.links.len()) else {
-            return self.problem(span, format!("no rule {id} with a link {link}"));
-        };
+        // One that is not there, or not any more, is not changed.
+        let Some(chain) = chain.filter(|chain| (link as usize) < chain.links.len()) else { return };
         // `block` goes back to the default action, unlike in a rule, where it only leaves it in place.
         let block = own.iter().rposition(|action| *action == Action::Block);
         match Disruptive::last_of(&own[block.map_or(0, |at| at + 1)..]) {

@@ -21,8 +21,9 @@ pub(crate) enum Test {
     /// `@rxGlobal`.
     RxGlobal(Pcre),
     Verify(fn(&[u8]) -> bool, Pcre),
-    /// A regex with macros in it: built anew each time, with these flags.
-    RxMacro(BString, RegexFlags),
+    /// A regex with macros in it: built anew each time, with these flags. True: all of it is escaped then, as
+    /// in version 2.
+    RxMacro(BString, RegexFlags, bool),
     Text(TextTest, BString),
     /// As `contains`, without macros.
     StrMatch(BString),
@@ -114,7 +115,9 @@ impl Test {
             OperatorName::Rsub => Rsub::new(argument).map(Test::Rsub),
             OperatorName::Pm => Ok(Test::Words(parse_pm_words(argument))),
             OperatorName::PmFromFile => Ok(Test::Words(parse_word_file(&read_all(argument, folder, files)?))),
-            OperatorName::Rx if find(argument, b"%{").is_some() => Ok(Test::RxMacro(argument.clone(), flags)),
+            OperatorName::Rx if has_macro(argument) => {
+                Ok(Test::RxMacro(argument.clone(), flags, !multi_line))
+            }
             OperatorName::Rx => regex(argument, multi_line).map(Test::Rx),
             OperatorName::RxGlobal => regex(argument, multi_line).map(Test::RxGlobal),
             OperatorName::VerifyCc => {
@@ -143,8 +146,10 @@ impl Test {
             Test::Always | Test::Rsub(_) => plain(true),
             Test::Never => plain(false),
             Test::Rx(regex) => run_regex(regex, value),
-            Test::RxMacro(pattern, flags) => {
-                let regex = Pcre::new(&expand(pattern), *flags).ok()?;
+            Test::RxMacro(pattern, flags, escapes) => {
+                let text = expand(pattern);
+                let text = if *escapes { escape_regex(&text) } else { text };
+                let regex = Pcre::new(&text, *flags).ok()?;
                 run_regex(&regex, value)
             }
             Test::RxGlobal(regex) => {
@@ -310,12 +315,38 @@ fn is_inside(address: IpAddr, (network, bits): (IpAddr, u32)) -> bool {
     bits == 0 || a >> (width - bits) == b >> (width - bits)
 }
 
-fn byte_ranges(text: &[u8]) -> Result<Vec<u8>, String> {
-    let text = text.to_str_lossy();
+/// A `%{` with its `}`.
+fn has_macro(text: &[u8]) -> bool {
+    find(text, b"%{").is_some_and(|at| find(&text[at..], b"}").is_some())
+}
+
+/// Follows `log_escape_re`.
+fn escape_regex(text: &[u8]) -> BString {
     let mut out = Vec::new();
-    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let (low, high) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.trim().parse::<u8>().map_err(|_| format!("byte range {part}"));
+    for &byte in text {
+        match byte {
+            8 => out.extend_from_slice(b"\\b"),
+            9 => out.extend_from_slice(b"\\t"),
+            10 => out.extend_from_slice(b"\\n"),
+            11 => out.extend_from_slice(b"\\v"),
+            13 => out.extend_from_slice(b"\\r"),
+            b'"' | b':' | b'+' | b'.' | b'?' | b'/' | b'(' | b')' | b'[' | b']' | b'\\' => {
+                out.extend_from_slice(&[b'\\', byte]);
+            }
+            0..=0x1f | 0x7f.. => out.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+            _ => out.push(byte),
+        }
+    }
+    out.into()
+}
+
+/// As `atoi` reads the numbers: a word is 0.
+fn byte_ranges(text: &[u8]) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    for part in text.split(|&b| b == b',').filter(|part| !part.trim_ascii().is_empty()) {
+        let (low, high) = part.split_once_str(b"-").unwrap_or((part, part));
+        let number =
+            |text: &[u8]| u8::try_from(atoi(text)).map_err(|_| format!("byte range {}", part.as_bstr()));
         out.extend(number(low)?..=number(high)?);
     }
     Ok(out)

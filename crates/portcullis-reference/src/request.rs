@@ -55,8 +55,6 @@ pub struct World {
 pub struct Response {
     /// `RESPONSE_STATUS`.
     pub status: u16,
-    /// `STATUS_LINE`.
-    pub line: BString,
     /// `RESPONSE_PROTOCOL`.
     pub protocol: BString,
     /// Header fields in order.
@@ -92,7 +90,6 @@ impl Request {
         let body = body.into();
         self.response = Some(Response {
             status,
-            line: format!("{status} -").into(),
             protocol: "HTTP/1.1".into(),
             headers: vec![
                 ("Content-Type".into(), content_type.into()),

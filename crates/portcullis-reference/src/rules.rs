@@ -12,6 +12,8 @@ use crate::operator::Test;
 pub(crate) enum Item {
     Chain(Chain),
     Marker(BString),
+    /// The place of a rule that was taken out, which `skipAfter` still finds.
+    Removed(RuleId, Phase),
 }
 
 /// A rule: one link, or several.

@@ -107,11 +107,21 @@ impl Run<'_> {
                     }
                     continue;
                 }
+                Item::Removed(id, phase) => {
+                    if *phase == self.transaction.phase
+                        && !self.transaction.modsecurity3
+                        && skip_after.is_some_and(|label| *label == id.to_string())
+                    {
+                        skip_after = None;
+                    }
+                    continue;
+                }
                 Item::Chain(chain) if chain.phase != self.transaction.phase => continue,
                 Item::Chain(chain) => chain,
             };
             if let Some(label) = skip_after {
-                if *label == chain.id.to_string() {
+                // A rule counts as a marker in version 2 only.
+                if !self.transaction.modsecurity3 && *label == chain.id.to_string() {
                     skip_after = None;
                 }
                 continue;
@@ -377,6 +387,9 @@ impl Run<'_> {
         };
         if phase < Phase::ResponseHeaders {
             self.transaction.no_response = true;
+        }
+        if !interruption.proxy {
+            self.transaction.answered = Some(interruption.status);
         }
         self.outcome.interruption = Some(interruption);
         true

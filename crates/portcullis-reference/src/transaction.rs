@@ -54,6 +54,8 @@ pub(crate) struct Transaction<'r> {
     pub(crate) allowed: Option<AllowScope>,
     /// An interruption came before there was a response.
     pub(crate) no_response: bool,
+    /// The status of the answer to an interrupted transaction.
+    pub(crate) answered: Option<u16>,
     pub(crate) request_body_access: bool,
     pub(crate) response_body_access: bool,
     pub(crate) force_request_body: bool,
@@ -119,6 +121,7 @@ impl<'r> Transaction<'r> {
             modsecurity3: settings.modsecurity3,
             allowed: None,
             no_response: false,
+            answered: None,
             request_body_access: settings.request_body_access,
             response_body_access: settings.response_body_access,
             force_request_body: false,

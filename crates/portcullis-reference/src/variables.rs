@@ -1,7 +1,7 @@
 //! The values of variables.
 
 use bstr::BString;
-use portcullis_types::Variable;
+use portcullis_types::{Phase, Variable, reason_phrase};
 
 use crate::rules::{Chain, Select};
 use crate::text::escape_key;
@@ -206,6 +206,8 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
     let number = |n: u64| Some(BString::from(n.to_string()));
     let response =
         request.response.as_ref().filter(|_| transaction.phase.number() >= 3 && !transaction.no_response);
+    // The answer to an interrupted transaction is known when it is logged.
+    let answered = transaction.answered.filter(|_| transaction.phase == Phase::Logging);
     let multipart = &transaction.multipart;
     Some(match variable {
         Variable::ArgsCombinedSize => {
@@ -271,9 +273,24 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
         Variable::StreamInputBody => transaction.request_stream.clone(),
         Variable::StreamOutputBody => transaction.response_stream.clone(),
         Variable::ResponseBody => transaction.response_body.clone(),
-        Variable::ResponseStatus => number(response.map_or(0, |r| r.status.into())),
-        Variable::StatusLine => response.map(|r| r.line.clone()),
-        Variable::ResponseProtocol => response.map(|r| r.protocol.clone()),
+        Variable::ResponseStatus => match answered {
+            Some(status) => number(status.into()),
+            None => number(response.map_or(0, |r| r.status.into())),
+        },
+        Variable::StatusLine => {
+            let status = answered.or_else(|| response.map(|r| r.status));
+            status.map(|status| match transaction.modsecurity3 {
+                true => {
+                    let protocol = response.map_or(&request.protocol, |r| &r.protocol);
+                    format!("{protocol} {status}").into()
+                }
+                false => format!("{status} {}", reason_phrase(status)).into(),
+            })
+        }
+        Variable::ResponseProtocol => {
+            let own = answered.map(|_| request.protocol.clone());
+            response.map(|r| r.protocol.clone()).or(own)
+        }
         Variable::ResponseContentType => response.and_then(|r| {
             let mut headers = r.headers.iter();
             headers

@@ -92,6 +92,7 @@ directives! {
     DefaultAction "SecDefaultAction" (1, 1) Rules, "Actions that the following rules of a phase start from.";
     DisableBackendCompression "SecDisableBackendCompression" (1, 1) Setting, "Keeps upstreams from compressing.";
     EventSocket "SecEventSocket" (1, 1) Setting, "Socket of the process that stores events, where a server loads our libmodsecurity; ours.";
+    ExpansionLimit "SecExpansionLimit" (1, 2) Setting, "Bytes of a text after its macros are replaced, and of all such texts of a transaction; ours.";
     GeoLookupDb "SecGeoLookupDb" (1, 1) Setting, "The geography database of @geoLookup.";
     GsbLookupDb "SecGsbLookupDb" (1, 1) vain("Google ended the local database format", "remove it together with @gsbLookup; @rbl can ask a URI block list"), "The Safe Browsing database.";
     GuardianLog "SecGuardianLog" (1, 2) vain("the program that reads it is long gone", "use an event sink: it has the same facts as JSON"), "The Guardian log.";

@@ -209,6 +209,14 @@ pub enum Setting {
     DebugLogLevel(u8),
     /// `SecDisableBackendCompression`: whether upstreams are kept from compressing.
     DisableBackendCompression(bool),
+    /// `SecExpansionLimit`: ours; bytes of a text after its macros are replaced, and of all such texts that a
+    /// transaction keeps.
+    ExpansionLimit {
+        /// One text.
+        text: u64,
+        /// All of a transaction.
+        transaction: Option<u64>,
+    },
     /// `SecGeoLookupDb`: a MaxMind DB file.
     GeoLookupDb(BString),
     /// `SecHttpBlKey`.

@@ -98,6 +98,10 @@ pub fn directive(name: DirectiveName) -> Standing {
         }
         Compatibility => Differs("ours: which ModSecurity's reading counts, see docs/compatibility.md"),
         SecondReadings => Differs("ours: rules also see arguments as other applications read them"),
+        ExpansionLimit => Differs(
+            "ours: a text that grows beyond 1 MiB, or 16 MiB of them in a transaction, is cut, counted and decided by \
+             `failure.pattern_limit`",
+        ),
         EventSocket => Differs(
             "ours: sends events to `events.listen` of a Portcullis, from a server that loads our libmodsecurity; the proxy \
              has its own events",
@@ -155,7 +159,10 @@ pub fn variable(variable: Variable) -> Standing {
             "the whole path, as in ModSecurity 3: a proxy does not know which part of it names a program",
         ),
         SdbmDeleteError => Differs("always 0: persistent collections are not in SDBM files"),
-        Rule => Differs("macros in msg and logdata are replaced"),
+        MultipartName | MultipartFilename => Differs(
+            "one of each part, with its name as key, as in ModSecurity 3; ModSecurity 2 has that of the last part",
+        ),
+        StatusLine => Differs("with the usual phrase of the status, whatever the upstream wrote"),
         MscPcreError | MscPcreLimitsExceeded => {
             Differs("as in ModSecurity 3: no value until a pattern was given up")
         }

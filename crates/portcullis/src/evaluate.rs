@@ -95,7 +95,7 @@ impl Engine for Inspected {
         let values = run.inspection.semantic_values().unwrap_or_default();
         let votes = run.inspection.votes();
         // The proxy refuses it then, unless `failure.pattern_limit` is open.
-        let is_given_up = run.inspection.patterns_exhausted() > 0;
+        let is_given_up = run.inspection.given_up().is_some();
         let report = run.inspection.finish(&Default::default());
         self.scratch = Some(report.scratch);
         let verdict = report.event.as_ref().map(|event| &event.verdict);

@@ -81,7 +81,11 @@ pub fn entries(plan: &Plan) -> Vec<Entry> {
             severity: metadata.severity.map(|severity| severity.name()),
             file: plan.file(metadata.place).to_string(),
             line: metadata.place.line,
-            message: metadata.msg.as_ref().map(|msg| template(plan, msg)).unwrap_or_default(),
+            message: metadata
+                .msg
+                .as_ref()
+                .map(|msg| String::from_utf8_lossy(msg.written()).into_owned())
+                .unwrap_or_default(),
             tags: metadata.tags.iter().map(|tag| template(plan, tag)).collect(),
             notes,
         }

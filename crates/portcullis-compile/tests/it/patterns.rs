@@ -117,9 +117,37 @@ SecRule ARGS "@rx ^(?:(\w+)+)(?=!)\1?" "id:1,phase:2,pass""#;
     assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 }
 
+/// As ModSecurity 2 does (`log_escape_re`), all of the pattern is escaped once its macros are replaced.
 #[test]
-fn macros_in_patterns_are_replaced_raw() {
-    let rules = r#"SecAction "id:1,phase:1,pass,nolog,setvar:tx.p=[ab]+,setvar:tx.bad=(a"
+fn patterns_with_macros_are_escaped() {
+    let rules = r#"SecAction "id:1,phase:1,pass,nolog,setvar:'tx.types=application/soap+xml|text/xml'"
+SecRule ARGS:type "!@rx ^%{tx.types}$" "id:2,phase:2,pass"
+SecRule ARGS:a "@rx ^%{ARGS.b}$" "id:3,phase:2,pass"
+SecRule ARGS:a "@rx ^(%{ARGS.b})$" "id:4,phase:2,pass"
+SecRule ARGS:a "@rx %{nothing}a(b)" "id:5,phase:2,pass""#;
+    for (query, want) in [
+        ("type=application/soap%2Bxml", vec![]),
+        ("type=application/soapxml", vec!["2 ARGS:type=application/soapxml"]),
+        ("a=abc&b=.*", vec![]),
+        ("a=.*&b=.*", vec![]),
+        ("a=...&b=.*", vec!["3 ARGS:a=..."]),
+        ("a=a|b&b=b|a|b", vec!["3 ARGS:a=a|b", "4 ARGS:a=a|b"]),
+        ("a=(x)&b=x", vec!["4 ARGS:a=(x)"]),
+        ("a=ab&b=x", vec![]),
+        ("a=a(b)&b=x", vec!["5 ARGS:a=a(b)"]),
+    ] {
+        let seen = run(rules, query);
+        assert_eq!(matches(&seen), want, "{query}");
+    }
+    let bytes = "%0a%0d%0b%09%07%ff%22:%5c[]";
+    let found = matches(&run(rules, &format!("a={bytes}&b={bytes}")));
+    assert!(matches!(&*found, [only] if only.starts_with("3 ")), "{found:?}");
+}
+
+#[test]
+fn macros_in_patterns_are_replaced_raw_as_in_libmodsecurity() {
+    let rules = r#"SecCompatibility ModSecurity3
+SecAction "id:1,phase:1,pass,nolog,setvar:tx.p=[ab]+,setvar:tx.bad=(a"
 SecRule ARGS:a "@rx ^x%{tx.p}$" "id:2,phase:2,pass"
 SecRule ARGS:a "@rx %{tx.bad}" "id:3,phase:2,pass"
 SecRule ARGS:a "!@rx %{tx.none}" "id:4,phase:2,pass"
@@ -134,12 +162,13 @@ SecRule ARGS:b "@rx ^(?!%{ARGS.a})" "id:6,phase:2,pass""#;
 #[test]
 fn patterns_made_at_run_time_are_bounded() {
     // Each value that does not match becomes part of the next pattern.
-    let rules = r#"SecRule ARGS "!@rx ^%{MATCHED_VAR}(x)$" "id:1,phase:2,pass,nolog""#;
+    let rules = r#"SecCompatibility ModSecurity3
+SecRule ARGS "!@rx ^%{MATCHED_VAR}(x)$" "id:1,phase:2,pass,nolog""#;
     let query: Vec<String> = (0..300).map(|n| format!("a{n}=v{n}")).collect();
     let seen = run(rules, &query.join("&"));
     assert_eq!(seen.patterns_unusable(), 300 - 64);
 
-    let rules = "SecRule ARGS:b \"@rx %{ARGS.a}\" \"id:1,phase:2,pass\"";
+    let rules = "SecCompatibility ModSecurity3\nSecRule ARGS:b \"@rx %{ARGS.a}\" \"id:1,phase:2,pass\"";
     let seen = run(rules, &format!("a={}&b=x", "y".repeat(9_000)));
     assert_eq!(seen.patterns_unusable(), 1);
     let seen = run(rules, "a=((a{900}){900}){900}&b=x");

@@ -183,7 +183,7 @@ fn a_rule_knows_its_own_metadata() {
                     accuracy:8";
     for (key, value) in [
         ("id", "7"),
-        ("msg", "m GET"),
+        ("msg", "m %{REQUEST_METHOD}"),
         ("logdata", "l"),
         ("ver", "v/1"),
         ("rev", "2"),
@@ -192,7 +192,7 @@ fn a_rule_knows_its_own_metadata() {
         ("Accuracy", "8"),
     ] {
         check(
-            &format!("SecRule RULE:{key} \"@streq {value}\" \"{metadata}\""),
+            &format!("SecRule RULE:{key} \"@strmatch {value}\" \"{metadata}\""),
             GET,
             &[&format!("7 RULE={value}")],
         );
@@ -681,4 +681,101 @@ fn a_refused_link_makes_no_mistakes_of_others() {
     let open = format!("{bad} \"id:1,phase:2,deny\"\nSecRule ARGS \"@rx a\" \"t:none\"\n");
     let mistakes = plan_with(&open, &MemoryFiles::default()).unwrap_err();
     assert!(mistakes.contains("the rule has no id"), "{mistakes}");
+}
+
+/// In a rule `block` gives way to any other disruptive action; in a later update it goes back to the default.
+#[test]
+fn an_update_with_block_goes_back_to_the_default_action() {
+    for (default, rule, update, status) in [
+        ("deny,status:403", "pass", "block", Some(403)),
+        ("deny,status:403", "allow", "block", Some(403)),
+        ("deny,status:403", "redirect:http://x/", "block", Some(403)),
+        ("pass", "deny,status:406", "block", None),
+        ("pass", "deny,status:406", "deny,block", None),
+        ("pass", "pass", "block,deny,status:406", Some(406)),
+        ("pass", "pass", "deny,status:406,block", None),
+        ("deny,status:403", "block,status:409", "block", Some(409)),
+        ("deny,status:403", "block", "pass", None),
+        ("deny,status:403", "block", "status:409", Some(409)),
+        ("deny,status:403", "pass,block", "t:none", None),
+        ("pass", "deny,block,status:409", "t:none", Some(409)),
+    ] {
+        let rules = format!(
+            "SecDefaultAction \"phase:2,log,{default}\"\nSecRule REQUEST_METHOD \"@rx .\" \"id:1,phase:2,{rule}\"\n\
+             SecRuleUpdateActionById 1 \"{update}\""
+        );
+        let answered = run(&rules, GET).interruption.and_then(|interruption| interruption.status());
+        assert_eq!(answered, status, "{default}; {rule}; {update}");
+    }
+}
+
+/// As in ModSecurity 2, a rule is a marker of the name of its id, in its phase, also where it was removed.
+#[test]
+fn skip_after_finds_rules() {
+    let rest = "SecAction \"id:2,phase:1,pass\"\nSecAction \"id:3,phase:1,pass\"\nSecAction \"id:4,phase:1,pass\"\n\
+                SecAction \"id:5,phase:2,pass\"";
+    for (label, more, want) in [
+        ("3", "", ["4 =", "5 ="].as_slice()),
+        ("2", "", &["3 =", "4 =", "5 ="]),
+        ("3", "SecRuleRemoveById 3", &["4 =", "5 ="]),
+        ("5", "", &["5 ="]),
+        ("1", "", &["5 ="]),
+        ("03", "", &["5 ="]),
+        ("3", "SecCompatibility ModSecurity3", &["5 ="]),
+    ] {
+        let rules = format!("SecAction \"id:1,phase:1,pass,nolog,skipAfter:{label}\"\n{rest}\n{more}");
+        check(&rules, GET, want);
+    }
+}
+
+#[test]
+fn updates_of_targets_reach_all_links_whatever_the_number() {
+    for selector in ["1", "1:0", "1:1", "1:7", "1-2:1"] {
+        let rules = format!(
+            "SecRule ARGS:q|REQUEST_METHOD \"@rx .\" \"id:1,phase:2,pass,chain\"\nSecRule REQUEST_METHOD|ARGS:none \"@rx G\"\n\
+             SecRuleUpdateTargetById {selector} \"!REQUEST_METHOD\""
+        );
+        check(&rules, GET, &[]);
+    }
+}
+
+#[test]
+fn names_of_tx_keys_have_the_spelling_of_their_setvar() {
+    let rules = r#"SecAction "id:1,phase:1,pass,nolog,setvar:tx.FooBar=1,setvar:tx.low=1,setvar:'tx.K_%{REQUEST_METHOD}=1'"
+SecRule TX:foobar|TX:LOW|TX:/^k_/ "@rx ." "id:2,phase:1,pass,msg:'%{MATCHED_VAR_NAME}',setvar:'tx.n=%{tx.n} %{MATCHED_VAR_NAME}'""#;
+    check(rules, GET, &["2 TX:FooBar=1", "2 TX:low=1", "2 TX:K_GET=1"]);
+    assert_eq!(run(rules, GET).tx("n").as_deref(), Some(" TX:FooBar TX:low TX:K_GET"));
+}
+
+#[test]
+fn what_is_written_of_the_key_of_a_collection_is_in_lower_case() {
+    let rules = r#"SecAction "id:1,phase:1,pass,nolog,initcol:ip=Kx_%{REQUEST_METHOD}_Yy,setsid:SiD"
+SecRule IP:KEY|SESSION:KEY "@rx ." "id:2,phase:1,pass""#;
+    check(rules, GET, &["2 IP:KEY=kx_GET_yy", "2 SESSION:KEY=SiD"]);
+    check(
+        &format!("SecCompatibility ModSecurity3\n{rules}"),
+        GET,
+        &["2 IP:KEY=Kx_GET_Yy", "2 SESSION:KEY=SiD"],
+    );
+}
+
+/// So that rules can count what was refused.
+#[test]
+fn phase_5_sees_the_status_of_an_interruption() {
+    for (action, status) in [("deny,status:409", "409"), ("drop", "403"), ("redirect:http://x/", "302")] {
+        for phase in [1, 2] {
+            let rules = format!(
+                "SecAction \"id:1,phase:{phase},nolog,{action}\"\nSecRule RESPONSE_STATUS \"@streq {status}\" \"id:2,phase:5,pass\""
+            );
+            check(&rules, GET, &[&format!("2 RESPONSE_STATUS={status}")]);
+        }
+    }
+}
+
+#[test]
+fn words_in_byte_ranges_count_as_0() {
+    for (ranges, is_match) in [("", true), ("x", true), ("x,71,69,84", false), ("65-90", false)] {
+        let rules = format!("SecRule REQUEST_METHOD \"@validateByteRange {ranges}\" \"id:1,phase:1,pass\"");
+        check(&rules, GET, if is_match { &["1 REQUEST_METHOD=GET"] } else { &[] });
+    }
 }

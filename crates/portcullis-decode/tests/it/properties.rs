@@ -54,6 +54,16 @@ fn any_input() -> impl Strategy<Value = Vec<u8>> {
     vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
+proptest! {
+    #[test]
+    fn results_grow_within_their_bound(input in any_input()) {
+        for &transformation in Transformation::ALL {
+            let most = input.len() * transformation.growth() as usize + 64;
+            prop_assert!(result(transformation, &input).len() <= most, "{}", transformation.name());
+        }
+    }
+}
+
 fn result(transformation: Transformation, input: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     if transformation.apply(input, &mut out) { out } else { input.to_vec() }

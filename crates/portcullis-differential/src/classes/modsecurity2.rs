@@ -66,6 +66,21 @@ pub(super) const CLASSES: &[Class] = &[
         },
     },
     Class {
+        name: "multipart-every-part",
+        kind: Kind::Choice,
+        reason: "MULTIPART_NAME and MULTIPART_FILENAME are of the last part there; for us of every part, as in libmodsecurity, so that \
+                 a part in front of another one is not hidden (docs/compatibility.md).",
+        holds: |case| {
+            let is_part = |entry: Option<&Entry>| {
+                entry.is_some_and(|entry| {
+                    entry.variable.starts_with(b"MULTIPART_NAME")
+                        || entry.variable.starts_with(b"MULTIPART_FILENAME")
+                })
+            };
+            is_part(case.our_match()) || is_part(case.their_match())
+        },
+    },
+    Class {
         name: "xml-path-by-name",
         kind: Kind::Theirs,
         reason: "Exclusions compare names, and every value of XML has the same: `!XML://@*` takes the whole document away where \

@@ -14,6 +14,9 @@ use crate::plan::{Act, KeyFilter, Link, Plan, SetVar, SetVarOperation};
 use crate::template::{Part, Template};
 use crate::{ChainId, TxSlot, tx};
 
+/// Pieces of a key and its text: each may be as long as the value.
+const PARTS_MAX: usize = 8;
+
 /// The texts that the first link of a rule writes to `TX` for the second.
 #[derive(Debug)]
 pub(super) struct TxCopies {
@@ -43,6 +46,7 @@ impl TxCopies {
             && !from.multi_match
             && matches!(from.operator, Operator::Rx(Pattern::Fixed(_)))
             && from.operator.answers_only()
+            && text.parts.len() + key.parts.len() <= PARTS_MAX
             && text.parts.iter().chain(&key.parts).all(is_capture);
         let [target] = to.targets.include.as_slice() else { return None };
         let takes = target.variable == Variable::Tx

@@ -3,6 +3,7 @@
 use portcullis_types::{Span, Variable};
 
 use crate::Class;
+use crate::LogText;
 use crate::collect::Item;
 use crate::operator::{Captures, Operator};
 use crate::plan::{Link, Rule, RuleIndex};
@@ -55,7 +56,7 @@ impl Execution<'_> {
         };
         self.vars.matched =
             Matched { variable: Some(item.variable), count: item.count, key: item.key, value: form };
-        if rule.link_count > 1 {
+        if rule.link_count > 1 || self.plan.macros_list_matches {
             let name = self.vars.matched.name(&self.message.store);
             let name = self.message.store.push(&name);
             self.message.store.add(Class::MatchedVars, name, form);
@@ -107,10 +108,9 @@ impl Execution<'_> {
         let rule = self.plan.rule(at.rule);
         self.journal.audit.relevant |= rule.audit_log;
         let shown = rule.log || rule.audit_log;
-        let mut expanded = |template: Option<&crate::Template>| {
-            let template =
-                template.filter(|_| shown && self.journal.matches.len() < Transaction::MATCHES_MAX)?;
-            Some(self.expand_to_store(template))
+        let mut expanded = |text: Option<&LogText>| {
+            let text = text.filter(|_| shown && self.journal.matches.len() < Transaction::MATCHES_MAX)?;
+            Some(self.expand_log_text(&text.template))
         };
         let texts = (expanded(rule.metadata.msg.as_ref()), expanded(rule.metadata.log_data.as_ref()));
         let raw = self.message.store.data(item.value);

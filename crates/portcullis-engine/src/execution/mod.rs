@@ -16,9 +16,10 @@ use portcullis_types::Phase;
 
 use crate::candidates::Selection;
 use crate::collect::Item;
+use crate::expansion::Expansions;
 use crate::journal::Journal;
 use crate::message::Message;
-use crate::patterns::Patterns;
+use crate::patterns::{PatternError, Patterns};
 use crate::plan::{Outcome, Plan, RuleIndex};
 use crate::questions::{Progress, Questions, ResumePoint};
 use crate::strategy::{StepKind, Strategies};
@@ -56,6 +57,7 @@ pub(crate) struct Run {
     pub(crate) logged: bool,
     pub(crate) questions: Questions,
     pub(crate) patterns: Patterns,
+    pub(crate) expansions: Expansions,
     /// Asked before a rule interrupts.
     pub(crate) judge: Option<Arc<dyn Judge>>,
     /// Asked before a match counts.
@@ -79,6 +81,7 @@ impl Default for Run {
             logged: false,
             questions: Questions::default(),
             patterns: Patterns::default(),
+            expansions: Expansions::default(),
             judge: None,
             exempt: None,
             selection: None,
@@ -104,6 +107,7 @@ impl Run {
     pub(crate) fn reset(&mut self, plan: &Plan, keeps_quiet: bool) {
         self.permitted = plan.strategies;
         self.patterns = Patterns::new(&plan.settings);
+        self.expansions = Expansions::new(&plan.settings);
         self.selection.get_or_insert_default().reset(&plan.candidates, keeps_quiet);
     }
 
@@ -281,7 +285,11 @@ impl Execution<'_> {
         let mut machine = self.tx_machine();
         let Some(matches) = machine.holds(&rule.test) else { return Shortcut::None };
         if matches {
+            let cut = machine.expansions.cut;
             rules.ops_of(rule).iter().for_each(|op| machine.apply(op, rules.texts()));
+            if cut == 0 && machine.expansions.cut > 0 {
+                self.note_pattern_error(PatternError::Exhausted);
+            }
         }
         Shortcut::Done { matches }
     }
@@ -305,8 +313,13 @@ impl Execution<'_> {
 
     /// The machine that runs instructions on `TX`.
     pub(crate) fn tx_machine(&mut self) -> TxMachine<'_> {
-        let Execution { message, vars, journal, .. } = self;
-        TxMachine { tx: &mut vars.tx, bytes: message.store.texts_mut(), changes: &mut journal.changes }
+        let Execution { message, vars, journal, run, .. } = self;
+        TxMachine {
+            tx: &mut vars.tx,
+            bytes: message.store.texts_mut(),
+            changes: &mut journal.changes,
+            expansions: &mut run.expansions,
+        }
     }
 }
 

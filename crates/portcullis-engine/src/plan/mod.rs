@@ -4,12 +4,14 @@ mod act;
 mod link;
 mod rule;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use portcullis_prefilter::Stages;
 use portcullis_types::Variable;
 
 use crate::strategy::StepKind;
+use crate::tx::macros_list_matches;
 use crate::{
     Candidates, Chains, LinkTests, RuleSet, Settings, Strategies, TxBlocks, TxIndex, TxRules, TxSlot,
 };
@@ -37,6 +39,9 @@ pub struct Plan {
     /// Names of the TX keys that rules name literally, lower case, by [`TxSlot`]; the first ten are `0` to
     /// `9`.
     pub tx_names: Vec<Box<[u8]>>,
+    /// Of the keys that a `setvar` spells with capitals: the spelling of the first one, which
+    /// `MATCHED_VAR_NAME` has.
+    pub tx_spellings: BTreeMap<TxSlot, Box<[u8]>>,
     /// The index of the slots by key.
     pub tx_index: TxIndex,
     /// Target exclusions that `ctl:ruleRemoveTarget...` can switch on.
@@ -69,6 +74,8 @@ pub struct Plan {
     pub certain: Vec<bool>,
     /// True if some rule begins with the last match of another: `MATCHED_VAR`.
     pub reads_last_match: bool,
+    /// True if a macro stands for the list of matches: `MATCHED_VARS`.
+    pub macros_list_matches: bool,
     /// True if some rule needs the bytes of uploaded files.
     pub reads_file_content: bool,
     /// True if some rule reads the response body (phase 4 has rules).
@@ -139,6 +146,11 @@ impl Plan {
         first.filter(|_| looking > 0).map(|first| Copies { copying, looking, first })
     }
 
+    /// The name of a `TX` key as rules see it.
+    pub fn tx_spelling(&self, slot: TxSlot) -> &[u8] {
+        self.tx_spellings.get(&slot).unwrap_or_else(|| &self.tx_names[slot.0 as usize])
+    }
+
     /// The last step of making a plan: what is looked up in it is put in order.
     pub fn finish(&mut self) {
         self.work_links = self.links.len() + self.copies().map_or(0, |copies| copies.looks());
@@ -151,6 +163,7 @@ impl Plan {
             }
         }
         self.reads_last_match = self.rules.iter().any(|rule| self.links_of(rule)[0].reads_last_match());
+        self.macros_list_matches = macros_list_matches(self);
         self.tests = LinkTests::new(self);
         self.tx_rules = TxRules::new(self, &self.tests);
         self.candidates = Candidates::new(self);

@@ -3,7 +3,7 @@
 use portcullis_types::{Phase, RuleId, Severity};
 
 use crate::strategy::StepKind;
-use crate::{Diversion, Template, TxSlot};
+use crate::{Diversion, LogText, Template, TxSlot};
 
 /// Position of a rule in [`Plan::rules`](crate::Plan::rules).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,9 +36,9 @@ pub struct Rule {
 #[derive(Clone, Debug, Default)]
 pub struct Metadata {
     /// `msg`.
-    pub msg: Option<Template>,
+    pub msg: Option<LogText>,
     /// `logdata`.
-    pub log_data: Option<Template>,
+    pub log_data: Option<LogText>,
     /// `tag`s in order.
     pub tags: Vec<Template>,
     /// `severity`.

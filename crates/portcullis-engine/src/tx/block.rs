@@ -6,6 +6,7 @@
 //! anything; a transaction in which they hold the same takes over what came of it. In any other the rules of
 //! the block run one by one.
 
+use crate::expansion::Expansions;
 use crate::plan::{Plan, Step};
 use crate::record::ScoreChange;
 
@@ -185,13 +186,23 @@ impl<'p> Builder<'p> {
             reads.extend(read.into_iter().filter(|slot| !written.contains(slot)));
             written.push(op.slot);
         }
+        let (mut after, texts_before, changes_before) = (tx.clone(), texts.len(), self.changes.len());
+        let mut expansions = Expansions::at_load(texts_before);
+        let changes = &mut self.changes;
+        let mut machine = TxMachine { tx: &mut after, bytes: texts, changes, expansions: &mut expansions };
+        ops.iter().for_each(|op| machine.apply(op, self.rules.texts()));
+        if expansions.cut > 0 {
+            // Every transaction would begin with texts this long.
+            texts.truncate(texts_before);
+            self.changes.truncate(changes_before);
+            return None;
+        }
         for slot in reads {
             if !self.writes.contains(&slot) && !self.reads.iter().any(|(known, _)| *known == slot) {
                 self.reads.push((slot, tx.slot(slot)));
             }
         }
-        let mut machine = TxMachine { tx, bytes: texts, changes: &mut self.changes };
-        ops.iter().for_each(|op| machine.apply(op, self.rules.texts()));
+        *tx = after;
         self.writes = written;
         Some(matches)
     }

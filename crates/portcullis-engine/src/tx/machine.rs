@@ -3,6 +3,7 @@
 
 use portcullis_types::{Decimal, Span};
 
+use crate::expansion::{Expansions, append};
 use crate::record::ScoreChange;
 use crate::template::{Part, Template};
 
@@ -16,6 +17,7 @@ pub(crate) struct TxMachine<'t> {
     /// The texts that values of `TX` are spans of.
     pub(crate) bytes: &'t mut Vec<u8>,
     pub(crate) changes: &'t mut Vec<ScoreChange>,
+    pub(crate) expansions: &'t mut Expansions,
 }
 
 impl TxMachine<'_> {
@@ -74,21 +76,25 @@ impl TxMachine<'_> {
     /// A text of literals and keys.
     fn expanded(&mut self, text: Option<&Template>) -> TxValue {
         let start = self.bytes.len();
+        let end = start.saturating_add(self.expansions.kept_max());
         let parts = text.map_or(&[][..], |text| &text.parts);
-        for part in parts {
-            match part {
-                Part::Literal(text) => self.bytes.extend_from_slice(text),
-                Part::Tx(slot) => match self.tx.slot(*slot) {
-                    TxValue::Unset => {}
-                    TxValue::Int(number) => self.bytes.extend_from_slice(&Decimal::new(number)),
-                    TxValue::Text(span) => {
-                        self.bytes.extend_from_within(span.start as usize..span.end as usize)
-                    }
-                },
-                // No rule with one becomes an instruction.
-                Part::Variable { .. } => {}
-            }
-        }
+        let whole = parts.iter().all(|part| match part {
+            Part::Literal(text) => append(self.bytes, end, text),
+            Part::Tx(slot) => match self.tx.slot(*slot) {
+                TxValue::Unset => true,
+                TxValue::Int(number) => append(self.bytes, end, &Decimal::new(number)),
+                TxValue::Text(span) => {
+                    let fits = span.len().min(end - self.bytes.len());
+                    let from = span.start as usize;
+                    self.bytes.extend_from_within(from..from + fits);
+                    fits == span.len()
+                }
+            },
+            // No rule with one becomes an instruction.
+            Part::Variable { .. } => true,
+        });
+        self.expansions.cut += u64::from(!whole);
+        self.expansions.keep(self.bytes.len() - start);
         let span = Span::new(start, self.bytes.len());
         match parts {
             // A number would have been told apart at load time.

@@ -32,6 +32,24 @@ pub(crate) fn private(plan: &Plan, prefix: &[u8], writer: usize, reader: usize) 
     Some(words)
 }
 
+/// True if a macro stands for `MATCHED_VARS` or the names of them.
+pub(crate) fn macros_list_matches(plan: &Plan) -> bool {
+    let lists = |text: &Template| {
+        text.parts.iter().any(|part| {
+            matches!(
+                part,
+                Part::Variable { variable: Variable::MatchedVars | Variable::MatchedVarsNames, .. }
+            )
+        })
+    };
+    plan.rules.iter().any(|rule| {
+        let of_link = |link: &Link| {
+            link.operator.argument().into_iter().chain(link.acts.iter().flat_map(texts_of_act)).any(lists)
+        };
+        texts_of_rule(rule).any(lists) || plan.links_of(rule).iter().any(of_link)
+    })
+}
+
 /// True if a macro of `text` may stand for such a key.
 fn names(text: &Template, prefix: &[u8]) -> bool {
     text.parts.iter().any(|part| match part {
@@ -106,8 +124,8 @@ fn texts_of_rule(rule: &Rule) -> impl Iterator<Item = &Template> {
         Disruption::Proxy(diversion) => Some(&diversion.target),
         Disruption::Pass | Disruption::Allow(_) | Disruption::Deny { .. } | Disruption::Drop => None,
     };
-    let texts = metadata.msg.iter().chain(&metadata.log_data).chain(&metadata.tags).chain(&rule.pause);
-    texts.chain(of_disruption)
+    let logged = metadata.msg.iter().chain(&metadata.log_data).map(|text| &text.template);
+    logged.chain(&metadata.tags).chain(&rule.pause).chain(of_disruption)
 }
 
 /// The texts that an action replaces macros in.

@@ -316,7 +316,7 @@ fn log_lines_say_what_a_rule_allowed_and_where_it_redirected() {
     event.matches[0].effect = RuleEffect::Redirected(location.into());
     Redactor::default().redact(&mut event);
     let lines = line(&event);
-    let wanted = "Access denied with redirection to https://shop.example/\\\"\\n?password=[redacted] using \
+    let wanted = "Access denied with redirection to https://shop.example/\\\\\"\\\\n?password=[redacted] using \
                   status 302 (phase 2). ";
     assert!(lines.contains(wanted), "{lines}");
     assert!(!lines.contains("hunter2"));

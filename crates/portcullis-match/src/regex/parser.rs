@@ -41,6 +41,7 @@ pub(super) fn parse(pattern: &[u8], flags: RegexFlags) -> Result<Parsed, RegexEr
         highest: 0,
         names: Vec::new(),
         references: Vec::new(),
+        numbers: Vec::new(),
         backtracks: None,
         frame: Frame::new(Group::Plain, 0, modifiers),
         stack: Vec::new(),
@@ -114,6 +115,8 @@ struct Parser<'p> {
     names: Vec<(Vec<u8>, u32)>,
     /// Names that back references use, and where: a group may have its name further on.
     references: Vec<(usize, Vec<u8>)>,
+    /// Numbers that back references use, likewise.
+    numbers: Vec<(usize, u32)>,
     backtracks: Option<(usize, &'static str)>,
     frame: Frame,
     stack: Vec<Frame>,
@@ -157,6 +160,9 @@ impl Parser<'_> {
 
     /// Gives back references by name their numbers, and checks that every group that is referred to exists.
     fn resolve(&self, node: &mut Node) -> Result<(), RegexError> {
+        if let Some((start, number)) = self.numbers.iter().find(|(_, number)| *number > self.highest) {
+            return error(*start, format!("there is no group {number}"));
+        }
         let mut open = vec![node];
         while let Some(node) = open.pop() {
             match node {
@@ -205,9 +211,8 @@ impl Parser<'_> {
                 Ok(())
             }
             Escape::BackReference(number) => {
-                if number > self.highest {
-                    return error(start, format!("there is no group {number} before this"));
-                }
+                // The group may come further on: until it takes part, the reference matches nothing.
+                self.numbers.push((start, number));
                 self.back_reference(start, number)
             }
             Escape::RelativeReference(back) => match (self.groups + 1).checked_sub(back) {

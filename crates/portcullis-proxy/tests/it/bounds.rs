@@ -398,6 +398,49 @@ fn short_messages_leave_the_worker_once_one_was_expensive() {
     assert_eq!(offloaded(&post("", &[b'a'; 20_000])), 1.0);
 }
 
+/// Texts that rules make of macros stop growing at `SecExpansionLimit`; what happens then is a policy.
+#[test]
+fn texts_that_rules_make_are_bounded() {
+    let backend = Backend::start(|_| ok("ok"));
+    let doubles = "SecRule ARGS \"@rx .\" \"id:1,phase:2,pass,nolog,setvar:'tx.a=%{tx.a}%{tx.a}x'\"\n";
+    let open = "failure = { pattern_limit = \"open\" }";
+    let get = |query: &str| format!("GET /?{query} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let query = vec!["a=1"; 60].join("&");
+    for (engine, site, limit, expected) in [
+        ("On", "", "", 403),
+        ("On", open, "", 200),
+        ("DetectionOnly", "", "", 200),
+        ("On", "", "SecExpansionLimit 100 150", 403),
+    ] {
+        let rules =
+            format!("rules = {{ directives = '''\nSecRuleEngine {engine}\n{limit}\n{doubles}''' }}\n{site}");
+        let front = Front::start(&document(backend.address, "", "", &rules, ""));
+        let cut = || front.metric("portcullis_pattern_errors_total{kind=\"expansion\"}");
+        assert_eq!((status(&front.once(get("a=1&a=2"))), cut()), (200, 0.0));
+        assert_eq!(status(&front.once(get(&query))), expected, "{engine} {site} {limit}");
+        let told = format!("{:?}", front.events(1)[0].exceptions);
+        assert!(told.contains("BudgetSpent") && cut() > 0.0, "{engine} {site}: {told}");
+    }
+}
+
+/// A rule of phase 5 counts what was refused by the status.
+#[test]
+fn rules_see_the_status_of_refusals() {
+    let backend = Backend::start(|_| ok("ok"));
+    let rules = "rules = { directives = '''\nSecRuleEngine On\n\
+                 SecRule ARGS:a \"@streq x\" \"id:1,phase:2,deny,status:409\"\n\
+                 SecRule RESPONSE_STATUS \"@rx ^(?:409|413)$\" \"id:2,phase:5,pass,log,msg:'refused'\"\n''' }\n\
+                 request_body = { limit = \"1KiB\" }";
+    let front = Front::start(&document(backend.address, "", "", rules, ""));
+    let get = |query: &str| format!("GET /?{query} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert_eq!(status(&front.once(get("a=y"))), 200);
+    assert_eq!(status(&front.once(get("a=x"))), 409);
+    assert_eq!(status(&front.once(post("", "b".repeat(5_000).as_bytes()))), 413);
+    for event in front.events(2) {
+        assert!(event.matches.iter().any(|found| found.rule.rule_id == 2), "{event:?}");
+    }
+}
+
 /// A worker that cannot keep up refuses the network that costs the most, and no other.
 #[test]
 fn an_overload_is_shed_by_those_who_make_it() {

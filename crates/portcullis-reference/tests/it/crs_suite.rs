@@ -138,7 +138,7 @@ fn answer(wire: &[u8], server: &Server) -> Option<Response> {
     let exchange = client::exchange(server.address(), None, wire, Duration::from_secs(5)).ok()?;
     let head_length = exchange.raw.len() - exchange.after_head().len();
     let mut lines = exchange.raw[..head_length].split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end);
-    let line = lines.next()?.splitn(2, |&b| b == b' ').nth(1)?;
+    lines.next()?;
     let headers = lines.filter_map(|line| {
         let colon = line.iter().position(|&b| b == b':')?;
         Some((line[..colon].into(), line[colon + 1..].trim_ascii().into()))
@@ -147,7 +147,6 @@ fn answer(wire: &[u8], server: &Server) -> Option<Response> {
     let body = if chunked { unchunk(exchange.after_head()) } else { exchange.after_head().to_vec() };
     Some(Response {
         status: exchange.status,
-        line: line.into(),
         protocol: "HTTP/1.1".into(),
         headers: headers.collect(),
         body: body.into(),

@@ -7,18 +7,16 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
 use crate::support::Pair;
+use portcullis_decode::Transformation;
 use portcullis_engine::Stages;
 use portcullis_reference::{Request, World};
+use portcullis_seclang::operators::OperatorName;
 use portcullis_seclang::{MemoryFiles, Root};
 use portcullis_testkit::mmdb::{self, Value};
 use portcullis_testkit::random::Random;
 
 #[test]
 fn generated_rules_and_requests() {
-    let number = |name: &str, default: u64| {
-        std::env::var(name)
-            .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
-    };
     let (first, cases) = (number("PORTCULLIS_SEED", 1), number("PORTCULLIS_CASES", 1_500));
     let stages: Vec<Stages> = Stages::each()
         .flat_map(|one| [Stages::ALL, Stages::ALL.without(one), one])
@@ -53,6 +51,42 @@ fn generated_rules_and_requests() {
     assert!(matches as u64 > pairs, "the rules hardly match: {matches} matches of {pairs} pairs");
 }
 
+/// The number in a variable of the environment.
+pub(crate) fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name)
+        .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
+}
+
+/// A new operator is drawn, too, or is named here with the reason why not.
+#[test]
+fn every_operator_is_drawn() {
+    // Data files, and what is not carried out.
+    let others = [
+        "fuzzyHash",
+        "gsbLookup",
+        "inspectFile",
+        "ipMatchFromDataset",
+        "ipMatchFromFile",
+        "noMatch",
+        "pmFromDataset",
+        "pmFromFile",
+        "restpath",
+        "rsub",
+        "validateDTD",
+        "validateHash",
+        "validateNid",
+        "validateSchema",
+        "verifyCPF",
+        "verifySSN",
+        "verifySVNR",
+    ];
+    for operator in OperatorName::ALL {
+        let name = operator.name();
+        let is_drawn = OPERATORS.iter().any(|text| text[1..].split(' ').next() == Some(name));
+        assert_ne!(is_drawn, others.contains(&name), "@{name}");
+    }
+}
+
 const XML_EXCLUSIONS: &[&str] =
     &["XML", "XML:/*", "XML://@*", "XML://b", "XML:/a", "XML://@x", "XML://b/text()", "XML:/a/*[1]"];
 const TARGETS: &[&str] = &[
@@ -81,6 +115,12 @@ const TARGETS: &[&str] = &[
     "REQUEST_BODY",
     "REQBODY_PROCESSOR",
     "REMOTE_ADDR",
+    "RESPONSE_STATUS",
+    "STATUS_LINE",
+    "RULE:msg",
+    "RULE:logdata",
+    "TX:10",
+    "TX:Spelled",
     "UNIQUE_ID",
     "TX:n",
     "TX:s",
@@ -152,6 +192,11 @@ const OPERATORS: &[&str] = &[
     "@rx (?<!a)b(?=.)",
     "@rx (.)\\1",
     "@rx ^%{tx.s}",
+    "@rx ^(a|%{tx.s}).*$",
+    "@rx ^%{ARGS.a}$",
+    "@rx %{nothing}a?b",
+    "@rx \\1(a)",
+    "@rx (?:\\2b|(a)(b))+",
     "@rxGlobal ([a-z])(\\d)?",
     "@verifyCC \\d{1,4}",
     "@strmatch a|62|",
@@ -179,6 +224,8 @@ const OPERATORS: &[&str] = &[
     "@detectSQLi",
     "@detectXSS",
     "@validateByteRange 32-96",
+    "@validateByteRange",
+    "@validateByteRange x,48-57",
     "@validateUrlEncoding",
     "@validateUtf8Encoding",
     "@ipMatch 127.0.0.0/8",
@@ -187,6 +234,7 @@ const OPERATORS: &[&str] = &[
     "@geoLookup",
     "@unconditionalMatch",
 ];
+const MACROS: &[&str] = &["rule.logdata", "rule.msg", "rule.id", "tx.0", "MATCHED_VAR_NAME", "ARGS"];
 const SUBSTITUTIONS: &[&str] = &[
     "s/a/<&>/",
     "s/(a)(b)?/\\2-\\1/",
@@ -195,25 +243,6 @@ const SUBSTITUTIONS: &[&str] = &[
     "s#s#%{tx.s}#i",
     "s/%{tx.s}/%{ARGS.a}/d",
     "s/\\/a//",
-];
-const TRANSFORMATIONS: &[&str] = &[
-    "none",
-    "lowercase",
-    "uppercase",
-    "urlDecodeUni",
-    "urlDecode",
-    "htmlEntityDecode",
-    "removeWhitespace",
-    "compressWhitespace",
-    "removeNulls",
-    "replaceComments",
-    "length",
-    "normalizePath",
-    "hexEncode",
-    "base64Decode",
-    "cmdLine",
-    "trim",
-    "sha1",
 ];
 const DEFAULTS: &[&str] =
     &["pass", "deny", "pass,setvar:tx.d=+1", "pass,capture", "deny,pause:3", "pass,append:'%{MATCHED_VAR}'"];
@@ -292,7 +321,17 @@ fn rules(random: &mut Random) -> String {
 
 fn update(random: &mut Random, text: &mut String, count: usize) {
     let id = 1 + random.below(count);
-    let _ = match random.below(7) {
+    let _ = match random.below(12) {
+        7 => writeln!(text, "SecRuleUpdateActionById {id} \"block\""),
+        8 => writeln!(text, "SecRuleUpdateActionById {id} \"{}\"", random.pick(DISRUPTIVE)),
+        9 => writeln!(
+            text,
+            "SecRuleUpdateActionById {id} \"{},block,{}\"",
+            random.pick(DISRUPTIVE),
+            random.pick(&["setvar:tx.n=+3", "status:409", "deny", "nolog"])
+        ),
+        10 => writeln!(text, "SecRuleUpdateTargetById {id}:{} \"!ARGS:b\"", random.below(3)),
+        11 => writeln!(text, "SecRuleUpdateActionById {id}-{} \"deny\"", id + 1),
         5 => writeln!(text, "SecRuleUpdateTargetById {id} \"!{}\"", random.pick(XML_EXCLUSIONS)),
         6 => writeln!(
             text,
@@ -323,20 +362,31 @@ fn rule(random: &mut Random, text: &mut String, id: usize, count: usize) {
                 actions.push(format!("pause:{}", random.pick(&["20", "0", "%{tx.n}", "%{ARGS.a}"])));
             }
             actions.push(format!("tag:'t{}',msg:'m{} %{{MATCHED_VAR}}'", random.below(3), random.below(3)));
+            if random.chance(30) {
+                actions.push(format!("logdata:'%{{{}}}'", random.pick(MACROS)));
+            }
             if random.chance(40) {
                 actions.push(format!("severity:{}", 1 + random.below(6)));
             }
             if random.chance(15) && links == 1 {
                 actions.push(format!(
                     "skipAfter:{}",
-                    if random.chance(50) { "END".into() } else { format!("M{}", id + 1) }
+                    match random.below(4) {
+                        0 | 1 => "END".into(),
+                        2 => format!("M{}", id + 1),
+                        _ => (id + 1 + random.below(3)).to_string(),
+                    }
                 ));
             } else if random.chance(10) {
                 actions.push(format!("skip:{}", 1 + random.below(2)));
             }
         }
         for _ in 0..random.below(4) {
-            actions.push(format!("t:{}", random.pick(TRANSFORMATIONS)));
+            let transformation = match random.chance(6) {
+                true => "none",
+                false => Transformation::ALL[random.below(Transformation::ALL.len())].name(),
+            };
+            actions.push(format!("t:{transformation}"));
         }
         acts(random, &mut actions, count);
         if link + 1 < links {
@@ -400,6 +450,12 @@ fn acts(random: &mut Random, actions: &mut Vec<String>, count: usize) {
         "setvar:'tx.k_%{MATCHED_VAR_NAME}=+1'",
         "setvar:'tx.c=%{tx.1}-%{tx.2}'",
         "setvar:'tx.u=%{REQUEST_METHOD} %{ARGS.a} %{rule.id}'",
+        "setvar:'tx.r=%{rule.msg}%{rule.logdata}%{RULE.severity}'",
+        "setvar:'tx.Spelled=%{tx.spelled}+'",
+        "setvar:'tx.%{ARGS.a}=%{MATCHED_VARS}'",
+        "initcol:ip=Kx_%{ARGS.a}_%{tx.Spelled}",
+        "setvar:'tx.i=%{IP.KEY}'",
+        "setvar:ip.n=+1",
         "capture",
         "multiMatch",
         "nolog",
@@ -488,7 +544,7 @@ fn value(random: &mut Random) -> String {
     text
 }
 
-fn request(random: &mut Random) -> Request {
+pub(crate) fn request(random: &mut Random) -> Request {
     let mut pairs = Vec::new();
     let count = if random.chance(3) { COUNTS[random.below(COUNTS.len())] } else { random.below(4) };
     for number in 0..count {

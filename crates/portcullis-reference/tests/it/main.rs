@@ -1,5 +1,6 @@
 //! The integration tests of the crate: one program, a module for each subject.
 
+mod anything;
 mod collections;
 mod compatibility;
 mod crs_suite;

@@ -273,7 +273,8 @@ fn rules(name: DirectiveName, views: &[View<'_>], words: &[Word], sink: &mut Sin
         }
         DirectiveName::RuleUpdateActionById => update_action(first, views, what, sink),
         DirectiveName::RuleUpdateTargetById => {
-            let rules = sink.leniently("this changes no rule", |sink| values::id_ranges(first, what, sink));
+            let ids = without_link(first, sink);
+            let rules = sink.leniently("this changes no rule", |sink| values::id_ranges(ids, what, sink));
             update_target(rules.map(RuleSelector::Ids), views, sink)
         }
         DirectiveName::RuleUpdateTargetByTag => {
@@ -355,8 +356,11 @@ fn check_argument(operator: OperatorName, argument: View<'_>, span: SourceSpan, 
             true
         }
         Argument::Addresses | Argument::Bytes if missing => {
-            let needs = if operator.argument() == Argument::Bytes { "byte values" } else { "addresses" };
-            sink.warn_hint(place, format!("{operator} has no {needs}: it finds nothing"), operator.meaning());
+            let (needs, so) = match operator.argument() {
+                Argument::Bytes => ("byte values", "it matches every text that is not empty"),
+                _ => ("addresses", "it finds nothing"),
+            };
+            sink.warn_hint(place, format!("{operator} has no {needs}: {so}"), operator.meaning());
             true
         }
         Argument::Words | Argument::File if missing => {
@@ -368,12 +372,35 @@ fn check_argument(operator: OperatorName, argument: View<'_>, span: SourceSpan, 
     }
 }
 
+/// The ids of `IDS:LINK`: the targets of all links change, as in ModSecurity 2, which does not read the
+/// number.
+fn without_link<'v>(ids: View<'v>, sink: &mut Sink) -> View<'v> {
+    let Some((ids, link)) = ids.split_once(b':') else { return ids };
+    sink.warn_hint(
+        link.span(),
+        "SecRuleUpdateTargetById changes all links of a chain: the number of the link is ignored",
+        "remove it together with the colon",
+    );
+    ids
+}
+
 /// `ID[:LINK] ACTIONS`.
 fn update_action(first: View<'_>, views: &[View<'_>], what: &str, sink: &mut Sink) -> Option<Directive> {
     let (id, link) = match first.split_once(b':') {
         Some((id, link)) => (id, values::number(link, "the place in the chain is", sink)?),
         None => (first, 0),
     };
+    let is_list = id.bytes.iter().any(|&b| b == b'-' || b == b',' || is_blank(b));
+    if is_list && sink.leniently("it changes nothing", |sink| values::id_ranges(id, what, sink)).is_some() {
+        sink.warn_hint(
+            id.span(),
+            "SecRuleUpdateActionById takes one id: it changes nothing",
+            "write a line for each of the rules",
+        );
+    }
+    if is_list {
+        return None;
+    }
     let id: RuleId = values::rule_id(id, what, sink)?;
     Some(Directive::UpdateAction { id, link, actions: action_list::read(*views.get(1)?, sink) })
 }

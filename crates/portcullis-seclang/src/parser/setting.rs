@@ -55,6 +55,13 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
             Setting::DisableBackendCompression(values::switch(first, what, sink)?)
         }
         Name::EventSocket => Setting::EventSocket(text(first, what, sink)?),
+        Name::ExpansionLimit => Setting::ExpansionLimit {
+            text: values::number(first, what, sink)?,
+            transaction: match arguments.get(1) {
+                Some(&bytes) => Some(values::number(bytes, what, sink)?),
+                None => None,
+            },
+        },
         Name::GeoLookupDb => Setting::GeoLookupDb(text(first, what, sink)?),
         Name::HttpBlKey => Setting::HttpBlKey(text(first, what, sink)?),
         Name::ParseXmlIntoArgs => Setting::ParseXmlIntoArgs(word!(XmlArgs)),

@@ -35,6 +35,10 @@ pub(crate) fn print(setting: &Setting, out: &mut Vec<u8>) {
         Setting::EventSocket(path) => one(Name::EventSocket, path),
         Setting::DebugLogLevel(level) => one(Name::DebugLogLevel, &number(u64::from(*level))),
         Setting::DisableBackendCompression(on) => one(Name::DisableBackendCompression, switch(*on)),
+        Setting::ExpansionLimit { text, transaction: None } => one(Name::ExpansionLimit, &number(*text)),
+        Setting::ExpansionLimit { text, transaction: Some(all) } => {
+            line(out, Name::ExpansionLimit.name(), &[&number(*text), &number(*all)]);
+        }
         Setting::GeoLookupDb(path) => one(Name::GeoLookupDb, path),
         Setting::HttpBlKey(key) => one(Name::HttpBlKey, key),
         Setting::ParseXmlIntoArgs(value) => one(Name::ParseXmlIntoArgs, value.word().as_bytes()),

@@ -302,6 +302,7 @@ fn setting() -> impl Strategy<Value = Setting> {
         Setting::ResponseBodyLimit,
         Setting::UploadFileLimit,
     ];
+    let expansions = [None, Some(7)].map(|transaction| Setting::ExpansionLimit { text: 5, transaction });
     let switches: Vec<fn(bool) -> Setting> = vec![
         Setting::RequestBodyAccess,
         Setting::ResponseBodyAccess,
@@ -325,6 +326,7 @@ fn setting() -> impl Strategy<Value = Setting> {
         .chain(XmlArgs::ALL.iter().map(|&v| Setting::ParseXmlIntoArgs(v)))
         .chain([Setting::XmlExternalEntity(false), Setting::ResponseBodyMimeTypesClear])
         .chain([Setting::RuleInheritance(true)])
+        .chain(expansions)
         .chain([Setting::AuditLogParts("ABZ".into())])
         .collect();
     prop_oneof![

@@ -39,6 +39,7 @@ pub fn directive(name: DirectiveName) -> String {
         CookieFormat => "0",
         Compatibility => "ModSecurity3",
         DebugLogLevel => "3",
+        ExpansionLimit => "65536 1048576",
         UnicodeMapFile => "unicode.mapping 20127",
         UnicodeMap => "unicode.mapping",
         HashMethodPm | HashMethodRx => "HashHref x",

@@ -14,6 +14,7 @@ use portcullis_engine::{
 };
 use portcullis_reference::{Database, Outcome, Reference, Request};
 use portcullis_seclang::{Files, Root, parse};
+use portcullis_store::Store;
 use portcullis_types::{Phase, RuleId};
 
 /// Rule, phase, variable without its key, value: of each match of a whole rule, in order.
@@ -68,6 +69,18 @@ impl Pair {
         (outcome, difference)
     }
 }
+
+/// Runs the engine with and without strategies; the number of logged matches.
+pub fn survive(plan: &Arc<Plan>, request: &Request) -> usize {
+    let with =
+        |strategies| run(plan, request, Arc::new(Store::default()), Way { quiet: false, strategies }).1.len();
+    with(Strategies::ALL);
+    with(Strategies::NONE)
+}
+
+/// Bytes that a transaction may hold: the limits on texts that rules make, of which that of `@rsub` is the
+/// largest, twice over, since buffers double as they grow.
+const HELD_BYTES_MAX: usize = 2 * (Transaction::REWRITTEN_BYTES_MAX + (32 << 20));
 
 /// The results by which both evaluators are compared.
 #[derive(Debug, PartialEq, Eq)]
@@ -157,6 +170,7 @@ fn run(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Collections>, w
     let progress = transaction.logging();
     settle(&mut transaction, request, progress);
     transaction.finish();
+    assert!(transaction.held_bytes() < HELD_BYTES_MAX, "{} bytes held", transaction.held_bytes());
     let pause_ms = i64::try_from(transaction.take_pause_ms()).unwrap_or(i64::MAX);
     let edits = transaction.response_edits();
     let by = transaction.interrupted_by();
