@@ -125,6 +125,7 @@ test-stages:
 	$(STAGE) 'evasions' scripts/with-corpora.sh evasions $(MAKE) --no-print-directory evasions
 	$(STAGE) 'evasions, ModSecurity 3' scripts/with-corpora.sh 'evasions of ModSecurity 3' $(MAKE) --no-print-directory evasions ARGS='--compat modsecurity3'
 	$(STAGE) 'chaos' $(MAKE) --no-print-directory chaos-quick
+	$(STAGE) 'paths' target/debug/smuggling --paths --servers 8 --count 150
 	@scripts/left-out.sh
 
 check:

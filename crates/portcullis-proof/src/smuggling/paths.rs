@@ -81,7 +81,7 @@ impl Area {
     fn of_status(status: u16) -> Option<Area> {
         match status {
             410 => Some(Area::Static),
-            404 => Some(Area::Other),
+            409 => Some(Area::Other),
             451 => Some(Area::Admin),
             _ => None,
         }

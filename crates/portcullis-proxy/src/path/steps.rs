@@ -29,6 +29,8 @@ pub(super) enum Step {
     Merge,
     /// `.` and `..` are resolved (RFC 3986, section 5.2.4).
     Dots,
+    /// The same as names of files are: no slash is left where `.` or `..` ends the path.
+    Normpath,
     /// Dots and blanks at the end of a segment are cut.
     Trim,
 }
@@ -62,6 +64,7 @@ impl Step {
             }
             Step::Merge if path.windows(2).any(|pair| pair == b"//") => Some(merge(&path)),
             Step::Dots if path.windows(2).any(|pair| pair == b"/.") => Some(resolve(&path)),
+            Step::Normpath if path.windows(2).any(|pair| pair == b"/.") => Some(normpath(&path)),
             Step::Trim if path.iter().any(|byte| matches!(byte, b'.' | b' ')) => Some(segments(&path, trim)),
             _ => None,
         };
@@ -218,6 +221,15 @@ fn resolve(path: &[u8]) -> Vec<u8> {
     [root, &out].concat()
 }
 
+/// The same, and without the slash that a dot segment at the end leaves.
+fn normpath(path: &[u8]) -> Vec<u8> {
+    let mut out = resolve(path);
+    if (path.ends_with(b"/.") || path.ends_with(b"/..")) && out.len() > 1 {
+        out.pop();
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,6 +257,9 @@ mod tests {
         check(Step::End, "/a\0b", "/a");
         check(Step::End, "/a?b", "/a");
         check(Step::Merge, "//a///b//", "/a/b/");
+        check(Step::Normpath, "/a/./b/.", "/a/b");
+        check(Step::Normpath, "/a/..", "/");
+        check(Step::Normpath, "/a/./b/", "/a/b/");
         check(Step::Trim, "/a. ./../.. /.../b ", "/a/../../.../b");
     }
 

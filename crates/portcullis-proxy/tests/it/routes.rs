@@ -208,6 +208,7 @@ fn a_path_that_servers_read_differently_takes_no_route() {
         "/x.php;v=1",
         "/x.php%00",
         "/./static/x",
+        "/static/.",
     ];
     for (count, path) in refused.iter().enumerate() {
         assert_eq!(status(&ask(&front, &format!("GET {path}?id=1"), "")), 400, "{path}");

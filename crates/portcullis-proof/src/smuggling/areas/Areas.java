@@ -29,7 +29,7 @@ public class Areas {
         }
         Context context = tomcat.addContext("", arguments[0]);
         String[] patterns = {"/static/*", "/admin/*", "/"};
-        int[] statuses = {410, 451, 404};
+        int[] statuses = {410, 451, 409};
         for (int i = 0; i < 3; i++) {
             Tomcat.addServlet(context, "area" + i, area(statuses[i]));
             context.addServletMappingDecoded(patterns[i], "area" + i);

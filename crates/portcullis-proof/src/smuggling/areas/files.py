@@ -7,7 +7,7 @@ class Areas(SimpleHTTPRequestHandler):
 
     def do_GET(self):
         path = self.translate_path(self.path)[len(self.directory):]
-        self.send_response(410 if path.startswith("/static/") else 451 if path.startswith("/admin") else 404)
+        self.send_response(410 if path.startswith("/static/") else 451 if path.startswith("/admin") else 409)
         self.send_header("Content-Length", "0")
         self.end_headers()
 

@@ -1,4 +1,4 @@
-//! Real servers with three areas: `/static/` answers 410, `/admin` 451, all else 404. Which of them a server
+//! Real servers with three areas: `/static/` answers 410, `/admin` 451, all else 409. Which of them a server
 //! takes a path to is so to be seen from its status.
 
 use std::ffi::OsString;
@@ -112,7 +112,7 @@ fn launch(name: &'static str, home: &Path, address: SocketAddr) -> Result<Launch
             with(on_path("gunicorn"), &[&"--chdir", &home, &"--bind", &bind, &"--threads", &"4", &"wsgi"])
         }
         "php" => {
-            for (folder, status) in [("static", 410), ("admin", 451), (".", 404)] {
+            for (folder, status) in [("static", 410), ("admin", 451), (".", 409)] {
                 let folder = home.join("root").join(folder);
                 std::fs::create_dir_all(&folder).map_err(|error| trouble(name, &error))?;
                 let text = format!("<?php http_response_code({status});");
@@ -156,7 +156,7 @@ fn nginx(home: &Path, address: SocketAddr, merge: &str) -> String {
         "daemon off;\nmaster_process off;\npid {home}/pid;\nevents {{ worker_connections 1000; }}\nhttp {{\n\
          client_body_temp_path {home}/a; proxy_temp_path {home}/b; fastcgi_temp_path {home}/c; uwsgi_temp_path {home}/d; \
          scgi_temp_path {home}/e;\naccess_log off;\nmerge_slashes {merge};\nserver {{ listen {address};\n\
-         location /static/ {{ return 410; }} location /admin {{ return 451; }} location / {{ return 404; }} }}\n}}\n"
+         location /static/ {{ return 410; }} location /admin {{ return 451; }} location / {{ return 409; }} }}\n}}\n"
     )
 }
 
@@ -167,16 +167,17 @@ fn apache(home: &Path, address: SocketAddr, slashes: &str) -> String {
     format!(
         "{modules}ServerRoot {home}\nServerName localhost\nPidFile {home}/pid\nDefaultRuntimeDir {home}\nMutex file:{home}\nListen {address}\n\
          ErrorLog {home}/error.log\nKeepAliveTimeout 30\nAllowEncodedSlashes {slashes}\nRewriteEngine On\n\
-         RewriteRule ^/static/ - [R=410,L]\nRewriteRule ^/admin - [R=451,L]\nRewriteRule ^ - [R=404,L]\n"
+         RewriteRule ^/static/ - [R=410,L]\nRewriteRule ^/admin - [R=451,L]\nRewriteRule ^ - [R=409,L]\n"
     )
 }
 
 fn haproxy(address: SocketAddr) -> String {
     format!(
-        "global\n  maxconn 1000\ndefaults\n  mode http\n  timeout client 60s\n  timeout server 60s\n  timeout connect 5s\n\
+        "global\n  maxconn 1000\n  expose-experimental-directives\ndefaults\n  mode http\n  timeout client 60s\n  timeout server 60s\n\
+         \x20 timeout connect 5s\n\
          frontend front\n  bind {address}\n  http-request normalize-uri percent-decode-unreserved\n\
          \x20 http-request normalize-uri path-merge-slashes\n  http-request normalize-uri path-strip-dotdot full\n\
          \x20 http-request return status 410 if {{ path_beg /static/ }}\n  http-request return status 451 if {{ path_beg /admin }}\n\
-         \x20 http-request return status 404\n"
+         \x20 http-request return status 409\n"
     )
 }

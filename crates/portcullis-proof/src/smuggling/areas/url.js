@@ -4,7 +4,7 @@ const path = require('path');
 const areas = (read) => (request, response) => {
   let at = '';
   try { at = read(new URL(request.url, 'http://host').pathname); } catch { response.statusCode = 400; return response.end(); }
-  response.statusCode = at.startsWith('/static/') ? 410 : at.startsWith('/admin') ? 451 : 404;
+  response.statusCode = at.startsWith('/static/') ? 410 : at.startsWith('/admin') ? 451 : 409;
   response.end();
 };
 const file = (at) => path.posix.normalize(decodeURIComponent(at));

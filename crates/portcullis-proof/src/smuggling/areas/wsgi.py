@@ -3,6 +3,6 @@
 
 def application(environ, start_response):
     path = environ["PATH_INFO"]
-    status = "410 Gone" if path.startswith("/static/") else "451 X" if path.startswith("/admin") else "404 Not Found"
+    status = "410 Gone" if path.startswith("/static/") else "451 X" if path.startswith("/admin") else "409 Conflict"
     start_response(status, [("Content-Length", "0")])
     return [b""]
