@@ -289,7 +289,6 @@ fn respond(random: &mut Random, request: &mut Request) {
     request.headers.push((ANSWER.into(), format!("{status}|{kind}|{extra}|{body}").into()));
     request.response = Some(Response {
         status,
-        line: format!("{status} -").into(),
         protocol: "HTTP/1.1".into(),
         headers: vec![
             ("Content-Type".into(), kind.into()),
