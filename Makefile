@@ -15,7 +15,7 @@ SEED ?= 1
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling paths evasions \
         differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test \
         libmodsecurity-memcheck libmodsecurity-connector-tests package-test console console-test crs crs-suite \
-        crs-suite-strict go-ftw kubernetes-test caddy-test traefik-test node node-test python python-test corpus fuzz \
+        crs-suite-strict go-ftw kubernetes-test caddy-test client-test traefik-test node node-test python python-test corpus fuzz \
         api-fuzz dependencies clean-run
 
 help:
@@ -66,6 +66,7 @@ help:
 	@echo 'make libmodsecurity-connector-tests  the cases of ModSecurity-nginx with it (TESTS=FOLDER NGINX_TESTS=FOLDER of their sources)'
 	@echo 'make kubernetes-test   the manifests and the Helm chart, read as Kubernetes reads them, and their documents'
 	@echo 'make caddy-test        serve check behind the real Caddy, which Go builds'
+	@echo 'make client-test       boto3, awscli, rclone and Prometheus through the program; needs moto, rclone, prometheus'
 	@echo 'make traefik-test      serve check behind the real Traefik, which Go builds: ten minutes'
 	@echo 'make python            target/wheels/portcullis_waf-*.whl, the engine as a package of Python; needs Python 3.10'
 	@echo 'make python-test       its tests with gunicorn, waitress, uvicorn and Starlette (WHEEL=FILE of make python)'
@@ -318,6 +319,11 @@ node:
 
 node-test:
 	scripts/node-test.sh
+
+# Not in `make test`: it takes packages of Python and a minute.
+client-test: crs
+	$(CARGO) build --locked -p portcullis
+	scripts/clients.sh target/debug/portcullis
 
 # Not in `make test`: Go fetches and builds Caddy.
 caddy-test:

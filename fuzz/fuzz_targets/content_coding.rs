@@ -21,8 +21,19 @@ fn decode(header: &[u8], body: &[u8], chunk: usize) -> (Vec<u8>, Result<(), Codi
 
 fuzz_target!(|data: &[u8]| {
     let [header, chunk, body @ ..] = data else { return };
-    let headers: [&[u8]; 7] =
-        [b"gzip", b"deflate", b"br", b"gzip, br", b"deflate, gzip", b"zstd", b"zstd, gzip"];
+    let headers: [&[u8]; 11] = [
+        b"gzip",
+        b"deflate",
+        b"br",
+        b"gzip, br",
+        b"deflate, gzip",
+        b"zstd",
+        b"zstd, gzip",
+        b"snappy",
+        b"snappy, gzip",
+        b"aws-chunked",
+        b"aws-chunked, snappy",
+    ];
     let header = headers[usize::from(*header) % headers.len()];
     let (whole, result) = decode(header, body, body.len().max(1));
     let (pieces, same) = decode(header, body, usize::from(*chunk) + 1);

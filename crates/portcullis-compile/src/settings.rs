@@ -13,8 +13,10 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         Setting::RuleEngine(engine) => settings.rule_engine = rule_engine(*engine),
         Setting::RequestBodyAccess(on) => settings.request_body_access = *on,
         Setting::RequestBodyLimit(bytes) => settings.request_body_limit = *bytes,
-        Setting::RequestBodyNoFilesLimit(bytes) => settings.request_body_no_files_limit = *bytes,
-        Setting::RequestBodyLimitAction(action) => settings.request_body_limit_action = limit_action(*action),
+        Setting::RequestBodyNoFilesLimit(bytes) => settings.request_body_no_files_limit = Some(*bytes),
+        Setting::RequestBodyLimitAction(action) => {
+            settings.request_body_limit_action = Some(limit_action(*action));
+        }
         Setting::RequestBodyJsonDepthLimit(depth) => settings.json_depth_limit = clamp(*depth),
         Setting::ArgumentsLimit(count) => settings.arguments_limit = clamp(*count),
         Setting::ExpansionLimit { text, transaction } => {

@@ -148,12 +148,55 @@ impl Config {
         })
     }
 
+    /// Limits of bodies that are larger than what can be held, each with the text by which the configuration
+    /// file is likely to give it.
+    pub fn limits_out_of_reach(&self) -> Vec<(String, String)> {
+        let network = self.limits.network_held_body_bytes_max;
+        let limits = self.policies.iter().flat_map(|policy| {
+            [
+                ("request_body", policy.request_body.limit_bytes),
+                ("response_body", policy.response_body.limit_bytes),
+            ]
+        });
+        let told: std::collections::BTreeSet<(String, String)> = limits
+            .filter_map(|(key, limit)| {
+                let limit = limit?;
+                let (text, room) = (size_text(limit), size_text(network));
+                let why = if limit > crate::policy::HELD_BYTES_MAX {
+                    "a body is held up to 1GiB, whatever this says".to_owned()
+                } else if key == "request_body" && limit.saturating_mul(HELD_COPIES) > network {
+                    format!(
+                        "a body takes {HELD_COPIES} times its length in memory or more until it is decided, and one \
+                         client network may take {room} (limits.network_held_bodies): longer bodies than that leaves \
+                         room for are refused; raise limits.held_bodies, or lower the limit"
+                    )
+                } else {
+                    return None;
+                };
+                Some((text.clone(), format!("`{key}.limit` of {text} cannot be reached: {why}")))
+            })
+            .collect();
+        told.into_iter().collect()
+    }
+
     /// The files of all access logs, each once.
     pub fn access_log_files(&self) -> Vec<PathBuf> {
         let logs =
             self.access_log.iter().chain(self.sites.iter().filter_map(|site| site.access_log.as_ref()));
         let files: std::collections::BTreeSet<&PathBuf> = logs.map(|log| &log.file).collect();
         files.into_iter().cloned().collect()
+    }
+}
+
+/// Copies of a request body while it is inspected, at least: that of the proxy and that of the inspection.
+const HELD_COPIES: u64 = 2;
+
+/// A size with the largest unit of which it is a multiple.
+fn size_text(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{}{name}", bytes / unit),
+        None => bytes.to_string(),
     }
 }
 

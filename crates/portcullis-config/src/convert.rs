@@ -21,8 +21,8 @@ pub(crate) fn route_policy(
         semantic: semantic.unwrap_or_else(|| base.semantic.clone()),
         level: route.level.as_ref().map_or(base.level, |given| level(given.value)),
         engine: route.engine.map(engine).or(base.engine),
-        request_body: route.request_body.as_ref().map_or(base.request_body, request_body),
-        response_body: route.response_body.as_ref().map_or(base.response_body, response_body),
+        request_body: route.request_body.as_ref().map_or_else(|| base.request_body.clone(), request_body),
+        response_body: route.response_body.as_ref().map_or_else(|| base.response_body.clone(), response_body),
         ..base.clone()
     };
     in_mode(route.mode.unwrap_or(site_mode(site)), policy)
@@ -35,8 +35,7 @@ pub(crate) fn in_mode(mode: raw::Mode, policy: Policy) -> Option<Policy> {
         raw::Mode::Crs => {
             let (level, semantic) = (Level::default(), Semantic::default());
             // Settings of the detector alone make no other policy.
-            let request_body = Body { upload_limit_bytes: None, ..policy.request_body };
-            Some(Policy { mode: Mode::Crs, level, semantic, request_body, ..policy })
+            Some(Policy { mode: Mode::Crs, level, semantic, ..policy })
         }
         raw::Mode::Both => Some(Policy { mode: Mode::Both, ..policy }),
         raw::Mode::Semantic => {
@@ -69,6 +68,7 @@ pub(crate) fn request_body(raw: &raw::RequestBody) -> Body {
         over_limit: over,
         unreadable,
         decoded_ratio,
+        uninspected_codings,
         ambiguous,
         second_readings,
     } = raw;
@@ -79,6 +79,7 @@ pub(crate) fn request_body(raw: &raw::RequestBody) -> Body {
         upload_limit_bytes: upload_limit.map(|size| size.0),
         unreadable_refused: unreadable.map(|what| what == raw::Unreadable::Refuse),
         decoded_ratio: decoded_ratio.map(std::num::NonZeroU32::get),
+        uninspected_codings: uninspected_codings.iter().map(|name| name.0.clone()).collect(),
         ambiguous_pass: *ambiguous == Some(raw::Ambiguous::Pass),
         second_readings: *second_readings,
     }

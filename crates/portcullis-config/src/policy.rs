@@ -23,12 +23,12 @@ pub enum RuleSource {
 /// Read before everything else, so that a rule file can change any of it. The values are those of the
 /// recommended ModSecurity configuration; without them the engine would be off, as SecLang demands. The rules
 /// have ids of their own, so that a modsecurity.conf that brings the same rules can be loaded as well.
+/// `SecRequestBodyNoFilesLimit` and `SecRequestBodyLimitAction` are left to the rule files: without them
+/// uploads stream.
 const DEFAULTS: &str = "\
 SecRuleEngine On
 SecRequestBodyAccess On
 SecRequestBodyLimit 13107200
-SecRequestBodyNoFilesLimit 13107200
-SecRequestBodyLimitAction Reject
 SecResponseBodyAccess Off
 SecResponseBodyMimeType text/plain text/html text/xml
 SecResponseBodyLimit 524288
@@ -45,6 +45,9 @@ SecRule REQBODY_AMBIGUITY \"charset|lone_carriage_return|nested_multipart|transf
     logdata:'%{reqbody_ambiguity}',severity:2\"
 SecSecondReadings On
 ";
+
+/// Bytes of a body that can be held at most: what `SecRequestBodyLimit` takes.
+pub(crate) const HELD_BYTES_MAX: u64 = 1 << 30;
 
 /// The rule that refuses bodies which cannot be parsed.
 const UNREADABLE: &str = "\
@@ -130,7 +133,8 @@ impl Policy {
         body(&mut text, "Request", &self.request_body);
         if let Some(limit) = self.request_body.limit_bytes {
             // Reaching it is too much, while the limit of the whole may be reached.
-            let _ = writeln!(text, "SecRequestBodyNoFilesLimit {}", limit.saturating_add(1));
+            let no_files = limit.saturating_add(1).min(HELD_BYTES_MAX);
+            let _ = writeln!(text, "SecRequestBodyNoFilesLimit {no_files}");
         }
         if self.request_body.ambiguous_pass {
             text.push_str("SecRuleRemoveById 9000105\n");
@@ -148,7 +152,7 @@ fn body(text: &mut String, which: &str, body: &Body) {
         let _ = writeln!(text, "Sec{which}BodyAccess {}", if inspect { "On" } else { "Off" });
     }
     if let Some(limit) = body.limit_bytes {
-        let _ = writeln!(text, "Sec{which}BodyLimit {limit}");
+        let _ = writeln!(text, "Sec{which}BodyLimit {}", limit.min(HELD_BYTES_MAX));
     }
     match body.over_limit {
         Some(OverLimit::Reject) => {
@@ -187,6 +191,7 @@ mod tests {
                 unreadable_refused: None,
                 ambiguous_pass: true,
                 decoded_ratio: None,
+                uninspected_codings: Vec::new(),
                 second_readings: Some(false),
                 inspect: None,
             },

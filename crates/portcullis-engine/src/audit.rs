@@ -291,6 +291,11 @@ impl Transaction {
         Some(self.message.store.text(open.key))
     }
 
+    /// The `Content-Type` of the request.
+    pub fn request_content_type(&self) -> &[u8] {
+        self.message.body.content_type()
+    }
+
     /// The parser of the request body.
     pub fn request_body_processor(&self) -> Option<crate::BodyProcessor> {
         self.message.body.processor()

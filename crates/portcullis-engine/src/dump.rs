@@ -18,14 +18,18 @@ impl fmt::Display for Plan {
             self.removed.len()
         )?;
         let types = self.settings.response_body_mime_types.iter().map(|mime| mime.escape_ascii().to_string());
+        let over_limit = match self.settings.request_body_limit_action {
+            Some(action) => format!("{action:?}"),
+            None => "Reject but uploads".to_owned(),
+        };
         writeln!(
             f,
-            "settings: engine {:?}; request body {} up to {} bytes, over it {:?}; response body {} up to {} bytes of {}, \
+            "settings: engine {:?}; request body {} up to {} bytes, over it {}; response body {} up to {} bytes of {}, \
              over it {:?}; {} arguments",
             self.settings.rule_engine,
             if self.settings.request_body_access { "read" } else { "not read" },
             self.settings.request_body_limit,
-            self.settings.request_body_limit_action,
+            over_limit,
             if self.settings.response_body_access { "read" } else { "not read" },
             self.settings.response_body_limit,
             types.collect::<Vec<_>>().join(" "),

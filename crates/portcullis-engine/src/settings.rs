@@ -33,10 +33,12 @@ pub struct Settings {
     pub request_body_access: bool,
     /// `SecRequestBodyLimit`, default 134,217,728 as ModSecurity.
     pub request_body_limit: u64,
-    /// `SecRequestBodyNoFilesLimit`, default 1,048,576: body bytes that are not file content.
-    pub request_body_no_files_limit: u64,
-    /// `SecRequestBodyLimitAction`.
-    pub request_body_limit_action: BodyLimitAction,
+    /// `SecRequestBodyNoFilesLimit`: body bytes that are not file content. Where no rule file sets it, they
+    /// may be as many as the limit of the body, and a body that no parser takes apart is a file.
+    pub request_body_no_files_limit: Option<u64>,
+    /// `SecRequestBodyLimitAction`. Where no rule file sets it, a longer body is refused unless it is an
+    /// upload that its server streams.
+    pub request_body_limit_action: Option<BodyLimitAction>,
     /// `SecRequestBodyJsonDepthLimit`.
     pub json_depth_limit: u32,
     /// `SecParseXmlIntoArgs`.
@@ -112,8 +114,8 @@ impl Default for Settings {
             rule_engine: RuleEngine::Off,
             request_body_access: false,
             request_body_limit: 134_217_728,
-            request_body_no_files_limit: 1_048_576,
-            request_body_limit_action: BodyLimitAction::Reject,
+            request_body_no_files_limit: None,
+            request_body_limit_action: None,
             json_depth_limit: 512,
             xml_args: XmlArgs::Off,
             arguments_limit: 1_000,

@@ -210,8 +210,12 @@ impl Transaction {
         }
         BodyPlan::Hold {
             limit_bytes: self.vars.ctl.request_body_limit,
-            over_limit: self.over_limit(self.plan.settings.request_body_limit_action),
+            over_limit: self.over_request_limit(),
         }
+    }
+
+    fn over_request_limit(&self) -> BodyLimitAction {
+        self.over_limit(self.plan.settings.request_body_limit_action.unwrap_or(BodyLimitAction::Reject))
     }
 
     /// Detection refuses nothing.
@@ -225,8 +229,7 @@ impl Transaction {
     /// True if the request is to be refused with 413, whatever the rules say: its body without files is
     /// longer than `SecRequestBodyNoFilesLimit`. Known after phase 2.
     pub fn refuses_request_body(&self) -> bool {
-        self.message.body.is_over_no_files_limit()
-            && self.over_limit(self.plan.settings.request_body_limit_action) == BodyLimitAction::Reject
+        self.message.body.is_over_no_files_limit() && self.over_request_limit() == BodyLimitAction::Reject
     }
 
     /// A piece of the request body, transfer coding removed.
@@ -239,6 +242,15 @@ impl Transaction {
                 &mut self.message.store,
                 self.plan.reads_file_content,
             );
+        }
+    }
+
+    /// A piece of the request body as it came, where [`request_body`](Transaction::request_body) has it
+    /// without a frame: the values of a form are second readings, since an application may not know the
+    /// frame.
+    pub fn request_body_as_sent(&mut self, chunk: &[u8]) {
+        if self.request_body_plan() != BodyPlan::Skip {
+            self.message.body.feed_as_sent(chunk);
         }
     }
 

@@ -5,9 +5,9 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use portcullis_http::message::RequestHead;
 use portcullis_types::reason_phrase;
 
+use crate::form::{self, Form};
 use crate::grpc;
 
 /// A page is read into memory and written for each block; larger ones are a mistake.
@@ -60,18 +60,6 @@ impl Page {
     /// Without fields of its own.
     pub fn new(media_type: impl Into<Cow<'static, str>>, body: String) -> Self {
         Page { media_type: media_type.into(), body, fields: Vec::new() }
-    }
-
-    /// This page, or what a client of gRPC gets in its place.
-    pub fn or_grpc(self, head: &RequestHead, status: u16, request_id: &str) -> Self {
-        match grpc::media_type(head) {
-            Some(media_type) => Page {
-                media_type: media_type.into(),
-                body: String::new(),
-                fields: grpc::fields(status, request_id).into(),
-            },
-            None => self,
-        }
     }
 }
 
@@ -153,16 +141,16 @@ fn ours(status: u16, request_id: &str, form: Form, words: Words<'_>) -> Page {
             page.fields.push(("Content-Security-Policy", PAGE_POLICY.to_owned()));
             page
         }
-        // RFC 9457.
-        Form::Json => {
-            let problem = serde_json::json!({
-                "type": "about:blank",
-                "title": reason_phrase(status),
-                "status": status,
-                "detail": words.text,
-                "request_id": request_id,
-            });
-            Page::new("application/problem+json", format!("{problem}\n"))
+        Form::Json(media_type) => Page::new(media_type, form::json(status, words.text, request_id)),
+        Form::Xml(media_type) => Page::new(media_type, form::xml(status, words.text, request_id)),
+        Form::S3 => {
+            let mut page = Page::new("application/xml", form::s3(status, words.text, request_id));
+            page.fields.push(("x-amz-request-id", request_id.to_owned()));
+            page
+        }
+        Form::Grpc(media_type) => {
+            let fields = grpc::fields(status, request_id).into();
+            return Page { media_type: media_type.into(), body: String::new(), fields };
         }
     };
     page.fields.push(("X-Content-Type-Options", "nosniff".to_owned()));
@@ -213,110 +201,11 @@ fn fill(template: &str, fields: &[(&str, &str)]) -> String {
     body
 }
 
-/// The form of page that a client wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// A page for a person.
-    Html,
-    /// For a program.
-    Json,
-}
-
-impl Form {
-    /// The form that `Accept` prefers. Where it takes both alike, programs get JSON: clients that send JSON
-    /// or ask on behalf of a script.
-    pub fn of(head: &RequestHead) -> Form {
-        let accept: Vec<u8> = head.header("accept").collect::<Vec<_>>().join(&b',');
-        match preferred(&accept) {
-            Some(form) => form,
-            None => {
-                let says = |name, wanted: &[u8]| {
-                    head.header(name).any(|value| value.trim_ascii().eq_ignore_ascii_case(wanted))
-                };
-                let is_program = head.header("content-type").any(is_json)
-                    || says("x-requested-with", b"XMLHttpRequest")
-                    || says("sec-fetch-dest", b"empty");
-                if is_program { Form::Json } else { Form::Html }
-            }
-        }
-    }
-}
-
-/// `application/json`, `application/problem+json` and the like.
-fn is_json(media_type: &[u8]) -> bool {
-    let name = media_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    let Some((kind, subtype)) = name.split_at_checked(12) else { return false };
-    let subtype = subtype.to_ascii_lowercase();
-    kind.eq_ignore_ascii_case(b"application/") && (subtype == b"json" || subtype.ends_with(b"+json"))
-}
-
-/// The form that a list of media ranges (RFC 9110, 12.5.1) names with the higher quality, or names first;
-/// none if it names neither.
-fn preferred(accept: &[u8]) -> Option<Form> {
-    let mut best: Option<(Form, f32)> = None;
-    for range in accept.split(|byte| *byte == b',') {
-        let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
-        let name = parts.next().unwrap_or_default();
-        let form = match name {
-            name if name.eq_ignore_ascii_case(b"text/html") => Form::Html,
-            name if name.eq_ignore_ascii_case(b"application/xhtml+xml") => Form::Html,
-            name if is_json(name) => Form::Json,
-            _ => continue,
-        };
-        let weight = parts.find_map(|part| part.strip_prefix(b"q=").or_else(|| part.strip_prefix(b"Q=")));
-        let weight =
-            weight.and_then(|text| std::str::from_utf8(text).ok()?.parse::<f32>().ok()).unwrap_or(1.0);
-        if weight > best.map_or(0.0, |(_, weight)| weight) {
-            best = Some((form, weight));
-        }
-    }
-    best.map(|(form, _)| form)
-}
-
 #[cfg(test)]
 mod tests {
-    use portcullis_http::h1::{Compat, Limits, Parsed, RequestParser};
     use sha2::Digest;
 
     use super::*;
-
-    fn form(fields: &str) -> Form {
-        let text = format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
-        match RequestParser::new(Limits::default(), Compat::Strict).parse(text.as_bytes()) {
-            Parsed::Head(head) => Form::of(&head),
-            _ => panic!("a head: {text}"),
-        }
-    }
-
-    #[test]
-    fn json_for_programs() {
-        for (fields, expected) in [
-            ("", Form::Html),
-            ("Accept: */*\r\n", Form::Html),
-            ("Accept: application/json\r\n", Form::Json),
-            ("Accept: application/problem+JSON;q=0.9, */*\r\n", Form::Json),
-            ("Accept: text/html, application/json\r\n", Form::Html),
-            ("Accept: text/html;q=0.5, application/json\r\n", Form::Json),
-            ("Accept: application/json;q=0, text/html;q=0.1\r\n", Form::Html),
-            ("Accept: application/json; q=nonsense\r\n", Form::Json),
-            ("Accept: text/plain\r\nAccept: application/json\r\n", Form::Json),
-            (
-                "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nContent-Type: application/json\r\n",
-                Form::Html,
-            ),
-            ("Accept: */*\r\nContent-Type: application/json; charset=utf-8\r\n", Form::Json),
-            ("Accept: */*\r\nContent-Type: application/jsonx\r\n", Form::Html),
-            ("Accept: */*\r\nSec-Fetch-Dest: empty\r\n", Form::Json),
-            ("X-Requested-With: xmlhttprequest\r\n", Form::Json),
-        ] {
-            assert_eq!(form(fields), expected, "{fields}");
-        }
-        let pages = BlockPage { own: None };
-        let page = pages.blocked(403, "01\"23", Form::Json);
-        let problem: serde_json::Value = serde_json::from_str(&page.body).unwrap();
-        assert_eq!(page.media_type, "application/problem+json");
-        assert_eq!((&problem["status"], &problem["request_id"]), (&403.into(), &"01\"23".into()));
-    }
 
     /// The page loads nothing, and its policy allows the style sheet that is in it.
     #[test]

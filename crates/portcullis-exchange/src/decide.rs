@@ -8,8 +8,9 @@ use portcullis_event::{Action, Exception, ExceptionCause, ExceptionPolicy};
 use portcullis_http::coding::CodingError;
 use portcullis_inspect::{Answer, BodyPlan, Interruption, Rejection, Step};
 
-use crate::block_page::{Form, Page, page};
+use crate::block_page::{Page, page};
 use crate::conversation::Conversation;
+use crate::form::Form;
 
 /// The answer that the client is to get in place of the application's.
 #[derive(Clone, Debug)]
@@ -22,6 +23,28 @@ pub struct Block {
     pub location: Option<Vec<u8>>,
     /// The page.
     pub page: Arc<Page>,
+}
+
+/// The answer to a body over its limit. ModSecurity 2 answers the same to both of its limits.
+pub const TOO_LARGE: (u16, &str) = (413, "The request body is larger than this site accepts.");
+
+/// The answer to a body whose content coding hides it.
+pub fn coding_answer(error: CodingError) -> (u16, &'static str) {
+    match error {
+        CodingError::Unsupported => (
+            415,
+            "The content coding of the request body is not supported (request_body.uninspected_codings).",
+        ),
+        CodingError::Malformed | CodingError::Truncated => {
+            (400, "The request body is not in its content coding.")
+        }
+        CodingError::TooLarge => TOO_LARGE,
+        CodingError::Bomb => (
+            413,
+            "The request body grows more when it is decoded than this site accepts \
+             (request_body.decoded_ratio).",
+        ),
+    }
 }
 
 impl Conversation {
@@ -73,21 +96,13 @@ impl Conversation {
             BodyPlan::Hold { .. } => inspection.request_coding_error(complete),
         });
         let error = error.flatten()?;
-        let policy = self.policy(self.settings.failure.undecodable);
-        self.exception(ExceptionCause::UndecodableBody, policy, None);
-        let answer = match error {
-            CodingError::Unsupported => (415, "The content coding of the request body is not supported."),
-            CodingError::Malformed | CodingError::Truncated => {
-                (400, "The request body is not in its content coding.")
-            }
-            CodingError::TooLarge => (413, "The request body is larger than this site accepts."),
-            CodingError::Bomb => (
-                413,
-                "The request body grows more when it is decoded than this site accepts \
-                 (request_body.decoded_ratio).",
-            ),
+        let passes = self.inspected.call(|inspection| inspection.passes_coding()).unwrap_or(false);
+        let policy = match passes {
+            true => ExceptionPolicy::Open,
+            false => self.policy(self.settings.failure.undecodable),
         };
-        (policy == ExceptionPolicy::Closed).then_some(answer)
+        self.exception(ExceptionCause::UndecodableBody, policy, None);
+        (policy == ExceptionPolicy::Closed).then_some(coding_answer(error))
     }
 
     /// A pattern used up its steps, so that it is not known whether a rule matches.
@@ -141,7 +156,6 @@ impl Conversation {
     }
 
     fn with_page(&self, action: Action, status: u16, page: Page) -> Block {
-        let page = Arc::new(page.or_grpc(&self.head, status, &self.request_id));
-        Block { action, status, location: None, page }
+        Block { action, status, location: None, page: Arc::new(page) }
     }
 }

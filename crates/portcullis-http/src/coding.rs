@@ -1,5 +1,5 @@
-//! `Content-Encoding` undone for inspection: gzip, deflate, br and zstd, in any number up to [`CODINGS_MAX`],
-//! under limits.
+//! `Content-Encoding` undone for inspection: gzip, deflate, br, zstd, snappy and the framing `aws-chunked`,
+//! in any number up to [`CODINGS_MAX`], under limits.
 //!
 //! ```text
 //! chunks ──feed──> [br] ──> [gzip] ──> pieces of at most 16 KiB
@@ -7,19 +7,23 @@
 //! ```
 //!
 //! The output is bounded in bytes and in relation to the input, so that a small body cannot become a large
-//! one; memory is bounded by the window of the coding (32 KiB, for br 4 MiB, for zstd 8 MiB) whatever the
-//! body is. Data that a lenient reader might read from the coded bytes themselves is refused: bytes behind
-//! the end of the stream, and long texts in a gzip header.
+//! one; memory is bounded by the window of the coding (32 KiB, for br 4 MiB, for zstd 8 MiB, for snappy what
+//! comes out) whatever the body is. Data that a lenient reader might read from the coded bytes themselves is
+//! refused: bytes behind the end of the stream, and long texts in a gzip header.
 
+mod aws_chunked;
 mod brotli;
 mod gzip;
+mod snappy;
 mod whole;
 mod zstd;
 
 use std::fmt;
 
+use self::aws_chunked::AwsChunked;
 use self::brotli::Brotli;
 use self::gzip::{Gzip, Inflate};
+use self::snappy::Snappy;
 pub use self::whole::{Packing, unpack};
 use self::zstd::Zstd;
 
@@ -39,6 +43,28 @@ pub enum Coding {
     Brotli,
     /// `zstd`
     Zstd,
+    /// `snappy`: the block format, or frames as some clients send it.
+    Snappy,
+    /// `x-snappy-framed`
+    SnappyFramed,
+    /// `aws-chunked`: no compression but a frame.
+    AwsChunked,
+}
+
+impl Coding {
+    /// The coding of this name, in any case.
+    pub fn from_name(name: &[u8]) -> Option<Coding> {
+        Some(match name.to_ascii_lowercase().as_slice() {
+            b"gzip" | b"x-gzip" => Coding::Gzip,
+            b"deflate" => Coding::Deflate,
+            b"br" => Coding::Brotli,
+            b"zstd" => Coding::Zstd,
+            b"snappy" => Coding::Snappy,
+            b"x-snappy-framed" => Coding::SnappyFramed,
+            b"aws-chunked" => Coding::AwsChunked,
+            _ => return None,
+        })
+    }
 }
 
 /// The reason why a body in a content coding cannot be inspected.
@@ -79,23 +105,24 @@ pub struct CodingLimits {
     pub free_bytes: u64,
 }
 
-/// The codings named by all `Content-Encoding` fields of a message, in the order in which they were applied.
-pub fn codings<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<Coding>, CodingError> {
+/// The names in all `Content-Encoding` fields of a message, without `identity`.
+pub fn coding_names<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
     let names = fields.into_iter().flat_map(|field| field.split(|&b| b == b',')).map(<[u8]>::trim_ascii);
+    names.filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case(b"identity"))
+}
+
+/// The codings named by all `Content-Encoding` fields of a message, in the order in which they were applied.
+/// The frame of S3 is around all others, wherever clients name it.
+pub fn codings<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<Coding>, CodingError> {
     let mut out = Vec::new();
-    for name in names.filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case(b"identity")) {
-        let coding = match name.to_ascii_lowercase().as_slice() {
-            b"gzip" | b"x-gzip" => Coding::Gzip,
-            b"deflate" => Coding::Deflate,
-            b"br" => Coding::Brotli,
-            b"zstd" => Coding::Zstd,
-            _ => return Err(CodingError::Unsupported),
-        };
-        if out.len() == CODINGS_MAX {
+    for name in coding_names(fields) {
+        let coding = Coding::from_name(name).ok_or(CodingError::Unsupported)?;
+        if out.len() == CODINGS_MAX || coding == Coding::AwsChunked && out.contains(&coding) {
             return Err(CodingError::Unsupported);
         }
         out.push(coding);
     }
+    out.sort_by_key(|coding| *coding == Coding::AwsChunked);
     Ok(out)
 }
 
@@ -124,6 +151,14 @@ impl CodingDecoder {
     /// Bytes of memory that it takes, about: the windows of its codings, for the most part.
     pub fn held_bytes(&self) -> usize {
         self.stages.iter().map(Stage::held_bytes).sum()
+    }
+
+    /// Bytes that were in the frame of S3; none if there is no such frame.
+    pub fn framed_bytes(&self) -> Option<u64> {
+        match self.stages.first() {
+            Some(Stage::AwsChunked(frame)) => Some(frame.data_bytes()),
+            _ => None,
+        }
     }
 
     /// Takes the next coded bytes and hands over what they decode to. Nothing may be fed after an error.
@@ -162,7 +197,9 @@ impl CodingDecoder {
 
     /// The body is complete. An empty body is no error.
     pub fn finish(&self) -> Result<(), CodingError> {
-        match self.bytes_in == 0 || self.stages.iter().all(Stage::is_complete) {
+        // What is framed has at least its last chunk.
+        let may_be_empty = !matches!(self.stages.first(), Some(Stage::AwsChunked(_)));
+        match may_be_empty && self.bytes_in == 0 || self.stages.iter().all(Stage::is_complete) {
             true => Ok(()),
             false => Err(CodingError::Truncated),
         }
@@ -181,6 +218,8 @@ enum Stage {
     },
     Brotli(Box<Brotli>),
     Zstd(Box<Zstd>),
+    Snappy(Snappy),
+    AwsChunked(AwsChunked),
 }
 
 impl fmt::Debug for Stage {
@@ -190,6 +229,8 @@ impl fmt::Debug for Stage {
             Stage::Deflate { .. } => "Deflate",
             Stage::Brotli(_) => "Brotli",
             Stage::Zstd(_) => "Zstd",
+            Stage::Snappy(_) => "Snappy",
+            Stage::AwsChunked(_) => "AwsChunked",
         })
     }
 }
@@ -201,6 +242,9 @@ impl Stage {
             Coding::Deflate => Stage::Deflate { start: Vec::new(), inflate: None },
             Coding::Brotli => Stage::Brotli(Box::new(Brotli::new())),
             Coding::Zstd => Stage::Zstd(Box::new(Zstd::new())),
+            Coding::Snappy => Stage::Snappy(Snappy::new(false)),
+            Coding::SnappyFramed => Stage::Snappy(Snappy::new(true)),
+            Coding::AwsChunked => Stage::AwsChunked(AwsChunked::new()),
         }
     }
 
@@ -209,6 +253,8 @@ impl Stage {
             Stage::Gzip(gzip) => gzip.feed(chunk, take),
             Stage::Brotli(brotli) => brotli.feed(chunk, take),
             Stage::Zstd(zstd) => zstd.feed(chunk, take),
+            Stage::Snappy(snappy) => snappy.feed(chunk, take),
+            Stage::AwsChunked(frame) => frame.feed(chunk, take),
             Stage::Deflate { start, inflate } => {
                 let rest = match inflate {
                     Some(inflate) => inflate.feed(chunk, take)?,
@@ -234,6 +280,8 @@ impl Stage {
             }
             Stage::Brotli(brotli) => brotli.held_bytes(),
             Stage::Zstd(zstd) => zstd.held_bytes(),
+            Stage::Snappy(snappy) => snappy.held_bytes(),
+            Stage::AwsChunked(frame) => frame.held_bytes(),
         }
     }
 
@@ -243,6 +291,8 @@ impl Stage {
             Stage::Deflate { inflate, .. } => inflate.as_ref().is_some_and(|inflate| inflate.ended),
             Stage::Brotli(brotli) => brotli.ended,
             Stage::Zstd(zstd) => zstd.has_ended(),
+            Stage::Snappy(snappy) => snappy.is_complete(),
+            Stage::AwsChunked(frame) => frame.is_complete(),
         }
     }
 }

@@ -246,3 +246,177 @@ fn whole_values_keep_to_the_limits() {
     assert!(unpack(Packing::Deflate, &exactly, limits(700, 1_000, 0)).1);
     assert!(!unpack(Packing::Deflate, &exactly, limits(699, 1_000, 0)).1);
 }
+
+/// Chunks of S3 with these signatures, and what is behind the last one.
+fn aws_chunked(chunks: &[&[u8]], signature: Option<&str>, trailers: &str) -> Vec<u8> {
+    let extension = signature.map(|text| format!(";chunk-signature={text}")).unwrap_or_default();
+    let mut out = Vec::new();
+    for chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
+        out.extend([format!("{:x}{extension}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat());
+    }
+    out.extend(format!("0{extension}\r\n{trailers}").into_bytes());
+    out
+}
+
+const SIGNATURE: &str = "ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648";
+
+#[test]
+fn frames_of_s3() {
+    let text: Vec<u8> = (0..40_000u32).flat_map(|n| n.to_string().into_bytes()).collect();
+    let signed = "x-amz-checksum-crc32c:sOO8/Q==\r\nx-amz-trailer-signature:63bddb248ad2590c92712055f51b8e78ab024eead08276b24f010b0efd74843f\r\n\r\n";
+    for (signature, trailers) in [
+        (None, "\r\n"),
+        (None, "x-amz-checksum-crc32:AAAAAA==\r\n\r\n"),
+        (None, "x-amz-checksum-sha256:Rks\n\r\n\r\n"),
+        (None, ""),
+        (Some(SIGNATURE), "\r\n"),
+        (Some("3046022100aB**"), "\r\n"),
+        (Some(SIGNATURE), signed),
+    ] {
+        check(
+            "aws-chunked",
+            &aws_chunked(&[&text[..70_000], &text[70_000..]], signature, trailers),
+            Ok(&text),
+        );
+        check("AWS-Chunked", &aws_chunked(&[], signature, trailers), Ok(b""));
+    }
+    // Around another coding, on whichever side of it the head names it.
+    let frame = aws_chunked(&[&gzip(&text)], Some(SIGNATURE), signed);
+    for header in ["aws-chunked,gzip", "gzip, aws-chunked", "identity, gzip, aws-chunked"] {
+        check(header, &frame, Ok(&text));
+    }
+    check("aws-chunked, aws-chunked", &frame, Err(CodingError::Unsupported));
+    check("gzip, br, aws-chunked", &frame, Err(CodingError::Unsupported));
+}
+
+#[test]
+fn frames_that_lie() {
+    let huge = "f".repeat(17);
+    for wire in [
+        "5\r\nab\r\n0\r\n\r\n",
+        "1\r\nab\r\n0\r\n\r\n",
+        "2\nab\r\n0\r\n\r\n",
+        "2\r\nab\n0\r\n\r\n",
+        "\r\n\r\n",
+        "-2\r\nab\r\n0\r\n\r\n",
+        "+2\r\nab\r\n0\r\n\r\n",
+        "0x2\r\nab\r\n0\r\n\r\n",
+        " 2\r\nab\r\n0\r\n\r\n",
+        "2 \r\nab\r\n0\r\n\r\n",
+        "g\r\nab\r\n",
+        "2;x=' or 1=1--\r\nab\r\n0\r\n\r\n",
+        "2;chunk-signature=\r\nab\r\n0\r\n\r\n",
+        "2;chunk-signature=ab&a=1\r\nab\r\n0\r\n\r\n",
+        "0\r\nname:value\r\n\r\n",
+        "0\r\nx-amz-:value\r\n\r\n",
+        "0\r\nx-amz-a:<script>\r\n\r\n",
+        "0\r\nx-amz-a=b:c\r\n\r\n",
+        "0\r\n\r\na=1&b=2\r\n",
+        "a=1&b=2",
+        &format!("{huge}\r\nab"),
+        &format!("2;chunk-signature={}\r\nab", "a".repeat(400)),
+        &format!("0\r\n{}", "\r\n".repeat(2_100)),
+    ] {
+        let end = decode("aws-chunked", wire.as_bytes(), 1);
+        let is_error = matches!(end, Err(CodingError::Malformed | CodingError::Truncated));
+        assert!(is_error, "{wire:.60?}: {end:?}");
+        assert_eq!(end, decode("aws-chunked", wire.as_bytes(), wire.len()), "{wire:.60?}");
+    }
+    let whole = aws_chunked(&[b"a=1", b"&b=2"], Some(SIGNATURE), "x-amz-checksum-crc32:AA==\r\n\r\n");
+    let last = whole.windows(2).position(|two| two == b"0;").unwrap() + 3 + 16 + SIGNATURE.len();
+    for end in 0..last {
+        assert_eq!(decode("aws-chunked", &whole[..end], 7), Err(CodingError::Truncated), "{end}");
+    }
+}
+
+/// A block of literals, and copies where the last bytes come again.
+fn snappy(data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut length = data.len();
+    while length >= 0x80 {
+        out.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
+    let mut at = 0;
+    while at < data.len() {
+        let repeated = |offset: &usize| at >= *offset && data[at..].starts_with(&data[at - offset..at]);
+        match [4, 12, 60].iter().find(|offset| repeated(offset)) {
+            Some(offset) => {
+                out.extend([((offset - 1) << 2 | 2) as u8, *offset as u8, 0]);
+                at += offset;
+            }
+            None => {
+                let here = (data.len() - at).min(300);
+                out.extend([61 << 2, (here - 1) as u8, ((here - 1) >> 8) as u8]);
+                out.extend(&data[at..at + here]);
+                at += here;
+            }
+        }
+    }
+    out
+}
+
+fn snappy_framed(data: &[u8]) -> Vec<u8> {
+    let mut out = b"\xFF\x06\0\0sNaPpY".to_vec();
+    for (number, piece) in data.chunks(40_000).enumerate() {
+        let (kind, block) = if number % 2 == 0 { (0, snappy(piece)) } else { (1, piece.to_vec()) };
+        let length = (block.len() + 4) as u32;
+        out.push(kind);
+        out.extend(&length.to_le_bytes()[..3]);
+        out.extend(b"\0\0\0\0");
+        out.extend(block);
+    }
+    out
+}
+
+#[test]
+fn snappy_in_both_formats() {
+    let text: Vec<u8> = (0..40_000u32).flat_map(|n| n.to_string().into_bytes()).collect();
+    let repeated = b"0123456789ab".repeat(1_000);
+    for data in [&text[..], &repeated, b"a", b""] {
+        check("snappy", &snappy(data), Ok(data));
+        check("snappy", &snappy_framed(data), Ok(data));
+        check("x-snappy-framed", &snappy_framed(data), Ok(data));
+    }
+    check("snappy, gzip", &gzip(&snappy(&text)), Ok(&text));
+    check("x-snappy-framed", &snappy(&text), Err(CodingError::Malformed));
+    // `aaaaaaaa`: a literal, and a copy that repeats what it makes.
+    check("snappy", b"\x08\x00a\x0D\x01", Ok(b"aaaaaaaa"));
+}
+
+#[test]
+fn snappy_that_lies() {
+    for coded in [
+        &b"\x02\x00a"[..],
+        b"\x01\x04ab",
+        b"\x01\x00ab",
+        b"\x08\x00a\x0D\x02",
+        b"\x08\x00a\x0D\x00",
+        b"\x08\x0D\x01",
+        b"\xFF\xFF\xFF\xFF\xFF\x01\x00a",
+        b"\xFF\xFF\xFF\xFF\x7F\x00a",
+        b"\xFF\xFF\xFF\xFF\x0F\xFC\xFF\xFF\xFF\xFFa",
+        b"\x08\xFC\xFF\xFF\xFF\xFFa",
+        b"\xFF\x06\0\0sNaPpY\xFE\x02\0\0ab",
+        b"\xFF\x06\0\0sNaPpY\x80\x02\0\0ab",
+        b"\xFF\x06\0\0sNaPpY\x01\x02\0\0ab",
+        b"\xFF\x06\0\0sNaPpY\x00\xFF\xFF\xFFab",
+        b"\xFF\x06\0\0sNaPp",
+        b"a=1&b=2",
+    ] {
+        for size in [1, coded.len()] {
+            let end = decode("snappy", coded, size);
+            let is_error = matches!(end, Err(CodingError::Malformed | CodingError::Truncated));
+            assert!(is_error, "{coded:x?}: {end:?}");
+        }
+    }
+    // Copies of copies: what comes out is bounded as with gzip, and so is what is kept.
+    let mut bomb = b"\xFF\xFF\xFF\xFF\x0F\x00a".to_vec();
+    bomb.extend(b"\xFE\x01\0".repeat(200_000));
+    check("snappy", &bomb, Err(CodingError::TooLarge));
+    let limits = CodingLimits { bytes_max: 8 << 20, ratio_max: 4, free_bytes: 1 << 10 };
+    let mut decoder = CodingDecoder::new(&[Coding::Snappy], limits);
+    assert_eq!(decoder.feed(&bomb, &mut |_| {}), Err(CodingError::Bomb));
+    assert!(decoder.held_bytes() < 8 << 20, "{}", decoder.held_bytes());
+}

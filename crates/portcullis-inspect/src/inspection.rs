@@ -8,7 +8,6 @@ use portcullis_engine::{
 use portcullis_event::{Action, AgentWord, Timestamp};
 use portcullis_http::coding::CodingError;
 use portcullis_http::message::{Refusal, RequestHead};
-use portcullis_semantic::Unreadable;
 use portcullis_types::{Phase, RuleId};
 
 use crate::coded::CodedBody;
@@ -18,6 +17,7 @@ use crate::kept::KeptBody;
 use crate::request_summary::RequestSummary;
 use crate::response::Response;
 use crate::semantic::{Buffers, ScoredValue, SemanticRun};
+use crate::streamed::Streamed;
 use crate::trial::Shown;
 use crate::weighing::{Vote, Weighed};
 
@@ -42,6 +42,7 @@ pub struct Inspection {
     request_body_shown: u64,
     pub(crate) head_bytes: u64,
     pub(crate) request_coded: CodedBody,
+    pub(crate) streamed: Streamed,
     pub(crate) kept_body: KeptBody,
     pub(crate) response: Response,
     /// The request as it was shown, for exclusions on trial.
@@ -96,6 +97,7 @@ impl Inspection {
             request_body_shown: 0,
             head_bytes: 0,
             request_coded: CodedBody::default(),
+            streamed: Streamed::default(),
             kept_body,
             response: Response::default(),
             shown: None,
@@ -112,8 +114,8 @@ impl Inspection {
             let names: Vec<&str> = self.seen.oddities().collect();
             self.transaction.add_environment("REQUEST_ODDITIES", names.join(" ").as_bytes());
         }
-        self.request_coded =
-            CodedBody::request(head.header("content-encoding"), self.inspector.decoded_ratio_max);
+        self.request_coded = CodedBody::request(head, &self.inspector.codings);
+        self.streamed = Streamed::of_type(head.header("content-type").next().unwrap_or_default());
         if self.inspector.second.is_some() && refusal.is_none() {
             self.shown = Some(Shown::new(head));
         }
@@ -154,6 +156,12 @@ impl Inspection {
             shown.body(chunk);
         }
         let Inspection { request_coded, transaction, semantic, kept_body, request_body_shown, .. } = self;
+        if request_coded.is_framed() {
+            transaction.request_body_as_sent(chunk);
+            if let Some(semantic) = semantic {
+                semantic.body_as_sent(chunk);
+            }
+        }
         let take = &mut |data: &[u8]| {
             *request_body_shown += data.len() as u64;
             kept_body.take(data);
@@ -201,7 +209,12 @@ impl Inspection {
         let semantic = self.semantic.as_ref().map_or(0, |semantic| semantic.held_bytes());
         let coded = self.request_coded.held_bytes() + self.response.coded.held_bytes();
         let shown = self.shown.as_ref().map_or(0, |shown| shown.held_bytes());
-        self.transaction.held_bytes() + semantic + coded + self.kept_body.held_bytes() + shown
+        self.transaction.held_bytes()
+            + semantic
+            + coded
+            + self.kept_body.held_bytes()
+            + shown
+            + self.streamed_bytes()
     }
 
     /// Returns the coding error for which rules do not see the content of the request body: its content
@@ -218,6 +231,11 @@ impl Inspection {
             false => request_coded.cut(take),
         }
         request_coded.error()
+    }
+
+    /// The settings let the request body pass without inspection in the coding that it is in.
+    pub fn passes_coding(&self) -> bool {
+        self.request_coded.passes()
     }
 
     /// Disruptive actions are carried out.
@@ -263,48 +281,6 @@ impl Inspection {
         }
         let progress = self.transaction.request_end(truncated);
         self.step(progress)
-    }
-
-    /// Returns the size limit of a streamed upload, if the request's body may be one: the semantic detector
-    /// inspects it, and its type is that of a file or of a form with files.
-    pub fn upload_limit(&self) -> Option<u64> {
-        let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return None };
-        let semantic = self.semantic.as_ref().filter(|_| !self.request_coded.is_coded())?;
-        semantic.upload_limit(limit_bytes)
-    }
-
-    /// Declares the body shown so far, which is all that is held, the beginning of a streamed upload: phase 2
-    /// is to run over it, then the rest is shown.
-    pub fn begin_upload(&mut self) {
-        if let (BodyPlan::Hold { limit_bytes, .. }, Some(semantic)) =
-            (self.request_body_plan(), &mut self.semantic)
-        {
-            semantic.begin_upload(limit_bytes);
-            if let Some(shown) = &mut self.shown {
-                shown.more();
-            }
-        }
-    }
-
-    /// A piece of an upload behind phase 2. It may be forwarded if nothing interrupts.
-    pub fn upload(&mut self, piece: &[u8]) -> Step {
-        self.request_body_seen += piece.len() as u64;
-        self.kept_body.take(piece);
-        if let Some(semantic) = &mut self.semantic {
-            semantic.upload(piece);
-        }
-        self.step(Progress::Done(None))
-    }
-
-    /// The upload has been shown to its end.
-    pub fn end_upload(&mut self) -> Step {
-        let ended = self.semantic.as_mut().map_or(Ok(()), |semantic| semantic.end_upload());
-        match (self.step(Progress::Done(None)), ended) {
-            (Step::Continue, Err(why)) if self.is_blocking() => self.interrupt(Interruption::Deny {
-                status: if why == Unreadable::FieldsTooLong { 413 } else { 400 },
-            }),
-            (step, _) => step,
-        }
     }
 
     /// Rules have switched the engine off for this exchange, or let it pass as it is.
@@ -525,7 +501,7 @@ impl Inspection {
         }
     }
 
-    fn interrupt(&mut self, interruption: Interruption) -> Step {
+    pub(crate) fn interrupt(&mut self, interruption: Interruption) -> Step {
         self.interruption = Some(interruption.clone());
         Step::Interrupt(interruption)
     }

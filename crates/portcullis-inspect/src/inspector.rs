@@ -5,6 +5,7 @@ use portcullis_event::{DetectionMode, EngineMode, Redactor, RuleInfo};
 use portcullis_types::{Level, RuleId};
 
 use crate::audit::{AuditNames, AuditSink};
+use crate::coded::CodingPolicy;
 use crate::exchange::Connection;
 use crate::inspection::Inspection;
 use crate::rule_exclusions::{RuleExclusion, RuleExclusions};
@@ -69,7 +70,9 @@ pub struct Inspector {
     pub(crate) rule_exclusions: Option<Arc<RuleExclusions>>,
     /// The policy that its exclusions on trial would make.
     pub(crate) second: Option<Arc<Inspector>>,
-    pub(crate) decoded_ratio_max: u64,
+    pub(crate) codings: Arc<CodingPolicy>,
+    /// Bytes of a streamed upload; by default ten times what is held.
+    pub(crate) upload_limit: Option<u64>,
 }
 
 /// Bytes that may come out of a request body in a content coding for each that goes in, unless told
@@ -91,14 +94,23 @@ impl Inspector {
             weighing: None,
             rule_exclusions: None,
             second: None,
-            decoded_ratio_max: DECODED_RATIO_MAX,
+            codings: Arc::new(CodingPolicy { ratio_max: DECODED_RATIO_MAX, uninspected: Vec::new() }),
+            upload_limit: None,
         }
     }
 
-    /// The same, letting `ratio_max` bytes come out of a request body in a content coding for each that goes
-    /// in.
-    pub fn with_decoded_ratio(mut self, ratio_max: u64) -> Inspector {
-        self.decoded_ratio_max = ratio_max;
+    /// The same with other settings for content codings of request bodies: `ratio_max` bytes may come out for
+    /// each that goes in, and bodies in a coding named in `uninspected` pass as they are.
+    pub fn with_codings(mut self, ratio_max: Option<u64>, uninspected: &[String]) -> Inspector {
+        let uninspected = uninspected.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let ratio_max = ratio_max.unwrap_or(DECODED_RATIO_MAX);
+        self.codings = Arc::new(CodingPolicy { ratio_max, uninspected });
+        self
+    }
+
+    /// The same with a limit for streamed uploads in place of ten times what is held of a body.
+    pub fn with_upload_limit(mut self, bytes: u64) -> Inspector {
+        self.upload_limit = Some(bytes);
         self
     }
 
@@ -148,7 +160,8 @@ impl Inspector {
             weighing: self.weighing.clone(),
             rule_exclusions: self.rule_exclusions.clone(),
             second: None,
-            decoded_ratio_max: self.decoded_ratio_max,
+            codings: Arc::clone(&self.codings),
+            upload_limit: self.upload_limit,
         }
     }
 

@@ -31,6 +31,7 @@ mod response;
 mod rule_exclusions;
 mod semantic;
 mod semantic_policy;
+mod streamed;
 mod trial;
 mod weighing;
 

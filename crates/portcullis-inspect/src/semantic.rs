@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use portcullis_engine::{BodyArguments, Interruption};
 use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, limits, text};
+use portcullis_http::body::content_type::Processor;
 use portcullis_http::message::{RequestHead, ResponseHead};
 use portcullis_semantic::{Analysis, Detectors, Judge, Location, Memo, Parsed, Score, Unreadable, Upload};
 use portcullis_types::{Class, Level, Phase, Place, Severity};
@@ -15,8 +16,6 @@ use crate::weighing::Evidence;
 
 /// Status of a blocked request, as a `deny` without a status of its own.
 const STATUS: u16 = 403;
-/// Uploads may be so many times as long as what is held of a body.
-const UPLOAD_FACTOR: u64 = 10;
 /// A body buffer that is kept for the next exchange.
 const KEPT_BODY_BYTES_MAX: usize = 64 << 10;
 
@@ -33,8 +32,6 @@ pub struct Semantic {
     pub response_bodies: bool,
     /// The longest time for which a body that only the detector inspects is held for its upstream in all.
     pub response_wait: Duration,
-    /// Bytes of a streamed upload; by default ten times what is held.
-    pub upload_limit: Option<u64>,
 }
 
 /// A value with findings of one class, as an explanation tells of it.
@@ -58,6 +55,8 @@ impl ScoredValue {
 pub(crate) struct Buffers {
     pub(crate) analysis: Analysis,
     content_type: Vec<u8>,
+    /// The body with the frame around it that another reading has taken off.
+    as_sent: Vec<u8>,
     /// The body that is shown, content codings undone: of the request, then of the response.
     body: Vec<u8>,
 }
@@ -106,6 +105,7 @@ impl SemanticRun {
         buffers.analysis.clear();
         buffers.content_type.clear();
         buffers.body.clear();
+        buffers.as_sent.clear();
         SemanticRun {
             semantic: semantic.clone(),
             buffers,
@@ -154,11 +154,19 @@ impl SemanticRun {
         self.buffers.body.extend_from_slice(chunk);
     }
 
-    /// The size limit of a streamed upload, if the body is of a type that may be one; `held` bytes of a body
-    /// are held.
-    pub(crate) fn upload_limit(&self, held: u64) -> Option<u64> {
-        let limit = self.semantic.upload_limit.unwrap_or_else(|| held.saturating_mul(UPLOAD_FACTOR));
-        (limit > held && Upload::is_of_type(&self.buffers.content_type)).then_some(limit)
+    /// A piece of the body as it came, with the frame that is not in [`body`](SemanticRun::body).
+    pub(crate) fn body_as_sent(&mut self, chunk: &[u8]) {
+        let content_type = &self.buffers.content_type;
+        // Behind the size of its first chunk a body is neither JSON nor XML, and what is no text has no
+        // values.
+        let is_read = match Processor::by_media_type(content_type) {
+            Some(Processor::Json | Processor::Xml) => false,
+            Some(Processor::UrlEncoded | Processor::Multipart) => true,
+            None => content_type.get(..5).is_none_or(|kind| kind.eq_ignore_ascii_case(b"text/")),
+        };
+        if is_read {
+            self.buffers.as_sent.extend_from_slice(chunk);
+        }
     }
 
     /// Declares the bytes shown so far the beginning of a streamed upload.
@@ -184,7 +192,7 @@ impl SemanticRun {
 
     /// Bytes of memory for the body and what decoding makes of it.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.buffers.body.capacity() + self.buffers.analysis.held_bytes()
+        self.buffers.body.capacity() + self.buffers.as_sent.capacity() + self.buffers.analysis.held_bytes()
     }
 
     /// The request body has been shown. `truncated`: there is more of it. `arguments` are those that the
@@ -195,12 +203,13 @@ impl SemanticRun {
         wire_bytes: u64,
         arguments: Option<BodyArguments<'_>>,
     ) {
-        let Buffers { analysis, content_type, body } = &mut *self.buffers;
+        let Buffers { analysis, content_type, body, as_sent } = &mut *self.buffers;
         let detectors = &self.semantic.detectors;
+        let as_sent = std::mem::take(as_sent);
         if let Some(upload) = &mut self.upload {
             upload.feed(analysis, detectors, body);
             *body = Vec::new();
-            return;
+            return analysis.request_body_beginning(detectors, content_type, &as_sent);
         }
         analysis.set_wire_bytes(usize::try_from(wire_bytes).unwrap_or(usize::MAX));
         match truncated {
@@ -213,6 +222,13 @@ impl SemanticRun {
                 None => analysis.request_body(detectors, content_type, body),
             },
             true => analysis.request_body_beginning(detectors, content_type, body),
+        }
+        if !as_sent.is_empty() {
+            analysis.set_wire_bytes(as_sent.len());
+            match truncated {
+                false => analysis.request_body(detectors, content_type, &as_sent),
+                true => analysis.request_body_beginning(detectors, content_type, &as_sent),
+            }
         }
         // The upstream may take long; what was found has its own copy.
         body.clear();

@@ -75,7 +75,6 @@ impl Shared {
             response_bodies: settings.response_body_access,
             // A connector does not hold bodies back.
             response_wait: Duration::ZERO,
-            upload_limit: None,
         }
     }
 }

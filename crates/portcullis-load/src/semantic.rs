@@ -46,8 +46,10 @@ impl SharedDetectors {
             false => inspector,
         };
         let inspector = inspector.with_rule_exclusions(policy.rule_exclude.iter().map(of_rules).collect());
-        let inspector = match policy.request_body.decoded_ratio {
-            Some(ratio) => inspector.with_decoded_ratio(ratio.into()),
+        let body = &policy.request_body;
+        let inspector = inspector.with_codings(body.decoded_ratio.map(u64::from), &body.uninspected_codings);
+        let inspector = match policy.request_body.upload_limit_bytes {
+            Some(bytes) => inspector.with_upload_limit(bytes),
             None => inspector,
         };
         let mode = match policy.mode {
@@ -64,7 +66,6 @@ impl SharedDetectors {
                 policy: Arc::new(class_policy(policy)),
                 response_bodies: policy.response_body.inspect != Some(false),
                 response_wait: policy.semantic.response_wait,
-                upload_limit: policy.request_body.upload_limit_bytes,
             },
         );
         inspector.with_trials()

@@ -127,6 +127,11 @@ impl Guarded {
         self.timed(|inspection| inspection.request_coding_error(complete)).flatten()
     }
 
+    /// The settings let the request body pass without inspection in the coding that it is in.
+    pub(crate) fn passes_coding(&mut self) -> bool {
+        self.call(|inspection| inspection.passes_coding()).unwrap_or(false)
+    }
+
     /// Rules run, and disruptive actions are carried out.
     pub(crate) fn is_blocking(&mut self) -> bool {
         self.call(|inspection| inspection.is_blocking()).unwrap_or(false)
@@ -154,9 +159,9 @@ impl Guarded {
         self.call(|inspection| inspection.upload_limit()).flatten()
     }
 
-    /// The held part is the beginning of an upload.
-    pub(crate) fn begin_upload(&mut self) {
-        self.call(|inspection| inspection.begin_upload());
+    /// The held part is the beginning of an upload; false if nothing looks at the content of its rest.
+    pub(crate) fn begin_upload(&mut self, held: &[u8]) -> bool {
+        self.call(|inspection| inspection.begin_upload(held)).unwrap_or(false)
     }
 
     /// A piece of the upload behind phase 2, the last one or not.

@@ -11,8 +11,9 @@ use std::time::Instant;
 
 use portcullis_config::OpenOrClosed;
 use portcullis_event::{Action, ExceptionCause, ExceptionPolicy};
+use portcullis_exchange::{TOO_LARGE, coding_answer};
 use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
-use portcullis_inspect::{BodyPlan, CodingError, Interruption, Origin, Step};
+use portcullis_inspect::{BodyPlan, Interruption, Origin, Step};
 use portcullis_metrics::StreamedUpload;
 
 use crate::access::{Address, Admission, Entry, Visitor};
@@ -139,8 +140,6 @@ fn admit<'a>(
 
 const NO_SITE: &str = "No site is served under this host name.";
 const NO_ROUTE: &str = "Nothing is served under this path.";
-/// ModSecurity 2 answers the same to both of its limits.
-const TOO_LARGE: (u16, &str) = (413, "The request body is larger than this site accepts.");
 
 /// Serves a request whose account has begun. An error is the answer of the proxy itself.
 async fn serve(
@@ -459,20 +458,12 @@ fn undecodable(transaction: &mut Transaction, route: &Route, complete: bool) -> 
         return None;
     }
     let error = transaction.inspection.request_coding_error(complete)?;
-    let policy = policy(route.failure.undecodable, transaction);
-    transaction.exception_once(ExceptionCause::UndecodableBody, policy);
-    let (status, text) = match error {
-        CodingError::Unsupported => (415, "The content coding of the request body is not supported."),
-        CodingError::Malformed | CodingError::Truncated => {
-            (400, "The request body is not in its content coding.")
-        }
-        CodingError::TooLarge => TOO_LARGE,
-        CodingError::Bomb => (
-            413,
-            "The request body grows more when it is decoded than this site accepts \
-             (request_body.decoded_ratio).",
-        ),
+    let policy = match transaction.inspection.passes_coding() {
+        true => ExceptionPolicy::Open,
+        false => policy(route.failure.undecodable, transaction),
     };
+    transaction.exception_once(ExceptionCause::UndecodableBody, policy);
+    let (status, text) = coding_answer(error);
     (policy == ExceptionPolicy::Closed).then(|| Answer::rejected(status, text))
 }
 

@@ -203,7 +203,12 @@ async fn hold(
                     }
                 };
                 match upload {
-                    Some(_) => transaction.inspection.begin_upload(),
+                    Some(_) => {
+                        if !transaction.inspection.begin_upload(&held) {
+                            transaction
+                                .exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Open);
+                        }
+                    }
                     None if over == BodyLimitAction::Reject => return Err(Obstacle::OverLimit),
                     None => {
                         transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Open)

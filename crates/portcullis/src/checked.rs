@@ -42,6 +42,9 @@ pub fn document(survey: &Survey) -> Checked {
         let admin = config.admin.map(|admin| admin.to_string()).unwrap_or_default();
         let at = |warning: String| survey.mistake_at(&admin, &format!("warning: {warning}"));
         warnings.extend(config.warnings().into_iter().map(at));
+        let limits = config.limits_out_of_reach().into_iter();
+        warnings
+            .extend(limits.map(|(text, warning)| survey.mistake_at(&text, &format!("warning: {warning}"))));
         sites = config.sites.len();
         let policies = config.policies.iter().enumerate();
         sets = policies.map(|(index, policy)| rules(index, policy, config)).collect();

@@ -99,7 +99,6 @@ impl Policies for Bench {
             policy: Arc::new(semantic),
             response_bodies: true,
             response_wait: policy.semantic.response_wait,
-            upload_limit: policy.request_body.upload_limit_bytes,
         };
         Ok(Arc::new(inspector.with_semantic(mode, semantic)))
     }

@@ -176,7 +176,7 @@ pub struct AutoEnforce {
 }
 
 /// Body settings; none means as the rule files say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Body {
     /// True if it is inspected.
     pub inspect: Option<bool>,
@@ -190,6 +190,8 @@ pub struct Body {
     pub unreadable_refused: Option<bool>,
     /// Requests only: bytes that may come out of a content coding for each that goes in.
     pub decoded_ratio: Option<u32>,
+    /// Requests only: names of content codings, in lower case, in which bodies pass without inspection.
+    pub uninspected_codings: Vec<String>,
     /// Requests only: a body that applications read differently passes.
     pub ambiguous_pass: bool,
     /// Requests only: whether rules see second readings.

@@ -201,14 +201,16 @@ pub(crate) enum RulesCompat {
 pub(crate) struct RequestBody {
     /// `false` forwards request bodies without inspection. Default: as the rules say.
     pub inspect: Option<bool>,
-    /// Bytes held for inspection; what is not files may be as long (`SecRequestBodyNoFilesLimit`). Default:
-    /// as the rules say (`SecRequestBodyLimit`), else 12.5 MiB.
+    /// Bytes held for inspection, at most 1GiB; what is not files may be as long
+    /// (`SecRequestBodyNoFilesLimit`). Default: as the rules say (`SecRequestBodyLimit`), else 12.5 MiB.
     pub limit: Option<Size>,
-    /// Bytes of an upload, where the semantic detector runs: a file, or a form with files, that is longer
-    /// than `limit` is sent to the upstream while it is inspected, and is aborted before its end if something
-    /// is found. Default: ten times what is held. The same as `limit` switches it off.
+    /// Bytes of an upload: a file, or a form with files, that is longer than `limit` is sent to the upstream
+    /// while the semantic detector inspects it, and is aborted before its end if something is found; rules
+    /// inspect what is held. Default: ten times what is held. The same as `limit` switches it off.
     pub upload_limit: Option<Size>,
-    /// Treatment of a longer body.
+    /// Treatment of a body longer than `limit`. Default: uploads are sent on, others are refused; or as the
+    /// rules say (`SecRequestBodyLimitAction`). `reject` refuses uploads, too, unless `upload_limit` is
+    /// given.
     pub over_limit: Option<OverLimit>,
     /// Treatment of a body that is not the JSON that its content type declares: `inspect`, the default where
     /// the semantic detector runs alone, reads it as what it is, too; `refuse`, the default elsewhere,
@@ -218,11 +220,32 @@ pub(crate) struct RequestBody {
     /// grows more is answered
     /// 413. Default: 20.
     pub decoded_ratio: Option<std::num::NonZeroU32>,
+    /// Content codings in which bodies pass without inspection, decoded here or not, such as `lz4`; each is
+    /// counted. A body in any other coding that cannot be decoded is answered 415. Default: none.
+    #[serde(default)]
+    pub uninspected_codings: Vec<CodingName>,
     /// Treatment of a body that applications are known to parse differently, such as one in UTF-7 or with
     /// parts in Base64. Default: `refuse`, with 400.
     pub ambiguous: Option<Ambiguous>,
     /// Rules also see arguments as other applications parse them. Default: `true`.
     pub second_readings: Option<bool>,
+}
+
+/// The name of a content coding.
+#[derive(Clone, Debug, JsonSchema)]
+pub(crate) struct CodingName(pub String);
+
+impl<'de> Deserialize<'de> for CodingName {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        match !name.is_empty() && name.bytes().all(is_sign) {
+            true => Ok(CodingName(name.to_ascii_lowercase())),
+            false => Err(serde::de::Error::custom(format!(
+                "`{name}` is no content coding: a single name as it stands in Content-Encoding, such as \"lz4\""
+            ))),
+        }
+    }
 }
 
 /// Treatment of a body that is not the JSON that its content type declares.

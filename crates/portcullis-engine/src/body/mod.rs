@@ -17,7 +17,7 @@ use crate::xml::{Builder, Tree, XPath};
 
 use flags::{set_error, set_flag, set_flags};
 pub(crate) use query::{parse_query, read_elsewhere};
-use sink::{Files, Sink};
+use sink::{BODY, Files, Readings, Sink};
 
 /// State of the request body.
 #[derive(Debug, Default)]
@@ -37,6 +37,8 @@ pub(crate) struct RequestBody {
     kept: Option<Vec<u8>>,
     /// A second look at a body that may not be what it says.
     undeclared: Option<Box<Undeclared>>,
+    /// A form with the frame that is not around the body itself.
+    as_sent: Vec<u8>,
     /// The body itself, where `REQUEST_BODY` has a value.
     raw: Option<Vec<u8>>,
     files: Files,
@@ -107,6 +109,7 @@ impl RequestBody {
             + self.files.tree.as_ref().map_or(0, |tree| tree.held_bytes())
             + self.tree.as_ref().map_or(0, |stored| stored.tree.held_bytes())
             + self.parser.as_ref().map_or(0, |parser| parser.held_bytes())
+            + self.as_sent.capacity()
             + self.undeclared.as_ref().map_or(0, |second| second.held_bytes())
     }
 
@@ -129,6 +132,10 @@ impl RequestBody {
         if self.content_type.is_empty() {
             self.content_type = value.to_vec();
         }
+    }
+
+    pub(crate) fn content_type(&self) -> &[u8] {
+        &self.content_type
     }
 
     pub(crate) fn announce(&mut self) {
@@ -211,15 +218,16 @@ impl RequestBody {
         }
     }
 
+    /// The next bytes of the body with the frame that [`feed`](RequestBody::feed) does not show. They count
+    /// where it is a form, whose parser would read on behind a part of the frame.
+    pub(crate) fn feed_as_sent(&mut self, chunk: &[u8]) {
+        if matches!(self.processor, Some(BodyProcessor::UrlEncoded | BodyProcessor::Multipart)) {
+            self.as_sent.extend_from_slice(chunk);
+        }
+    }
+
     fn begin(&mut self, settings: &Settings, store: &Values) {
-        let options = Options {
-            limits: limits(settings, store.class_len(Class::ArgsGet)),
-            separator: settings.argument_separator,
-            json_names: if settings.modsecurity3 { JsonNames::ModSecurity3 } else { JsonNames::ModSecurity2 },
-            second_readings: settings.second_readings,
-            xml_args: self.xml_args.unwrap_or(settings.xml_args),
-            doctype: if settings.xml_external_dtd { Doctype::SkipExternal } else { Doctype::Refuse },
-        };
+        let options = options(settings, store, self.xml_args);
         self.begun = true;
         let usual = Options::default();
         self.is_usual = options.second_readings
@@ -253,6 +261,15 @@ impl RequestBody {
             let mut sink = Sink::with_files(store, &mut self.files, keep_files);
             parser.finish(&mut sink)
         });
+        let as_sent = std::mem::take(&mut self.as_sent);
+        if let Some(processor) = self.processor.filter(|_| settings.second_readings && !as_sent.is_empty()) {
+            let options = options(settings, store, self.xml_args);
+            let mut parser = BodyParser::new(processor, &self.content_type, &options);
+            let mut sink = Readings(Sink::new(store, BODY, false));
+            parser.feed(&as_sent, &mut sink);
+            // Its errors are not those of the body.
+            parser.finish(&mut sink);
+        }
         if let Some(undeclared) = self.undeclared.take() {
             undeclared.finish(&mut Sink::with_files(store, &mut self.files, keep_files));
         }
@@ -277,11 +294,11 @@ impl RequestBody {
             Some(_) => true,
             None => self.forced,
         };
-        if counts && self.length > 0 && self.length >= settings.request_body_no_files_limit {
+        let limit = settings.request_body_no_files_limit.unwrap_or(u64::MAX);
+        if counts && self.length > 0 && self.length >= limit {
             self.over_no_files_limit = true;
         }
         if self.over_no_files_limit && self.error.is_none() {
-            let limit = settings.request_body_no_files_limit;
             self.error = Some(format!(
                 "Request body no files data length is larger than the configured limit ({limit})."
             ));
@@ -317,6 +334,18 @@ impl RequestBody {
     }
 }
 
+/// How the settings have a body read; `xml_args` is what a rule made of one of them.
+fn options(settings: &Settings, store: &Values, xml_args: Option<XmlArgs>) -> Options {
+    Options {
+        limits: limits(settings, store.class_len(Class::ArgsGet)),
+        separator: settings.argument_separator,
+        json_names: if settings.modsecurity3 { JsonNames::ModSecurity3 } else { JsonNames::ModSecurity2 },
+        second_readings: settings.second_readings,
+        xml_args: xml_args.unwrap_or(settings.xml_args),
+        doctype: if settings.xml_external_dtd { Doctype::SkipExternal } else { Doctype::Refuse },
+    }
+}
+
 /// ModSecurity counts query and body arguments together; `used` is what the query took.
 fn limits(settings: &Settings, used: usize) -> Limits {
     let arguments = match settings.arguments_limit {
@@ -327,7 +356,7 @@ fn limits(settings: &Settings, used: usize) -> Limits {
         arguments_max: arguments,
         json_depth_max: settings.json_depth_limit as usize,
         multipart_files_max: settings.upload_file_limit as usize,
-        no_files_bytes_max: settings.request_body_no_files_limit,
+        no_files_bytes_max: settings.request_body_no_files_limit.unwrap_or(u64::MAX),
         ..Limits::default()
     }
 }

@@ -75,6 +75,16 @@ impl<'a> Sink<'a> {
     }
 }
 
+/// Enters the arguments that a parser finds as second readings, and nothing else.
+pub(super) struct Readings<'a>(pub(super) Sink<'a>);
+
+impl BodySink for Readings<'_> {
+    fn arg(&mut self, arg: Arg<'_>) {
+        self.0.arg_reading(arg.name, arg.value);
+        self.0.name_reading(arg.name);
+    }
+}
+
 impl Sink<'_> {
     fn tree(&mut self) -> Option<&mut Builder> {
         self.files.as_mut()?.tree.as_deref_mut()

@@ -36,7 +36,6 @@ pub fn semantic(detectors: &Arc<Detectors>, policy: SemanticPolicy) -> Semantic 
         policy: Arc::new(policy),
         response_bodies: true,
         response_wait: Duration::MAX,
-        upload_limit: None,
     }
 }
 

@@ -12,8 +12,8 @@ use crate::https::Https;
 use crate::sink::Sink;
 
 impl Content {
-    fn page(self, status: u16, exchange: &Exchange<'_>) -> Page {
-        let (id, form) = (&exchange.transaction.request_id, Form::of(exchange.head));
+    fn page(self, status: u16, form: Form, exchange: &Exchange<'_>) -> Page {
+        let id = &exchange.transaction.request_id;
         match self {
             Content::Message(text) => page(status, &text, id, form),
             Content::Blocked => exchange.generation.block_page.blocked(status, id, form),
@@ -28,11 +28,12 @@ pub(crate) async fn send(exchange: &mut Exchange<'_>, answer: Answer) -> Next {
     answer.note(&mut exchange.transaction);
     let Some(status) = answer.status else { return Next::Gone };
     let keep = answer.reusable && exchange.head.keep_alive() && !exchange.connection.worker.draining.get();
-    let page = answer.content.page(status, exchange);
-    let page = match answer.cause {
-        Cause::Route => page,
-        _ => page.or_grpc(exchange.head, status, &exchange.transaction.request_id),
+    let form = match (&answer.cause, Form::of(exchange.head)) {
+        // What a route answers is no error of a call.
+        (Cause::Route, Form::Grpc(_)) => Form::Html,
+        (_, form) => form,
     };
+    let page = answer.content.page(status, form, exchange);
     write(exchange, status, &answer.fields, &page, keep);
     match Sink::new(exchange.connection, exchange.generation.timeouts.write, false).send_composed().await {
         Err(_) => Next::Gone,

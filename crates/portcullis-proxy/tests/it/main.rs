@@ -4,7 +4,9 @@ mod aborts;
 mod access;
 mod bans;
 mod bodies;
+mod body_table;
 mod bounds;
+mod codings;
 mod common;
 mod compression;
 #[path = "../../../portcullis-http/tests/it/framing/mod.rs"]

@@ -270,7 +270,9 @@ fn patterns_that_are_given_up_are_counted() {
 fn the_error_log_says_what_was_allowed_redirected_unreadable_or_too_long() {
     let app = application(|_| says("app"));
     let rules = [
-        "SecRequestBodyAccess On\nSecRequestBodyLimit 100\nSecRuleRemoveById 9000100-9000199\n".to_owned(),
+        "SecRequestBodyAccess On\nSecRequestBodyLimit 100\nSecRequestBodyLimitAction Reject\n\
+         SecRuleRemoveById 9000100-9000199\n"
+            .to_owned(),
         on("all", 1, "phase:1,log,allow"),
         on("asked", 2, "phase:1,log,allow:request"),
         on("move", 3, "phase:1,log,redirect:http://h/%{ARGS.to}"),

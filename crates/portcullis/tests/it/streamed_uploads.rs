@@ -113,9 +113,33 @@ fn what_may_not_go_on_is_refused() {
     let site = "mode = \"semantic\"\nrequest_body = { limit = 100000, upload_limit = 100000 }";
     let served = Served::start_site(&app, site, "");
     assert_eq!(served.post("/", BYTES, noise(100_001)).status(), 413);
-    // Rules have ModSecurity's limits.
-    let served = Served::start(&app, "SecRequestBodyLimit 100000", "");
+    // Rules that set ModSecurity's action mean it.
+    let served = Served::start(&app, "SecRequestBodyLimit 100000\nSecRequestBodyLimitAction Reject", "");
     assert_eq!(served.post("/", BYTES, noise(100_001)).status(), 413);
+}
+
+/// What clients of file servers, registries and photo apps send, with the limits of the product, and a rule
+/// that does what the CRS does with bodies that no parser takes.
+#[test]
+fn raw_uploads_by_default() {
+    let app = application(|request| says(request.body.len().to_string()));
+    let force = "SecRule REQBODY_PROCESSOR \"!@rx (?:URLENCODED|MULTIPART|XML|JSON)\" \
+        \"id:1,phase:1,pass,nolog,ctl:forceRequestBodyVariable=On\"";
+    let body = noise(15 << 20);
+    for mode in ["crs", "both"] {
+        for keys in [
+            "",
+            "request_body = { over_limit = \"pass_uninspected\" }",
+            "request_body = { limit = \"1GiB\" }",
+        ] {
+            let site = format!("mode = \"{mode}\"\n{}\n{keys}", served::rules(force));
+            let served = Served::start_site(&app, &site, "limits = { held_bodies = \"1GiB\" }");
+            for answer in [served.post("/", BYTES, &body), served.raw(chunked("image/jpeg", &body, 1 << 20))]
+            {
+                assert_eq!((answer.status(), answer.body()), (200, body.len().to_string()), "{mode} {keys}");
+            }
+        }
+    }
 }
 
 #[test]

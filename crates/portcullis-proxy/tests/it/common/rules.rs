@@ -1,16 +1,25 @@
 //! The inspectors of a test.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use portcullis_config::Config;
 use portcullis_engine::{Collections, RecordId, Value, VariableChange};
 use portcullis_inspect::Inspector;
+use portcullis_load::SharedDetectors;
+
+/// One for all tests.
+static DETECTORS: Mutex<Option<SharedDetectors>> = Mutex::new(None);
 
 pub fn inspectors(config: &Config) -> Vec<Arc<Inspector>> {
     let redactor = Arc::new(portcullis_exchange::redactor(config));
-    let load = |policy| portcullis_load::load(policy).unwrap_or_else(|error| panic!("{error}"));
-    let plans = config.policies.iter().map(|policy| load(policy).plan);
-    plans.map(|plan| Arc::new(Inspector::new(plan, Arc::clone(&redactor), Arc::new(Exploding)))).collect()
+    let mut detectors = DETECTORS.lock().unwrap_or_else(PoisonError::into_inner);
+    let detectors = detectors.get_or_insert_default();
+    let load = |policy| {
+        let plan = portcullis_load::load(policy).unwrap_or_else(|error| panic!("{error}")).plan;
+        let inspector = Inspector::new(plan, Arc::clone(&redactor), Arc::new(Exploding));
+        Arc::new(detectors.attach(inspector, policy))
+    };
+    config.policies.iter().map(load).collect()
 }
 
 /// Panics when a rule asks for it, as a bug of ours would.

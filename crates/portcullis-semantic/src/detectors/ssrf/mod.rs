@@ -336,7 +336,10 @@ impl Ssrf {
             .strip_prefix(b"/")
             .is_some_and(|bits| !bits.is_empty() && bits.len() <= 3 && bits.iter().all(u8::is_ascii_digit));
         let is_plain = matches!(kind, Some(LOOPBACK | PRIVATE | INTERNAL_NAME)) && slashes == 0;
-        let is_asked = host.port.is_some() || !tail.is_empty();
+        // The strings of a binary message have no names by which to tell. An address and a port is where
+        // metrics and traces come from, in each of them.
+        let is_origin = input.location.place == Place::Text && input.location.name.is_empty();
+        let is_asked = host.port.is_some() && !is_origin || !tail.is_empty();
         // `server=127.0.0.1:3306`: which server a page is about, where the parameter is for that.
         let is_server = tail.is_empty()
             && host.port.is_none_or(|port| !is_service_port(port) || is_database_port(port))

@@ -193,3 +193,17 @@ fn other_schemes() {
     passes(Place::Json, "value", "DB_HOST=127.0.0.1\nREDIS_URL=redis://localhost:6379/0\nX=1");
     passes(Place::Header, "Origin", "exp://192.168.1.5:8081");
 }
+
+/// The strings of a binary message: samples and traces name where they come from in each of them.
+#[test]
+fn origins_in_binary_messages() {
+    for text in ["10.0.0.5:9090", "localhost:9100", "127.0.0.1:6379", "192.168.1.20:443", "10.0.0.5"] {
+        passes(Place::Text, "", text);
+    }
+    for text in
+        ["http://10.0.0.5:9090/", "127.0.0.1:6379/", "//127.0.0.1/", "169.254.169.254/latest/meta-data/"]
+    {
+        assert!(look(Place::Text, "", text).1, "{text}");
+    }
+    assert!(look(Place::Query, "q", "127.0.0.1:6379").1);
+}
