@@ -193,6 +193,26 @@ fn a_body_behind_its_phase_is_refused_where_bodies_are_inspected() {
     assert_eq!((transaction.take_intervention(), transaction.take_lines().len()), (None, 0));
 }
 
+/// As in libmodsecurity 3.0.9: bodies are inspected, and rules log without interrupting.
+#[test]
+fn what_rules_leave_unsaid_is_as_in_the_original() {
+    let rule = "SecRule ARGS \"@contains attack\" \"id:1,phase:2,deny,log\"\n";
+    for (settings, is_denied, lines) in [
+        ("SecRuleEngine On\n", true, 0),
+        ("", false, 1),
+        ("SecRuleEngine On\nSecRequestBodyAccess Off\n", false, 0),
+        ("SecRuleEngine Off\n", false, 0),
+    ] {
+        let fixture = Fixture::new(&format!("{settings}{rule}"));
+        let mut transaction = fixture.begin("/");
+        transaction.request_headers();
+        transaction.append_request_body(b"a=attack");
+        transaction.request_body();
+        let found = (transaction.take_intervention().is_some(), transaction.take_lines().len());
+        assert_eq!(found, (is_denied, lines), "{settings:?}");
+    }
+}
+
 #[test]
 fn a_body_in_a_file_is_read_and_one_that_cannot_be_read_is_refused() {
     let fixture = Fixture::new(RULES);
