@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use http::Request;
 
+use crate::common::authority::*;
 use crate::common::http2::*;
 use crate::common::http2_backend::Http2Backend;
 use crate::common::*;
@@ -347,4 +348,36 @@ fn credentials_do_not_go_on_shared_connections() {
     }
     assert_eq!((get(&mut client, "").0, connections()), (200, 4));
     front.counts("portcullis_upstream_http2_connections{", 1.0);
+}
+
+/// An application that HTTP/2 is agreed on with gets credentials of such a scheme over HTTP/1.1, and whatever else
+/// it wants so.
+#[test]
+fn an_application_that_wants_http1_gets_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    let (address, sessions) = http1_only_backend(&authority, "app.internal", |is_first, head| {
+        let (status, field) = match is_first {
+            _ if head.contains("NTLM TYPE1") => ("401 Unauthorized", "WWW-Authenticate: NTLM TYPE2"),
+            true => ("401 Unauthorized", "WWW-Authenticate: NTLM"),
+            false => ("200 OK", "X-From: the connection"),
+        };
+        format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n{field}\r\n\r\n")
+    });
+    let ca = folder.path().join("ca.pem");
+    std::fs::write(&ca, authority.certificate.pem()).unwrap();
+    let group =
+        format!("protocol = \"auto\"\ntls = {{ ca = \"{}\", name = \"app.internal\" }}\n", ca.display());
+    let text = document(address, "", "", RULES, &group).replace("http://", "https://");
+    let front = Front::start(&text);
+    let sessions = || sessions.load(std::sync::atomic::Ordering::SeqCst);
+    let mut client = front.client();
+    assert_eq!(get(&mut client, ""), NOBODY);
+    assert_eq!(ask(&mut client, "POST", "/", ""), NOBODY);
+    assert_eq!(sessions(), 1, "it offers HTTP/2, and is asked so first");
+    assert_eq!(get(&mut client, "NTLM TYPE1"), NOBODY);
+    assert_eq!(get(&mut client, "NTLM TYPE3"), (200, String::new()));
+    assert_eq!(get(&mut client, ""), (200, String::new()));
+    assert_eq!(sessions(), 1);
+    assert_eq!(get(&mut front.client(), ""), NOBODY);
 }

@@ -211,6 +211,72 @@ pub fn over_tls(
 
 pub const CLOSING: &str = "GET /x HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";
 
+/// A backend that takes requests over HTTP/1.1 alone although it offers HTTP/2, as IIS does where it asks for
+/// NTLM: each stream is reset with `HTTP_1_1_REQUIRED`, and each request of HTTP/1.1 is answered with `answer`,
+/// which is told whether it is the first of its connection. Counts its connections of HTTP/2.
+pub fn http1_only_backend(
+    authority: &Authority,
+    name: &str,
+    answer: fn(bool, &str) -> String,
+) -> (SocketAddr, Arc<std::sync::atomic::AtomicUsize>) {
+    let (certificate, key) = authority.sign(name);
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let builder =
+        ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().unwrap();
+    let chain: Vec<CertificateDer<'static>> = vec![certificate.der().clone()];
+    let mut config = builder.with_no_client_auth().with_single_cert(chain, key).unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let sessions = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&sessions);
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            while let Ok((tcp, _)) = listener.accept().await {
+                let (acceptor, counted) = (acceptor.clone(), Arc::clone(&counted));
+                tokio::spawn(async move {
+                    let Ok(tls) = acceptor.accept(tcp).await else { return };
+                    if tls.get_ref().1.alpn_protocol() == Some(b"h2") {
+                        counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                        reset_streams(tls).await;
+                    } else {
+                        answer_http1(tls, answer).await;
+                    }
+                });
+            }
+        });
+    });
+    (address, sessions)
+}
+
+type Accepted = tokio_rustls::server::TlsStream<tokio::net::TcpStream>;
+
+async fn reset_streams(tls: Accepted) {
+    let Ok(mut connection) = h2::server::handshake(tls).await else { return };
+    while let Some(Ok((_, mut respond))) = connection.accept().await {
+        respond.send_reset(h2::Reason::HTTP_1_1_REQUIRED);
+    }
+}
+
+async fn answer_http1(mut tls: Accepted, answer: fn(bool, &str) -> String) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let (mut head, mut is_first) = (Vec::new(), true);
+    while let Ok(byte) = tls.read_u8().await {
+        head.push(byte);
+        if head.ends_with(b"\r\n\r\n") {
+            let answer = answer(std::mem::take(&mut is_first), &String::from_utf8_lossy(&head));
+            head.clear();
+            if tls.write_all(answer.as_bytes()).await.is_err() || tls.flush().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
 /// A backend that speaks TLS and answers each request; `clients` may sign certificates that it asks for.
 pub fn tls_backend(authority: &Authority, name: &str, clients: Option<&Authority>) -> SocketAddr {
     tls_server(&authority.sign(name), clients)
