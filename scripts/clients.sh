@@ -36,7 +36,7 @@ for mode in semantic both; do
   if [[ $mode == both ]]; then
     # The CRS knows the types and methods of pages; a server of objects takes all.
     allow='SecRuleRemoveById 911100 920420 920440 920450'
-    rules="rules = { crs = \"$("$root/scripts/fetch-crs.sh")\", directives = \"$allow\" }"
+    rules="rules = { crs = \"$root/.portcullis/crs\", directives = \"$allow\" }"
   fi
   cat >"$work/$mode.toml" <<EOF
 workers = 2
@@ -80,7 +80,11 @@ EOF
   cat >"$work/sent.yml" <<EOF
 global: { scrape_interval: 1s, external_labels: { mode: "$mode" } }
 scrape_configs: [{ job_name: "itself", static_configs: [{ targets: ["127.0.0.1:$sender"] }] }]
-remote_write: [{ url: "http://127.0.0.1:$plain/api/v1/write", queue_config: { batch_send_deadline: 1s } }]
+# A label of Prometheus's own metrics is this URL, which is one of the machine itself here and nowhere else.
+remote_write:
+  - url: "http://127.0.0.1:$plain/api/v1/write"
+    queue_config: { batch_send_deadline: 1s }
+    write_relabel_configs: [{ regex: url, action: labeldrop }]
 EOF
   prometheus --config.file="$work/sent.yml" --storage.tsdb.path="$work/sent" \
     --web.listen-address="127.0.0.1:$sender" >"$work/sent.log" 2>&1 &
@@ -89,13 +93,13 @@ EOF
   arrived=0
   for _ in $(seq 120); do
     arrived=$(curl -sG "http://127.0.0.1:$receiver/api/v1/query" \
-      --data-urlencode "query=sum(count_over_time({mode=\"$mode\"}[5m]))" |
+      --data-urlencode "query=count({mode=\"$mode\"})" |
       "$python" -c 'import json, sys; found = json.load(sys.stdin)["data"]["result"]; print(found[0]["value"][1] if found else 0)')
-    [[ $arrived -gt 1000 ]] && break
+    [[ $arrived -gt 100 ]] && break
     sleep 0.5
   done
-  [[ $arrived -gt 1000 ]] || { echo "clients: $mode: $arrived samples arrived" >&2; cat "$work/sent.log" >&2; exit 1; }
-  echo "$mode: prometheus remote write: $arrived samples"
+  [[ $arrived -gt 100 ]] || { echo "clients: $mode: $arrived series arrived" >&2; cat "$work/sent.log" >&2; exit 1; }
+  echo "$mode: prometheus remote write: $arrived series"
   kill -TERM "$writer" && wait "$writer" || true
   kill -TERM "$served" && wait "$served" || true
 done
