@@ -41,7 +41,6 @@ impl Message {
         let client = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
         let response = self.response.as_ref().map(|body| Response {
             status: 200,
-            line: "200 OK".into(),
             protocol: "HTTP/1.1".into(),
             headers: vec![
                 ("Content-Type".into(), "text/html; charset=utf-8".into()),

@@ -495,8 +495,8 @@ async fn obstructed(exchange: &mut Exchange<'_>, obstacle: Obstacle) -> Answer {
         }
         Obstacle::NoMemory(full) => {
             let answer = exchange.no_room(full);
-            // There is too much to do already: a long body is not inspected on the worker. Without room on the
-            // other threads it is refused unseen.
+            // There is too much to do already: a long body is not inspected on the worker. Without room on
+            // the other threads it is refused unseen.
             let shared = Arc::clone(exchange.shared());
             let step = exchange.transaction.request_end(&shared, true).await.unwrap_or(Step::Continue);
             let step = exchange.settle(step).await;
