@@ -22,7 +22,6 @@ use super::checked::Checked;
 use super::stream::{Incoming, Outgoing};
 use crate::buffer::Buffer;
 use crate::connection::{Began, Connection};
-use crate::exchange::Next;
 use crate::generation::Generation;
 use crate::handle;
 use crate::http2::{self, Active, InFlight, Pace, Pipe};
