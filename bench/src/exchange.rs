@@ -124,7 +124,6 @@ impl Engine {
                     policy: Arc::new(SemanticPolicy::default()),
                     response_bodies: true,
                     response_wait: Duration::MAX,
-                    upload_limit: None,
                 },
             );
         }

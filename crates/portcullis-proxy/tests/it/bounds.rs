@@ -437,7 +437,7 @@ fn rules_see_the_status_of_refusals() {
     assert_eq!(status(&front.once(get("a=x"))), 409);
     assert_eq!(status(&front.once(post("", "b".repeat(5_000).as_bytes()))), 413);
     for event in front.events(2) {
-        assert!(event.matches.iter().any(|found| found.rule.rule_id == 2), "{event:?}");
+        assert!(event.matches.iter().any(|found| found.rule.rule_id.0 == 2), "{event:?}");
     }
 }
 
