@@ -70,8 +70,9 @@ SecRule &REQUEST_HEADERS:Content-Type \"@gt 1\" \
     \"id:9000106,phase:1,t:none,log,deny,status:400,msg:'More than one Content-Type.',severity:2\"
 ";
 
-/// As many arguments as the limit of the body lets be: the semantic detector looks at each.
-const ALL_ARGUMENTS: &str = "SecArgumentsLimit 0\n";
+/// More arguments than any form has that people fill in: the semantic detector looks at each. Each of them
+/// takes 48 bytes of memory, however short it is.
+const MANY_ARGUMENTS: &str = "SecArgumentsLimit 200000\n";
 
 impl Policy {
     /// The sources of the rules, in reading order. `crs_setup` is the set-up file found in the CRS folder.
@@ -80,7 +81,7 @@ impl Policy {
         let is_refused = self.request_body.unreadable_refused.unwrap_or(self.mode != Mode::Semantic);
         defaults.push_str(if is_refused { UNREADABLE } else { UNREADABLE_BUT_JSON });
         if self.mode.has_semantic() {
-            defaults.push_str(ALL_ARGUMENTS);
+            defaults.push_str(MANY_ARGUMENTS);
             defaults.push_str(ONE_TYPE);
         }
         if self.modsecurity3 {
@@ -233,7 +234,7 @@ mod tests {
         let RuleSource::Inline { text, .. } = &sources[0] else { panic!("not inline") };
         assert!(
             text.ends_with("\nSecCompatibility ModSecurity3\nSecXmlExternalDtd On\n")
-                && text.contains(ALL_ARGUMENTS)
+                && text.contains(MANY_ARGUMENTS)
                 && text.contains(ONE_TYPE)
                 && text.contains(UNREADABLE)
         );

@@ -248,6 +248,11 @@ pub(crate) struct Limits {
     pub network_bodies: Option<Spanned<u32>>,
     /// The longest wait of a body for memory before it is refused. Default: 1s.
     pub held_bodies_wait: Option<Time>,
+    /// The part of the memory limit of the process's cgroup, or of the machine's memory where there is none,
+    /// from which bodies of client networks that hold much are answered 503, 0.1 to 1; those of others are at
+    /// half of what is left. Default: 0.85.
+    #[schemars(range(min = 0.1, max = 1.0))]
+    pub memory_part: Option<Spanned<f64>>,
     /// Leading bits of an IPv4 address that make a client network, 8 to 32. Default: 24.
     #[schemars(range(min = 8, max = 32))]
     pub network_prefix_v4: Option<Spanned<u8>>,

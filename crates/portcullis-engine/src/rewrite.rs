@@ -52,8 +52,6 @@ impl ResponseEdits {
 pub(crate) struct Rewrites {
     pub(crate) before: Option<Span>,
     pub(crate) after: Option<Span>,
-    /// The request body as it came, while a rule wants to see it.
-    input: Vec<u8>,
     input_changed: bool,
     output_changed: bool,
     /// Bytes of all texts that substitutions made.
@@ -102,20 +100,13 @@ impl Transaction {
             .map(|value| self.message.store.text(self.message.store.data(value)))
     }
 
-    /// A piece of the request body, for `STREAM_INPUT_BODY`.
-    pub(crate) fn stream_request(&mut self, chunk: &[u8]) {
-        if self.plan.streams_request {
-            self.journal.rewrites.input.extend_from_slice(chunk);
-        }
-    }
-
+    /// `STREAM_INPUT_BODY` is the request body, which has come to its end.
     pub(crate) fn begin_request_stream(&mut self) {
         if self.plan.streams_request
             && self.request_body_plan() != BodyPlan::Skip
             && self.message.body.length() > 0
         {
-            let body = std::mem::take(&mut self.journal.rewrites.input);
-            self.message.store.set_scalar(Variable::StreamInputBody, &body);
+            self.message.store.set_scalar(Variable::StreamInputBody, self.message.body.shown());
         }
     }
 

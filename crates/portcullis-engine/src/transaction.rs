@@ -14,7 +14,7 @@ use crate::message::Message;
 use crate::plan::{AllowScope, Plan, RuleIndex};
 use crate::questions::Progress;
 use crate::record::{Match, ScoreChange};
-use crate::settings::{BodyLimitAction, RuleEngine};
+use crate::settings::{BodyLimitAction, BodyProcessor, RuleEngine};
 use crate::tx::{TxStore, TxValue};
 use crate::vars::Vars;
 use portcullis_values::Values;
@@ -235,13 +235,7 @@ impl Transaction {
     /// A piece of the request body, transfer coding removed.
     pub fn request_body(&mut self, chunk: &[u8]) {
         if self.request_body_plan() != BodyPlan::Skip {
-            self.stream_request(chunk);
-            self.message.body.feed(
-                chunk,
-                &self.plan.settings,
-                &mut self.message.store,
-                self.plan.reads_file_content,
-            );
+            self.message.body.feed(chunk, &self.plan.settings, self.plan.streams_request);
         }
     }
 
@@ -252,6 +246,28 @@ impl Transaction {
         if self.request_body_plan() != BodyPlan::Skip {
             self.message.body.feed_as_sent(chunk);
         }
+    }
+
+    /// The request body stays until it is [released](Transaction::release_request_body), for someone who
+    /// reads it after its end. To be called before any of it is shown.
+    pub fn lend_request_body(&mut self) {
+        self.message.body.lend();
+    }
+
+    /// The request body as it was shown, if it is [lent](Transaction::lend_request_body).
+    pub fn shown_request_body(&self) -> &[u8] {
+        self.message.body.shown()
+    }
+
+    /// Drops the part of the request body that has been shown: the request is refused, and there is no memory
+    /// to look at it.
+    pub fn forget_request_body(&mut self) {
+        self.message.body.forget();
+    }
+
+    /// Gives the memory of the request body back: nobody reads it any longer but in its values.
+    pub fn release_request_body(&mut self) {
+        self.message.body.release();
     }
 
     /// Fields behind the request body, before phase 2: `REQUEST_HEADERS` has them from then on.
@@ -279,6 +295,9 @@ impl Transaction {
             plan.reads_file_content,
         );
         self.begin_request_stream();
+        if !self.message.body.is_lent() {
+            self.message.body.release();
+        }
     }
 
     /// Phase 2. `truncated`: the body went on beyond the limit and the rest is not inspected.
@@ -367,11 +386,27 @@ impl Transaction {
         self.message.held_bytes()
     }
 
+    /// Bytes of memory that the values of a request body of `bytes` may take: its text, and an entry for each
+    /// argument that there may be. Forms with files are mostly files, which are not stored unless a rule
+    /// reads them, and bodies without a parser have no values.
+    pub fn request_values_bytes(&self, bytes: usize) -> usize {
+        let arguments = match self.plan.settings.arguments_limit {
+            0 => bytes,
+            limit => bytes.min(limit as usize),
+        };
+        match self.message.body.processor() {
+            None => 0,
+            Some(BodyProcessor::Multipart) if self.plan.reads_file_content => bytes,
+            Some(BodyProcessor::Multipart) => 0,
+            Some(_) => bytes.saturating_add(arguments.saturating_mul(Values::PAIR_BYTES)),
+        }
+    }
+
     /// The buffers, for the next transaction of this thread.
     pub fn into_scratch(self: Box<Self>) -> Scratch {
         // Taken apart in place: what is not kept is not moved.
         let Transaction {
-            message: Message { store, .. },
+            message: Message { mut store, .. },
             vars: Vars { tx, .. },
             journal: Journal { mut matches, mut changes, .. },
             mut run,
@@ -380,6 +415,7 @@ impl Transaction {
         matches.clear();
         changes.clear();
         run.clear();
+        store.clear();
         Scratch { store: Some(store), tx, matches, changes, run: Some(run) }
     }
 

@@ -45,6 +45,8 @@ impl Inspection {
             NotInspected::BodyAccessOff
         } else if self.interruption.is_some() || self.refusal.is_some() {
             NotInspected::AfterVerdict
+        } else if self.request_body_forgotten {
+            NotInspected::Released
         } else {
             NotInspected::OverLimit
         }

@@ -21,6 +21,9 @@ use crate::streamed::Streamed;
 use crate::trial::Shown;
 use crate::weighing::{Vote, Weighed};
 
+/// More copies of a piece of a body are not charged before they are made.
+const COPIES_MAX: usize = 64;
+
 /// The inspection of one exchange.
 #[derive(Debug)]
 pub struct Inspection {
@@ -40,6 +43,8 @@ pub struct Inspection {
     pub(crate) request_body_seen: u64,
     /// The same with content codings undone.
     request_body_shown: u64,
+    /// What was shown of it was dropped.
+    pub(crate) request_body_forgotten: bool,
     pub(crate) head_bytes: u64,
     pub(crate) request_coded: CodedBody,
     pub(crate) streamed: Streamed,
@@ -78,6 +83,9 @@ impl Inspection {
             }
             _ => (None, Some(buffers)),
         };
+        if semantic.is_some() {
+            transaction.lend_request_body();
+        }
         if let Some(weighing) = &inspector.weighing {
             transaction.set_judge(Arc::clone(weighing) as Arc<dyn Judge>);
         }
@@ -95,6 +103,7 @@ impl Inspection {
             agent_score: 0,
             request_body_seen: 0,
             request_body_shown: 0,
+            request_body_forgotten: false,
             head_bytes: 0,
             request_coded: CodedBody::default(),
             streamed: Streamed::default(),
@@ -165,7 +174,7 @@ impl Inspection {
         let take = &mut |data: &[u8]| {
             *request_body_shown += data.len() as u64;
             kept_body.take(data);
-            show(transaction, semantic, data);
+            transaction.request_body(data);
         };
         request_coded.feed(chunk, limit_bytes, take);
     }
@@ -217,14 +226,31 @@ impl Inspection {
             + self.streamed_bytes()
     }
 
+    /// The number of bytes that each byte of the request body which is shown may take, until its end.
+    pub fn request_copies(&self) -> usize {
+        let decoded = match self.request_coded.is_coded() {
+            true => usize::try_from(self.inspector.codings.ratio_max).unwrap_or(usize::MAX).min(COPIES_MAX),
+            false => 1,
+        };
+        // With its frame it is shown once more to both.
+        let framed = if self.request_coded.is_framed() { 2 } else { 0 };
+        decoded + framed + usize::from(self.shown.is_some())
+    }
+
+    /// Bytes of memory that the values of the request body may take from phase 2 on, beside what is held
+    /// then.
+    pub fn request_end_bytes(&self) -> usize {
+        self.transaction.request_values_bytes(usize::try_from(self.request_body_shown).unwrap_or(usize::MAX))
+    }
+
     /// Returns the coding error for which rules do not see the content of the request body: its content
     /// coding is not supported here, or its bytes do not follow it. `complete`: the whole body has been
     /// shown; if not, nothing more of it will be.
     pub fn request_coding_error(&mut self, complete: bool) -> Option<CodingError> {
-        let Inspection { request_coded, transaction, semantic, kept_body, .. } = self;
+        let Inspection { request_coded, transaction, kept_body, .. } = self;
         let take = &mut |data: &[u8]| {
             kept_body.take(data);
-            show(transaction, semantic, data);
+            transaction.request_body(data);
         };
         match complete {
             true => request_coded.finish(take),
@@ -263,6 +289,21 @@ impl Inspection {
         self.transaction.request_trailers(fields);
     }
 
+    /// Drops what has been shown of the request body, before its end: the request is refused, and there is no
+    /// memory to inspect it. What was dropped counts as not inspected.
+    pub fn forget_request_body(&mut self) {
+        self.transaction.forget_request_body();
+        if let Some(semantic) = &mut self.semantic {
+            semantic.forget_request_body();
+        }
+        self.request_coded = CodedBody::default();
+        if let Some(shown) = &mut self.shown {
+            shown.forget();
+        }
+        (self.request_body_seen, self.request_body_shown) = (0, 0);
+        self.request_body_forgotten = true;
+    }
+
     /// Phase 2. `truncated`: there is more body than was shown.
     pub fn request_end(&mut self, truncated: bool) -> Step {
         if self.interruption.is_some() {
@@ -276,9 +317,10 @@ impl Inspection {
         self.transaction.allow_work(self.request_body_seen, self.request_body_shown);
         self.transaction.request_body_end(truncated);
         if let Some(semantic) = self.semantic.as_mut().filter(|_| is_shown(&self.transaction)) {
-            let wire = self.request_body_seen;
-            semantic.request_end(truncated, wire, self.transaction.body_arguments());
+            let (body, wire) = (self.transaction.shown_request_body(), self.request_body_seen);
+            semantic.request_end(body, truncated, wire, self.transaction.body_arguments());
         }
+        self.transaction.release_request_body();
         let progress = self.transaction.request_end(truncated);
         self.step(progress)
     }
@@ -544,11 +586,4 @@ impl Inspection {
 /// True if the rules see the request body, and so the semantic detector does.
 fn is_shown(transaction: &Transaction) -> bool {
     transaction.request_body_plan() != BodyPlan::Skip
-}
-
-fn show(transaction: &mut Transaction, semantic: &mut Option<Box<SemanticRun>>, data: &[u8]) {
-    transaction.request_body(data);
-    if let Some(semantic) = semantic {
-        semantic.body(data);
-    }
 }

@@ -123,6 +123,11 @@ impl Inspection {
         response.coded.feed(chunk, limit, take);
     }
 
+    /// The number of bytes that each byte of the response body which is shown may take.
+    pub fn response_copies(&self) -> usize {
+        usize::from(self.response.to_rules) + usize::from(self.response.to_semantic)
+    }
+
     /// Phase 4. `truncated`: there is more body than was shown.
     pub fn response_end(&mut self, truncated: bool) -> Step {
         if self.interruption.is_some() {
@@ -162,6 +167,6 @@ fn show(
         transaction.response_body(data);
     }
     if let Some(semantic) = semantic.as_mut().filter(|_| to_semantic) {
-        semantic.body(data);
+        semantic.response_body(data);
     }
 }

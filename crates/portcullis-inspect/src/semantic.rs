@@ -8,7 +8,7 @@ use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, lim
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::message::{RequestHead, ResponseHead};
 use portcullis_semantic::{Analysis, Detectors, Judge, Location, Memo, Parsed, Score, Unreadable, Upload};
-use portcullis_types::{Class, Level, Phase, Place, Severity};
+use portcullis_types::{ByteBuf, Class, Level, Phase, Place, Severity};
 
 use crate::evidence;
 use crate::semantic_policy::{ClassAction, SemanticPolicy};
@@ -55,10 +55,10 @@ impl ScoredValue {
 pub(crate) struct Buffers {
     pub(crate) analysis: Analysis,
     content_type: Vec<u8>,
-    /// The body with the frame around it that another reading has taken off.
-    as_sent: Vec<u8>,
-    /// The body that is shown, content codings undone: of the request, then of the response.
-    body: Vec<u8>,
+    /// The body of the request with the frame around it that another reading has taken off.
+    as_sent: ByteBuf,
+    /// The body of the response that is shown, content codings undone.
+    body: ByteBuf,
 }
 
 impl Buffers {
@@ -104,8 +104,8 @@ impl SemanticRun {
     pub(crate) fn new(semantic: &Semantic, mut buffers: Box<Buffers>) -> SemanticRun {
         buffers.analysis.clear();
         buffers.content_type.clear();
-        buffers.body.clear();
-        buffers.as_sent.clear();
+        buffers.body.clear(KEPT_BODY_BYTES_MAX);
+        buffers.as_sent = ByteBuf::new();
         SemanticRun {
             semantic: semantic.clone(),
             buffers,
@@ -121,9 +121,8 @@ impl SemanticRun {
 
     pub(crate) fn into_buffers(self) -> Box<Buffers> {
         let mut buffers = self.buffers;
-        if buffers.body.capacity() > KEPT_BODY_BYTES_MAX {
-            buffers.body = Vec::new();
-        }
+        buffers.body.clear(KEPT_BODY_BYTES_MAX);
+        buffers.analysis.shrink();
         buffers
     }
 
@@ -149,12 +148,12 @@ impl SemanticRun {
         self.buffers.analysis.request_fields(&self.semantic.detectors, fields);
     }
 
-    /// A piece of the body of the request, or then of the response.
-    pub(crate) fn body(&mut self, chunk: &[u8]) {
+    /// A piece of the body of the response.
+    pub(crate) fn response_body(&mut self, chunk: &[u8]) {
         self.buffers.body.extend_from_slice(chunk);
     }
 
-    /// A piece of the body as it came, with the frame that is not in [`body`](SemanticRun::body).
+    /// A piece of the body as it came, with the frame that is not in the one that the engine keeps.
     pub(crate) fn body_as_sent(&mut self, chunk: &[u8]) {
         let content_type = &self.buffers.content_type;
         // Behind the size of its first chunk a body is neither JSON nor XML, and what is no text has no
@@ -169,10 +168,14 @@ impl SemanticRun {
         }
     }
 
-    /// Declares the bytes shown so far the beginning of a streamed upload.
-    pub(crate) fn begin_upload(&mut self, held: u64) {
-        let Buffers { content_type, body, .. } = &*self.buffers;
-        self.upload = Some(Box::new(Upload::new(content_type, body, held)));
+    /// Declares `body`, the bytes shown so far, the beginning of a streamed upload.
+    pub(crate) fn begin_upload(&mut self, body: &[u8], held: u64) {
+        self.upload = Some(Box::new(Upload::new(&self.buffers.content_type, body, held)));
+    }
+
+    /// Drops what has come of the request body.
+    pub(crate) fn forget_request_body(&mut self) {
+        self.buffers.as_sent = ByteBuf::new();
     }
 
     /// The next piece of it.
@@ -190,25 +193,27 @@ impl SemanticRun {
         }
     }
 
-    /// Bytes of memory for the body and what decoding makes of it.
+    /// Bytes of memory for the body of the response, and for what decoding makes of both bodies.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.buffers.body.capacity() + self.buffers.as_sent.capacity() + self.buffers.analysis.held_bytes()
+        self.buffers.body.held_bytes()
+            + self.buffers.as_sent.held_bytes()
+            + self.buffers.analysis.held_bytes()
     }
 
-    /// The request body has been shown. `truncated`: there is more of it. `arguments` are those that the
-    /// engine found, if nothing else is in it.
+    /// The request body, `body`, has been shown. `truncated`: there is more of it. `arguments` are those that
+    /// the engine found, if nothing else is in it.
     pub(crate) fn request_end(
         &mut self,
+        body: &[u8],
         truncated: bool,
         wire_bytes: u64,
         arguments: Option<BodyArguments<'_>>,
     ) {
-        let Buffers { analysis, content_type, body, as_sent } = &mut *self.buffers;
+        let Buffers { analysis, content_type, as_sent, .. } = &mut *self.buffers;
         let detectors = &self.semantic.detectors;
         let as_sent = std::mem::take(as_sent);
         if let Some(upload) = &mut self.upload {
             upload.feed(analysis, detectors, body);
-            *body = Vec::new();
             return analysis.request_body_beginning(detectors, content_type, &as_sent);
         }
         analysis.set_wire_bytes(usize::try_from(wire_bytes).unwrap_or(usize::MAX));
@@ -231,16 +236,14 @@ impl SemanticRun {
             }
         }
         // The upstream may take long; what was found has its own copy.
-        body.clear();
-        body.shrink_to(KEPT_BODY_BYTES_MAX);
+        analysis.shrink();
     }
 
     pub(crate) fn response_head(&mut self, head: &ResponseHead) {
         if self.semantic.policy.is_off(Class::Leak) {
             return;
         }
-        let Buffers { analysis, body, .. } = &mut *self.buffers;
-        body.clear();
+        let Buffers { analysis, .. } = &mut *self.buffers;
         analysis.response_head(&self.semantic.detectors, head.fields());
         let media_type = head.header("content-type").next().unwrap_or_default();
         self.response = Some((is_text(media_type), head.content_length().unwrap_or(0)));

@@ -124,7 +124,7 @@ impl Inspection {
         let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return false };
         self.streamed.held_bytes = self.request_body_seen;
         match &mut self.semantic {
-            Some(semantic) => semantic.begin_upload(limit_bytes),
+            Some(semantic) => semantic.begin_upload(self.transaction.shown_request_body(), limit_bytes),
             None if self.transaction.request_body_processor().is_some() => {
                 let content_type = self.transaction.request_content_type();
                 self.streamed.form = Some(Box::new(Form::new(content_type, held)));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use portcullis_engine::{Class, NoCollections};
 use portcullis_http::message::{BodyFraming, RequestHead};
-use portcullis_types::{Phase, Place, Variable};
+use portcullis_types::{ByteBuf, Phase, Place, Variable};
 
 use crate::exchange::Step;
 use crate::excluded::Excluded;
@@ -43,7 +43,7 @@ pub enum TrialResult {
 #[derive(Debug)]
 pub(crate) struct Shown {
     head: RequestHead,
-    body: Vec<u8>,
+    body: ByteBuf,
     /// It ended, and with less than all of it.
     ended: Option<bool>,
     /// There was more than a head and a body that was held.
@@ -52,11 +52,16 @@ pub(crate) struct Shown {
 
 impl Shown {
     pub(crate) fn new(head: &RequestHead) -> Box<Shown> {
-        Box::new(Shown { head: head.clone(), body: Vec::new(), ended: None, is_more: false })
+        Box::new(Shown { head: head.clone(), body: ByteBuf::new(), ended: None, is_more: false })
     }
 
     pub(crate) fn body(&mut self, chunk: &[u8]) {
         self.body.extend_from_slice(chunk);
+    }
+
+    /// Drops the body.
+    pub(crate) fn forget(&mut self) {
+        (self.body, self.is_more) = (ByteBuf::new(), true);
     }
 
     pub(crate) fn end(&mut self, truncated: bool) {
@@ -69,7 +74,7 @@ impl Shown {
     }
 
     pub(crate) fn held_bytes(&self) -> usize {
-        self.body.capacity() + self.head.received_len()
+        self.body.held_bytes() + self.head.received_len()
     }
 
     /// Its end, if it was seen as a whole.

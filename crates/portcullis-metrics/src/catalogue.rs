@@ -74,7 +74,11 @@ catalogue! {
     HELD_BODY_BYTES Gauge "portcullis_held_body_bytes" []
         "Bytes of memory charged to limits.held_bodies: copies of bodies, and what decodes and compresses them.";
     BODIES_REFUSED Counter "portcullis_bodies_refused_total" ["reason"]
-        "Request bodies refused at a memory limit: of the process, of the client network, of one body, of unfinished bodies, or shed in favour of other networks; or because too many inspections wait (busy).";
+        "Request bodies refused at a memory limit: of the process, of the client network, of one body, of unfinished bodies, or shed in favour of other networks; because too many inspections wait (busy), or the process is near the limit of its memory (memory).";
+    MEMORY_LIMIT_BYTES Gauge "portcullis_memory_limit_bytes" []
+        "Memory that the process may have: the limit of its cgroup, or that of the machine; 0 if unknown.";
+    MEMORY_RESIDENT_BYTES Gauge "portcullis_memory_resident_bytes" []
+        "Memory of the process that is resident, as limits.memory_part sees it.";
     CLIENT_ABORTS Counter "portcullis_client_aborts_total" []
         "Requests whose client closed the connection before the end of the response, or read nothing of it for too long.";
     REQUEST_TRAILERS Counter "portcullis_request_trailers_dropped_total" []

@@ -35,6 +35,9 @@ const LONG_BYTES_MIN: u64 = 256 << 10;
 pub(crate) const HEAVY_ACCOUNT_MIN: u64 = 200_000;
 /// The weight of one more inspection of the same network in the queue, in microseconds.
 const QUEUED_US: u64 = 5_000;
+/// Bytes that are looked at at one time, unless it is a single message that has more: each of them may take
+/// several bytes of memory while it is taken apart and decoded.
+const RUNNING_BYTES_MAX: u64 = 16 << 20;
 /// Longer nothing waits in the queue.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
@@ -50,6 +53,7 @@ struct Job {
     reply: oneshot::Sender<Result<Done, Busy>>,
     /// It may take long.
     is_long: bool,
+    bytes: u64,
     since: Instant,
 }
 
@@ -104,6 +108,8 @@ struct Queue {
     number: u64,
     /// Long ones that run.
     long: usize,
+    /// Bytes of those that run.
+    running: u64,
     ended: bool,
 }
 
@@ -121,9 +127,9 @@ impl Beside {
                 // Of this thread alone, on Linux. Without it workers wait longer, no more.
                 let _ = rustix::process::nice(NICE);
                 while let Some(job) = shared.next() {
-                    let is_long = job.is_long;
+                    let (is_long, bytes) = (job.is_long, job.bytes);
                     run(job);
-                    shared.ended(is_long);
+                    shared.ended(is_long, bytes);
                 }
             })?;
         }
@@ -142,7 +148,8 @@ impl Beside {
         let part = member.begin_job();
         let (reply, done) = oneshot::channel();
         let is_long = weight.bytes >= LONG_BYTES_MIN || weight.account >= HEAVY_ACCOUNT_MIN;
-        let job = Job { inspection, work: Box::new(work), reply, is_long, since: Instant::now() };
+        let (work, bytes, since) = (Box::new(work), weight.bytes, Instant::now());
+        let job = Job { inspection, work, reply, is_long, bytes, since };
         self.shared.push(rank(&part, weight), job);
         match done.await {
             Ok(answer) => answer,
@@ -202,10 +209,12 @@ impl Shared {
                 queue = self.lock();
                 continue;
             }
-            let no_long = queue.long + 1 >= self.threads;
-            let first = queue.jobs.iter().find(|(_, job)| !(no_long && job.is_long)).map(|(key, _)| *key);
+            let first =
+                queue.jobs.iter().find(|(_, job)| queue.has_room(job.is_long, job.bytes, self.threads));
+            let first = first.map(|(key, _)| *key);
             if let Some(job) = first.and_then(|key| queue.jobs.remove(&key)) {
                 queue.long += usize::from(job.is_long);
+                queue.running += job.bytes;
                 return Some(job);
             }
             if has_rested {
@@ -225,12 +234,23 @@ impl Shared {
     }
 
     /// A job has come to its end.
-    fn ended(&self, is_long: bool) {
+    fn ended(&self, is_long: bool, bytes: u64) {
+        let mut queue = self.lock();
+        queue.running -= bytes;
         if is_long {
-            self.lock().long -= 1;
-            // One that waited for it may go.
-            self.changed.notify_one();
+            queue.long -= 1;
+            drop(queue);
+            // Those that waited for it may go.
+            self.changed.notify_all();
         }
+    }
+}
+
+impl Queue {
+    /// True if such a job may run now.
+    fn has_room(&self, is_long: bool, bytes: u64, threads: usize) -> bool {
+        let is_one_too_long = is_long && self.long + 1 >= threads;
+        !is_one_too_long && (self.running == 0 || self.running + bytes <= RUNNING_BYTES_MAX)
     }
 }
 
@@ -256,4 +276,20 @@ fn run(Job { mut inspection, work, reply, .. }: Job) {
     };
     let worked = clock::of_thread().saturating_sub(before);
     let _ = reply.send(Ok(Done { ended, took: began.elapsed(), worked }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_bodies_are_taken_apart_one_by_one() {
+        let at = |long, running| Queue { long, running, ..Queue::default() };
+        // Whatever its size, one may run; beside it those for which there is room.
+        assert!(at(0, 0).has_room(true, u64::MAX, 4));
+        assert!(at(1, 12 << 20).has_room(true, 4 << 20, 4));
+        assert!(!at(1, 12 << 20).has_room(true, 5 << 20, 4));
+        // One thread is left to those that are short.
+        assert!(!at(3, 3 << 20).has_room(true, 1 << 20, 4) && at(3, 3 << 20).has_room(false, 100, 4));
+    }
 }

@@ -1,17 +1,20 @@
 //! Memory for bodies: one budget of the process, with a share for each client network, so that many bodies
 //! cannot take the machine and no network can take what others need.
 //!
-//! What is held is charged after it was taken, piece by piece; so the budget can be exceeded by one piece of
-//! each worker.
+//! Memory for a piece of a body is charged before it is taken, by what all copies of the piece may take, and
+//! then corrected by what they did; and so is memory for the values of a body before it is taken apart. What
+//! this takes for itself meanwhile is not charged: few bodies are taken apart at one time
+//! ([`beside`](crate::beside)).
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use portcullis_config::Limits;
 use portcullis_metrics::{EnumCounters, Gauge, Registry, catalogue};
 
+use crate::memory::{Memory, Pressure};
 use crate::network::{Member, NetworkKey, Networks, Prefixes, Unfinished};
 
 /// A network that holds less finds room in the last eighth of the budget.
@@ -26,6 +29,7 @@ pub(crate) struct Budget {
     bodies_max: AtomicU32,
     wait_max_ms: AtomicU64,
     used: AtomicU64,
+    memory: Memory,
     prefixes: Prefixes,
     networks: Arc<Networks>,
     gauge: Gauge,
@@ -47,11 +51,13 @@ pub(crate) enum Full {
     Shed,
     /// The client's network has too many large bodies that wait for their inspection.
     Busy,
+    /// The process is near the limit of its memory.
+    Memory,
 }
 
 impl Full {
     /// Label values of `portcullis_bodies_refused_total`.
-    const NAMES: [&'static str; 6] = ["process", "network", "alone", "count", "shed", "busy"];
+    const NAMES: [&'static str; 7] = ["process", "network", "alone", "count", "shed", "busy", "memory"];
 
     /// The status and text to answer with.
     pub(crate) fn answer(self) -> (u16, &'static str) {
@@ -61,7 +67,7 @@ impl Full {
                 "The request body needs more memory than one client may have (limits.network_held_bodies).",
             ),
             Full::Count => (503, "Your network has too many unfinished requests at this moment."),
-            Full::Process | Full::Network | Full::Shed | Full::Busy => {
+            Full::Process | Full::Network | Full::Shed | Full::Busy | Full::Memory => {
                 (503, "Too many large requests at this moment.")
             }
         }
@@ -87,6 +93,7 @@ impl Budget {
             bodies_max: AtomicU32::default(),
             wait_max_ms: AtomicU64::default(),
             used: AtomicU64::default(),
+            memory: Memory::new(limits, registry),
             prefixes: Prefixes::new(0, 0),
             networks: Arc::default(),
             gauge: registry.gauge(&catalogue::HELD_BODY_BYTES, &[]),
@@ -104,6 +111,7 @@ impl Budget {
         let wait = u64::try_from(limits.held_body_wait_max.as_millis()).unwrap_or(u64::MAX);
         self.wait_max_ms.store(wait, Ordering::Relaxed);
         self.prefixes.set(limits.network_prefix_v4, limits.network_prefix_v6);
+        self.memory.resize(limits);
     }
 
     /// The network of a client.
@@ -121,9 +129,22 @@ impl Budget {
         Held { budget: Arc::clone(self), member, bytes: 0 }
     }
 
-    /// Shows how much is held; for each tick.
-    pub(crate) fn show(&self) {
+    /// Shows how much is held, and looks at the memory of the process; for each tick. Where there is too
+    /// little of it the network that holds the most of it gives some back. True then.
+    pub(crate) fn look(&self, now: Instant) -> bool {
         self.gauge.set(i64::try_from(self.used.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
+        self.memory.look(now);
+        self.ease()
+    }
+
+    fn ease(&self) -> bool {
+        if self.memory.pressure() == Pressure::None {
+            return false;
+        }
+        if let Some(heaviest) = self.networks.heaviest() {
+            heaviest.want(self.memory.excess());
+        }
+        true
     }
 
     /// Counts a body that is refused.
@@ -131,15 +152,27 @@ impl Budget {
         self.refused.inc(full as usize);
     }
 
-    /// True if a network that holds `bytes` finds no room. The last eighth is for those that hold little, and
-    /// the more of it the less they hold: what is given back for a light network would else be taken by those
-    /// that hold more and wait, too.
-    fn is_full(&self, bytes: u64) -> bool {
-        let max = self.max.load(Ordering::Relaxed);
-        let little = (max / 16).clamp(1, LITTLE_BYTES);
+    /// The bytes up to which a network that holds `bytes` finds room. The last eighth is for those that hold
+    /// little, and the more of it the less they hold: what is given back for a light network would else be
+    /// taken by those that hold more and wait, too.
+    fn most_for(&self, bytes: u64) -> u64 {
+        let (max, little) = (self.max.load(Ordering::Relaxed), self.little());
         let kept_free = u128::from(max / 8) * u128::from(bytes.min(little)) / u128::from(little);
-        let most = max - u64::try_from(kept_free).unwrap_or(u64::MAX).min(max);
-        self.used.load(Ordering::Relaxed) >= most
+        max - u64::try_from(kept_free).unwrap_or(u64::MAX).min(max)
+    }
+
+    /// A network that holds less than this holds little.
+    fn little(&self) -> u64 {
+        (self.max.load(Ordering::Relaxed) / 16).clamp(1, LITTLE_BYTES)
+    }
+
+    /// True if the memory of the process leaves no room to a network that holds `bytes`.
+    fn is_short(&self, bytes: u64) -> bool {
+        match self.memory.pressure() {
+            Pressure::None => false,
+            Pressure::Some => bytes >= self.little(),
+            Pressure::Full => true,
+        }
     }
 }
 
@@ -186,32 +219,52 @@ impl Held {
         self.bytes
     }
 
-    /// An error if no more may be taken.
-    pub(crate) fn room(&self) -> Result<(), Full> {
-        let network_max = self.budget.network_max.load(Ordering::Relaxed);
-        if self.member.network().bytes() >= network_max {
+    /// Charges `more` bytes that are about to be taken, or says why there is no room for them.
+    pub(crate) fn reserve(&mut self, more: usize) -> Result<(), Full> {
+        let (budget, more) = (&self.budget, more as u64);
+        let of_network = self.member.network().bytes();
+        if of_network.saturating_add(more) > budget.network_max.load(Ordering::Relaxed) {
             return Err(Full::Network);
         }
-        match self.budget.is_full(self.member.network().bytes()) {
-            true => Err(Full::Process),
-            false => Ok(()),
+        if budget.is_short(of_network) {
+            return Err(Full::Memory);
         }
+        let used = budget.used.fetch_add(more, Ordering::Relaxed).saturating_add(more);
+        if used > budget.most_for(of_network) {
+            budget.used.fetch_sub(more, Ordering::Relaxed);
+            return Err(Full::Process);
+        }
+        self.member.add(more);
+        self.bytes += more;
+        Ok(())
     }
 
+<<<<<<< HEAD
     /// Waits until more may be taken. `more` is held for the same client beside this.
     pub(crate) async fn wait_for_room(&self, more: u64) -> Result<(), Full> {
         // The time between looks, not that on the clock: a worker that comes late to look again, because
         // other programs have the processor, has given nobody the time to make room.
+=======
+    /// As [`reserve`](Held::reserve), but waits until there is room. `beside` is held for the same client
+    /// beside this.
+    pub(crate) async fn wait_to_reserve(&mut self, more: usize, beside: u64) -> Result<(), Full> {
+        // The time between looks, not that on the clock: a worker that comes late to look again, because
+        // other programs have the processor, has given nobody the time to make room.
+>>>>>>> ebb8973f (proxy, engine: charge memory of bodies before it is taken)
         let mut waited = Duration::ZERO;
         let wait_max = Duration::from_millis(self.budget.wait_max_ms.load(Ordering::Relaxed));
         loop {
-            let own = self.bytes.saturating_add(more);
-            let full = match self.room() {
+            let own = self.bytes.saturating_add(beside);
+            let full = match self.reserve(more) {
                 Ok(()) => return Ok(()),
-                Err(_) if own >= self.budget.network_max.load(Ordering::Relaxed) => Full::Alone,
+                Err(Full::Network)
+                    if own.saturating_add(more as u64) > self.budget.network_max.load(Ordering::Relaxed) =>
+                {
+                    Full::Alone
+                }
                 Err(full) => full,
             };
-            if full == Full::Process {
+            if matches!(full, Full::Process | Full::Memory) {
                 self.have_others_give(own);
             }
             if self.member.gives_up(own) {
@@ -288,10 +341,43 @@ mod tests {
         let (mut a, mut neighbour) = (share(&budget, "192.0.2.1"), share(&budget, "192.0.2.2"));
         assert!(a.grow(5) && !neighbour.grow(2));
         neighbour.set(1);
-        assert_eq!(neighbour.room(), Err(Full::Network));
+        assert_eq!(neighbour.reserve(1), Err(Full::Network));
         let mut other = share(&budget, "198.51.100.1");
-        assert!(other.room().is_ok() && other.grow(4));
-        assert_eq!(other.room(), Err(Full::Process));
+        assert!(other.grow(4));
+        assert_eq!(other.reserve(1), Err(Full::Process));
+    }
+
+    #[test]
+    fn what_is_reserved_is_charged_and_corrected() {
+        let budget = budget(1_600, 1_600);
+        let mut one = share(&budget, "192.0.2.1");
+        assert_eq!(one.reserve(1_000), Ok(()));
+        assert_eq!((one.bytes(), budget.used.load(Ordering::Relaxed)), (1_000, 1_000));
+        // It holds much, so the last eighth is not for it.
+        assert_eq!((one.reserve(401), one.reserve(400)), (Err(Full::Process), Ok(())));
+        one.set(10);
+        assert_eq!((budget.used.load(Ordering::Relaxed), one.member.network().bytes()), (10, 10));
+    }
+
+    #[tokio::test]
+    async fn near_the_limit_of_memory_those_who_hold_much_find_no_room() {
+        let budget = budget(64 << 20, 64 << 20);
+        let (mut heavy, mut light) = (share(&budget, "192.0.2.1"), share(&budget, "198.51.100.1"));
+        heavy.set(20 << 20);
+        for (percent, want) in
+            [(84, [Ok(()), Ok(())]), (86, [Err(Full::Memory), Ok(())]), (95, [Err(Full::Memory); 2])]
+        {
+            budget.memory.pretend(percent);
+            let found = [heavy.reserve(1_000), light.reserve(1_000)];
+            assert_eq!(found, want, "{percent}");
+        }
+        // Whoever holds the most gives it back, and is told why.
+        budget.memory.pretend(86);
+        budget.ease();
+        heavy.shed(0).await;
+        assert_eq!(light.wait_to_reserve(1_000, 0).await, Ok(()));
+        budget.memory.pretend(95);
+        assert_eq!(light.wait_to_reserve(1_000, 0).await, Err(Full::Memory));
     }
 
     /// Heavy networks that wait take nothing of what others of them give back, as long as a light one could
@@ -303,24 +389,31 @@ mod tests {
         let mut light = share(&budget, "203.0.113.1");
         heavy.set(900);
         other.set(700);
-        assert_eq!(light.room(), Err(Full::Process));
+        let tried = |shares: [&mut Held; 3]| {
+            shares.map(|share| {
+                let found = share.reserve(1);
+                share.set(share.bytes as usize - usize::from(found.is_ok()));
+                found
+            })
+        };
+        assert_eq!(tried([&mut heavy, &mut other, &mut light]), [Err(Full::Process); 3]);
         for left in [899, 800, 700] {
             heavy.set(left);
-            let full = (heavy.room(), other.room(), light.room());
-            assert_eq!(full, (Err(Full::Process), Err(Full::Process), Ok(())), "{left}");
+            let full = tried([&mut heavy, &mut other, &mut light]);
+            assert_eq!(full, [Err(Full::Process), Err(Full::Process), Ok(())], "{left}");
         }
         // It is light as long as it holds a sixteenth at most, and those that hold less come before it.
-        let lighter = share(&budget, "192.0.3.1");
+        let mut lighter = share(&budget, "192.0.3.1");
         light.set(50);
-        for (left, full) in [(800, Err(Full::Process)), (749, Ok(()))] {
+        for (left, full) in [(800, Err(Full::Process)), (748, Ok(()))] {
             heavy.set(left);
-            assert_eq!((light.room(), lighter.room()), (full, Ok(())), "{left}");
+            assert_eq!(tried([&mut heavy, &mut light, &mut lighter])[1..], [full, Ok(())], "{left}");
         }
         light.set(0);
         heavy.set(699);
-        assert_eq!((heavy.room(), other.room()), (Ok(()), Ok(())));
+        assert_eq!(tried([&mut heavy, &mut other, &mut light]), [Ok(()); 3]);
         light.set(100);
-        assert_eq!(light.room(), Err(Full::Process));
+        assert_eq!(light.reserve(1), Err(Full::Process));
     }
 
     #[tokio::test]
@@ -328,13 +421,13 @@ mod tests {
         let budget = budget(100, 100);
         let mut heavy = share(&budget, "192.0.2.1");
         heavy.set(100);
-        let light = share(&budget, "198.51.100.1");
+        let mut light = share(&budget, "198.51.100.1");
         // Whoever waits for its client hears of it; the light one goes on.
         let shed = async {
             heavy.shed(0).await;
             drop(heavy);
         };
-        let (waited, ()) = tokio::join!(light.wait_for_room(0), shed);
+        let (waited, ()) = tokio::join!(light.wait_to_reserve(1, 0), shed);
         assert_eq!(waited, Ok(()));
     }
 
@@ -344,13 +437,13 @@ mod tests {
         let budget = budget(100, 100);
         let mut heavy = share(&budget, "192.0.2.1");
         heavy.set(100);
-        let light = share(&budget, "198.51.100.1");
+        let mut light = share(&budget, "198.51.100.1");
         let busy = async {
             std::thread::sleep(Duration::from_millis(150));
             tokio::time::sleep(Duration::from_millis(30)).await;
             drop(heavy);
         };
-        let (waited, ()) = tokio::join!(light.wait_for_room(0), busy);
+        let (waited, ()) = tokio::join!(light.wait_to_reserve(1, 0), busy);
         assert_eq!(waited, Ok(()));
     }
 
@@ -361,8 +454,8 @@ mod tests {
         a.set(9);
         let mut b = share(&budget, "192.0.2.2");
         b.set(1);
-        assert_eq!(b.wait_for_room(0).await, Err(Full::Network));
-        // No waiting helps one who needs all of it.
-        assert_eq!(b.wait_for_room(9).await, Err(Full::Alone));
+        assert_eq!(b.wait_to_reserve(1, 0).await, Err(Full::Network));
+        // No waiting helps one who needs more than all of it.
+        assert_eq!(b.wait_to_reserve(1, 9).await, Err(Full::Alone));
     }
 }

@@ -317,7 +317,7 @@ async fn send_start(
     if chunked && body.rest.is_none() {
         last = last_chunk(body.trailers.fields());
     }
-    let slices = &mut [&request.head, &size, &body.held, end, &last].map(IoSlice::new);
+    let slices = &mut [&request.head, &size, &body.held[..], end, &last].map(IoSlice::new);
     upload::write(upstream, &connection.timer, request.group.settings.write_timeout, slices).await
 }
 

@@ -122,6 +122,26 @@ impl Guarded {
         held.saturating_sub(self.lent_bytes)
     }
 
+    /// Drops what has been shown of the request body, which is refused.
+    pub(crate) fn forget_request_body(&mut self) {
+        self.call(|inspection| inspection.forget_request_body());
+    }
+
+    /// The number of bytes that each byte of the request body may take, with the one that is held.
+    pub(crate) fn request_copies(&mut self) -> usize {
+        1 + self.call(|inspection| inspection.request_copies()).unwrap_or(0)
+    }
+
+    /// The same for the response body.
+    pub(crate) fn response_copies(&mut self) -> usize {
+        1 + self.call(|inspection| inspection.response_copies()).unwrap_or(0)
+    }
+
+    /// Bytes of memory that phase 2 may take beside what is held.
+    pub(crate) fn request_end_bytes(&mut self) -> usize {
+        self.call(|inspection| inspection.request_end_bytes()).unwrap_or(0)
+    }
+
     /// Why rules do not see what the request body says in its content coding.
     pub(crate) fn request_coding_error(&mut self, complete: bool) -> Option<CodingError> {
         self.timed(|inspection| inspection.request_coding_error(complete)).flatten()

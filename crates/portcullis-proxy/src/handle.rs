@@ -276,7 +276,7 @@ async fn decide(exchange: &mut Exchange<'_>, route: &Route) -> Result<Ready, Ans
     }
     exchange.transaction.inspection.request_trailers(&body.trailers);
     let shared = Arc::clone(exchange.shared());
-    let step = match exchange.transaction.request_end(&shared, body.is_truncated()).await {
+    let step = match exchange.transaction.request_end(&shared, body.is_truncated(), body.charged()).await {
         Ok(step) => exchange.settle(step).await,
         Err(full) => return Err(exchange.no_room(full).reusable(read)),
     };
@@ -487,12 +487,14 @@ fn policy(setting: OpenOrClosed, transaction: &mut Transaction) -> ExceptionPoli
 
 /// The request body cannot be had, or not be held. Rules see what there is of it.
 async fn obstructed(exchange: &mut Exchange<'_>, obstacle: Obstacle) -> Answer {
+    let is_short = matches!(obstacle, Obstacle::NoMemory(_));
     let answer = match obstacle {
         Obstacle::Gone => return Answer::client_gone(),
         Obstacle::OverLimit => {
             exchange.transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
             Answer::rejected(TOO_LARGE.0, TOO_LARGE.1)
         }
+<<<<<<< HEAD
         Obstacle::NoMemory(full) => {
             let answer = exchange.no_room(full);
             // There is too much to do already: a long body is not inspected on the worker. Without room on
@@ -503,11 +505,26 @@ async fn obstructed(exchange: &mut Exchange<'_>, obstacle: Obstacle) -> Answer {
             exchange.pause().await;
             return unless_dropped(step, answer);
         }
+=======
+        Obstacle::NoMemory(full) => exchange.no_room(full),
+>>>>>>> ebb8973f (proxy, engine: charge memory of bodies before it is taken)
         Obstacle::Late => Answer::rejected(408, "The request body did not come in time."),
         Obstacle::Malformed(error) => Answer::rejected(error.status(), error.explanation()),
     };
-    let step = exchange.transaction.inspection.request_end(true);
-    let step = exchange.settle(step).await;
+    if is_short {
+        // Taking it apart would need more memory than it has.
+        exchange.transaction.inspection.forget_request_body();
+    }
+    let shared = Arc::clone(exchange.shared());
+    let step = match exchange.transaction.request_end(&shared, true, 0).await {
+        Ok(step) => exchange.settle(step).await,
+        // It is refused anyway.
+        Err(full) => {
+            shared.budget.count_refused(full);
+            Step::Continue
+        }
+    };
+    exchange.transaction.recharge();
     exchange.pause().await;
     unless_dropped(step, answer)
 }

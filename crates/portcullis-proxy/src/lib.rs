@@ -95,6 +95,7 @@ mod io;
 mod linger;
 mod listener;
 mod lookups;
+mod memory;
 mod network;
 mod overload;
 mod path;

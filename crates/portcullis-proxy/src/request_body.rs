@@ -6,6 +6,7 @@ use portcullis_event::{ExceptionCause, ExceptionPolicy};
 use portcullis_http::h1::{BodyDecoder, BodyError};
 use portcullis_http::message::BodyFraming;
 use portcullis_inspect::{BodyLimitAction, BodyPlan, Step};
+use portcullis_types::ByteBuf;
 
 use crate::agents;
 use crate::budget::{Full, Held, NoMemory};
@@ -20,7 +21,7 @@ use crate::transaction::Transaction;
 #[derive(Default)]
 pub(crate) struct Body {
     /// The part that is held.
-    pub(crate) held: Vec<u8>,
+    pub(crate) held: ByteBuf,
     /// The decoder of the part that is still to come from the client.
     pub(crate) rest: Option<BodyDecoder>,
     /// There is a body, perhaps an empty one.
@@ -69,7 +70,7 @@ pub(crate) enum Obstacle {
 
 impl Body {
     /// All of it is here.
-    fn whole(held: Vec<u8>, trailers: Trailers, share: Held) -> Body {
+    fn whole(held: ByteBuf, trailers: Trailers, share: Held) -> Body {
         Body { held, trailers, share: Some(share), present: true, ..Body::default() }
     }
 
@@ -84,7 +85,7 @@ impl Body {
         if self.share.as_mut().is_some_and(|share| !share.grow(more)) {
             return Err(NoMemory);
         }
-        (self.held, self.rewritten) = (body, true);
+        (self.held, self.rewritten) = (body.into(), true);
         Ok(())
     }
 
@@ -97,8 +98,13 @@ impl Body {
     /// Releases the held part of an upload: it has been sent, and cannot be sent again.
     pub(crate) fn let_go(&mut self) {
         if self.upload.is_some() && self.rest.is_some() {
-            (self.held, self.share) = (Vec::new(), None);
+            (self.held, self.share) = (ByteBuf::new(), None);
         }
+    }
+
+    /// Bytes that are charged for what is held.
+    pub(crate) fn charged(&self) -> u64 {
+        self.share.as_ref().map_or(0, Held::bytes)
     }
 
     /// Rules saw only the first part.
@@ -168,8 +174,9 @@ async fn hold(
     Bounds { limit, over, uploads, expected }: Bounds,
 ) -> Result<Body, Obstacle> {
     let Exchange { connection, generation, transaction, .. } = exchange;
+    transaction.charge(connection);
     let mut share = connection.memory(transaction.client().ip());
-    let mut held: Vec<u8> = Vec::new();
+    let mut held = ByteBuf::new();
     let piece_max = if transaction.inspection.is_request_coded() { CODED_PIECE_BYTES } else { usize::MAX };
     let mut unfinished = None;
     let mut turn = transaction.inspection.cost();
@@ -177,22 +184,25 @@ async fn hold(
     let deadline = Instant::now() + timeouts.body_total;
     loop {
         while !decoder.is_done() && !connection.input.unread().is_empty() {
-            if share.room().is_err() {
-                share.wait_for_room(transaction.charged()).await.map_err(Obstacle::NoMemory)?;
-            }
-            let unread = connection.input.unread();
             let room = usize::try_from(limit - held.len() as u64).unwrap_or(usize::MAX);
             // One byte more than there is room for tells a body that fits from one that does not.
-            let offered = &unread[..unread.len().min(room.saturating_add(1)).min(piece_max)];
+            let length = connection.input.unread().len().min(room.saturating_add(1)).min(piece_max);
+            let copies = length.saturating_mul(transaction.inspection.request_copies());
+            if share.reserve(copies).is_err() {
+                let beside = transaction.charged();
+                share.wait_to_reserve(copies, beside).await.map_err(Obstacle::NoMemory)?;
+            }
+            let offered = &connection.input.unread()[..length];
             let step = decoder.decode(offered).map_err(Obstacle::Malformed)?;
             let fits = step.data.len().min(room);
-            if held.capacity() == 0 {
+            if held.is_empty() {
                 let expected = expected.unwrap_or(step.data.len() as u64).min(limit);
-                held.reserve_exact(expected.min(EXPECTED_BYTES_MAX) as usize);
+                held.expect(usize::try_from(expected).unwrap_or(usize::MAX));
             }
             held.extend_from_slice(&step.data[..fits]);
-            share.set(held.capacity());
             transaction.inspection.request_body(&step.data[..fits]);
+            transaction.recharge();
+            share.set(held.held_bytes());
             agents::body(transaction, &step.data[..fits]).await;
             transaction.request_body_bytes += step.data.len() as u64;
             if fits < step.data.len() {
@@ -228,7 +238,6 @@ async fn hold(
             }
             let consumed = step.consumed;
             connection.input.consume(consumed);
-            transaction.charge(connection);
             // What is read of it costs the worker, too: others have their turn in between.
             let cost = transaction.inspection.cost();
             if cost.saturating_sub(turn) >= TURN_MAX {
@@ -274,6 +283,3 @@ const TURN_MAX: Duration = Duration::from_millis(1);
 
 /// A body in a content coding is taken in pieces of this size, so that what comes out of one is little.
 const CODED_PIECE_BYTES: usize = 4096;
-
-/// Memory reserved on the word of a `Content-Length` alone; more comes with the bytes.
-const EXPECTED_BYTES_MAX: u64 = 64 * 1024;

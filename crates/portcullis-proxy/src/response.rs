@@ -77,10 +77,14 @@ pub(crate) async fn pass_on(
         && !exchange.connection.worker.draining.get();
     compose(exchange, &head, to_client, keep, edited.changed);
     exchange.transaction.own_body_bytes = edited.added();
-    held.bytes.splice(..0, edited.before);
+    if !edited.before.is_empty() {
+        let body = std::mem::replace(&mut held.bytes, edited.before.into());
+        held.bytes.extend_from_slice(&body);
+    }
     let mut append = edited.after;
     if whole {
-        held.bytes.append(&mut append);
+        held.bytes.extend_from_slice(&append);
+        append.clear();
     }
     let flow = Flow {
         sink: Sink::new(

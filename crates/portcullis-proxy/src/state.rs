@@ -301,7 +301,10 @@ impl Worker {
     pub(crate) fn tick(&self, now: Instant, sweep: bool) {
         self.shared.beats[self.number].fetch_add(1, Ordering::Relaxed);
         self.timers.expire(now);
-        self.shared.budget.show();
+        if self.shared.budget.look(now) {
+            // What was given back is to reach the system.
+            allocator::touch();
+        }
         if sweep {
             let generation = self.shared.current.load();
             self.shared.budget.resize(&generation.caps);

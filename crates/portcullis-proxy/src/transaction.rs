@@ -221,9 +221,21 @@ impl Transaction {
         self.memory.get_or_insert_with(|| connection.memory(self.client.ip())).set(bytes);
     }
 
-    /// Phase 2; an error where the client's network has too much to inspect.
-    pub(crate) async fn request_end(&mut self, shared: &Shared, truncated: bool) -> Result<Step, Full> {
+    /// Phase 2; an error where the client's network has too much to inspect, or there is no memory for the
+    /// values of the body. `held` is charged for the body beside the inspection.
+    pub(crate) async fn request_end(
+        &mut self,
+        shared: &Shared,
+        truncated: bool,
+        held: u64,
+    ) -> Result<Step, Full> {
         self.inspection.set_elapsed(self.began.instant.elapsed());
+        let values = self.inspection.request_end_bytes();
+        if values > 0
+            && let Some(memory) = &mut self.memory
+        {
+            memory.wait_to_reserve(values, held).await?;
+        }
         let step = match &self.memory {
             Some(memory) => {
                 let by = asker(shared, memory, self.account);

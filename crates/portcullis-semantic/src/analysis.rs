@@ -173,14 +173,22 @@ impl Analysis {
         self.cut = 0;
         self.work = Work::default();
         self.wire = None;
+        self.shrink();
+    }
+
+    /// Gives back what a large value took.
+    pub fn shrink(&mut self) {
         for buffer in [&mut self.arena, &mut self.spare, &mut self.pieces] {
             buffer.shrink_to(KEPT_BYTES_MAX);
         }
+        self.forms.clear();
+        self.forms.shrink_to(KEPT_BYTES_MAX / size_of::<Form>());
     }
 
     /// Bytes of memory for decoded forms and pieces.
     pub fn held_bytes(&self) -> usize {
-        self.arena.capacity() + self.spare.capacity() + self.pieces.capacity()
+        let forms = self.forms.capacity() * size_of::<Form>();
+        self.arena.capacity() + self.spare.capacity() + self.pieces.capacity() + forms
     }
 
     /// Looks at one value, which stands at `location`, as it is and in every form that decoding makes of it.

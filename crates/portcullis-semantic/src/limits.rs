@@ -6,8 +6,8 @@ pub const LAYERS_MAX: usize = 6;
 /// counted. One that would have more is not looked at in them, which blocks as what [`WORK_SPARE`] does not
 /// suffice for.
 pub const FORMS_MAX: usize = 96;
-/// Bytes of all decoded forms of one value, as a multiple of its length, plus [`FORM_BYTES_SPARE`]; beyond as
-/// [`FORMS_MAX`].
+/// Bytes of all decoded forms of one value, and of the list of them, as a multiple of its length, plus
+/// [`FORM_BYTES_SPARE`]; beyond as [`FORMS_MAX`].
 pub const FORM_BYTES_FACTOR: usize = 16;
 /// See [`FORM_BYTES_FACTOR`].
 pub const FORM_BYTES_SPARE: usize = 4_096;

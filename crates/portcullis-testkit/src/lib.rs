@@ -9,6 +9,7 @@
 //!   http3          a client of HTTP/3, with the feature `http3`
 //!   upstream       a small bounded HTTP/1 server; behind it the CRS back end and the demo shop
 //!   ports          addresses that are held until a server listens on them
+//!   cgroup         processes that may have so much memory and no more
 //!   process, proxy a child with a port; a Portcullis in front of that back end
 //!   suite          crs-suite: starts back end and proxy, replays every stage, judges, reports
 //!   corpus_run     corpus-run: sends the corpora, reports block rates, fails on crash, hang or 5xx
@@ -41,6 +42,7 @@
 pub mod agent;
 pub mod answers;
 pub mod base64;
+pub mod cgroup;
 pub mod client;
 pub mod corpora;
 mod corpora_folder;

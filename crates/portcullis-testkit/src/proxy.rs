@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::cgroup::Cgroup;
 pub use crate::ports::free_address;
 use crate::process::{Process, Signal};
 use crate::upstream::{Server, reflector::Reflector};
@@ -17,6 +18,8 @@ pub struct Proxy {
     process: Process,
     /// Serves until it is dropped.
     _backend: Option<Server>,
+    /// Dropped behind the process, which must have left it.
+    _cgroup: Option<Cgroup>,
     address: SocketAddr,
     admin: SocketAddr,
     folder: Folder,
@@ -41,7 +44,7 @@ impl Proxy {
         flag("--error-log", folder.log().into());
         arguments.extend(extra);
         println!("{} listens on {address}", program()?.display());
-        Proxy::launch(folder, &arguments, (address, admin), &[], Some(backend))
+        Proxy::launch(folder, program()?, &arguments, (address, admin), &[], Some(backend))
     }
 
     /// Starts `portcullis run` with the document that `write` makes for the addresses of its listener and of
@@ -55,11 +58,35 @@ impl Proxy {
         let path = folder.configuration();
         std::fs::write(&path, write(address, admin)).map_err(|source| TestkitError::io(&path, source))?;
         let arguments = ["run".into(), "--config".into(), path.into()];
-        Proxy::launch(folder, &arguments, (address, admin), environment, None)
+        Proxy::launch(folder, program()?, &arguments, (address, admin), environment, None)
+    }
+
+    /// The same as a member of `cgroup` from its first instruction on.
+    pub fn confined(
+        folder: Folder,
+        write: impl FnOnce(SocketAddr, SocketAddr) -> String,
+        cgroup: Cgroup,
+    ) -> Result<Self, TestkitError> {
+        let (address, admin) = (free_address()?, free_address()?);
+        let path = folder.configuration();
+        std::fs::write(&path, write(address, admin)).map_err(|source| TestkitError::io(&path, source))?;
+        let arguments = [
+            "-c".into(),
+            r#"echo $$ > "$0" && exec "$@""#.into(),
+            cgroup.processes().into(),
+            program()?.into(),
+            "run".into(),
+            "--config".into(),
+            path.into(),
+        ];
+        let mut proxy = Proxy::launch(folder, "/bin/sh".into(), &arguments, (address, admin), &[], None)?;
+        proxy._cgroup = Some(cgroup);
+        Ok(proxy)
     }
 
     fn launch(
         folder: Folder,
+        program: PathBuf,
         arguments: &[OsString],
         (address, admin): (SocketAddr, SocketAddr),
         environment: &[(String, String)],
@@ -68,9 +95,9 @@ impl Proxy {
         for old in [folder.log(), folder.events()] {
             let _ = std::fs::remove_file(old);
         }
-        let mut process = Process::start_with(&program()?, arguments, &folder.output(), environment)?;
+        let mut process = Process::start_with(&program, arguments, &folder.output(), environment)?;
         process.wait_for(address, Duration::from_secs(60))?;
-        Ok(Proxy { process, _backend: backend, address, admin, folder })
+        Ok(Proxy { process, _backend: backend, _cgroup: None, address, admin, folder })
     }
 
     /// Its process id.

@@ -1,10 +1,11 @@
 //! Names the whole product shares, without behaviour: ids, spans, phases, severities, variables, byte
-//! classes, classes of attacks, places in a message; and a table of results for texts that come again
-//! ([`Recent`]).
+//! classes, classes of attacks, places in a message; a table of results for texts that come again
+//! ([`Recent`]), and the bytes of bodies ([`ByteBuf`]).
 //!
-//! Nothing here knows what a rule, a request or a socket is, and nothing but that table allocates. Every
+//! Nothing here knows what a rule, a request or a socket is, and nothing but these two allocates. Every
 //! other crate may use it.
 
+mod byte_buf;
 mod byte_set;
 mod class;
 mod decimal;
@@ -23,6 +24,7 @@ mod status;
 mod text_hash;
 mod variable;
 
+pub use byte_buf::ByteBuf;
 pub use byte_set::ByteSet;
 pub use class::Class;
 pub use decimal::Decimal;

@@ -121,14 +121,16 @@ impl Default for Values {
 }
 
 impl Values {
+    /// Bytes of memory that a name and a value take, beside their texts.
+    pub const PAIR_BYTES: usize = 2 * (size_of::<Value>() + size_of::<u32>());
+
     /// Capacity in bytes above which buffers are given back between transactions.
     const KEPT_BYTES_MAX: usize = 1 << 20;
 
-    /// Empties the store but for these bytes, keeping reasonable buffers.
-    pub fn reset(&mut self, bytes: &[u8]) {
+    /// Empties the store, keeping reasonable buffers: it may wait long for its next transaction.
+    pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(Self::KEPT_BYTES_MAX);
-        self.bytes.extend_from_slice(bytes);
         self.values.clear();
         self.values.shrink_to(Self::KEPT_BYTES_MAX / 32);
         while self.used != 0 {
@@ -137,11 +139,17 @@ impl Values {
             class.shrink_to(4096);
             self.used &= self.used - 1;
         }
-        self.scalars.fill(NONE);
         self.forms.clear();
         self.forms.shrink_to(Self::KEPT_BYTES_MAX / 32);
         self.scratch.clear();
         self.scratch.shrink_to(Self::KEPT_BYTES_MAX);
+    }
+
+    /// Empties the store but for these bytes, keeping reasonable buffers.
+    pub fn reset(&mut self, bytes: &[u8]) {
+        self.clear();
+        self.bytes.extend_from_slice(bytes);
+        self.scalars.fill(NONE);
         self.transformed = 0;
         self.names = [Span::default(); NAMES];
         self.made.reset();
@@ -154,7 +162,17 @@ impl Values {
         self.bytes.capacity()
             + self.values.capacity() * size_of::<Value>()
             + self.forms.capacity() * size_of::<Form>()
+            + self.classes.iter().map(|class| class.capacity() * size_of::<u32>()).sum::<usize>()
             + self.scratch.capacity()
+    }
+
+    /// Reserves memory for `pairs` more under these classes, whose texts take `bytes`.
+    pub fn expect_pairs(&mut self, (values, names): (Class, Class), pairs: usize, bytes: usize) {
+        self.bytes.reserve_exact(bytes);
+        self.values.reserve_exact(2 * pairs);
+        for class in [values, names] {
+            self.classes[class as usize].reserve_exact(pairs);
+        }
     }
 
     /// Keeps `text` and says where it is.

@@ -20,6 +20,13 @@ pub(super) fn check(mistakes: &mut Mistakes<'_>, raw: raw::Limits) -> Limits {
         .map_or(default.connections_max, |number| number as usize);
     let of_network = at_least_one("network_connections", raw.network_connections);
     let bodies = at_least_one("network_bodies", raw.network_bodies).unwrap_or(default.network_bodies_max);
+    let memory_part = raw.memory_part.map_or(default.memory_part_thousandths, |part| {
+        if !(0.1..=1.0).contains(&part.value) {
+            mistakes.wrong(part.span, "memory_part must be 0.1 to 1".to_string());
+            return default.memory_part_thousandths;
+        }
+        (part.value * 1_000.0).round() as u32
+    });
     let mut prefix =
         |name: &str, given: Option<Spanned<u8>>, range: std::ops::RangeInclusive<u8>, default| {
             let Some(bits) = given else { return default };
@@ -38,6 +45,7 @@ pub(super) fn check(mistakes: &mut Mistakes<'_>, raw: raw::Limits) -> Limits {
         network_held_body_bytes_max: raw.network_held_bodies.map_or(held.div_ceil(2), |size| size.0),
         network_bodies_max: bodies,
         held_body_wait_max: raw.held_bodies_wait.map_or(default.held_body_wait_max, |time| time.0),
+        memory_part_thousandths: memory_part,
         network_prefix_v4: prefix(
             "network_prefix_v4",
             raw.network_prefix_v4,

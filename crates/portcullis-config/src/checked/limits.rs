@@ -53,6 +53,8 @@ pub struct Limits {
     pub network_bodies_max: u32,
     /// The longest time for which a body waits for memory.
     pub held_body_wait_max: Duration,
+    /// The part of the memory that the process may have, in thousandths, from which bodies find no room.
+    pub memory_part_thousandths: u32,
     /// Leading bits of an IPv4 address that make a client network.
     pub network_prefix_v4: u8,
     /// The same of an IPv6 address.
@@ -76,6 +78,7 @@ impl Default for Limits {
             network_held_body_bytes_max: 128 << 20,
             network_bodies_max: 256,
             held_body_wait_max: Duration::from_secs(1),
+            memory_part_thousandths: 850,
             network_prefix_v4: 24,
             network_prefix_v6: 48,
             overload_lag_max: Duration::from_millis(50),

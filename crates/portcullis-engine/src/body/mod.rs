@@ -8,7 +8,7 @@ use portcullis_http::body::{
     Ambiguities, BodyErrorKind, BodyParser, Doctype, JsonNames, Limits, MultipartError, MultipartFlags,
     Options, Report, Undeclared, XmlArgs,
 };
-use portcullis_types::{Span, Variable};
+use portcullis_types::{ByteBuf, Span, Variable};
 use portcullis_values::{ValueId, Values};
 
 use crate::Class;
@@ -31,16 +31,19 @@ pub(crate) struct RequestBody {
     forced: bool,
     /// The setting that a rule made of `SecParseXmlIntoArgs`.
     xml_args: Option<XmlArgs>,
-    /// Boxed, as the next: most requests have none, and those are moved about.
-    parser: Option<Box<BodyParser>>,
-    /// The body as it came, where the audit log may want it.
-    kept: Option<Vec<u8>>,
-    /// A second look at a body that may not be what it says.
-    undeclared: Option<Box<Undeclared>>,
+    /// The body as it was shown, taken apart at its end, so that a body that is still coming takes no more
+    /// memory than its bytes.
+    shown: ByteBuf,
     /// A form with the frame that is not around the body itself.
-    as_sent: Vec<u8>,
-    /// The body itself, where `REQUEST_BODY` has a value.
-    raw: Option<Vec<u8>>,
+    as_sent: ByteBuf,
+    /// Someone reads `shown`.
+    is_read: bool,
+    /// It is kept to guess what the body is.
+    is_guessed: bool,
+    /// Others read it after its end.
+    lent: bool,
+    /// The audit log may want it.
+    audited: bool,
     files: Files,
     length: u64,
     error: Option<String>,
@@ -64,14 +67,42 @@ struct StoredTree {
 }
 
 impl RequestBody {
-    /// `keep`: the body itself stays, for the audit log.
-    pub(crate) fn new(keep: bool) -> RequestBody {
-        RequestBody { kept: keep.then(Vec::new), ..RequestBody::default() }
+    /// `audited`: the body itself stays, for the audit log.
+    pub(crate) fn new(audited: bool) -> RequestBody {
+        RequestBody { audited, ..RequestBody::default() }
     }
 
     /// The body as it came; `None` if it was not kept or there was none.
     pub(crate) fn kept(&self) -> Option<&[u8]> {
-        self.kept.as_deref().filter(|_| self.begun)
+        (self.audited && self.begun).then_some(&*self.shown)
+    }
+
+    /// Others read the body after its end, until it is [released](RequestBody::release).
+    pub(crate) fn lend(&mut self) {
+        self.lent = true;
+    }
+
+    /// See [`lend`](RequestBody::lend).
+    pub(crate) fn is_lent(&self) -> bool {
+        self.lent
+    }
+
+    /// The body as it was shown, if anybody reads it.
+    pub(crate) fn shown(&self) -> &[u8] {
+        &self.shown
+    }
+
+    /// Drops what has been shown.
+    pub(crate) fn forget(&mut self) {
+        (self.shown, self.as_sent) = (ByteBuf::new(), ByteBuf::new());
+    }
+
+    /// Those who read the body after its end have done so.
+    pub(crate) fn release(&mut self) {
+        self.lent = false;
+        if !self.audited {
+            self.shown = ByteBuf::new();
+        }
     }
 
     /// Files are kept under names that begin so.
@@ -102,15 +133,11 @@ impl RequestBody {
 
     /// Bytes of memory that it takes beside the store.
     pub(crate) fn held_bytes(&self) -> usize {
-        let capacity = |copy: &Option<Vec<u8>>| copy.as_ref().map_or(0, Vec::capacity);
-        capacity(&self.kept)
-            + capacity(&self.raw)
-            + self.files.xml_text.capacity()
+        self.shown.held_bytes()
+            + self.files.held_bytes()
             + self.files.tree.as_ref().map_or(0, |tree| tree.held_bytes())
             + self.tree.as_ref().map_or(0, |stored| stored.tree.held_bytes())
-            + self.parser.as_ref().map_or(0, |parser| parser.held_bytes())
-            + self.as_sent.capacity()
-            + self.undeclared.as_ref().map_or(0, |second| second.held_bytes())
+            + self.as_sent.held_bytes()
     }
 
     pub(crate) fn is_over_no_files_limit(&self) -> bool {
@@ -198,23 +225,29 @@ impl RequestBody {
         self.ambiguities
     }
 
-    pub(crate) fn feed(&mut self, chunk: &[u8], settings: &Settings, store: &mut Values, keep_files: bool) {
+    /// The next bytes. `streamed`: `STREAM_INPUT_BODY` has a value.
+    pub(crate) fn feed(&mut self, chunk: &[u8], settings: &Settings, streamed: bool) {
         if chunk.is_empty() {
             return;
         }
         if !self.begun {
-            self.begin(settings, store);
+            self.begun = true;
+            self.is_read = self.processor.is_some()
+                || self.lent
+                || self.audited
+                || streamed
+                || self.has_variable(settings);
+            self.is_guessed = !self.is_read
+                && settings.second_readings
+                && Undeclared::applies(self.processor, &self.content_type);
         }
         self.length += chunk.len() as u64;
-        for copy in [&mut self.kept, &mut self.raw].into_iter().flatten() {
-            copy.extend_from_slice(chunk);
+        if self.is_read || self.is_guessed {
+            self.shown.extend_from_slice(chunk);
         }
-        let mut sink = Sink::with_files(store, &mut self.files, keep_files);
-        if let Some(parser) = &mut self.parser {
-            parser.feed(chunk, &mut sink);
-        }
-        if let Some(undeclared) = &mut self.undeclared {
-            undeclared.feed(chunk, &mut sink);
+        if self.is_guessed && Undeclared::is_settled(self.processor, &self.shown) {
+            self.is_guessed = false;
+            self.forget();
         }
     }
 
@@ -226,21 +259,44 @@ impl RequestBody {
         }
     }
 
-    fn begin(&mut self, settings: &Settings, store: &Values) {
+    /// `REQUEST_BODY` may have a value.
+    fn has_variable(&self, settings: &Settings) -> bool {
+        settings.modsecurity3 || self.forced || self.processor == Some(BodyProcessor::UrlEncoded)
+    }
+
+    /// Takes the body apart. The report is that of the parser, if there is one.
+    fn parse(&mut self, settings: &Settings, store: &mut Values, keep_files: bool) -> Option<Report> {
         let options = options(settings, store, self.xml_args);
-        self.begun = true;
         let usual = Options::default();
         self.is_usual = options.second_readings
             && options.separator == usual.separator
             && options.json_names == usual.json_names
             && options.limits.json_depth_max == usual.limits.json_depth_max;
-        if settings.second_readings {
-            self.undeclared = Undeclared::new(self.processor, &self.content_type, &options).map(Box::new);
+        // The values of a form are mostly parts of its text, which is stored once.
+        let at = (self.processor == Some(BodyProcessor::UrlEncoded)).then(|| {
+            if self.shown.len() >= LARGE_BYTES_MIN {
+                let separators = self.shown.iter().filter(|byte| **byte == options.separator).count();
+                let arguments = (separators + 1).min(options.limits.arguments_max);
+                store.expect_pairs((Class::ArgsPost, Class::ArgsPostNames), arguments, self.shown.len());
+            }
+            store.push(&self.shown)
+        });
+        if let Some(at) = at {
+            store.set_scalar_span(Variable::RequestBody, at);
         }
-        let parser = |processor| Box::new(BodyParser::new(processor, &self.content_type, &options));
-        self.parser = self.processor.map(parser);
-        let raw = settings.modsecurity3 || self.forced || self.processor == Some(BodyProcessor::UrlEncoded);
-        self.raw = raw.then(Vec::new);
+        let report = self.processor.map(|processor| {
+            let parser = BodyParser::new(processor, &self.content_type, &options);
+            let mut sink = Sink { at, ..Sink::with_files(store, &mut self.files, keep_files) };
+            parser.whole(&self.shown, &mut sink)
+        });
+        if settings.second_readings
+            && let Some(mut undeclared) = Undeclared::new(self.processor, &self.content_type, &options)
+        {
+            let mut sink = Sink::with_files(store, &mut self.files, keep_files);
+            undeclared.feed(&self.shown, &mut sink);
+            undeclared.finish(&mut sink);
+        }
+        report
     }
 
     /// `truncated`: the rest of the body was not shown; that its end is missing is no error then.
@@ -254,24 +310,17 @@ impl RequestBody {
     ) {
         self.ended = true;
         // An announced body is parsed even if it is empty, as in ModSecurity 2.
-        if self.announced && !self.begun && access {
-            self.begin(settings, store);
-        }
-        let report = self.parser.take().map(|parser| {
-            let mut sink = Sink::with_files(store, &mut self.files, keep_files);
-            parser.finish(&mut sink)
-        });
+        self.begun |= self.announced && access;
+        let report = match self.begun {
+            true => self.parse(settings, store, keep_files),
+            false => None,
+        };
         let as_sent = std::mem::take(&mut self.as_sent);
         if let Some(processor) = self.processor.filter(|_| settings.second_readings && !as_sent.is_empty()) {
             let options = options(settings, store, self.xml_args);
-            let mut parser = BodyParser::new(processor, &self.content_type, &options);
-            let mut sink = Readings(Sink::new(store, BODY, false));
-            parser.feed(&as_sent, &mut sink);
+            let parser = BodyParser::new(processor, &self.content_type, &options);
             // Its errors are not those of the body.
-            parser.finish(&mut sink);
-        }
-        if let Some(undeclared) = self.undeclared.take() {
-            undeclared.finish(&mut Sink::with_files(store, &mut self.files, keep_files));
+            parser.whole(&as_sent, &mut Readings(Sink::new(store, BODY, false)));
         }
         self.files.store_xml(store);
         let mut flags = MultipartFlags::default();
@@ -281,11 +330,10 @@ impl RequestBody {
         }
         // As in ModSecurity 2, REQUEST_BODY is there for forms and, by force, where nothing else took the
         // body apart, be it that its parser failed (modsecurity_request_body_end).
-        let parsed = !settings.modsecurity3
-            && self.processor.is_some_and(|p| p != BodyProcessor::UrlEncoded)
-            && self.error.is_none();
-        if let Some(raw) = self.raw.take().filter(|_| !parsed) {
-            store.set_scalar(Variable::RequestBody, &raw);
+        let is_form = self.processor == Some(BodyProcessor::UrlEncoded);
+        let parsed = !settings.modsecurity3 && self.processor.is_some() && self.error.is_none();
+        if self.begun && !is_form && !parsed && self.has_variable(settings) {
+            store.set_scalar(Variable::RequestBody, &self.shown);
         }
         self.store_tree(store);
         // As in ModSecurity 2: bodies without a parser count only where a rule wants to see them.
@@ -345,6 +393,10 @@ fn options(settings: &Settings, store: &Values, xml_args: Option<XmlArgs>) -> Op
         doctype: if settings.xml_external_dtd { Doctype::SkipExternal } else { Doctype::Refuse },
     }
 }
+
+/// Memory for the values of a body of this length is reserved at once: what grows by doubling would take up
+/// to three times as much.
+const LARGE_BYTES_MIN: usize = 64 << 10;
 
 /// ModSecurity counts query and body arguments together; `used` is what the query took.
 fn limits(settings: &Settings, used: usize) -> Limits {

@@ -23,6 +23,11 @@ pub(super) struct Files {
 }
 
 impl Files {
+    /// Bytes of memory that it takes, but for the tree.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.xml_text.capacity() + self.contents.capacity() * size_of::<(ValueId, Span)>()
+    }
+
     pub(super) fn store_xml(&mut self, store: &mut Values) {
         if std::mem::take(&mut self.is_xml) {
             let text = std::mem::take(&mut self.xml_text);

@@ -97,6 +97,20 @@ impl BodyParser {
             Some(memory) => self.kind.feed(chunk, &mut WithReadings { sink, memory }),
             None => self.kind.feed(chunk, sink),
         }
+        self.feed_transcoded(chunk, sink);
+    }
+
+    /// Takes all of a body at once.
+    pub fn whole(mut self, body: &[u8], sink: &mut dyn BodySink) -> Report {
+        match &mut self.readings {
+            Some(memory) => self.kind.feed_last(body, &mut WithReadings { sink, memory }),
+            None => self.kind.feed_last(body, sink),
+        }
+        self.feed_transcoded(body, sink);
+        self.finish(sink)
+    }
+
+    fn feed_transcoded(&mut self, chunk: &[u8], sink: &mut dyn BodySink) {
         if let Some(second) = &mut self.transcoded {
             let Transcoded { transcoder, parser, collected, text } = &mut **second;
             text.clear();
@@ -172,6 +186,13 @@ impl Kind {
             Kind::Json(parser) => parser.feed(chunk, sink),
             Kind::Xml(parser, None) => parser.feed(chunk, sink),
             Kind::Xml(parser, Some(leaves)) => parser.feed(chunk, &mut WithLeaves { sink, leaves }),
+        }
+    }
+
+    fn feed_last(&mut self, chunk: &[u8], sink: &mut dyn BodySink) {
+        match self {
+            Kind::UrlEncoded(parser) => parser.feed_last(chunk, sink),
+            _ => self.feed(chunk, sink),
         }
     }
 

@@ -40,12 +40,24 @@ impl Undeclared {
     /// type is JSON, XML or multipart, and a body that is not that is an error already; or files, media,
     /// archives.
     pub fn new(declared: Option<Processor>, content_type: &[u8], options: &Options) -> Option<Undeclared> {
-        let applies = match declared {
+        let state = State::Looking(Vec::new());
+        let new = || Undeclared { declared, options: options.clone(), state };
+        Undeclared::applies(declared, content_type).then(new)
+    }
+
+    /// True if there is such a second look.
+    pub fn applies(declared: Option<Processor>, content_type: &[u8]) -> bool {
+        match declared {
             Some(processor) => processor == Processor::UrlEncoded,
             None => may_be_guessed(media_type(content_type)),
-        };
-        let state = State::Looking(Vec::new());
-        applies.then(|| Undeclared { declared, options: options.clone(), state })
+        }
+    }
+
+    /// True if a body that begins with these bytes is not looked at again: there are enough of them, and it
+    /// is what it says, or nothing known.
+    pub fn is_settled(declared: Option<Processor>, start: &[u8]) -> bool {
+        let is_nothing = || looks_like(start).is_none_or(|(processor, _)| declared == Some(processor));
+        start.len() >= LOOK_BYTES && is_nothing()
     }
 
     /// Takes the next bytes.

@@ -72,11 +72,24 @@ impl UrlEncoded {
         self.pending.extend_from_slice(rest);
     }
 
+    /// Takes the last bytes. The last pair is not copied if it is in them as a whole.
+    pub(super) fn feed_last(&mut self, chunk: &[u8], sink: &mut dyn BodySink) {
+        let rest = self.complete_pairs(chunk, sink);
+        match self.pending.is_empty() && !rest.is_empty() {
+            true => self.pair(rest, sink),
+            false => self.pending.extend_from_slice(rest),
+        }
+    }
+
     /// Takes the pairs of `chunk` that a separator ends; what is left of it.
     fn complete_pairs<'a>(&mut self, chunk: &'a [u8], sink: &mut dyn BodySink) -> &'a [u8] {
         self.report.bytes += chunk.len() as u64;
         let mut rest = chunk;
         while let Some(end) = memchr(self.separator, rest) {
+            if self.report.error.is_some() {
+                // There are as many as may be; the others would only be counted.
+                return &[];
+            }
             if self.pending.is_empty() {
                 self.pair(&rest[..end], sink);
             } else {
@@ -92,10 +105,7 @@ impl UrlEncoded {
     /// All of the input at once: the last pair need not wait for more.
     fn whole(mut self, input: &[u8], sink: &mut dyn BodySink) -> Report {
         self.is_literal = !is_encoded(input);
-        let last = self.complete_pairs(input, sink);
-        if !last.is_empty() {
-            self.pair(last, sink);
-        }
+        self.feed_last(input, sink);
         self.finish(sink)
     }
 

@@ -86,7 +86,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-const HONEST: &[Kind] = &[Kind::Get, Kind::Post, Kind::Get, Kind::Attack];
+pub(super) const HONEST: &[Kind] = &[Kind::Get, Kind::Post, Kind::Get, Kind::Attack];
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 66, 0, 1);
 /// Resident memory, in MiB.
 const MEMORY_MAX: f64 = 700.0;
@@ -158,7 +158,7 @@ fn memory(case: &mut Case, way: Way) -> Result<(), TestkitError> {
 }
 
 /// Others are all answered, and the slowest hundredth of them within `limit`.
-fn judge(case: &mut Case, samples: &[Sample], span: (Duration, Duration), limit: Duration) {
+pub(super) fn judge(case: &mut Case, samples: &[Sample], span: (Duration, Duration), limit: Duration) {
     case.all("others", samples, span, &[200]);
     let p99 = quantile(between(samples, span.0, span.1).map(|sample| sample.took), 0.99);
     case.figure("others p99", format!("{:.1} ms", p99.as_secs_f64() * 1e3));
@@ -194,7 +194,7 @@ fn unfinished(proxy: &Proxy, body: &[u8], from: impl Iterator<Item = Ipv4Addr>) 
     opened
 }
 
-fn connect(to: SocketAddr, from: Ipv4Addr) -> std::io::Result<TcpStream> {
+pub(super) fn connect(to: SocketAddr, from: Ipv4Addr) -> std::io::Result<TcpStream> {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
     socket.bind(&SocketAddr::from((from, 0)).into())?;
     socket.connect(&to.into())?;

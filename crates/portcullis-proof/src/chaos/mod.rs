@@ -10,6 +10,7 @@ mod breaker;
 mod case;
 mod floods;
 mod host;
+mod memory;
 mod policy;
 mod slow;
 
@@ -55,6 +56,7 @@ fn scenarios() -> impl Iterator<Item = &'static Scenario> {
         host::SCENARIOS,
         slow::SCENARIOS,
         floods::SCENARIOS,
+        memory::SCENARIOS,
     ];
     all.into_iter().flatten()
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use portcullis_event::{ExceptionCause, ExceptionPolicy, UpstreamError};
 use portcullis_http::h1::BodyDecoder;
 use portcullis_inspect::BodyLimitAction;
+use portcullis_types::ByteBuf;
 
 use crate::abort::Aborted;
 use crate::budget::NoMemory;
@@ -14,7 +15,7 @@ use crate::upstream::UpstreamConnection;
 /// A response body, or its beginning.
 #[derive(Default)]
 pub(crate) struct Held {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: ByteBuf,
     /// Bytes of the upstream's own.
     pub(crate) came: u64,
     pub(crate) truncated: bool,
@@ -22,7 +23,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    fn new(bytes: Vec<u8>, truncated: bool, share: crate::budget::Held) -> Self {
+    fn new(bytes: ByteBuf, truncated: bool, share: crate::budget::Held) -> Self {
         Held { came: bytes.len() as u64, bytes, truncated, share: Some(share) }
     }
 
@@ -32,7 +33,7 @@ impl Held {
         if self.share.as_mut().is_some_and(|share| !share.grow(more)) {
             return Err(NoMemory);
         }
-        self.bytes = body;
+        self.bytes = body.into();
         Ok(())
     }
 }
@@ -68,27 +69,28 @@ pub(super) async fn hold(
 ) -> Result<Held, Unheld> {
     let Exchange { connection, transaction, .. } = exchange;
     let mut share = connection.memory(transaction.client().ip());
-    let mut bytes = Vec::new();
+    let mut bytes = ByteBuf::new();
     let mut deadline = None;
     loop {
         while !decoder.is_done() && !upstream.input.unread().is_empty() {
-            // What others give back comes within moments.
-            let mut has_room = share.room().is_ok();
-            if !has_room && wait_max.is_none() {
-                has_room = share.wait_for_room(transaction.charged()).await.is_ok();
-            }
-            let unread = upstream.input.unread();
             let room = usize::try_from(limit - bytes.len() as u64).unwrap_or(usize::MAX);
-            let offered = &unread[..unread.len().min(room.saturating_add(1))];
+            let length = upstream.input.unread().len().min(room.saturating_add(1));
+            let copies = length.saturating_mul(transaction.inspection.response_copies());
+            let mut has_room = share.reserve(copies).is_ok();
+            // What others give back comes within moments.
+            if !has_room && wait_max.is_none() {
+                has_room = share.wait_to_reserve(copies, transaction.charged()).await.is_ok();
+            }
+            let offered = &upstream.input.unread()[..length];
             let invalid = |_| Unheld::Upstream(UpstreamError::InvalidResponse);
             let step = decoder.decode(offered).map_err(invalid)?;
             let fits = step.data.len().min(room);
             bytes.extend_from_slice(step.data);
-            share.set(bytes.capacity());
             if has_room {
                 transaction.inspection.response_body(&step.data[..fits]);
                 transaction.charge(connection);
             }
+            share.set(bytes.held_bytes());
             let beyond = (step.data.len() - fits) as u64;
             let consumed = step.consumed;
             upstream.input.consume(consumed);

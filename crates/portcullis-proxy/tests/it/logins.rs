@@ -350,8 +350,8 @@ fn credentials_do_not_go_on_shared_connections() {
     front.counts("portcullis_upstream_http2_connections{", 1.0);
 }
 
-/// An application that HTTP/2 is agreed on with gets credentials of such a scheme over HTTP/1.1, and whatever else
-/// it wants so.
+/// An application that HTTP/2 is agreed on with gets credentials of such a scheme over HTTP/1.1, and whatever
+/// else it wants so.
 #[test]
 fn an_application_that_wants_http1_gets_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -33,9 +33,10 @@ struct Parent {
 struct Forms {
     bytes: Vec<u8>,
     list: Vec<Form>,
+    /// Memory that they may take, each with its entry in `list`.
     bytes_max: usize,
-    /// How many forms stand for each value within the value.
-    parts: Vec<usize>,
+    /// How many forms stand for each value within the value, at most [`FORMS_MAX`].
+    parts: Vec<u8>,
     /// Bytes of those for which there was no room, or too many layers.
     left: u64,
 }
@@ -48,7 +49,7 @@ impl Forms {
 
     /// True if there is room for another form of value number `part`.
     fn has_room(&self, part: u32) -> bool {
-        self.parts.get(part as usize).is_none_or(|count| *count < FORMS_MAX)
+        self.parts.get(part as usize).is_none_or(|count| usize::from(*count) < FORMS_MAX)
     }
 
     /// Keeps `form` of `value`, made by `layer` from a form of `parent`, if it is new and there is room;
@@ -63,7 +64,8 @@ impl Forms {
         if form == value || known.any(is_known) {
             return;
         }
-        let has_room = end <= self.bytes_max && (is_part || self.has_room(part));
+        let taken = end + (self.list.len() + 1) * size_of::<Form>();
+        let has_room = taken <= self.bytes_max && (is_part || self.has_room(part));
         let Some(layers) = layers.filter(|_| has_room) else {
             self.left += form.len() as u64;
             return;

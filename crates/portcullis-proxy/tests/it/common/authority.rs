@@ -212,8 +212,8 @@ pub fn over_tls(
 pub const CLOSING: &str = "GET /x HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";
 
 /// A backend that takes requests over HTTP/1.1 alone although it offers HTTP/2, as IIS does where it asks for
-/// NTLM: each stream is reset with `HTTP_1_1_REQUIRED`, and each request of HTTP/1.1 is answered with `answer`,
-/// which is told whether it is the first of its connection. Counts its connections of HTTP/2.
+/// NTLM: each stream is reset with `HTTP_1_1_REQUIRED`, and each request of HTTP/1.1 is answered with
+/// `answer`, which is told whether it is the first of its connection. Counts its connections of HTTP/2.
 pub fn http1_only_backend(
     authority: &Authority,
     name: &str,
