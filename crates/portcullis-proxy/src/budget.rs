@@ -239,18 +239,11 @@ impl Held {
         Ok(())
     }
 
-<<<<<<< HEAD
-    /// Waits until more may be taken. `more` is held for the same client beside this.
-    pub(crate) async fn wait_for_room(&self, more: u64) -> Result<(), Full> {
-        // The time between looks, not that on the clock: a worker that comes late to look again, because
-        // other programs have the processor, has given nobody the time to make room.
-=======
     /// As [`reserve`](Held::reserve), but waits until there is room. `beside` is held for the same client
     /// beside this.
     pub(crate) async fn wait_to_reserve(&mut self, more: usize, beside: u64) -> Result<(), Full> {
         // The time between looks, not that on the clock: a worker that comes late to look again, because
         // other programs have the processor, has given nobody the time to make room.
->>>>>>> ebb8973f (proxy, engine: charge memory of bodies before it is taken)
         let mut waited = Duration::ZERO;
         let wait_max = Duration::from_millis(self.budget.wait_max_ms.load(Ordering::Relaxed));
         loop {

@@ -494,20 +494,7 @@ async fn obstructed(exchange: &mut Exchange<'_>, obstacle: Obstacle) -> Answer {
             exchange.transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
             Answer::rejected(TOO_LARGE.0, TOO_LARGE.1)
         }
-<<<<<<< HEAD
-        Obstacle::NoMemory(full) => {
-            let answer = exchange.no_room(full);
-            // There is too much to do already: a long body is not inspected on the worker. Without room on
-            // the other threads it is refused unseen.
-            let shared = Arc::clone(exchange.shared());
-            let step = exchange.transaction.request_end(&shared, true).await.unwrap_or(Step::Continue);
-            let step = exchange.settle(step).await;
-            exchange.pause().await;
-            return unless_dropped(step, answer);
-        }
-=======
         Obstacle::NoMemory(full) => exchange.no_room(full),
->>>>>>> ebb8973f (proxy, engine: charge memory of bodies before it is taken)
         Obstacle::Late => Answer::rejected(408, "The request body did not come in time."),
         Obstacle::Malformed(error) => Answer::rejected(error.status(), error.explanation()),
     };
