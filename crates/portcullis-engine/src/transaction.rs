@@ -7,6 +7,7 @@ use portcullis_prefilter::Memo;
 use portcullis_types::{Phase, Span, Variable};
 
 use crate::Class;
+use crate::body::RequestBody;
 use crate::collections::{Collections, NoCollections};
 use crate::execution::{Execution, Run};
 use crate::journal::Journal;
@@ -386,19 +387,30 @@ impl Transaction {
         self.message.held_bytes()
     }
 
-    /// Bytes of memory that the values of a request body of `bytes` may take: its text, and an entry for each
-    /// argument that there may be. Forms with files are mostly files, which are not stored unless a rule
-    /// reads them, and bodies without a parser have no values.
+    /// Bytes of memory that the values of a request body of `bytes` take at most in ordinary traffic: its
+    /// text, names beside it, and an entry for each argument that there may be. Forms with files are mostly
+    /// files, which are not stored unless a rule reads them, and bodies without a parser have no values.
     pub fn request_values_bytes(&self, bytes: usize) -> usize {
-        let arguments = match self.plan.settings.arguments_limit {
-            0 => bytes,
-            limit => bytes.min(limit as usize),
-        };
+        let entries = self.body_arguments_max(bytes).saturating_mul(Values::PAIR_BYTES);
         match self.message.body.processor() {
             None => 0,
             Some(BodyProcessor::Multipart) if self.plan.reads_file_content => bytes,
             Some(BodyProcessor::Multipart) => 0,
-            Some(_) => bytes.saturating_add(arguments.saturating_mul(Values::PAIR_BYTES)),
+            Some(BodyProcessor::UrlEncoded) => bytes.saturating_add(entries),
+            Some(_) => bytes.saturating_mul(2).saturating_add(entries),
+        }
+    }
+
+    /// The most bytes of memory that they can take, with second readings of each.
+    pub fn request_values_bytes_max(&self, bytes: usize) -> usize {
+        let texts = bytes.saturating_mul(RequestBody::TEXTS_FACTOR).saturating_add(RequestBody::TEXTS_SPARE);
+        texts.saturating_add(self.body_arguments_max(bytes).saturating_mul(4 * Values::PAIR_BYTES))
+    }
+
+    fn body_arguments_max(&self, bytes: usize) -> usize {
+        match self.plan.settings.arguments_limit {
+            0 => bytes,
+            limit => bytes.min(limit as usize),
         }
     }
 

@@ -132,17 +132,19 @@ impl Budget {
     /// Shows how much is held, and looks at the memory of the process; for each tick. Where there is too
     /// little of it the network that holds the most of it gives some back. True then.
     pub(crate) fn look(&self, now: Instant) -> bool {
-        self.gauge.set(i64::try_from(self.used.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
-        self.memory.look(now);
+        let used = self.used.load(Ordering::Relaxed);
+        self.gauge.set(i64::try_from(used).unwrap_or(i64::MAX));
+        self.memory.look(now, used);
         self.ease()
     }
 
     fn ease(&self) -> bool {
-        if self.memory.pressure() == Pressure::None {
+        let used = self.used.load(Ordering::Relaxed);
+        if self.memory.pressure(used) == Pressure::None {
             return false;
         }
         if let Some(heaviest) = self.networks.heaviest() {
-            heaviest.want(self.memory.excess());
+            heaviest.want(self.memory.excess(used));
         }
         true
     }
@@ -166,9 +168,9 @@ impl Budget {
         (self.max.load(Ordering::Relaxed) / 16).clamp(1, LITTLE_BYTES)
     }
 
-    /// True if the memory of the process leaves no room to a network that holds `bytes`.
-    fn is_short(&self, bytes: u64) -> bool {
-        match self.memory.pressure() {
+    /// True if the memory of the process leaves no room for `more` to a network that holds `bytes`.
+    fn is_short(&self, bytes: u64, more: u64) -> bool {
+        match self.memory.pressure(self.used.load(Ordering::Relaxed).saturating_add(more)) {
             Pressure::None => false,
             Pressure::Some => bytes >= self.little(),
             Pressure::Full => true,
@@ -226,7 +228,7 @@ impl Held {
         if of_network.saturating_add(more) > budget.network_max.load(Ordering::Relaxed) {
             return Err(Full::Network);
         }
-        if budget.is_short(of_network) {
+        if budget.is_short(of_network, more) {
             return Err(Full::Memory);
         }
         let used = budget.used.fetch_add(more, Ordering::Relaxed).saturating_add(more);

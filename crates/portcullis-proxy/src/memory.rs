@@ -37,6 +37,8 @@ pub(crate) struct Memory {
     /// The part of the limit from which bodies find no room, in thousandths.
     part: AtomicU32,
     resident: AtomicU64,
+    /// What was charged for bodies when that was seen: what is more by now is not in it yet.
+    charged: AtomicU64,
     looks: AtomicU32,
     status: Mutex<Status>,
     limit_gauge: Gauge,
@@ -55,12 +57,13 @@ impl Memory {
             limit: AtomicU64::new(NONE),
             part: AtomicU32::new(limits.memory_part_thousandths),
             resident: AtomicU64::new(0),
+            charged: AtomicU64::new(0),
             looks: AtomicU32::new(0),
             status: Mutex::new(Status { file: fs::File::open("/proc/self/status").ok(), read: None }),
             limit_gauge: registry.gauge(&catalogue::MEMORY_LIMIT_BYTES, &[]),
             resident_gauge: registry.gauge(&catalogue::MEMORY_RESIDENT_BYTES, &[]),
         };
-        memory.look(Instant::now());
+        memory.look(Instant::now(), 0);
         memory
     }
 
@@ -69,9 +72,9 @@ impl Memory {
         self.part.store(limits.memory_part_thousandths, Relaxed);
     }
 
-    /// Looks at what is resident, and now and then at the limit; for each tick. Nothing happens if another
-    /// thread looks, or has just done so.
-    pub(crate) fn look(&self, now: Instant) {
+    /// Looks at what is resident while `charged` bytes are charged for bodies, and now and then at the limit;
+    /// for each tick. Nothing happens if another thread looks, or has just done so.
+    pub(crate) fn look(&self, now: Instant, charged: u64) {
         let Ok(mut status) = self.status.try_lock() else { return };
         if status.read.is_some_and(|read| now.saturating_duration_since(read) < LOOK_EVERY) {
             return;
@@ -84,23 +87,30 @@ impl Memory {
         }
         if let Some(bytes) = status.file.as_mut().and_then(resident) {
             self.resident.store(bytes, Relaxed);
+            self.charged.store(charged, Relaxed);
             self.resident_gauge.set(i64::try_from(bytes).unwrap_or(i64::MAX));
         }
     }
 
-    /// How much room there is.
-    pub(crate) fn pressure(&self) -> Pressure {
+    /// How much room there is where `charged` bytes are charged for bodies.
+    pub(crate) fn pressure(&self, charged: u64) -> Pressure {
         let (limit, part) = (self.limit.load(Relaxed), u64::from(self.part.load(Relaxed)));
         if limit == NONE {
             return Pressure::None;
         }
-        pressure_at(self.resident.load(Relaxed), limit, part)
+        pressure_at(self.resident_with(charged), limit, part)
+    }
+
+    /// What was resident, and what has been charged since then.
+    fn resident_with(&self, charged: u64) -> u64 {
+        let since = charged.saturating_sub(self.charged.load(Relaxed));
+        self.resident.load(Relaxed).saturating_add(since)
     }
 
     /// Bytes beyond those from which bodies find no room.
-    pub(crate) fn excess(&self) -> u64 {
+    pub(crate) fn excess(&self, charged: u64) -> u64 {
         let (limit, part) = (self.limit.load(Relaxed), u64::from(self.part.load(Relaxed)));
-        self.resident.load(Relaxed).saturating_sub(share(limit, part))
+        self.resident_with(charged).saturating_sub(share(limit, part))
     }
 }
 
@@ -110,6 +120,7 @@ impl Memory {
     pub(crate) fn pretend(&self, percent: u64) {
         self.limit.store(100_000, Relaxed);
         self.resident.store(percent * 1_000, Relaxed);
+        self.charged.store(u64::MAX, Relaxed);
     }
 }
 
@@ -236,11 +247,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_charged_since_counts_before_it_is_seen() {
+        let memory = Memory::new(&Limits::default(), &Registry::new());
+        memory.pretend(80);
+        memory.charged.store(1_000, Relaxed);
+        let at = |charged| (memory.pressure(charged), memory.excess(charged));
+        assert_eq!(at(0), (Pressure::None, 0));
+        assert_eq!(at(5_999), (Pressure::None, 0));
+        assert_eq!(at(6_100), (Pressure::Some, 100));
+    }
+
+    #[test]
     fn what_is_resident_is_seen() {
         let memory = Memory::new(&Limits::default(), &Registry::new());
         let before = memory.resident.load(Relaxed);
         let block = std::hint::black_box(vec![1_u8; 64 << 20]);
-        memory.look(Instant::now() + LOOK_EVERY);
+        memory.look(Instant::now() + LOOK_EVERY, 0);
         let grown = memory.resident.load(Relaxed).saturating_sub(before);
         assert!(before > 0 && grown >= (block.len() as u64) / 2, "{before} and {grown}");
     }

@@ -181,7 +181,7 @@ mod tests {
         for length in [10, HEAP_BYTES_MAX, 3 * HEAP_BYTES_MAX] {
             let mut bytes = ByteBuf::from(vec![1; length]);
             bytes.extend_from_slice(b"2");
-            assert_eq!((bytes.len(), bytes[length - 1], bytes[length]), (length + 1, 1, 2));
+            assert_eq!((bytes.len(), bytes[length - 1], bytes[length]), (length + 1, 1, b'2'));
         }
     }
 }

@@ -67,6 +67,13 @@ struct StoredTree {
 }
 
 impl RequestBody {
+    /// Bytes that the names and values of a body's arguments may take, as a multiple of its length, beside
+    /// [`TEXTS_SPARE`](Self::TEXTS_SPARE). The name of a value of JSON is its path, which may be much longer
+    /// than what stands for it in the body. More of them are an error of the body.
+    pub(crate) const TEXTS_FACTOR: usize = 4;
+    /// See [`TEXTS_FACTOR`](Self::TEXTS_FACTOR).
+    pub(crate) const TEXTS_SPARE: usize = 1 << 20;
+
     /// `audited`: the body itself stays, for the audit log.
     pub(crate) fn new(audited: bool) -> RequestBody {
         RequestBody { audited, ..RequestBody::default() }
@@ -272,6 +279,11 @@ impl RequestBody {
             && options.separator == usual.separator
             && options.json_names == usual.json_names
             && options.limits.json_depth_max == usual.limits.json_depth_max;
+        self.files.texts_max = store
+            .bytes()
+            .len()
+            .saturating_add(self.shown.len().saturating_mul(RequestBody::TEXTS_FACTOR))
+            .saturating_add(RequestBody::TEXTS_SPARE);
         // The values of a form are mostly parts of its text, which is stored once.
         let at = (self.processor == Some(BodyProcessor::UrlEncoded)).then(|| {
             if self.shown.len() >= LARGE_BYTES_MIN {
@@ -327,6 +339,13 @@ impl RequestBody {
         if let Some(report) = report {
             self.is_plain = !truncated && report.error.is_none() && report.ambiguities.is_empty();
             flags = self.report(report, truncated, store);
+        }
+        if self.files.is_full {
+            self.is_plain = false;
+            self.error.get_or_insert_with(|| {
+                "The names and values of the arguments take more than four times the length of the body."
+                    .to_owned()
+            });
         }
         // As in ModSecurity 2, REQUEST_BODY is there for forms and, by force, where nothing else took the
         // body apart, be it that its parser failed (modsecurity_request_body_end).

@@ -20,6 +20,10 @@ pub(super) struct Files {
     /// Prefix of the names of kept files; `None` if files are not kept.
     pub(super) name: Option<String>,
     pub(super) tree: Option<Box<Builder>>,
+    /// Bytes of the store up to which arguments are entered.
+    pub(super) texts_max: usize,
+    /// There were more.
+    pub(super) is_full: bool,
 }
 
 impl Files {
@@ -94,10 +98,20 @@ impl Sink<'_> {
     fn tree(&mut self) -> Option<&mut Builder> {
         self.files.as_mut()?.tree.as_deref_mut()
     }
+
+    /// True if another argument may be entered.
+    fn has_room(&mut self) -> bool {
+        let Some(files) = &mut self.files else { return true };
+        files.is_full |= self.store.bytes().len() > files.texts_max;
+        !files.is_full
+    }
 }
 
 impl BodySink for Sink<'_> {
     fn arg(&mut self, arg: Arg<'_>) {
+        if !self.has_room() {
+            return;
+        }
         let Classes { values, names, .. } = self.classes;
         let Some(at) = self.at else { return self.store.add_pair(values, names, arg.name, arg.value) };
         // Where the two stand if nothing in them is encoded.
@@ -109,12 +123,18 @@ impl BodySink for Sink<'_> {
     }
 
     fn arg_reading(&mut self, name: &[u8], value: &[u8]) {
+        if !self.has_room() {
+            return;
+        }
         let name = self.store.push(name);
         let value = self.store.push(value);
         self.store.add(self.classes.value_readings, name, value);
     }
 
     fn name_reading(&mut self, name: &[u8]) {
+        if !self.has_room() {
+            return;
+        }
         let name = self.store.push(name);
         self.store.add(self.classes.name_readings, name, name);
     }

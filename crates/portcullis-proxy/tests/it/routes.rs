@@ -258,9 +258,9 @@ fn parent_segments_do_not_go_upstream() {
         ("mode = \"off\"", "/a/..%2fb", 200),
         ("mode = \"off\"", "/a/...?/../b", 200),
         // Nobody gets out of what a route puts in front.
-        ("[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/..;/b", 400),
-        ("[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/%252e%252e/b", 400),
-        ("[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/a;/b", 200),
+        ("mode = \"off\"\n[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/..;/b", 400),
+        ("mode = \"off\"\n[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/%252e%252e/b", 400),
+        ("mode = \"off\"\n[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/a;/b", 200),
         ("[[sites.routes]]\npath = \"/\"\nrespond = { body = \"x\" }", "/a/../b", 200),
     ] {
         let front = Front::start(&document(backend.address, "", "", routes, ""));
