@@ -141,7 +141,6 @@ pub(crate) const RESPONSE_TARGETS: &[&str] = &[
     "RESPONSE_CONTENT_TYPE",
     "RESPONSE_CONTENT_LENGTH",
     "RESPONSE_PROTOCOL",
-    "STATUS_LINE",
 ];
 
 pub(crate) const EXCLUSIONS: &[&str] = &[

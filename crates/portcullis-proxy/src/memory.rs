@@ -247,6 +247,21 @@ mod tests {
     }
 
     #[test]
+    fn metrics_say_what_is_looked_at() {
+        let registry = Registry::new();
+        let memory = Memory::new(&Limits::default(), &registry);
+        memory.look(Instant::now() + Duration::from_secs(1), 0);
+        let text = registry.render();
+        let value = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|value| value.trim().parse::<f64>().ok())
+        };
+        assert!(value("portcullis_memory_resident_bytes ").is_some_and(|bytes| bytes > 0.0), "{text}");
+        // 0 where nothing limits it.
+        assert!(value("portcullis_memory_limit_bytes ").is_some_and(|bytes| bytes >= 0.0), "{text}");
+    }
+
+    #[test]
     fn what_is_charged_since_counts_before_it_is_seen() {
         let memory = Memory::new(&Limits::default(), &Registry::new());
         memory.pretend(80);

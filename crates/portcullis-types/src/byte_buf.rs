@@ -180,8 +180,8 @@ mod tests {
     fn goes_on_behind_a_vector() {
         for length in [10, HEAP_BYTES_MAX, 3 * HEAP_BYTES_MAX] {
             let mut bytes = ByteBuf::from(vec![1; length]);
-            bytes.extend_from_slice(b"2");
-            assert_eq!((bytes.len(), bytes[length - 1], bytes[length]), (length + 1, 1, b'2'));
+            bytes.extend_from_slice(&[2]);
+            assert_eq!((bytes.len(), bytes[length - 1], bytes[length]), (length + 1, 1, 2));
         }
     }
 }

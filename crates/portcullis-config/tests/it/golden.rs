@@ -20,6 +20,10 @@ fn golden_documents() {
     let mut different = Vec::new();
     for path in &documents {
         let name = path.file_name().expect("a name").to_str().expect("UTF-8");
+        // Without HTTP/3 it has another mistake: that.
+        if name.starts_with("http3-") && !cfg!(feature = "http3") {
+            continue;
+        }
         let text = std::fs::read_to_string(path).expect("a document");
         let format = Format::of(path).expect("filtered above");
         let shown = match Config::parse(&text, format, name) {

@@ -102,7 +102,9 @@ fn a_file_that_is_not_kept_is_told() {
     let mut transaction = Transaction::new(&set, Some(b"the-id"), &cache).unwrap();
     transaction.uri(b"/upload", b"POST", b"1.1");
     transaction.add_request_header(b"Content-Type", b"multipart/form-data; boundary=B");
+    transaction.request_headers();
     transaction.append_request_body(FORM);
+    transaction.request_body();
     transaction.logging();
     let lines = transaction.take_lines();
     let told: Vec<_> = lines.iter().filter(|line| line.contains("was not kept: No such file")).collect();

@@ -56,7 +56,9 @@ fn references() {
     check("(a)?\\1b", "b", None);
     check("(\\w+) \\1", "the cat cat", Some(&[Some("cat cat"), Some("cat")]));
     check("(?:(a)|b)*\\1", "abba", Some(&[Some("abba"), Some("a")]));
-    refused("\\1(a)", 0, "no group 1");
+    // A group that comes later has matched nothing yet.
+    check("\\1(a)", "aa", None);
+    refused("\\2(a)", 0, "no group 2");
     refused("\\k<n>", 0, "name");
     refused("(a)\\g{-2}", 3, "not that many");
 }

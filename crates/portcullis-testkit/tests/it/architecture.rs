@@ -17,6 +17,8 @@ const THAT_COMPUTE: &[&str] = &[
     "maxminddb",
     "md-5",
     "memchr",
+    // Anonymous memory alone, for long bodies.
+    "memmap2",
     "miniz_oxide",
     "prost",
     "regex-automata",

@@ -249,7 +249,7 @@ const CASES: &[Case] = &[
             let query: String = (0..500).map(|number| format!("a{number}=b%26")).collect();
             post(FORM, format!("url=https://example.com/?{query}z={}", encoded(SQLI, 2)))
         } },
-    Case { row: "other decoded forms of a value; their bytes", to: To::Semantic, comes: Refused(&[403]),
+    Case { row: "other decoded forms of a value; their bytes, with the list of them", to: To::Semantic, comes: Refused(&[403]),
         request: || {
             let layers: Vec<String> = (0..64)
                 .map(|at| [at / 16, at / 4 % 4, at % 4].iter().fold(format!("a{at}"), |text, kind| layer(&text, *kind)))

@@ -90,8 +90,8 @@ fn a_site_of_flags_tells_of_its_blocks_and_remembers_them() {
     assert!(!portcullis(folder.path(), &["events"]).0, "a folder that others may open is not trusted");
     mode(0o700);
     for (arguments, words) in [
-        (&["events", "0123"][..], "no running instance remembers"),
-        (&["exclude", "0123"], "no running instance remembers"),
+        (&["events", "0123"][..], "is not a request id"),
+        (&["exclude", "01a2b3c4d5e6f708"], "no running instance remembers"),
         (&["events", "a b"], "is not a request id"),
     ] {
         let (ok, text) = portcullis(folder.path(), arguments);

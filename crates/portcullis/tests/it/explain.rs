@@ -206,7 +206,7 @@ fn rules_are_listed_and_the_plan_is_printed() {
         "{text}"
     );
     assert!(
-        text.contains("12       phase 2 active     -         rules.conf:5 Score %{tx.score}\n"),
+        text.contains("12       phase 2 active     -         rules.conf:5 Score %{TX.SCORE}\n"),
         "{text}"
     );
     let output = files.run(&["rules", "--plan", "--rules", "rules.conf"]);

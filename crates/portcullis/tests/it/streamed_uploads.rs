@@ -133,7 +133,7 @@ fn raw_uploads_by_default() {
             "request_body = { limit = \"1GiB\" }",
         ] {
             let site = format!("mode = \"{mode}\"\n{}\n{keys}", served::rules(force));
-            let served = Served::start_site(&app, &site, "limits = { held_bodies = \"1GiB\" }");
+            let served = Served::start_site(&app, &site, "[limits]\nheld_bodies = \"1GiB\"\n");
             for answer in [served.post("/", BYTES, &body), served.raw(chunked("image/jpeg", &body, 1 << 20))]
             {
                 assert_eq!((answer.status(), answer.body()), (200, body.len().to_string()), "{mode} {keys}");

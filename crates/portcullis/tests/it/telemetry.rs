@@ -59,6 +59,8 @@ const HERE: &[&str] = &[
 /// Metrics, and the test file that moves each. It has to name the metric.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_accept_errors_total", "portcullis-proxy/src/descriptors.rs"),
+    ("portcullis_memory_limit_bytes", "portcullis-proxy/src/memory.rs"),
+    ("portcullis_memory_resident_bytes", "portcullis-proxy/src/memory.rs"),
     ("portcullis_access_decisions_total", "portcullis-proxy/tests/it/access.rs"),
     ("portcullis_access_events_omitted_total", "portcullis-proxy/tests/it/rate_limits.rs"),
     ("portcullis_access_list_ranges", "portcullis-proxy/tests/it/access.rs"),
