@@ -40,8 +40,9 @@ struct Parts {
     args: Vec<Pair>,
     files: Vec<File>,
     headers: Vec<Pair>,
-    name: Option<BString>,
-    filename: Option<BString>,
+    /// Names of parts, and their names of files, both by name.
+    names: Vec<Pair>,
+    filenames: Vec<Pair>,
     xml: Option<(BString, Vec<BString>, Document)>,
     readings: Readings,
     xml_readings: Vec<BString>,
@@ -65,9 +66,9 @@ impl BodySink for Parts {
     }
 
     fn part(&mut self, name: &[u8], filename: Option<&[u8]>) {
-        self.name = Some(name.into());
+        self.names.push((name.into(), name.into()));
         if let Some(filename) = filename {
-            self.filename = Some(filename.into());
+            self.filenames.push((name.into(), filename.into()));
         }
     }
 
@@ -178,8 +179,8 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
     transaction.ambiguities = Some(ambiguities.join(" ").into());
     transaction.files = parts.files;
     transaction.part_headers = parts.headers;
-    transaction.part_name = parts.name;
-    transaction.part_filename = parts.filename;
+    transaction.part_names = parts.names;
+    transaction.part_filenames = parts.filenames;
     transaction.xml = parts.xml;
     transaction.multipart = report.multipart;
     transaction.urlencoded_error |= report.invalid_encodings > 0;

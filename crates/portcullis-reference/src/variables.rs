@@ -103,6 +103,8 @@ fn collection(transaction: &Transaction<'_>, variable: Variable) -> Option<Vec<P
         Variable::FilesNames => {
             transaction.files.iter().map(|f| (f.field.clone(), f.field.clone())).collect()
         }
+        Variable::MultipartName => transaction.part_names.clone(),
+        Variable::MultipartFilename => transaction.part_filenames.clone(),
         Variable::FilesSizes => {
             transaction.files.iter().map(|f| (f.field.clone(), f.size.to_string().into())).collect()
         }
@@ -235,8 +237,6 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
             number(if multipart.unmatched_boundary() { 2 } else { 0 })
         }
         Variable::MultipartUnmatchedBoundary => flag(multipart.unmatched_boundary()),
-        Variable::MultipartName => transaction.part_name.clone(),
-        Variable::MultipartFilename => transaction.part_filename.clone(),
         Variable::InboundDataError | Variable::OutboundDataError => flag(false),
         Variable::UrlencodedError => flag(transaction.urlencoded_error),
         Variable::QueryString => query.map(BString::from),

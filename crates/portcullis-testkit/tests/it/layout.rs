@@ -5,11 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Programs beside `it`, and why.
-const APART: &[(&str, &str)] =
-    &[
-        ("portcullis/tests/http3.rs", "needs a feature that the other tests are built without"),
-        ("portcullis-inspect/tests/memory.rs", "its allocator counts for the whole program"),
-    ];
+const APART: &[(&str, &str)] = &[
+    ("portcullis/tests/http3.rs", "needs a feature that the other tests are built without"),
+    ("portcullis-inspect/tests/memory.rs", "its allocator counts for the whole program"),
+];
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()

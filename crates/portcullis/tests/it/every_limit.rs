@@ -202,6 +202,11 @@ const CASES: &[Case] = &[
         request: || post("application/json", format!("{{\"{}\":\"{SQLI}\"}}", "k".repeat(17 << 10))) },
     Case { row: "bytes of a JSON path; of XML markup", to: To::Semantic, comes: Refused(&[400, 403]),
         request: || post("text/xml", format!("<a b='{}'>{SQLI}</a>", "x".repeat(1_100_000))) },
+    Case { row: "bytes of names (paths in JSON) and values of arguments, as rules see them", to: To::Rules, comes: Refused(&[400]),
+        request: || {
+            let many: String = (0..300).map(|number| format!("\"a{number}\":1,")).collect();
+            post("application/json", format!("{{\"{}\":{{{many}\"b\":\"attack\"}}}}", "k".repeat(15_000)))
+        } },
     Case { row: "parts of a form; headers of a part; bytes of a line of them; of all", to: To::Semantic, comes: Refused(&[400]),
         request: || post(MULTIPART, parts(&vec![(field("a"), SQLI.as_bytes().to_vec()); 4_001])) },
     Case { row: "parts of a form; headers of a part; bytes of a line of them; of all", to: To::Semantic, comes: Refused(&[400]),

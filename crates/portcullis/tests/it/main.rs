@@ -1,5 +1,8 @@
 //! The integration tests of the crate: one program, a module for each subject.
 
+// What `authority` speaks, whose file is the proxy's.
+use h2 as _;
+
 mod access_log;
 mod acme;
 mod actions;
