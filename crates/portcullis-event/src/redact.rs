@@ -30,7 +30,7 @@ pub struct RedactorNames {
 }
 
 impl Default for RedactorNames {
-    /// The names of [`SECRET_NAMES`](crate::secret_names::SECRET_NAMES).
+    /// The names of `secret_names.rs`.
     fn default() -> RedactorNames {
         RedactorNames {
             headers: names(NamedAt::Header),
