@@ -112,7 +112,7 @@ test-stages:
 	$(STAGE) 'documents' scripts/check-docs.py
 	$(STAGE) 'format' $(CARGO) fmt --all --check
 	$(STAGE) 'lints' $(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
-	$(STAGE) 'lints without HTTP/3' $(CARGO) clippy -p portcullis --lib --bins --locked -- -D warnings
+	$(STAGE) 'lints without HTTP/3' $(CARGO) clippy --workspace --lib --bins --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings $(STAGE) 'rustdoc' $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
 	$(STAGE) 'build of tests' $(CARGO) test --workspace --locked $(FEATURES) --no-run --quiet
 	$(STAGE) 'tests' $(CARGO) test --workspace --locked $(FEATURES)
