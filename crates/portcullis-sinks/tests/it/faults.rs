@@ -83,7 +83,7 @@ fn a_receiver_that_hangs_costs_only_its_own_events() {
     for number in 0..20_000 {
         let mut event = event(&format!("r{number}"));
         // More than what the system keeps for a connection.
-        event.verdict.reason = "a word ".repeat(if number < 4000 { 3_000 } else { 0 });
+        event.verdict.reason = "x".repeat(if number < 4000 { 20_000 } else { 0 });
         sinks.submit(event);
     }
     eventually("the other sink", || (sinks.sent("syslog-2") == 20_000).then_some(()));
