@@ -2,7 +2,7 @@
 //!
 //! A word alone is an attack only where the application runs what the field says.
 
-use super::name::{has_word, is_of_field, last_part};
+use super::name::{has_word, is_of_field, last_part, parts};
 use crate::{Location, Place};
 
 /// The field holds command lines of a project: `scripts` of a package, steps of a pipeline.
@@ -24,6 +24,40 @@ pub(in crate::detectors) fn runs_commands(location: Location<'_>) -> bool {
 pub(in crate::detectors) fn names_command(location: Location<'_>) -> bool {
     const COMMANDS: &[&[u8]] = &[b"cmd", b"command", b"exec", b"execute", b"shell"];
     has_word(last_part(location.name), COMMANDS)
+}
+
+/// The field is for arguments of a program, or a program with them: `args`, `extra_flags`, `cli_options`.
+pub(in crate::detectors) fn takes_arguments(location: Location<'_>) -> bool {
+    const ARGUMENTS: &[&[u8]] = &[
+        b"arg",
+        b"args",
+        b"argv",
+        b"argument",
+        b"arguments",
+        b"option",
+        b"options",
+        b"opts",
+        b"flag",
+        b"flags",
+        b"switch",
+        b"switches",
+        b"param",
+        b"params",
+        b"parameter",
+        b"parameters",
+        b"command",
+        b"commands",
+        b"cmd",
+        b"cli",
+        b"entrypoint",
+        b"run",
+        b"usage",
+        b"example",
+        b"help",
+        b"css",
+        b"style",
+    ];
+    parts(location.name).take(2).any(|part| has_word(part, ARGUMENTS))
 }
 
 /// The field names a function or method that something calls.

@@ -4,7 +4,7 @@
 //! An editor of reports or dashboards sends whole statements, and a search box sends names of functions: they
 //! are what the field is for.
 
-use super::name::{has_word, is_key_of_list, is_of_body, is_of_field, last_part};
+use super::name::{has_last_word, has_word, is_key_of_list, is_of_body, is_of_field, last_part};
 use crate::{Location, Place};
 
 /// The field takes whole SQL statements: the editor of a database, a report or an alert.
@@ -48,6 +48,12 @@ pub(in crate::detectors) fn takes_filters(location: Location<'_>) -> bool {
             && has_word(last, &[b"user", b"users", b"group", b"groups", b"member", b"account"])
     };
     is_of_body(location.place) && (has_word(last, &[b"filter", b"ldap"]) || is_search())
+}
+
+/// The field holds the number of a record or a page, and nothing that people write: `id`, `user_id`, `page`.
+pub(in crate::detectors) fn takes_number(location: Location<'_>) -> bool {
+    const NUMBERS: &[&[u8]] = &[b"id", b"pid", b"uid", b"cid", b"gid", b"page", b"limit", b"offset"];
+    (is_of_field(location.place) || location.place == Place::Cookie) && has_last_word(location.name, NUMBERS)
 }
 
 /// The field is for a formula of a sheet: `formula`.
@@ -110,6 +116,16 @@ mod tests {
             assert!(!takes_statements(at(Place::Form, name)), "{name}");
         }
         assert!(!takes_statements(at(Place::Cookie, "sql")) && !takes_statements(at(Place::Header, "X-Sql")));
+    }
+
+    #[test]
+    fn fields_for_numbers() {
+        for name in ["id", "user_id", "postId", "filter[id]", "page"] {
+            assert!(takes_number(at(Place::Query, name)), "{name}");
+        }
+        for name in ["ids", "android", "identity", "page_title", "paid", "q"] {
+            assert!(!takes_number(at(Place::Query, name)), "{name}");
+        }
     }
 
     #[test]

@@ -25,12 +25,51 @@ fn takes_secret(location: Location<'_>) -> bool {
         b"passkey",
         b"hmac",
     ];
-    const KEYS: &[&[u8]] =
-        &[b"api", b"access", b"private", b"app", b"auth", b"license", b"encryption", b"signing", b"master"];
     let last = last_part(location.name);
     is_of_body(location.place)
         && (has_word(last, SECRETS) || has_word(last, &[b"key"]) && has_word(last, KEYS))
 }
+
+/// Words beside `key` that make it a secret.
+const KEYS: &[&[u8]] =
+    &[b"api", b"access", b"private", b"app", b"auth", b"license", b"encryption", b"signing", b"master"];
+
+/// The identifier names a secret, as a column or a key: `password`, `user.reset_token`, `pinCode`.
+pub(in crate::detectors) fn names_secret(name: &[u8]) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"password",
+        b"passwd",
+        b"passwort",
+        b"passphrase",
+        b"passcode",
+        b"passkey",
+        b"pwd",
+        b"pass",
+        b"secret",
+        b"secrets",
+        b"token",
+        b"tokens",
+        b"credential",
+        b"credentials",
+        b"apikey",
+        b"pin",
+        b"otp",
+        b"totp",
+        b"hash",
+        b"ssn",
+        b"cvv",
+    ];
+    // What is joined without a sign: `userpassword`, `pwdhash`.
+    const STEMS: &[&[u8]] = &[b"passw", b"pwd", b"secret", b"token"];
+    let last = last_part(name);
+    let has_stem = |stem: &&[u8]| last.windows(stem.len()).any(|part| part.eq_ignore_ascii_case(stem));
+    has_word(last, WORDS)
+        || last.len() <= IDENTIFIER_BYTES_MAX && STEMS.iter().any(has_stem)
+        || has_word(last, &[b"key"]) && has_word(last, KEYS)
+}
+
+/// Longer names are no identifiers of a database.
+const IDENTIFIER_BYTES_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -47,6 +86,16 @@ mod tests {
             takes_password(at(Place::Form, "user[newPassword]"))
                 && !takes_password(at(Place::Form, "passenger"))
         );
+    }
+
+    #[test]
+    fn names_of_secrets() {
+        for name in ["password", "user.reset_token", "pinCode", "pwdhash", "api_key", "userPassword"] {
+            assert!(names_secret(name.as_bytes()), "{name}");
+        }
+        for name in ["pineapple", "key", "passenger", "hashtag", "spinner", "name", "compass", ""] {
+            assert!(!names_secret(name.as_bytes()), "{name}");
+        }
     }
 
     #[test]

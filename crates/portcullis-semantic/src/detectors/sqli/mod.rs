@@ -126,7 +126,7 @@ impl Default for Sqli {
 
 /// Without any of these there is no structure: a value of words and spaces alone may still be `1 or 2`.
 static PROFILE: Profile = Profile::new(Class::Sqli, KINDS)
-    .needs(ByteGroups::of(b"'\"`()=<>|&;#*@+-/ \t\0\x01\xA0%^!"))
+    .needs(ByteGroups::of(b"'\"`()=<>|&;:#*@+-/ \t\0\x01\xA0%^!"))
     .hints(HINTS)
     .weights(include_str!("../../../weights/sqli.tsv"));
 
@@ -152,6 +152,7 @@ impl Detector for Sqli {
             may_mention: input.document.is_file || purpose::may_mention(Class::Sqli, location),
             is_password: purpose::takes_password(location),
             takes_conditions: purpose::takes_conditions(location),
+            takes_number: purpose::takes_number(location),
             is_file,
             is_encoded: !is_file && !input.document.is_file && quotes::is_encoded(text),
             is_document: input.document.is_file,
@@ -449,4 +450,40 @@ const HINTS: &[Hint] = &[
     Hint::text("\" for "),
     Hint::text("and("),
     Hint::text("or("),
+    // Expressions in place of a column or a number.
+    Hint::text("passw"),
+    Hint::text("secret"),
+    Hint::text("token"),
+    Hint::word("pwd"),
+    Hint::word("pin"),
+    Hint::word("otp"),
+    Hint::text("cast("),
+    Hint::text("agg("),
+    Hint::text("_json"),
+    Hint::text("convert("),
+    Hint::text("table_info"),
+    Hint::text("::"),
+    Hint::text("*("),
+    Hint::text("-("),
+    Hint::text("+("),
+    Hint::text("%("),
+    Hint::text("&("),
+    Hint::word("join"),
+    // Set operations, and statements behind a number.
+    Hint::text("except table"),
+    Hint::text("except values"),
+    Hint::text("except("),
+    Hint::text("intersect"),
+    Hint::text("(table"),
+    Hint::text("(values"),
+    Hint::text("0;"),
+    Hint::text("1;"),
+    Hint::text("2;"),
+    Hint::text("3;"),
+    Hint::text("4;"),
+    Hint::text("5;"),
+    Hint::text("6;"),
+    Hint::text("7;"),
+    Hint::text("8;"),
+    Hint::text("9;"),
 ];

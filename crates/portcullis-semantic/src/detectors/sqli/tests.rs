@@ -742,3 +742,136 @@ fn expressions_in_place_of_a_name() {
     }
     assert!(!look("q", "price,sleep(5)").1);
 }
+
+/// `text` in the field `name` of a query string is blocked, or not.
+#[track_caller]
+fn blocks_in(name: &str, text: &str, wanted: bool) {
+    let (kinds, is_blocked) = testing::look(Class::Sqli, Place::Query, name, text.as_bytes());
+    assert_eq!(is_blocked, wanted, "{name}={text}: {kinds}");
+}
+
+/// An expression in place of a number or a column, that reads a column whose name says that it is secret.
+#[test]
+fn expressions_over_secrets() {
+    for text in [
+        "hex(password)",
+        "concat(name,0x3a,password)",
+        "strpos(user_password,'s')",
+        "unicode(pwd)/115",
+        "password>'a'",
+        "(password>\"a\")",
+        "password between \"s\" and \"t\"",
+        "reset_token like 'a%'",
+        "if(pin>500,id,price)",
+        "password||''",
+        "1+password",
+        "elt(1+(password>\"m\"),2,1)",
+        "password glob 's*' desc",
+    ] {
+        blocks_in("sort", text, true);
+        blocks_in("q", text, false);
+    }
+    for text in [
+        "password",
+        "name,password",
+        "forgot-password",
+        "password/reset",
+        "reset_password",
+        "password=abc",
+        "password=\"abc\"",
+        "token_type",
+        "token-5",
+        "user password",
+        "(password)",
+        "lower(name)",
+        "count(id)",
+        "round(price)>5",
+    ] {
+        blocks_in("sort", text, false);
+    }
+}
+
+/// A conversion of what may be no number: the error tells what it was.
+#[test]
+fn conversions() {
+    for text in
+        ["login::int", "(a||b)::numeric", "1/login::int", "cast(login as int)", "1+cast(mail as numeric)"]
+    {
+        blocks_in("id", text, true);
+    }
+    for text in ["std::string", "Foo::Bar", "Cpanel::JSON", "5::int", "cast(5 as int)", "cast", "a::b", "::1"]
+    {
+        blocks_in("id", text, false);
+    }
+}
+
+/// The result of a comparison is a number to SQL alone.
+#[test]
+fn comparisons_as_factors() {
+    for text in ["id*(pin>5)", "3*(login like 'b%')", "1*(mail<0x74)", "rank*(grade>=5)"] {
+        blocks_in("sort", text, true);
+    }
+    for text in ["2*(x+1)", "3-(2+1)", "price*qty", "a*(b-c)", "f(x)>5"] {
+        blocks_in("sort", text, false);
+    }
+}
+
+/// A condition behind the number in a field that takes a number, over whatever column.
+#[test]
+fn conditions_in_fields_for_numbers() {
+    for text in
+        ["1 or rowid", "1 or name~''", "1e0or 2", "(1)or(id)", "1 or not mail", "3 xor login", "1||mail"]
+    {
+        blocks_in("user_id", text, true);
+    }
+    for (name, text) in
+        [("age", "1 or more"), ("q", "1 or 2"), ("id", "1"), ("id", "1,2"), ("id", "1-2"), ("id", "a or b")]
+    {
+        blocks_in(name, text, false);
+    }
+}
+
+/// Statements and queries without a SELECT.
+#[test]
+fn statements_without_select() {
+    for text in [
+        "1;handler users open as h;handler h read first",
+        "1;analyze table users",
+        "1;comment on table users is 'x'",
+        "1;values(1)",
+        "1;explain(analyze)table users",
+        "1;with a as(table users)table a",
+        "1;((table users))",
+        "1;unlisten *",
+        "1;set search_path to x",
+        "1;do 'begin perform 1;end'",
+        "1;drop owned by current_user",
+        "1;fetch c",
+        "1;rollback",
+        "0 union(with a as(table users)table a)",
+        "0 except table logins",
+        "x'union(with a as(table users)table a)--'",
+        "x','admin')returning(table s)--",
+        "'||(with a as(table s)table a)||'",
+        "'||(values((table s)))||'",
+        "items left join users on users.id=items.id",
+        "items a join(select*from users)b",
+    ] {
+        blocks_in("id", text, true);
+    }
+    for text in [
+        "1;open",
+        "1;level=2",
+        "5; show me the way",
+        "2;red;blue",
+        "text/html;q=0.9",
+        "1;2;3",
+        "10;start",
+        "see (table 3)",
+        "see (table a) and (values below)",
+        "sign up and join us",
+        "12;close the door behind you when you leave",
+    ] {
+        blocks_in("id", text, false);
+    }
+}

@@ -25,6 +25,16 @@ impl Walk<'_, '_> {
                     (Word::Sounds, Some(TokenKind::Word(Word::Like)))
                     | (Word::Is, Some(TokenKind::Word(Word::Not | Word::Distinct))) => {
                         self.skip();
+                        // `is distinct from`, `is not distinct from`
+                        let [first, second] = self.peeks().map(|token| token.map(|token| token.kind));
+                        if second == Some(TokenKind::Word(Word::From))
+                            && first == Some(TokenKind::Word(Word::Distinct))
+                        {
+                            self.skip();
+                        }
+                        if self.peek().is_some_and(|next| next.kind == TokenKind::Word(Word::From)) {
+                            self.skip();
+                        }
                     }
                     (Word::Sounds, _) => return self.alias(),
                     (Word::Similar, _) => {
@@ -167,6 +177,9 @@ impl Walk<'_, '_> {
                 if word == Word::From && (self.clause == Clause::Columns) {
                     self.selected_table(span, next);
                 }
+                if word == Word::Join {
+                    self.joins_tables();
+                }
                 self.clause = Clause::Tables;
             }
             Word::Order | Word::Group => {
@@ -262,6 +275,10 @@ impl Walk<'_, '_> {
         }
         let reads = match next {
             Some(TokenKind::Word(Word::Values)) => true,
+            Some(TokenKind::Word(Word::With)) => {
+                let (_, after_name) = (words.next(), words.next());
+                after_name.is_some_and(|token| token.kind == TokenKind::Word(Word::As))
+            }
             // After the table's name comes little: `the union table the members sit at` has more.
             Some(TokenKind::Word(Word::Table)) => {
                 let (_, after_table) = (words.next(), words.next());

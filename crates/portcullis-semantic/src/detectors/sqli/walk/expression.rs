@@ -1,11 +1,14 @@
 //! Values that stand in place of a name: a column to sort by, a list of columns, a table. They need neither a
 //! quote nor an operator to be an injection, only to hold as SQL from end to end.
 
-use portcullis_lex::sql::{Token, TokenKind};
+use portcullis_lex::sql::{Lexer, Operator, Token, TokenKind, Word};
 use portcullis_types::Span;
 
+use super::operand::bare;
+use super::words::{Part, role};
 use super::{Frame, Operand, Start, Walk};
 use crate::KindId;
+use crate::detectors::purpose::names_secret;
 use crate::detectors::sqli::*;
 
 /// What a piece would do as an expression.
@@ -25,6 +28,14 @@ pub(super) struct Does {
     pub(super) ends_case: bool,
     /// A UNION follows a table that no SELECT names.
     pub(super) unites: bool,
+    /// A column whose name says that it is secret is given to a function, converted or compared with a text.
+    pub(super) reads_secret: bool,
+    /// A column or an expression is converted to a number: the error tells what it holds.
+    pub(super) converts: bool,
+    /// Tables are joined that no SELECT names.
+    pub(super) joins_tables: bool,
+    /// A word or sign that joins conditions was read.
+    pub(super) joins: bool,
     /// All of the value does one of these.
     pub(super) is_whole: bool,
 }
@@ -68,6 +79,13 @@ impl Walk<'_, '_> {
         self.does.asks |= kind == INFO_FUNCTION && opens && self.is_second_of_number();
     }
 
+    /// A function that makes one text of rows is called at `span`, of something.
+    pub(super) fn calls_for_rows(&mut self, span: Span) {
+        let name = self.word(span);
+        let is_one = ROWS.iter().any(|known| name.eq_ignore_ascii_case(known));
+        self.does.calls |= is_one && self.text.get(span.end as usize) == Some(&b'(');
+    }
+
     /// A number begins the value, and an arithmetic sign stands between it and what was read last.
     fn is_second_of_number(&self) -> bool {
         self.start == Start::Raw && !self.is_inside && self.tokens == 2 && self.begins_with_number()
@@ -84,11 +102,141 @@ impl Walk<'_, '_> {
         self.does.selects |= is_item || self.peek().is_some_and(|next| next.kind == TokenKind::Comma);
     }
 
-    /// The right side of a comparison was read, which a word joins to the left one.
-    pub(super) fn compares_in_factor(&mut self, right: Operand) {
+    /// The right side of a comparison was read.
+    pub(super) fn compares_in_factor(&mut self, left: Operand, right: Operand) {
         let frame = self.depth.checked_sub(1).and_then(|depth| self.stack.get(depth));
         let is_factor = frame.is_some_and(|frame| frame.computes && !frame.is_call);
-        self.does.masks |= is_factor && self.compares_by_word && right == Operand::Text;
+        let is_of_text = self.compares_by_word && right == Operand::Text;
+        // `id*(pin>5)`: the result of a comparison is no number, but in SQL.
+        let is_of_column = matches!(left, Operand::Name | Operand::Call) && right.is_constant();
+        self.does.masks |= is_factor && (is_of_text || is_of_column);
+    }
+
+    /// The name of a column at `span` that says that it is secret.
+    fn is_secret(&self, span: Span) -> bool {
+        names_secret(bare(self.word(span)))
+    }
+
+    /// A name was read as an operand.
+    pub(super) fn reads_column(&mut self, span: Span) {
+        let reads = |kind: TokenKind| matches!(kind, TokenKind::Open | TokenKind::Dot);
+        if self.start != Start::Raw || self.is_inside || !self.is_secret(span) {
+            return;
+        }
+        if self.peek().is_some_and(|next| reads(next.kind)) {
+            return;
+        }
+        let frames = &self.stack[..self.depth.min(self.stack.len())];
+        self.does.reads_secret |= frames.iter().any(|frame| frame.is_call && !frame.is_member);
+    }
+
+    /// Two operands were compared by the sign or word between them; one of them is a secret column, and the
+    /// other a text, or the sign asks for an order. `password="x"` is a setting.
+    pub(super) fn compares_secret(&mut self, left: (Operand, Span), right: (Operand, Span)) {
+        if self.start != Start::Raw || self.is_inside {
+            return;
+        }
+        let is_secret = |(operand, span): (Operand, Span)| operand == Operand::Name && self.is_secret(span);
+        let is_constant = |(operand, _): (Operand, Span)| matches!(operand, Operand::Text | Operand::Number);
+        let between = self.text.get(left.1.end as usize..right.1.start as usize).unwrap_or_default();
+        let is_setting = matches!(between.trim_ascii(), b"=" | b"==");
+        let reads = is_secret(left) && is_constant(right) || is_secret(right) && is_constant(left);
+        self.does.reads_secret |= reads && !is_setting;
+    }
+
+    /// An operator that computes or joins texts stands at the end of what was read: `1+password`, `pwd||''`.
+    pub(super) fn computes_secret(&mut self, operator: Operator) {
+        if self.start != Start::Raw || self.is_inside {
+            return;
+        }
+        let Some(next) = self.peek() else { return };
+        let is_next_secret = matches!(next.kind, TokenKind::Word(word) if role(word) == Part::Name)
+            && self.is_secret(next.span);
+        self.does.reads_secret |= match operator {
+            Operator::Pipes => {
+                let is_text = |kind: TokenKind| matches!(kind, TokenKind::String { .. });
+                self.last == Operand::Name && self.is_secret(self.last_span) && is_text(next.kind)
+                    || self.last == Operand::Text && is_next_secret
+            }
+            // Hyphens and slashes join words.
+            Operator::Plus | Operator::Star | Operator::Bit => {
+                self.last == Operand::Number && self.begins_with_number() && is_next_secret
+            }
+            // `1/(pin-4)`
+            Operator::Minus => {
+                let is_secret = self.last == Operand::Name && self.is_secret(self.last_span);
+                let is_divisor = self.depth > 0 && self.begins_with_number();
+                is_divisor && is_secret && next.kind == TokenKind::Number
+            }
+            _ => false,
+        };
+    }
+
+    /// `password::int`, `(a||b)::numeric`, `x::json`: what was read is converted to what it may not be. Names
+    /// of modules have capitals, and none is called like a type of numbers.
+    pub(super) fn converts(&mut self) {
+        let Some(next) = self.peek() else { return };
+        let name = self.word(next.span);
+        let is_of = |list: &[&[u8]]| list.iter().any(|known| name.eq_ignore_ascii_case(known));
+        let is_column = self.last == Operand::Name;
+        let holds = match self.last {
+            Operand::Name | Operand::Complex | Operand::Call | Operand::Select => {
+                is_of(NUMBERS) || is_of(OTHERS) && (!is_column || self.is_secret(self.last_span))
+            }
+            _ => false,
+        };
+        self.does.converts |= holds && self.start == Start::Raw && !self.is_inside;
+    }
+
+    /// `cast(login as int)`, `convert(int, login)`: a call that converts, of something that is no constant.
+    pub(super) fn is_conversion(&self, name: &[u8]) -> bool {
+        const CASTS: &[&[u8]] = &[b"cast", b"try_cast", b"safe_cast"];
+        if name.eq_ignore_ascii_case(b"convert") || name.eq_ignore_ascii_case(b"try_convert") {
+            let mut ahead = self.lexer.clone().map(|token| (token.kind, token.span));
+            let is_open = matches!(ahead.next(), Some((TokenKind::Open, _)));
+            let is_number = ahead.next().is_some_and(|(_, span)| {
+                NUMBERS.iter().any(|known| self.word(span).eq_ignore_ascii_case(known))
+            });
+            let mut value = ahead.skip_while(|(kind, _)| *kind != TokenKind::Comma).skip(1);
+            let is_value = matches!(value.next(), Some((TokenKind::Word(_) | TokenKind::Open, _)));
+            return is_open && is_number && is_value;
+        }
+        if !CASTS.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+            return false;
+        }
+        let mut depth = 0u32;
+        let mut has_name = false;
+        for token in self.lexer.clone().take(CONVERSION_TOKENS_MAX) {
+            match token.kind {
+                TokenKind::Open => depth += 1,
+                TokenKind::Close if depth <= 1 => return false,
+                TokenKind::Close => depth -= 1,
+                TokenKind::Word(Word::As) if depth == 1 => return has_name,
+                TokenKind::Word(word) => has_name |= matches!(role(word), Part::Name | Part::Statement),
+                TokenKind::QuotedName(_) | TokenKind::Variable => has_name = true,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// JOIN was read where no SELECT stands before it: `items left join users`, `a join(select ..)b`.
+    pub(super) fn joins_tables(&mut self) {
+        let before = self.last_span.end as usize;
+        let is_raw = self.start == Start::Raw && !self.is_inside && self.select_at.is_none();
+        if !is_raw || self.last != Operand::Name {
+            return;
+        }
+        let is_kind = |word: Word| role(word) == Part::Filler;
+        let has_kind = Lexer::new(self.text, before)
+            .next()
+            .is_some_and(|token| matches!(token.kind, TokenKind::Word(word) if is_kind(word)));
+        let selects = || {
+            let mut ahead = self.lexer.clone();
+            ahead.next().is_some_and(|token| token.kind == TokenKind::Open)
+                && ahead.next().is_some_and(|token| token.kind == TokenKind::Word(Word::Select))
+        };
+        self.does.joins_tables |= has_kind || selects();
     }
 
     /// All of the value was read, and it does something.
@@ -97,7 +245,21 @@ impl Walk<'_, '_> {
             [CONDITION, TAUTOLOGY, CONSTANT_COMPARISON, NULL_TEST].iter().any(|kind| self.has(*kind));
         let is_case = self.has(CASE_WHEN) && self.does.ends_case && compares;
         let is_union = self.does.unites && self.does.has_select;
-        self.does.calls || self.does.asks || self.does.selects || self.does.masks || is_case || is_union
+        let does = &self.does;
+        does.calls
+            || does.asks
+            || does.selects
+            || does.masks
+            || does.reads_secret
+            || does.converts
+            || does.joins_tables
+            || is_case
+            || is_union
+    }
+
+    /// All of the value begins with a number and goes on with a condition, where only a number belongs.
+    pub(super) fn joins_to_number(&self) -> bool {
+        self.does.joins && self.pieces.field.takes_number && self.first_operand() == Some(TokenKind::Number)
     }
 
     /// The value as it stands is an expression that does something in place of a name. To be asked before a
@@ -106,3 +268,52 @@ impl Walk<'_, '_> {
         self.does.is_whole
     }
 }
+
+/// Tokens of a conversion that are looked at.
+const CONVERSION_TOKENS_MAX: usize = 24;
+
+/// Types of numbers, as conversions name them.
+const NUMBERS: &[&[u8]] = &[
+    b"int",
+    b"integer",
+    b"int2",
+    b"int4",
+    b"int8",
+    b"bigint",
+    b"smallint",
+    b"numeric",
+    b"decimal",
+    b"real",
+    b"float4",
+    b"float8",
+    b"money",
+    b"bool",
+    b"oid",
+    b"regclass",
+    b"signed",
+    b"unsigned",
+];
+
+/// Other types that not every text can be read as.
+const OTHERS: &[&[u8]] = &[b"json", b"jsonb", b"xml", b"uuid", b"inet", b"date", b"timestamp"];
+
+/// Functions that make one text of whole rows or many.
+const ROWS: &[&[u8]] = &[
+    b"row_to_json",
+    b"to_jsonb",
+    b"json_agg",
+    b"jsonb_agg",
+    b"json_object_agg",
+    b"json_arrayagg",
+    b"json_objectagg",
+    b"json_group_array",
+    b"json_group_object",
+    b"array_agg",
+    b"string_agg",
+    b"group_concat",
+    b"listagg",
+    b"xmlagg",
+    b"hstore",
+    b"pragma_table_info",
+    b"pragma_table_list",
+];

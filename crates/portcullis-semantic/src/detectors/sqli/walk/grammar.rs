@@ -267,7 +267,11 @@ impl Walk<'_, '_> {
         if !matches!(name.kind, TokenKind::Word(_)) {
             return false;
         }
-        let known = self.names.get(self.word(name.span)).is_some();
+        let text = self.word(name.span);
+        let is_system = [&b"sp_"[..], b"xp_"]
+            .iter()
+            .any(|start| text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start)));
+        let known = is_system || self.names.get(text).is_some();
         known || matches!(next, Some(TokenKind::Dot | TokenKind::String { .. } | TokenKind::Variable))
     }
 }

@@ -167,7 +167,16 @@ impl Walk<'_, '_> {
                 true
             }
             Part::Name => {
+                if word == Word::Table {
+                    self.table_query(span);
+                }
                 self.name_operand(span);
+                true
+            }
+            Part::Statement if word == Word::With && self.is_with_query() => {
+                self.note(SUBSELECT, self.span_to_next(span));
+                self.mark_query();
+                self.clause = Clause::Free;
                 true
             }
             Part::Statement if word == Word::Select => {
@@ -187,7 +196,14 @@ impl Walk<'_, '_> {
                     self.join(span);
                     true
                 }
-                Word::Values => true,
+                Word::Values => {
+                    if self.depth > 0 && self.last == Operand::None && self.is_before_open() {
+                        self.note(SUBSELECT, self.span_to_next(span));
+                        self.mark_query();
+                        self.clause = Clause::Free;
+                    }
+                    true
+                }
                 // `trim(both from x)`, `select x, from`: let pass what databases report as late errors.
                 Word::From if self.clause == Clause::Columns => {
                     self.operator(Token { kind: TokenKind::Word(word), span })
@@ -205,6 +221,42 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// `(table t)`: a query that is the name of its table, all of what the parentheses hold.
+    fn table_query(&mut self, span: Span) {
+        let [name, end] = self.peeks();
+        let is_name = matches!(
+            name.map(|token| token.kind),
+            Some(TokenKind::Word(Word::Name | Word::User) | TokenKind::QuotedName(_))
+        );
+        let ends = match end.map(|token| token.kind) {
+            Some(
+                TokenKind::Close | TokenKind::Word(Word::Limit | Word::Offset | Word::Order | Word::Union),
+            ) => true,
+            _ => self.joins_names(end),
+        };
+        if self.depth > 0 && self.last == Operand::None && is_name && ends {
+            self.note(SUBSELECT, self.span_to_next(span));
+            self.mark_query();
+            self.clause = Clause::Free;
+        }
+    }
+
+    /// `(with a as(table t) ..)`
+    fn is_with_query(&self) -> bool {
+        let [name, next] = self.peeks();
+        let is_name =
+            matches!(name.map(|token| token.kind), Some(TokenKind::Word(_) | TokenKind::QuotedName(_)));
+        let next = next.map(|token| token.kind);
+        self.depth > 0 && is_name && matches!(next, Some(TokenKind::Word(Word::As) | TokenKind::Open))
+    }
+
+    /// What the innermost parentheses hold is a query.
+    fn mark_query(&mut self) {
+        if let Some(frame) = self.depth.checked_sub(1).and_then(|depth| self.stack.get_mut(depth)) {
+            frame.is_select = true;
+        }
+    }
+
     /// An operand was read.
     pub(super) fn take(&mut self, operand: Operand, span: Span) -> bool {
         self.expect = Expect::Operator;
@@ -212,8 +264,9 @@ impl Walk<'_, '_> {
         let computes = std::mem::take(&mut self.computes);
         let is_factor = operand.is_constant() && (operand != Operand::Text || !self.ends_text(span));
         let operand = if computes && is_factor { Operand::Complex } else { operand };
-        if operand != Operand::Name {
-            self.only_words = false;
+        match operand {
+            Operand::Name => self.reads_column(span),
+            _ => self.only_words = false,
         }
         self.last = operand;
         self.last_span = span;
@@ -232,6 +285,8 @@ impl Walk<'_, '_> {
     }
 
     fn name_operand(&mut self, span: Span) {
+        self.does.converts |= self.is_conversion(self.word(span));
+        self.calls_for_rows(span);
         self.name(span);
         self.take(Operand::Name, span);
         self.only_words &= !self.is_before_open();
@@ -290,7 +345,7 @@ impl Walk<'_, '_> {
 const FILTER_TOKENS_MAX: usize = 96;
 
 /// A name without its back-ticks, brackets or quotes.
-fn bare(name: &[u8]) -> &[u8] {
+pub(super) fn bare(name: &[u8]) -> &[u8] {
     match name {
         [b'`', inner @ .., b'`'] | [b'[', inner @ .., b']'] | [b'"', inner @ .., b'"'] => inner,
         other => other,

@@ -1,6 +1,6 @@
 //! Tokens where an operator is expected: signs, strings and aliases. Words are in `clause`.
 
-use portcullis_lex::sql::{Operator, Token, TokenKind};
+use portcullis_lex::sql::{Operator, Token, TokenKind, Word};
 use portcullis_types::Span;
 
 use super::{Clause, Expect, Operand, Start, Walk};
@@ -48,6 +48,15 @@ impl Walk<'_, '_> {
             TokenKind::Word(word) => self.operator_word(word, token.span),
             TokenKind::Number => self.clause == Clause::Free && self.take(Operand::Number, token.span),
             TokenKind::String { closed, .. } => self.string_after_operand(closed, token.span),
+            // `array[1]`
+            TokenKind::QuotedName(_)
+                if self.last == Operand::Name
+                    && self.word(token.span).starts_with(b"[")
+                    && self.word(self.last_span).eq_ignore_ascii_case(b"array") =>
+            {
+                self.last = Operand::Complex;
+                true
+            }
             TokenKind::QuotedName(_) => {
                 self.name(token.span);
                 self.last_span = token.span;
@@ -58,7 +67,10 @@ impl Walk<'_, '_> {
                 if text == b"?" {
                     // PostgreSQL's JSON operator, or a URL that was glued on.
                     self.expect = Expect::Operand;
-                    return self.depth == 0 && self.start != Start::Raw;
+                    // `'{..}'::jsonb ? 'a'`
+                    let is_key =
+                        || self.peek().is_some_and(|next| matches!(next.kind, TokenKind::String { .. }));
+                    return self.depth == 0 && (self.start != Start::Raw || self.joined && is_key());
                 }
                 if self.is_system_variable(text) {
                     self.note(SYSTEM_VARIABLE, token.span);
@@ -71,10 +83,16 @@ impl Walk<'_, '_> {
 
     fn sign(&mut self, operator: Operator, span: Span) -> bool {
         self.only_words = false;
+        self.computes_secret(operator);
         match operator {
+            Operator::Cast => {
+                self.converts();
+                self.expect = Expect::Operand;
+            }
             Operator::Ampersands => self.join(span),
             Operator::Pipes => {
                 self.joins_number = self.is_after_number();
+                self.does.joins = true;
                 // Concatenation in most dialects, OR in MySQL: a condition if a comparison follows.
                 self.boundary();
                 self.joined = true;
@@ -122,6 +140,7 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn join(&mut self, span: Span) {
+        self.does.joins = true;
         self.joins_number = self.is_after_number();
         self.boundary();
         self.joined = true;
@@ -154,6 +173,17 @@ impl Walk<'_, '_> {
                 self.does.selects |= self.does.has_select;
                 true
             }
+            // `items a join(select * from users)b`
+            Clause::Expression
+                if self.depth == 0
+                    && self.start == Start::Raw
+                    && !self.is_inside
+                    && self.tokens == 1
+                    && self.last == Operand::Name
+                    && self.peek().is_some_and(|next| next.kind == TokenKind::Word(Word::Join)) =>
+            {
+                true
+            }
             Clause::Columns | Clause::Tables if !self.aliased => {
                 self.aliased = true;
                 self.last = Operand::Name;
@@ -161,6 +191,15 @@ impl Walk<'_, '_> {
             }
             _ => false,
         }
+    }
+
+    /// What may stand right before a string that it says the type of: `date`, `_utf8`, `n`.
+    fn is_type(&self, span: Span) -> bool {
+        const TYPES: &[&[u8]] = &[b"date", b"time", b"timestamp", b"datetime", b"interval"];
+        let name = self.word(span);
+        name.len() == 1
+            || name.starts_with(b"_")
+            || TYPES.iter().any(|known| name.eq_ignore_ascii_case(known))
     }
 
     fn string_after_operand(&mut self, closed: bool, span: Span) -> bool {
@@ -171,6 +210,8 @@ impl Walk<'_, '_> {
             // `'a' 'b'` is one string; an opening quote at the end may be the statement's own.
             Operand::Text => true,
             Operand::Name if matches!(self.clause, Clause::Columns | Clause::Tables) => self.alias(),
+            // `and dogs' food`: no type is called so, and no text ends.
+            Operand::Name if !closed && self.start != Start::Raw && !self.is_type(self.last_span) => false,
             // `date '2024-01-01'`, `_utf8 'x'`
             Operand::Name => {
                 self.last = Operand::Text;

@@ -26,7 +26,8 @@ impl Walk<'_, '_> {
     /// The right side of a comparison was read, if there is one.
     pub(super) fn compare(&mut self, right: Operand, right_span: Span) {
         let Some((left, left_span)) = self.comparing.take() else { return };
-        self.compares_in_factor(right);
+        self.compares_in_factor(left, right);
+        self.compares_secret((left, left_span), (right, right_span));
         let start = if self.joined { self.joined_at.max(self.from as u32) } else { left_span.start };
         let span = Span { start: start.min(right_span.start), end: right_span.end };
         let is_chained = std::mem::replace(&mut self.compared, true);
@@ -326,6 +327,9 @@ impl Walk<'_, '_> {
     fn whole(&mut self) {
         if self.start == Start::Raw && !self.is_inside {
             self.note(WHOLE, Span::new(0, self.text.len()));
+            if self.joins_to_number() {
+                self.note(NUMBER_CONDITION, Span::new(0, self.text.len()));
+            }
             if self.is_expression() {
                 self.does.is_whole = true;
             }

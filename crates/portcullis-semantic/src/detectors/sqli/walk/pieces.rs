@@ -19,6 +19,8 @@ pub(in crate::detectors::sqli) struct Field<'n> {
     pub is_password: bool,
     /// Conditions of another language are what the field is for.
     pub takes_conditions: bool,
+    /// The number of a record or a page belongs there.
+    pub takes_number: bool,
     /// A file: all of it is only mentioned.
     pub is_file: bool,
     /// The value is what an encoder of addresses wrote: `%20` is no operator.
@@ -115,7 +117,8 @@ impl Walk<'_, '_> {
             Start::Quote(b'`') => return self.facts.set(AFTER_BACKTICK, here),
             Start::Quote(_) => return self.facts.set(AFTER_QUOTE, here),
             Start::Raw if self.is_inside => self.head,
-            Start::Raw => match Lexer::new(self.text, 0).next().map(|token| token.kind) {
+            // `(1)or(id)`
+            Start::Raw => match self.first_operand() {
                 Some(TokenKind::Number) => Operand::Number,
                 Some(TokenKind::Word(Word::Name)) => Operand::Name,
                 _ => Operand::None,
@@ -126,6 +129,11 @@ impl Walk<'_, '_> {
             Operand::Name => self.facts.set(AFTER_WORD, here),
             _ => {}
         }
+    }
+
+    /// The first token of the text that is no parenthesis.
+    pub(super) fn first_operand(&self) -> Option<TokenKind> {
+        Lexer::new(self.text, 0).map(|token| token.kind).find(|kind| *kind != TokenKind::Open)
     }
 
     /// Gives the pieces that weigh most to `found`.

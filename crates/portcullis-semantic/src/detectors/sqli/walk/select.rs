@@ -107,6 +107,10 @@ impl Walk<'_, '_> {
         let in_earnest = match next {
             Some(TokenKind::Word(Word::Name)) => match second {
                 Some(TokenKind::Dot) => has_member && !self.is_abbreviation(),
+                // `Union select the (really).`
+                Some(TokenKind::Open) if self.begins_with_union() && self.is_remark() => {
+                    ahead[0].zip(ahead[1]).is_some_and(|(name, open)| name.span.end == open.span.start)
+                }
                 _ => matches!(second, Some(TokenKind::Open | TokenKind::Comma)),
             },
             // `Union select null?`, `Union select by;`: a question or a call ends there, and the value with

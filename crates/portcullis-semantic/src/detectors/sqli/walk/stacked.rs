@@ -1,11 +1,85 @@
 //! Statements behind a semicolon that follows a number or a quote which the text did not open: what no table
 //! of verbs needs to know.
 
-use portcullis_lex::sql::{Comment, Token, TokenKind, Word};
+use portcullis_lex::sql::{Comment, Operator, Token, TokenKind, Word};
 
 use super::words::{Part, role};
 use super::{Expect, Operand, Start, Walk};
 use crate::detectors::sqli::*;
+
+/// Words of a statement that has no sign, after its first one.
+const WORDS_MAX: usize = 5;
+
+/// Verbs of statements that are no words of the lexer.
+const VERBS: &[&[u8]] = &[
+    b"table",
+    b"values",
+    b"comment",
+    b"analyse",
+    b"listen",
+    b"unlisten",
+    b"notify",
+    b"detach",
+    b"abort",
+    b"savepoint",
+    b"release",
+    b"fetch",
+    b"move",
+    b"open",
+    b"close",
+    b"deallocate",
+    b"discard",
+    b"disable",
+    b"enable",
+    b"reset",
+    b"refresh",
+    b"reindex",
+    b"cluster",
+    b"checkpoint",
+    b"optimize",
+    b"repair",
+    b"check",
+    b"checksum",
+    b"flush",
+    b"purge",
+    b"unlock",
+    b"desc",
+    b"cache",
+    b"signal",
+    b"resignal",
+    b"xa",
+    b"flashback",
+    b"audit",
+    b"reassign",
+    b"security",
+    b"import",
+    b"install",
+    b"uninstall",
+    b"stop",
+    b"bulk",
+    b"deny",
+    b"revert",
+    b"reconfigure",
+    b"setuser",
+    b"truncate",
+    b"optimise",
+    b"system",
+    b"source",
+];
+
+/// Verbs that are a statement by themselves.
+const ENDS: &[&[u8]] = &[
+    b"abort",
+    b"commit",
+    b"rollback",
+    b"begin",
+    b"checkpoint",
+    b"shutdown",
+    b"vacuum",
+    b"analyze",
+    b"revert",
+    b"reconfigure",
+];
 
 /// Tokens of a statement that a comment ends, after its first word.
 const CUT_TOKENS_MAX: usize = 64;
@@ -21,7 +95,11 @@ impl Walk<'_, '_> {
     /// or any words that a comment ends. False if it is none. What follows, up to a semicolon, is its
     /// arguments.
     pub(super) fn foreign_statement(&mut self, token: Token) -> bool {
-        if !self.breaks_out() || !(self.is_of_orders(token) || self.is_cut_statement(token)) {
+        let is_one =
+            || self.is_of_orders(token) || self.is_cut_statement(token) || self.is_glued_statement(token);
+        // `1;handler t open;handler t read first`: one more behind such a statement.
+        let goes_on = self.start == Start::Raw && self.has(STACKED) && self.is_verb(token);
+        if !goes_on && (!self.breaks_out() || !is_one()) {
             return false;
         }
         self.note(STACKED, self.span_to_next(token.span));
@@ -51,7 +129,7 @@ impl Walk<'_, '_> {
 
     /// Nothing but a number stands before the semicolon that was read, or nothing but parentheses between it
     /// and a quote that the text did not open.
-    fn breaks_out(&self) -> bool {
+    pub(super) fn breaks_out(&self) -> bool {
         match self.start {
             Start::Quote(quote) => {
                 let between = &self.text[self.begun..self.lexer.position()];
@@ -64,6 +142,43 @@ impl Walk<'_, '_> {
             }
             Start::Raw => !self.is_inside && self.tokens == 2 && self.begins_with_number(),
         }
+    }
+
+    /// A statement of some dialect begins with it.
+    fn is_verb(&self, token: Token) -> bool {
+        let verb = self.word(token.span);
+        matches!(token.kind, TokenKind::Word(word) if role(word) == Part::Statement)
+            || VERBS.iter().any(|known| verb.eq_ignore_ascii_case(known))
+    }
+
+    /// `1;vacuum users`, `1;fetch c`: nothing but a number stands before the semicolon, no space behind it,
+    /// and a verb of some dialect begins what is all of the rest: signs of SQL, or no more words than
+    /// statements have that need no sign.
+    fn is_glued_statement(&self, token: Token) -> bool {
+        let is_glued = self.text[..token.span.start as usize].ends_with(b";");
+        if self.start != Start::Raw || !is_glued {
+            return false;
+        }
+        let verb = self.word(token.span);
+        let (mut words, mut has_signs, mut count) = (0, false, 0);
+        for next in self.lexer.clone().take(CUT_TOKENS_MAX) {
+            count += 1;
+            match next.kind {
+                TokenKind::Word(_) | TokenKind::QuotedName(_) => words += 1,
+                TokenKind::OpenBrace | TokenKind::CloseBrace | TokenKind::Other => return false,
+                // `1;open=2`: pairs of a list.
+                TokenKind::Operator(Operator::Equal | Operator::Colon) if count == 1 => return false,
+                TokenKind::Comma if count == 1 => return false,
+                TokenKind::Comment(_) | TokenKind::Number | TokenKind::Comma | TokenKind::Semicolon => {}
+                _ => has_signs = true,
+            }
+        }
+        let needs_nothing = ENDS.iter().any(|known| verb.eq_ignore_ascii_case(known));
+        // `2;table for two`: words alone say it only where nobody writes words.
+        let is_said = !has_signs && !self.pieces.field.takes_number;
+        self.is_verb(token)
+            && !is_said
+            && (has_signs || (1..=WORDS_MAX).contains(&words) || needs_nothing && count == 0)
     }
 
     /// The tokens after `token` are those of one of [`ORDERS`].

@@ -67,10 +67,26 @@ impl Walk<'_, '_> {
                 self.begin(token)
             }
             TokenKind::Open => {
+                self.stacks_query(token.span);
                 self.expect = Expect::Operand;
                 self.operand(token)
             }
             _ => false,
+        }
+    }
+
+    /// `;((table users))`, `;(values(1))`: parentheses that the semicolon is glued to, and a query in them.
+    fn stacks_query(&mut self, span: Span) {
+        let is_glued = self.text[..span.start as usize].ends_with(b";");
+        let inner = self.lexer.clone().take(CONDITION_TOKENS_MAX);
+        let mut inner =
+            inner.skip_while(|token| matches!(token.kind, TokenKind::Open | TokenKind::Comment(_)));
+        let is_query = matches!(
+            inner.next().map(|token| token.kind),
+            Some(TokenKind::Word(Word::Select | Word::Table | Word::Values | Word::With))
+        );
+        if is_glued && is_query && self.breaks_out() {
+            self.note(STACKED, self.span_to_next(span));
         }
     }
 
