@@ -168,7 +168,7 @@ impl<'c, 'i> Calls<'c, 'i> {
     /// Notes a program of no table that is a command by its shape.
     fn by_shape(&self, position: &Position, found: &mut Found<'_>) {
         let Field { is_whole_body, takes_password, is_file, may_quote, takes_lines, .. } = self.field;
-        if stranger::may_follow(position.sign) {
+        if stranger::may_follow(position) {
             let line = &self.text[position.at..];
             found.may_read(stranger::LINE_BYTES_MAX.min(line.len()) / 2);
         }

@@ -16,6 +16,7 @@ mod call;
 mod calls;
 mod field;
 mod names;
+mod options;
 mod positions;
 mod shape;
 mod special;
@@ -98,7 +99,10 @@ pub struct Command {
 impl Command {
     /// The detector with its data.
     pub fn new() -> Command {
-        let hints = names::hint_words().map(Hint::word).chain(HINTS.iter().copied()).collect();
+        let glued = (0..GLUED.len() / 2).map(|pair| Hint::text(&GLUED[2 * pair..2 * pair + 2]));
+        let options = (0..OPTIONS.len() / 3).map(|one| Hint::text(&OPTIONS[3 * one..3 * one + 3]));
+        let glued = glued.chain(options);
+        let hints = names::hint_words().map(Hint::word).chain(HINTS.iter().copied()).chain(glued).collect();
         Command { names: Names::new(), hints }
     }
 }
@@ -111,7 +115,7 @@ impl Default for Command {
 
 /// A command has an argument or a sign around it.
 static PROFILE: Profile = Profile::new(Class::Command, KINDS)
-    .needs(ByteGroups::of(b" \n;|&`$<>(^\\+%={"))
+    .needs(ByteGroups::of(b" \n;|&`$<>(^\\+%={-"))
     .weights(include_str!("../../../weights/command.tsv"));
 
 impl Detector for Command {
@@ -131,6 +135,14 @@ impl Detector for Command {
         Calls::new(&self.names, input).read(found);
     }
 }
+
+/// A separator and the first letter of a name, with no space between: a command that no table has. An
+/// ampersand stands so in every address.
+const GLUED: &str = ";a;b;c;d;e;f;g;h;i;j;k;l;m;n;o;p;q;r;s;t;u;v;w;x;y;z\
+                     |a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p|q|r|s|t|u|v|w|x|y|z;>;<;[;.;(";
+
+/// Options of one letter with something behind them.
+const OPTIONS: &str = "-a -b -c -d -e -f -g -h -i -j -k -l -m -n -o -p -q -r -s -t -u -v -w -x -y -z ";
 
 /// Signs that stand in commands whose name cannot be read without a shell.
 const HINTS: &[Hint] = &[
@@ -189,4 +201,14 @@ const HINTS: &[Hint] = &[
     Hint::word("yarn"),
     Hint::word("pnpm"),
     Hint::text("ext::"),
+    Hint::text("./"),
+    // What an unknown program reads.
+    Hint::text(".php"),
+    Hint::text(".conf"),
+    Hint::text(".txt"),
+    Hint::text(".ini"),
+    Hint::text(".log"),
+    Hint::text(".env"),
+    Hint::text(".yml"),
+    Hint::text(".json"),
 ];

@@ -133,7 +133,11 @@ fn is_option(text: &[u8], is_windows: bool) -> bool {
 /// A number, also with a unit of time.
 fn is_number(text: &[u8]) -> bool {
     let digits = text.strip_suffix(b"s").or(text.strip_suffix(b"m")).unwrap_or(text);
-    digits.len() <= 8 && digits.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+    if let [b'0', b'x' | b'X', hex @ ..] = text {
+        return !hex.is_empty() && hex.len() <= 8 && hex.iter().all(u8::is_ascii_hexdigit);
+    }
+    let zeros = digits.iter().take_while(|b| **b == b'0').count();
+    digits.len() - zeros <= 8 && digits.iter().all(|b| b.is_ascii_digit() || *b == b'.')
 }
 
 fn is_host(text: &[u8]) -> bool {

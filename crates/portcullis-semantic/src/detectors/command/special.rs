@@ -3,6 +3,7 @@
 use memchr::memmem;
 use portcullis_types::Span;
 
+use super::options::is_option_alone;
 use super::{
     ASSEMBLED_NAME, CMD_VARIABLE, CMDLET, COMPUTED, DOTNET, HERE_STRING, LOOP, OPTION_INJECTION,
     POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK, SPREADSHEET, TERMINAL, VARIABLE,
@@ -38,6 +39,10 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
         }
     }
     option(text, found);
+    let is_alone = || input.location.place.is_value() && is_option_alone(text);
+    if input.groups.has(b'-') && is_alone() && !takes_options(input) {
+        found.add(OPTION_INJECTION, Span::new(0, text.len()));
+    }
     if input.location.place != Place::FileContent {
         let span = dotnet(text).map(|span| (DOTNET, span));
         let cut = if input.groups.has(b'~') { cmd_variable(text) } else { None };
@@ -358,6 +363,18 @@ const OPTIONS: &[&[u8]] = &[
     b"--rcfile=",
     b"-oqueuedirectory=",
 ];
+
+/// The field is for options and texts that show them.
+fn takes_options(input: &Input<'_>) -> bool {
+    let location = input.location;
+    let is_of_request =
+        matches!(location.place, Place::Query | Place::Form | Place::Json | Place::MultipartField);
+    !is_of_request
+        || purpose::is_search(location)
+        || purpose::takes_arguments(location)
+        || purpose::takes_password(location)
+        || purpose::may_mention(Class::Command, location)
+}
 
 fn option(text: &[u8], found: &mut Found<'_>) {
     // What git takes for the address of a repository: `ext::sh -c id`.

@@ -3,9 +3,9 @@
 //!
 //! There are more programs than names in a list, and most of them read, write or run something. What tells a
 //! command line here is its shape alone: no space where people put one, and an option or a path from the root
-//! after the name.
+//! after the name; or that it is all there is behind one word and the separator, and takes a file.
 
-use portcullis_lex::shell::Marks;
+use portcullis_lex::shell::{Lexer, Marks, TokenKind, Variables};
 use portcullis_types::Span;
 
 use super::positions::{Position, Sign};
@@ -21,13 +21,171 @@ const ROW_BYTES_MAX: usize = 512;
 const PROSE_WORDS: usize = 3;
 
 /// False where no command is told by its shape.
-pub(super) fn may_follow(sign: Sign) -> bool {
+pub(super) fn may_follow(position: &Position) -> bool {
+    takes_arguments(position.sign) || position.sign != Sign::Begin && position.start <= LEAD_BYTES_MAX
+}
+
+/// A sign behind which an option or a path makes a command of a name.
+fn takes_arguments(sign: Sign) -> bool {
     matches!(sign, Sign::Semicolon | Sign::Logical | Sign::Pipe | Sign::Substitution)
 }
 
 /// Where a command stands at `position` that is one by its shape.
 pub(super) fn stranger(text: &[u8], position: &Position) -> Option<Span> {
-    if !may_follow(position.sign) {
+    by_arguments(text, position).or_else(|| alone(text, position))
+}
+
+/// Bytes of the word before the separator.
+const LEAD_BYTES_MAX: usize = 64;
+/// Words of a command that is all there is behind the separator.
+const ALONE_WORDS_MAX: usize = 6;
+/// Signs that may stand behind it: another separator, a quote, a comment.
+const END_BYTES_MAX: usize = 3;
+
+/// `;fmt config.php`, `x|pr *`, `$(iconv config.php)`, `;"$SHELL" config.php`: no more than one word stands
+/// before the separator, and a command with a file, a pattern or a redirection is all there is behind it.
+/// A sentence has words on both sides, and a list has no space within its items.
+fn alone(text: &[u8], position: &Position) -> Option<Span> {
+    let before = text[..position.start].trim_ascii();
+    if position.start > LEAD_BYTES_MAX
+        || position.sign == Sign::Semicolon && ends_reference(&text[..position.start])
+    {
+        return None;
+    }
+    let is_word = |b: &u8| b.is_ascii_graphic() && !matches!(b, b'=' | b'<' | b'>' | b'{' | b'(' | b'#');
+    if !before.iter().all(is_word) || position.sign == Sign::Begin {
+        return None;
+    }
+    let line = &text[..text.len().min(position.at + LINE_BYTES_MAX)];
+    let may_part = before.iter().all(|b| matches!(b, b'\'' | b'"' | b')'));
+    let is_parted = line.get(position.at).is_none_or(u8::is_ascii_whitespace);
+    if is_parted && (!may_part || position.sign == Sign::Newline) {
+        return None;
+    }
+    let mut lexer = Lexer::new(line, position.at, Variables::default());
+    if position.sign == Sign::Backtick {
+        lexer = lexer.in_backticks();
+    }
+    let first = lexer.next()?;
+    let name_marks = match first.kind {
+        TokenKind::Word(marks) => marks,
+        // `;>out`, `;</tmp/x`
+        TokenKind::Redirect if position.sign == Sign::Semicolon => {
+            let target = lexer.next()?;
+            let is_end = ends(text, position, lexer.position());
+            let is_name = is_file_name(target.span.of(line)) && !target.span.of(line).contains(&b'>');
+            return (is_end && is_name).then(|| Span::new(position.start, lexer.position()));
+        }
+        _ => return None,
+    };
+    let name = lexer.text();
+    let is_test = matches!(name, b"[" | b"[[");
+    // `;$0`, `x;"$SHELL" config.php`: a variable, or the shell itself.
+    let is_shell = name_marks.has(Marks::VARIABLE.with(Marks::EMPTY))
+        && [&b"$0"[..], b"${0}", b"$SHELL", b"${SHELL}", b"$BASH", b"${BASH}"]
+            .contains(&trim_quotes(first.span.of(line)));
+    let by_variable = is_shell
+        || name_marks.has(Marks::VARIABLE.with(Marks::EMPTY)) && (name.is_empty() || name.starts_with(b"$"));
+    let is_hidden = name_marks.has(Marks::QUOTED.with(Marks::SPLIT).with(Marks::ESCAPED));
+    let is_plain = is_name(name)
+        && first.span.of(line).iter().all(|b| b"._/~+-".contains(b) || b.is_ascii_alphanumeric());
+    if !(is_test || by_variable || is_name(name) && (is_plain || is_hidden)) {
+        return None;
+    }
+    let takes_any = name == b".";
+    let starts = position.start == 0 && matches!(position.sign, Sign::Semicolon | Sign::Logical);
+    let (mut files, mut words, mut count, mut redirects) = (usize::from(is_shell), 0, 0, false);
+    let mut end = lexer.position();
+    while let Some(token) = lexer.next() {
+        let TokenKind::Word(marks) = token.kind else {
+            if token.kind != TokenKind::Redirect {
+                break;
+            }
+            redirects = true;
+            // `<<<"id"`: what a shell is given to run.
+            files += usize::from(is_shell && token.span.of(line).starts_with(b"<<"));
+            end = lexer.position();
+            continue;
+        };
+        count += 1;
+        let raw = token.span.of(line);
+        let is_target = std::mem::take(&mut redirects);
+        let shape = shape::of(lexer.text(), marks, false);
+        let is_file = match shape {
+            Shape::Path | Shape::Sensitive => !raw.ends_with(b",") && !raw.ends_with(b"."),
+            Shape::Glob => is_pattern(raw),
+            Shape::Option => true,
+            // What a number is compared with is a name, too: `a;x >5`.
+            _ => is_target && (is_file_name(raw) || is_shell),
+        };
+        // This folder, or all of a document to `jq`.
+        let is_here = raw == b".";
+        let is_option = shape == Shape::Option;
+        files += usize::from(is_file && !is_option);
+        let is_plain_word = shape == Shape::Word && raw.iter().all(u8::is_ascii_lowercase);
+        words += usize::from(!is_file && !is_option);
+        if count > ALONE_WORDS_MAX
+            || !(is_file || is_option || is_plain_word || is_here || shape == Shape::Number || takes_any)
+        {
+            // `[ -f x ]`
+            if !(is_test && matches!(raw, b"]" | b"]]")) {
+                return None;
+            }
+        }
+        end = token.span.end as usize;
+    }
+    let is_end = ends(text, position, end);
+    let is_one = match () {
+        () if takes_any => count == 1,
+        () if is_test => count > 1 && files > 0,
+        // `;tmux new`: a value that begins with a separator, and no space behind it.
+        () if starts && !is_parted && !by_variable => files > 0 || (1..=2).contains(&words) && is_plain,
+        () => files > 0 && words <= 2,
+    };
+    (is_end && is_one).then(|| Span::new(position.start, end))
+}
+
+fn trim_quotes(word: &[u8]) -> &[u8] {
+    match word {
+        [b'"', inner @ .., b'"'] => inner,
+        _ => word,
+    }
+}
+
+/// Nothing but signs stands behind `end`.
+fn ends(text: &[u8], position: &Position, end: usize) -> bool {
+    let rest = text[end.min(text.len())..].trim_ascii();
+    let rest = match position.sign {
+        Sign::Substitution => match rest.strip_prefix(b")") {
+            Some(rest) => rest,
+            None => return false,
+        },
+        Sign::Backtick => match rest.strip_prefix(b"`") {
+            Some(rest) => rest,
+            None => return false,
+        },
+        _ => rest,
+    };
+    rest.len() <= END_BYTES_MAX && rest.iter().all(|b| b";|&'\"#) ".contains(b))
+}
+
+/// `out.txt`, `pwned`: a name of a file as people write it.
+fn is_file_name(word: &[u8]) -> bool {
+    let word = word.strip_prefix(b"&").unwrap_or(word);
+    word.len() > 1
+        && word.iter().all(|b| b.is_ascii_alphanumeric() || b"._-/~".contains(b))
+        && word.iter().any(u8::is_ascii_lowercase)
+}
+
+/// `*`, `c*`, `????????hp`: what a shell puts names of files in place of.
+fn is_pattern(word: &[u8]) -> bool {
+    let asks = word.iter().filter(|b| **b == b'?').count();
+    word.contains(&b'*') || asks > 1 && !word.ends_with(b"?")
+}
+
+/// See the module.
+fn by_arguments(text: &[u8], position: &Position) -> Option<Span> {
+    if !takes_arguments(position.sign) {
         return None;
     }
     let lead = text[position.at..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
@@ -101,14 +259,16 @@ pub(super) fn is_glued(text: &[u8], position: &Position) -> bool {
     let is_joined = position.sign == Sign::Substitution
         || is_odd
         || before.last().is_some_and(|b| !b.is_ascii_whitespace());
-    let is_reference = || {
-        let name =
-            before.iter().rev().take(12).take_while(|b| b.is_ascii_alphanumeric() || **b == b'#').count();
-        name > 1 && before[..before.len() - name].ends_with(b"&")
-    };
+    let is_reference = || ends_reference(before);
     is_joined
         && text.get(position.at).is_some_and(|b| !b.is_ascii_whitespace())
         && !(position.sign == Sign::Semicolon && is_reference())
+}
+
+/// `&gt`, whose semicolon comes next.
+fn ends_reference(before: &[u8]) -> bool {
+    let name = before.iter().rev().take(12).take_while(|b| b.is_ascii_alphanumeric() || **b == b'#').count();
+    name > 1 && before[..before.len() - name].ends_with(b"&")
 }
 
 /// `make`, `./x`, `/opt/a/b`, `.` and `:`: what a shell takes for a command.

@@ -1,4 +1,4 @@
-use crate::detectors::testing::{blocks, passes};
+use crate::detectors::testing::{blocks, look, passes};
 use crate::{Analysis, Class, Detectors, Level, Location, Place};
 
 fn with(text: &str, check: impl FnOnce(&Analysis, &Detectors)) {
@@ -504,5 +504,67 @@ fn blocks_before_commands() {
         "Rock&call me",
     ] {
         assert!(!is_blocked(text, Level::Balanced), "{text}: {}", kinds(text));
+    }
+}
+
+/// A command that no table has: one word before the separator, and a file, a pattern or a redirection behind.
+#[test]
+fn unknown_programs_alone() {
+    for text in [
+        ";frobnicate config.php",
+        "; frobnicate config.php",
+        "x;frobnicate config.php",
+        "x|frobnicate config.php",
+        "&frobnicate config.php",
+        "$(frobnicate config.php >&2)",
+        "`frobnicate config.php >&2`",
+        "';frobnicate config.php;'",
+        ";frobnicate -Rs . config.php",
+        ";'frobnicate' config.php",
+        ";f\"robnicat\"e config.php",
+        ";\\frobnicate config.php",
+        ";frobnicate c*",
+        ";frobnicate ????????hp",
+        ";frobnicate a a <config.php",
+        ";frobnicate >pwned",
+        ";. *",
+        "x;. conf",
+        "x;>out.txt",
+        ";\"$SHELL\" config.php",
+        ";frobnicate new",
+        ";[ -f config.php ]",
+        "x;sleep 000000007",
+        "x;sleep 0x7",
+    ] {
+        let (kinds, is_blocked) = look(Class::Command, Place::Form, "host", text.as_bytes());
+        assert!(is_blocked, "{text}: {kinds}");
+    }
+    for text in [
+        "a;b",
+        "red|dark blue",
+        "S;M;extra large",
+        "Done, thanks; see notes.txt",
+        "please read it;see notes.txt",
+        "file;name=a.txt",
+        "see notes.txt",
+        "a > b",
+        "x<5",
+        "salt & pepper",
+        "AC/DC;live",
+        "tea&cake",
+        "a;what now??",
+        "inline; filename=a.txt",
+        "name;asc",
+        "x;y z",
+        "*;q=0.5",
+        "$(this)",
+        "`code`",
+        "Line one\nsee notes.txt",
+        "R&D v2.txt",
+        "5;10 a.txt",
+        ";)",
+    ] {
+        let (kinds, is_blocked) = look(Class::Command, Place::Form, "tags", text.as_bytes());
+        assert!(!is_blocked, "{text}: {kinds}");
     }
 }

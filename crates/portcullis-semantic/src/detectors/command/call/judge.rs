@@ -101,7 +101,7 @@ fn takes_arguments(command: &Command, call: &mut Call, seen: &Arguments) -> bool
         (b'h', &[Shape::Host][..], HOST),
         (b'o', &[Shape::Option][..], OPTION),
         (b'/', &[Shape::Option][..], OPTION),
-        (b'n', &[Shape::Number][..], NUMBER),
+        (b'n', &[Shape::Number, Shape::Expansion][..], NUMBER),
         (b's', &[Shape::Text][..], TEXT),
         (b'g', &[Shape::Glob][..], PATH),
         (b'w', &[Shape::Word][..], ARGUMENT),
@@ -112,7 +112,10 @@ fn takes_arguments(command: &Command, call: &mut Call, seen: &Arguments) -> bool
         let by_rule = present
             && takes(letter)
             && match letter {
-                b'n' => seen.first == Some(Shape::Number) || takes(b'h') && seen.has(Shape::Host),
+                b'n' => {
+                    matches!(seen.first, Some(Shape::Number | Shape::Expansion))
+                        || takes(b'h') && seen.has(Shape::Host)
+                }
                 b'w' if command.subcommands.is_empty() => !command.is_word,
                 b'w' => seen.named_subcommand,
                 b'c' => seen.named_command && seen.count <= 3,
