@@ -64,6 +64,7 @@ pub fn all() -> Vec<Box<dyn Detector>> {
         Box::new(remote_file::RemoteFile),
         Box::new(xxe::Xxe),
         Box::new(nosql::NoSql),
+        Box::new(nosql::Orm),
         Box::new(ldap::Ldap),
         Box::new(xpath::Xpath),
         Box::new(ssi::Ssi),

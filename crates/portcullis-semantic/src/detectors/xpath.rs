@@ -36,7 +36,7 @@ const FIELD_BYTES_MAX: usize = 96;
 #[derive(Debug)]
 pub struct Xpath;
 
-static PROFILE: Profile = Profile::new(Class::Xpath, KINDS).needs(ByteGroups::of(b"(:@|[/")).hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::Xpath, KINDS).needs(ByteGroups::of(b"(:@|[/=")).hints(HINTS);
 
 impl Detector for Xpath {
     fn profile(&self) -> &'static Profile {
@@ -254,12 +254,14 @@ fn path_of_condition(text: &[u8], at: usize) -> Option<usize> {
     let is_path = match &text[at..] {
         [b'/', b'/', ..] | [b'.', b'.', b'/', ..] | [b'.', b'/', ..] => true,
         [b'/' | b'@', next, ..] => next.is_ascii_alphabetic() || *next == b'*',
+        // `.='admin'`: the node itself is compared.
+        [b'.', rest @ ..] => matches!(rest.trim_ascii_start(), [b'=' | b'!' | b'<' | b'>', ..]),
         _ => false,
     };
     let is_part = |b: u8| is_word(b) || b"/.*@[]:-".contains(&b);
     let end = run(text, at, PATH_BYTES_MAX, is_part);
     // `//` alone begins a comment, and names nothing.
-    let names = text[at..end].iter().any(|b| is_word(*b) || *b == b'*');
+    let names = text[at..end] == *b"." || text[at..end].iter().any(|b| is_word(*b) || *b == b'*');
     let next = skip_space(text, end);
     let joint = run(text, next, 4, |b| b.is_ascii_alphabetic());
     let goes_on = match text.get(next) {

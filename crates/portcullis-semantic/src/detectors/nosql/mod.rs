@@ -5,6 +5,7 @@
 //! keys only: after a bracket, a brace, a comma or a quote, and before what ends a key. GraphQL's variables
 //! look alike but are typed (`$where: Filter`).
 
+mod orm;
 mod queries;
 mod said;
 mod words;
@@ -13,6 +14,8 @@ mod words;
 mod tests;
 
 use portcullis_types::Span;
+
+pub use self::orm::Orm;
 
 use super::document;
 use super::purpose::takes_text;

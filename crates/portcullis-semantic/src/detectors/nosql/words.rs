@@ -1,6 +1,7 @@
 //! Operators, methods and names that the detector knows.
 
 use super::{KEY_COMPARES, KEY_JOINS, KEY_MATCHES, KEY_OTHER, KEY_REACHES, KEY_RUNS};
+use crate::detectors::purpose::names_secret;
 use crate::detectors::scan::{is_one_of, is_word, run};
 use crate::{Hint, KindId};
 
@@ -11,8 +12,7 @@ pub(super) fn is_credential(before: &[u8]) -> bool {
 
 /// The same, for a field that is secret.
 pub(super) fn is_secret(before: &[u8]) -> bool {
-    last_word(before)
-        .is_some_and(|word| is_one_of(word, &[b"pass", b"passwd", b"password", b"pwd", b"token", b"secret"]))
+    last_word(before).is_some_and(names_secret)
 }
 
 fn last_word(before: &[u8]) -> Option<&[u8]> {

@@ -1,0 +1,337 @@
+//! Operators of object-relational mappers and query builders on a secret: `{"password":{"startsWith":"a"}}`,
+//! `password__startswith=a`, `resetToken[contains]=`.
+//!
+//! Where an application hands an object or a name of a parameter to its mapper, an operator in place of the
+//! plain value asks the database about it, letter by letter. Interfaces take the same operators in filters on
+//! purpose; none filters by passwords. So what is looked for is the pair: a key that names a secret, and right
+//! below it a key that is an operator.
+
+use portcullis_types::Span;
+
+use crate::detectors::purpose::names_secret;
+use crate::detectors::scan::{has_at, is_one_of, is_word, run, skip_space, string_end};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/Injection_Flaws";
+    SECRET_OPERATOR "nosql.secret-operator" Critical "an operator of a query builder where the value of a secret belongs";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Orm;
+
+/// Bytes of a key that is looked at.
+const KEY_BYTES_MAX: usize = 64;
+
+/// An operator that a translation may be called by, with a text of this length, is a language.
+const TEXT_BYTES_MIN: usize = 4;
+
+static PROFILE: Profile = Profile::new(Class::NoSql, KINDS).needs(ByteGroups::of(b"{[_.%")).hints(HINTS);
+
+/// Part of each name of a secret.
+const HINTS: &[Hint] = &[
+    Hint::text("passw"),
+    Hint::text("pwd"),
+    Hint::text("secret"),
+    Hint::text("token"),
+    Hint::text("passcode"),
+    Hint::text("credential"),
+    Hint::text("key"),
+    Hint::word("pin"),
+    Hint::word("otp"),
+    Hint::word("totp"),
+    Hint::word("hash"),
+    Hint::word("ssn"),
+];
+
+impl Detector for Orm {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn reads(&self, place: Place) -> bool {
+        matches!(place, Place::RawBody | Place::QueryString | Place::Query | Place::Form | Place::Json)
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
+        let is_object = matches!(text.trim_ascii_start().first(), Some(b'{' | b'['));
+        let is_of_pairs = matches!(input.location.place, Place::RawBody | Place::QueryString);
+        match (is_object, is_of_pairs) {
+            (false, true) => names(text, found),
+            // A value that is an object, and what a document of GraphQL gives to a filter.
+            _ if is_object && is_of_pairs => {
+                objects(text, found);
+                keys(text, found);
+            }
+            _ if is_object || memchr::memmem::find(text, b":{").is_some() => objects(text, found),
+            _ => {}
+        }
+    }
+}
+
+/// `"password":{"startsWith":`, `password:{contains:`
+fn objects(text: &[u8], found: &mut Found<'_>) {
+    for open in memchr::memchr_iter(b'{', text) {
+        let before = text[..open].trim_ascii_end();
+        let Some(before) = before.strip_suffix(b":").map(<[u8]>::trim_ascii_end) else { continue };
+        let before = before.strip_suffix(b"\"").or(before.strip_suffix(b"'")).unwrap_or(before);
+        let len = before.iter().rev().take(KEY_BYTES_MAX).take_while(|b| is_word(**b) || **b == b'-').count();
+        let key = &before[before.len() - len..];
+        if len == 0 || !names_secret(key) {
+            continue;
+        }
+        let at = skip_space(text, open + 1);
+        let (start, end, rest) = match text.get(at) {
+            Some(b'"' | b'\'') => {
+                let (end, is_closed) = string_end(text, at);
+                (at + 1, end - usize::from(is_closed), end)
+            }
+            Some(_) => {
+                let end = run(text, at, KEY_BYTES_MAX, is_word);
+                (at, end, end)
+            }
+            None => continue,
+        };
+        let colon = skip_space(text, rest);
+        let operator = &text[start..end.min(start + KEY_BYTES_MAX)];
+        // `{"password":{"password":1}}`: a driver takes the object for a comparison of columns.
+        let is_itself =
+            || operator == key && matches!(text.get(skip_space(text, colon + 1)), Some(b'0'..=b'9' | b't'));
+        if text.get(colon) != Some(&b':') || !(is_operator_on(key, operator) || is_itself()) {
+            continue;
+        }
+        if is_language(operator) && is_text(text, skip_space(text, colon + 1)) {
+            continue;
+        }
+        found.add(SECRET_OPERATOR, Span::new(before.len() - len, end));
+        return;
+    }
+}
+
+/// `"password__startswith":`: the operator is a part of the key.
+fn keys(text: &[u8], found: &mut Found<'_>) {
+    for joint in memchr::memmem::find_iter(text, b"__") {
+        let before = &text[joint - joint.min(KEY_BYTES_MAX)..joint];
+        let len = before.iter().rev().take_while(|b| is_word(**b)).count();
+        let end = run(text, joint + 2, KEY_BYTES_MAX, is_word);
+        let is_key = matches!(text[end..], [b'"' | b'\'', b':', ..]);
+        if is_key && asks_secret(&text[joint - len..end]) {
+            found.add(SECRET_OPERATOR, Span::new(joint - len, end));
+            return;
+        }
+    }
+}
+
+/// A string with a word in it stands at `at`.
+fn is_text(text: &[u8], at: usize) -> bool {
+    matches!(text.get(at), Some(b'"' | b'\'')) && string_end(text, at).0 - at >= TEXT_BYTES_MIN + 2
+}
+
+/// `password__startswith=a&`, `user[password][not]=x`, `q[reset_password_token_start]=a`
+fn names(text: &[u8], found: &mut Found<'_>) {
+    let mut at = 0;
+    for pair in text.split(|b| *b == b'&') {
+        let name = &pair[..pair.iter().take(2 * KEY_BYTES_MAX).position(|b| *b == b'=').unwrap_or(0)];
+        let (plain, len) = without_percent(name);
+        if asks_secret(&plain[..len]) {
+            found.add(SECRET_OPERATOR, Span::new(at, at + name.len()));
+            return;
+        }
+        at += pair.len() + 1;
+    }
+}
+
+/// The name with brackets that an encoder wrote as they are.
+fn without_percent(name: &[u8]) -> ([u8; 2 * KEY_BYTES_MAX], usize) {
+    let (mut plain, mut len, mut at) = ([0; 2 * KEY_BYTES_MAX], 0, 0);
+    while at < name.len() {
+        let (byte, step) = match name[at..] {
+            [b'%', b'5', b'B' | b'b', ..] => (b'[', 3),
+            [b'%', b'5', b'D' | b'd', ..] => (b']', 3),
+            _ => (name[at], 1),
+        };
+        plain[len] = byte;
+        (len, at) = (len + 1, at + step);
+    }
+    (plain, len)
+}
+
+fn asks_secret(name: &[u8]) -> bool {
+    let mut rest = name;
+    let mut before: &[u8] = b"";
+    while !rest.is_empty() {
+        let len = part_len(rest);
+        let part = &rest[..len];
+        if !part.is_empty() {
+            if names_secret(before) && is_operator_on(before, part) && !matches!(part, b"is" | b"in") {
+                return true;
+            }
+            before = part;
+        }
+        rest = &rest[(len + 1).min(rest.len())..];
+    }
+    // `q[password_start]`: the predicates of Ransack are the end of a name.
+    let is_ransack = has_at(name, 0, b"q[");
+    let is_asked = |end: &&[u8]| {
+        before.strip_suffix(*end).is_some_and(|column| is_word_of_column(column) && names_secret(column))
+    };
+    is_ransack && PREDICATES.iter().any(is_asked)
+}
+
+fn is_word_of_column(column: &[u8]) -> bool {
+    !column.is_empty() && column.iter().all(|b| is_word(*b))
+}
+
+/// The length of the first part of a name: up to a bracket, a dot, or two underscores.
+fn part_len(name: &[u8]) -> usize {
+    let is_end = |at: &usize| match name[*at] {
+        b'[' | b']' | b'.' | b':' => true,
+        b'_' => name.get(at + 1) == Some(&b'_') && *at > 0,
+        _ => false,
+    };
+    (0..name.len()).find(is_end).unwrap_or(name.len())
+}
+
+const PREDICATES: &[&[u8]] = &[
+    b"_start",
+    b"_end",
+    b"_cont",
+    b"_matches",
+    b"_lt",
+    b"_gt",
+    b"_lteq",
+    b"_gteq",
+    b"_not_eq",
+    b"_present",
+    b"_null",
+    b"_not_null",
+    b"_i_cont",
+    b"_eq",
+];
+
+/// The operator compares, matches or negates, and who has `key` is not asked by it in public. What a token
+/// equals is: ledgers are filtered by tokens and hashes.
+fn is_operator_on(key: &[u8], operator: &[u8]) -> bool {
+    const EQUALS: &[&[u8]] = &[b"eq", b"equals", b"in", b"exact", b"iexact"];
+    const OTHERS: &[&[u8]] = &[
+        b"not",
+        b"ne",
+        b"neq",
+        b"gt",
+        b"gte",
+        b"lt",
+        b"lte",
+        b"ge",
+        b"le",
+        b"nin",
+        b"notin",
+        b"not_in",
+        b"contains",
+        b"icontains",
+        b"startswith",
+        b"istartswith",
+        b"endswith",
+        b"iendswith",
+        b"starts_with",
+        b"ends_with",
+        b"like",
+        b"ilike",
+        b"not_like",
+        b"notlike",
+        b"nlike",
+        b"regex",
+        b"iregex",
+        b"regexp",
+        b"nregexp",
+        b"iregexp",
+        b"similar",
+        b"between",
+        b"isnot",
+        b"is",
+        b"is_null",
+        b"isnull",
+        b"exists",
+        b"null",
+        b"op",
+        b"!",
+        b"!=",
+        b">",
+        b">=",
+        b"<",
+        b"<=",
+        b"substring",
+        b"inq",
+    ];
+    let name = operator.strip_prefix(b"[Op.").and_then(|name| name.strip_suffix(b"]")).unwrap_or(operator);
+    let name = name.strip_prefix(b"_").or(name.strip_prefix(b"$")).unwrap_or(name);
+    let is_public = [&b"token"[..], b"hash", b"key", b"pin"]
+        .iter()
+        .any(|word| key.len() >= word.len() && key[key.len() - word.len()..].eq_ignore_ascii_case(word));
+    let is_of_mongo = operator.len() > 1 && operator.starts_with(b"$");
+    is_of_mongo || is_one_of(name, OTHERS) || is_one_of(name, EQUALS) && !is_public
+}
+
+/// Also the code of a language: a translation of the word `password` has it.
+fn is_language(operator: &[u8]) -> bool {
+    matches!(operator, b"is" | b"in" | b"ne" | b"lt" | b"le")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Analysis, Detectors, Level};
+
+    fn is_blocked(target: &str, content_type: &str, body: &str) -> bool {
+        let detectors = Detectors::new();
+        let mut analysis = Analysis::new();
+        analysis.target(&detectors, target.as_bytes());
+        if !body.is_empty() {
+            analysis.request_body(&detectors, content_type.as_bytes(), body.as_bytes());
+        }
+        analysis.worst(&detectors, Level::Balanced).is_some_and(|worst| worst.blocks(Level::Balanced))
+    }
+
+    #[test]
+    fn operators_on_secrets() {
+        for body in [
+            r#"{"login":"a","password":{"not":""}}"#,
+            r#"{"where":{"resetToken": {"startsWith":"a"}}}"#,
+            r#"{"otp":{"_gt":null}}"#,
+            r#"{"password":{"[Op.like]":"a%"}}"#,
+            r#"{"OR":[{"user_password":{"lte":"zz"}}]}"#,
+            r#"{"query":"{user(filter:{password:{startsWith:\"a\"}}){id}}"}"#,
+        ] {
+            assert!(is_blocked("/", "application/json", body), "{body}");
+        }
+        for target in [
+            "/u?password__startswith=a",
+            "/u?user__password__regex=a",
+            "/u?filter[password][not]=x",
+            "/u?resetToken%5Bcontains%5D=",
+            "/u?q[reset_password_token_start]=a",
+            "/u?where=%7B%22password%22:%7B%22_like%22:%22a%25%22%7D%7D",
+        ] {
+            assert!(is_blocked(target, "", ""), "{target}");
+        }
+    }
+
+    #[test]
+    fn filters_and_other_objects() {
+        for body in [
+            r#"{"where":{"name":{"contains":"tea"}}}"#,
+            r#"{"password":{"current":"x","new":"y"}}"#,
+            r#"{"password":{"in":"Kata sandi","is":"Lykilord"}}"#,
+            r#"{"password":{"type":"string","minLength":8}}"#,
+            r#"{"query":"{pools(where:{token:{eq:\"0x1\"}}){id}}"}"#,
+            r#"{"keyboard":{"not":"x"},"compass":{"gt":1}}"#,
+        ] {
+            assert!(!is_blocked("/", "application/json", body), "{body}");
+        }
+        for target in
+            ["/u?price__gte=5", "/u?filter[name][contains]=a", "/u?password[confirm]=x", "/u?token[eq]=x"]
+        {
+            assert!(!is_blocked(target, "", ""), "{target}");
+        }
+    }
+}
