@@ -56,7 +56,8 @@ impl Gate {
                 let Hint { text, is_word } = hint;
                 debug_assert!(!text.bytes().any(|b| b.is_ascii_uppercase()), "hints are lower case: {text}");
                 match text.as_bytes() {
-                    &[sign] if !is_word && sign.is_ascii_punctuation() => {
+                    // A control byte stands for all of them.
+                    &[sign] if !is_word && (sign.is_ascii_punctuation() || sign < b'\t') => {
                         ByteGroups::of(&[sign]).iter().for_each(|group| signs[group] |= bit);
                     }
                     _ => hints.push((hint, bit)),

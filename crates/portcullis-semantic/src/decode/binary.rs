@@ -4,7 +4,7 @@ use memchr::memmem;
 
 use super::loose::{LEAD_BYTES_MAX, is_after_lead};
 use super::packed::{is_stored, may_be_packed, unpacked};
-use super::{has_more_noise, hex_digit, is_mostly_text, push_char};
+use super::{has_more_noise, hex_digit, is_mostly_text, push_char, serialised};
 use crate::ByteGroups;
 
 /// Shorter values are not tried as Base64 or hexadecimal: too many words are both. No word has padding.
@@ -109,7 +109,7 @@ pub(super) fn base64_parts(body: &[u8], out: &mut Vec<u8>, emit: &mut dyn FnMut(
     }
 }
 
-/// Emits `decoded`, if it is text or packed text.
+/// Emits `decoded`, if it is text or a serialised object, perhaps packed.
 pub(super) fn emit_decoded(decoded: &[u8], emit: &mut dyn FnMut(&[u8])) {
     if is_mostly_text(decoded) {
         emit(decoded);
@@ -119,6 +119,8 @@ pub(super) fn emit_decoded(decoded: &[u8], emit: &mut dyn FnMut(&[u8])) {
         }
     } else if let Some(narrow) = narrowed(decoded) {
         emit(&narrow);
+    } else if serialised::is_object(decoded) {
+        emit(decoded);
     } else if let Some(text) = unpacked(decoded) {
         emit(&text);
     }
@@ -137,7 +139,8 @@ fn is_noise(part: &[u8], out: &mut Vec<u8>) -> bool {
     }
     let decoded_max = part.len() / 4 * 3 + 3;
     let is_wide = out[..2].contains(&0);
-    !is_wide && !may_be_packed(out) && has_more_noise(out, decoded_max / 10)
+    let may_be_other = is_wide || may_be_packed(out) || serialised::may_begin(out);
+    !may_be_other && has_more_noise(out, decoded_max / 10)
 }
 
 /// Bytes of a part that tell whether it is noise; a longer part may have as much of it and be text.
@@ -268,7 +271,7 @@ pub(super) fn hex(text: &[u8], groups: ByteGroups, out: &mut Vec<u8>) -> bool {
     }
     let byte = |pair: &[u8]| (hex_digit(pair[0]).unwrap_or(0) << 4 | hex_digit(pair[1]).unwrap_or(0)) as u8;
     out.extend(digits.chunks_exact(2).map(byte));
-    is_mostly_text(out)
+    is_mostly_text(out) || serialised::is_object(out)
 }
 
 /// UTF-16 of either order whose characters are mostly ASCII; UTF-32 with its three zeros a character, too.
@@ -367,7 +370,9 @@ mod tests {
                 let mut out = Vec::new();
                 if is_noise(&part, &mut out) {
                     out.clear();
-                    let is_text = |out: &[u8]| is_mostly_text(out) || narrowed(out).is_some();
+                    let is_text = |out: &[u8]| {
+                        is_mostly_text(out) || narrowed(out).is_some() || serialised::is_object(out)
+                    };
                     let is_emitted = base64_part(&part, &mut out)
                         && (is_text(&out) || unpacked(&out).is_some());
                     proptest::prop_assert!(!is_emitted, "{}", part.escape_ascii());

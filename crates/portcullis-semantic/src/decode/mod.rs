@@ -10,6 +10,8 @@ mod excerpt;
 mod loose;
 mod magic;
 mod packed;
+pub(crate) mod pickle;
+mod serialised;
 mod signs;
 mod structured;
 mod texts;

@@ -2,7 +2,7 @@
 
 use portcullis_http::coding::{CodingLimits, Packing, unpack};
 
-use super::is_mostly_text;
+use super::{is_mostly_text, serialised};
 use crate::limits::INFLATED_VALUE_BYTES_MAX;
 
 /// How much more may come out than goes in, beyond [`FREE_BYTES`]; above that it is a bomb, and what came
@@ -23,13 +23,13 @@ pub(crate) fn inflate(packed: &[u8], bytes_max: u64) -> Option<(Vec<u8>, bool)> 
     (!unpacked.0.is_empty()).then_some(unpacked)
 }
 
-/// The text that a value is packed from, as far as it can be unpacked. DEFLATE has no mark, so that of it
-/// short texts count only if they are whole.
+/// The text or serialised object that a value is packed from, as far as it can be unpacked. DEFLATE has no
+/// mark, so that of it short texts count only if they are whole.
 pub(super) fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
-    let marked = inflate(packed, INFLATED_VALUE_BYTES_MAX).map(|(text, _)| text);
-    let marked = marked.filter(|text| is_mostly_text(text));
+    let tells = |bytes: &Vec<u8>| is_mostly_text(bytes) || serialised::is_object(bytes);
+    let marked = inflate(packed, INFLATED_VALUE_BYTES_MAX).map(|(text, _)| text).filter(tells);
     // The mark of zlib may be the beginning of a block, too.
-    marked.or_else(|| raw(packed).filter(|text| is_mostly_text(text)))
+    marked.or_else(|| raw(packed).filter(tells))
 }
 
 /// True if [`unpacked`] has to read it all to know that it is nothing.

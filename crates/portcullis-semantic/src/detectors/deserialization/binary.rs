@@ -3,7 +3,7 @@
 use portcullis_types::Span;
 
 use super::types::{Language, Types};
-use super::{DOTNET_STREAM, JAVA_STREAM, MARSHAL_GADGET, MARSHAL_OBJECT, PICKLE_PLAIN, pickle};
+use super::{DOTNET_STREAM, JAVA_STREAM, MARSHAL_GADGET, MARSHAL_OBJECT};
 use crate::Found;
 
 /// Bytes of a stream that are decoded to see what it begins with.
@@ -59,8 +59,7 @@ fn is_hex(text: &[u8]) -> bool {
 
 /// True if Base64 begins as that of a stream does.
 fn is_marked(text: &[u8]) -> bool {
-    const MARKS: [&[u8]; 11] =
-        [b"rO0AB", b"AAEAAAD/", b"/wEy", b"_wEy", b"BAh", b"gASV", b"gAWV", b"gAN", b"gAJ", b"gAR", b"BAg"];
+    const MARKS: [&[u8]; 6] = [b"rO0AB", b"AAEAAAD/", b"/wEy", b"_wEy", b"BAh", b"BAg"];
     MARKS.iter().any(|mark| text.starts_with(mark))
 }
 
@@ -96,10 +95,6 @@ fn stream(types: &Types, bytes: &[u8], found: &mut Found<'_>) {
                 found.add(MARSHAL_OBJECT, span);
                 found.add(MARSHAL_GADGET, span);
             }
-        }
-        [0x80, 2..=5, rest @ ..] if !rest.is_empty() => {
-            found.add(PICKLE_PLAIN, span);
-            pickle::binary(types, rest, found);
         }
         _ => {}
     }

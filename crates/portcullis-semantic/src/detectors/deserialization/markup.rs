@@ -7,24 +7,84 @@ use super::{XML_CLASS, XML_GADGET, XML_PROXY, YAML_OBJECT, YAML_PLAIN};
 use crate::Found;
 
 /// `!!python/object/apply:os.system`, `!ruby/object:Gem::Installer`, `!!javax.script.ScriptEngineManager [`,
-/// and the long form `!<tag:yaml.org,2002:...>`.
+/// the long form `!<tag:yaml.org,2002:...>`, and what handles of `%TAG` stand for.
 pub(super) fn yaml(types: &Types, text: &[u8], found: &mut Found<'_>) {
+    let handles = Handles::of(text);
     for at in memchr::memchr_iter(b'!', text) {
-        let rest = &text[at + 1..];
+        let rest = &text[at..];
+        if let Some(tag) = handles.expanded(rest) {
+            if let Some(kind) = yaml_tag(types, &tag) {
+                found.add(kind, Span::new(at, at + tag_len(rest, 1)));
+            }
+            continue;
+        }
+        let rest = &rest[1..];
         let tag = rest
             .strip_prefix(b"!")
             .or_else(|| rest.strip_prefix(b"<tag:yaml.org,2002:"))
             .or_else(|| (rest.starts_with(b"ruby/") || rest.starts_with(b"php/")).then_some(rest));
         // A tag has no exclamation mark in it, so that no byte is read for two of them.
         let Some(tag) = tag.filter(|tag| tag.first().is_some_and(u8::is_ascii_alphabetic)) else { continue };
-        let end = tag.iter().take(160).position(|b| {
-            b.is_ascii_whitespace() || matches!(b, b'[' | b'{' | b'>' | b'"' | b'\'' | b',' | b']' | b'!')
-        });
-        let tag = &tag[..end.unwrap_or(tag.len().min(160))];
+        let tag = &tag[..tag_len(tag, 0)];
         let span = Span::new(at, text.len().min(at + 4 + tag.len()));
         if let Some(kind) = yaml_tag(types, tag) {
             found.add(kind, span);
         }
+    }
+}
+
+/// Bytes of a tag that are read.
+const TAG_BYTES_MAX: usize = 160;
+
+/// The length of the tag that `text` begins with, of which the first `from` bytes are.
+fn tag_len(text: &[u8], from: usize) -> usize {
+    let text = &text[..text.len().min(TAG_BYTES_MAX)];
+    let ends = |b: &u8| {
+        b.is_ascii_whitespace() || matches!(b, b'[' | b'{' | b'>' | b'"' | b'\'' | b',' | b']' | b'!')
+    };
+    text[from..].iter().position(ends).map_or(text.len(), |len| from + len)
+}
+
+/// Handles of tags that a document declares: `%TAG !p! tag:yaml.org,2002:python/`.
+#[derive(Debug, Default)]
+struct Handles<'t> {
+    list: Vec<(&'t [u8], &'t [u8])>,
+}
+
+/// Bytes of a handle.
+const HANDLE_BYTES_MAX: usize = 32;
+
+/// Handles of a document that are looked at.
+const HANDLES_MAX: usize = 16;
+
+impl<'t> Handles<'t> {
+    fn of(text: &'t [u8]) -> Handles<'t> {
+        let mut handles = Handles::default();
+        for at in memchr::memmem::find_iter(text, b"%TAG").take(HANDLES_MAX) {
+            let line = &text[at + 4..];
+            let line = &line[..memchr::memchr2(b'\n', b'\r', line).unwrap_or(line.len())];
+            let begins = at.checked_sub(1).is_none_or(|before| matches!(text[before], b'\n' | b'\r'));
+            let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+            let (Some(handle), Some(prefix)) = (words.next(), words.next()) else { continue };
+            let is_handle =
+                handle.len() <= HANDLE_BYTES_MAX && handle.starts_with(b"!") && handle.ends_with(b"!");
+            if begins && is_handle && prefix.len() <= TAG_BYTES_MAX {
+                handles.list.push((handle, prefix));
+            }
+        }
+        handles
+    }
+
+    /// The tag at the beginning of `text` without the prefix of YAML's own tags, if its handle is declared.
+    fn expanded(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let known = self.list.iter().filter(|(handle, _)| text.starts_with(handle));
+        let (handle, prefix) = known.max_by_key(|(handle, _)| handle.len())?;
+        let suffix = &text[handle.len()..tag_len(text, handle.len()).max(handle.len())];
+        if suffix.is_empty() || suffix.starts_with(b"<") {
+            return None;
+        }
+        let whole = [*prefix, suffix].concat();
+        Some(whole.strip_prefix(b"tag:yaml.org,2002:").map_or_else(|| whole.clone(), <[u8]>::to_vec))
     }
 }
 

@@ -67,7 +67,7 @@ impl Default for Deserialization {
 
 /// Each form has a digit or one of the signs.
 static PROFILE: Profile = Profile::new(Class::Deserialization, KINDS)
-    .needs(ByteGroups::of(b"0:!$@<.\n(\\"))
+    .needs(ByteGroups::of(b"0:!$@<.\n(\\\0\x01"))
     .hints(HINTS)
     .weights(include_str!("../../../weights/deserialization.tsv"));
 
@@ -152,8 +152,8 @@ impl Detector for Deserialization {
                 found.add(CONSTRUCTOR_KEY, Span::new(at, at + 13));
             }
         }
-        if input.groups.has(b'\n') {
-            pickle::text(&self.types, text, found);
+        if input.groups.has(b'\n') || input.groups.has(0x80) {
+            pickle::detect(&self.types, text, found);
         }
     }
 }
@@ -169,10 +169,6 @@ const HINTS: &[Hint] = &[
     Hint::text("/wey"),
     Hint::text("bah"),
     Hint::text("\u{4}\u{8}"),
-    Hint::text("gasv"),
-    Hint::text("gawv"),
-    Hint::text("gan"),
-    Hint::text("gaj"),
     Hint::text("o:"),
     Hint::text("c:"),
     Hint::text("a:"),
@@ -209,11 +205,19 @@ const HINTS: &[Hint] = &[
     Hint::text("__type"),
     Hint::text("dynamic-proxy"),
     Hint::text("objectdataprovider"),
-    Hint::text("\nsystem"),
-    Hint::text("builtin"),
-    Hint::text("posix"),
-    Hint::text("subprocess"),
-    Hint::text("cos\n"),
-    Hint::text("cnt\n"),
+    Hint::text("%tag"),
+    // Serialised objects have control bytes, as no text has.
+    Hint::text("\0"),
+    Hint::text("\u{1}"),
+    // A pickle of protocol 0 keeps what it has named, or opens a tuple behind it.
+    Hint::text("\np0\n"),
+    Hint::text("\n)r"),
+    Hint::text("\n(s'"),
+    Hint::text("\n(s\""),
+    Hint::text("\n(v"),
+    Hint::text("\n(l"),
+    Hint::text("\n(d"),
+    Hint::text("\n(c"),
+    Hint::text("\n(("),
     Hint::text("(i"),
 ];

@@ -25,6 +25,53 @@ fn streams() {
     attack(b"\x80\x04\x95\x1d\0\0\0\0\0\0\0\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x02id\x94\x85\x94R\x94.", "pickle");
 }
 
+/// Whatever module a pickle calls something of, in whatever protocol and packing.
+#[test]
+fn pickles_of_all_protocols() {
+    attack(b"crunpy\nrun_path\n(V/tmp/x.py\ntR.", "pickle");
+    attack(b"cany.module\nat_all\np0\n((lp1\nVx\np2\natp3\nRp4\n.", "pickle");
+    attack(b"cposix\nsystem\nq\0(X\x02\0\0\0idq\x01tq\x02Rq\x03.", "pickle");
+    attack(b"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x02id\x85R.", "pickle");
+    for text in [
+        "gASMBXBvc2l4jAZzeXN0ZW2TjAJpZIVSLg==",
+        // Protocol 1; gzip and zlib around protocol 4.
+        "Y3Bvc2l4CnN5c3RlbQpxAChYAgAAAGlkcQF0cQJScQMu",
+        "H4sIAAAAAAACA2tg6WEtyC/OrOhhK64sLknNndzDlJnSGqQHAEvXjJUZAAAA",
+        "eJxrYOlhLcgvzqzoYSuuLC5JzZ3cw5SZ0hqkBwB54Alz",
+    ] {
+        attack(text.as_bytes(), "pickle");
+    }
+    for bytes in [
+        &b"\x80\x04\x95\x0b\0\0\0\0\0\0\0}\x94\x8c\x01a\x94K\x01s."[..],
+        b"gASVCwAAAAAAAAB9lIwBYZRLAXMu",
+        b"cdatetime\ndate\n(S'x'\ntR.",
+        b"Common\nsense\n(really)\n",
+    ] {
+        let (have, blocks) = run(Place::Cookie, "session", bytes);
+        assert!(!blocks, "{}: {have}", bytes.escape_ascii());
+    }
+}
+
+/// A handle of `%TAG` stands for what it declares.
+#[test]
+fn handles_of_tags() {
+    for text in [
+        "%TAG !p! tag:yaml.org,2002:python/\n---\na: !p!name:os.environ",
+        "%TAG !! tag:yaml.org,2002:python/object/apply:os.\n---\n!!system [x]",
+        "%TAG !x! tag:yaml.org,2002:pyth\n---\n!x!on/object/apply:os.system [x]",
+        "%TAG ! tag:yaml.org,2002:python/\r\n---\r\n!object/apply:os.system [x]",
+        "%TAG !j! tag:yaml.org,2002:javax.script.\n---\n!j!ScriptEngineManager []",
+    ] {
+        attack(text.as_bytes(), "yaml-object");
+    }
+    for text in
+        ["%TAG !e! tag:example.com,2024:\n---\na: !e!point {x: 1}", "%TAG ! !my-\n---\n!light fluorescent"]
+    {
+        let (have, blocks) = run(Place::Form, "text", text.as_bytes());
+        assert!(!blocks, "{text}: {have}");
+    }
+}
+
 #[test]
 fn php() {
     attack(b"O:8:\"Example1\":1:{s:4:\"file\";s:11:\"/etc/passwd\";}", "php-object");
