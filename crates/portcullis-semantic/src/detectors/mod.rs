@@ -55,6 +55,7 @@ pub fn all() -> Vec<Box<dyn Detector>> {
         Box::new(command::Command::new()),
         Box::new(command::CommandField::new()),
         Box::new(code::Code::new()),
+        Box::new(code::CodeValue::new()),
         Box::new(template::Template::new()),
         Box::new(deserialization::Deserialization::new()),
         Box::new(log4j::Log4j),

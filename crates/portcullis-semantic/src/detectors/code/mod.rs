@@ -18,12 +18,14 @@ mod php;
 pub(super) mod scan;
 #[cfg(test)]
 mod tests;
+pub(super) mod value;
 
 use portcullis_types::Span;
 
 use self::names::{Group, Names};
 pub(super) use self::php::{is_harmless, runs_input};
 use self::scan::{Fact, Scan};
+pub use self::value::CodeValue;
 use super::quotation::Quotation;
 use super::scan::is_one_of;
 use super::{command, purpose};
@@ -158,6 +160,11 @@ impl Code {
         let has_tag =
             memchr::memmem::find(text, b"<?").is_some() || memchr::memmem::find(text, b"<%").is_some();
         let mut is_first = true;
+        let mut runs = false;
+        let runs_request = takes_code
+            && has_tag
+            && found.may_read(PHP_READINGS * text.len())
+            && runs_input(text, &self.shell);
         let mut scan = Scan::new(text, &self.names, &self.shell);
         while let Some((fact, span)) = scan.next_fact() {
             let kind = kind_of(fact);
@@ -168,9 +175,12 @@ impl Code {
                 takes_text && (kind == BACKTICK || !input.document.is_php && quotation.holds(end))
             };
             let is_own = input.document.has_lines && !has_tag && is_of_program(text, fact, span, &self.shell);
-            // Who may write code there calls the type itself: by its name it is loaded past what the field's
-            // language allows.
-            let is_taken = takes_code && kind != LOADED;
+            // Who may write code there calls the type or imports the module itself: by its name it is loaded
+            // past what the field's language allows. What runs something of a request is a web shell.
+            let is_escape = matches!(kind, LOADED | IMPORT | INTERNAL);
+            runs |= matches!(kind, EXECUTE | EVAL | CALLBACK | VARIABLE_CALL | BACKTICK);
+            let is_shell = matches!(kind, INPUT | NESTED | BACKTICK) && runs && runs_request;
+            let is_taken = takes_code && !is_escape && !is_shell;
             match is_all_shown || is_own || is_taken || is_spoken(text, span) || is_shown() {
                 true => found.mention(kind, span),
                 false => found.add(kind, span),

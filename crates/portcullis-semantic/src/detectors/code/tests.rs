@@ -341,3 +341,29 @@ fn calls_of_what_a_request_gives() {
         assert!(!look(Class::Code, Place::Form, "code", text.as_bytes()).1, "{text}");
     }
 }
+
+/// A field for code takes programs; what a program does not need stays an attack there: a web shell, and what
+/// reaches past what the field's language allows.
+#[test]
+fn what_no_field_for_code_is_for() {
+    for (name, text) in [
+        ("code", "<?php system($_GET[1]);"),
+        ("snippet", "<?php eval($_POST[\"x\"]);"),
+        ("code", "__import__('os').system('id')"),
+        ("code", "().__class__.__base__.__subclasses__()"),
+    ] {
+        for place in [Place::Json, Place::Form] {
+            let (have, blocks) = look(Class::Code, place, name, text.as_bytes());
+            assert!(blocks, "{name}={text}: {have}");
+        }
+    }
+    for (name, text) in [
+        ("code", "import os\nos.system('ls')"),
+        ("code", "<?php echo htmlspecialchars($_GET['q']);"),
+        ("script", "print(open('x.txt').read())"),
+        ("source_code", "const fs = require('fs');\nfs.readFileSync('a.txt')"),
+    ] {
+        let (have, blocks) = look(Class::Code, Place::Json, name, text.as_bytes());
+        assert!(!blocks, "{name}={text}: {have}");
+    }
+}

@@ -1,0 +1,212 @@
+//! Values that are a program, all of it.
+//!
+//! What it does: reads a short value from its first byte to its last as a statement or two of PHP, Python,
+//! Ruby, Perl, JavaScript, Lua or Groovy, or as the rest of one behind a quote and brackets that it ends, and
+//! asks what it reaches: what the language keeps of the machine, a file or address as a constant, the result
+//! of a call that it prints. Functions need not be known for that. In a sentence two words stand side by side
+//! without an operator between them, in a program never: so no sentence is read as one.
+//!
+//! It is a detector of its own, for its texts are short, and of a long text nothing is asked of it.
+
+mod breakout;
+pub(in crate::detectors) mod program;
+mod roots;
+#[cfg(test)]
+mod tests;
+
+use portcullis_types::Span;
+
+use self::program::{Act, Program};
+use super::names::Names;
+use crate::detectors::{command, purpose};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
+
+kinds! {
+    reference "https://owasp.org/www-community/attacks/Code_Injection";
+    REACHES "code.value-reaches" Critical "all of the value is a program that reaches what its language keeps of the machine";
+    CALLS "code.value-calls" Critical "all of the value is a program that calls something with a file, an address or a setting by its name";
+    PRINTS "code.value-prints" Critical "all of the value is a program that prints what a call gives";
+    HANGS "code.value-hangs" Critical "all of the value is a loop or a power that no machine finishes";
+    BREAKS_OUT "code.value-breaks-out" Critical "ends a string or a call of a program and goes on with a call of its own";
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct CodeValue {
+    names: Names,
+    shell: command::Names,
+}
+
+impl CodeValue {
+    /// The detector with its data.
+    pub fn new() -> CodeValue {
+        CodeValue { names: Names::new(), shell: command::Names::new() }
+    }
+}
+
+impl Default for CodeValue {
+    fn default() -> Self {
+        CodeValue::new()
+    }
+}
+
+/// A longer text is no single statement.
+const VALUE_BYTES_MAX: usize = 400;
+
+static PROFILE: Profile = Profile::new(Class::Code, KINDS)
+    .needs(ByteGroups::of(b"(.[`$*{@'\""))
+    .bytes_max(VALUE_BYTES_MAX)
+    .hints(HINTS);
+
+impl Detector for CodeValue {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    /// Files have programs of their own.
+    fn reads(&self, place: Place) -> bool {
+        matches!(
+            place,
+            Place::Query
+                | Place::Form
+                | Place::MultipartField
+                | Place::Json
+                | Place::XmlText
+                | Place::Cookie
+                | Place::Header
+                | Place::PathSegment
+                | Place::Name
+        )
+    }
+
+    fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let location = input.location;
+        if input.is_json {
+            return;
+        }
+        // Who writes to others may write a line of code; what breaks out of a program's string is none.
+        let is_shown = purpose::takes_code(location) || purpose::takes_text(location);
+        let add = |found: &mut Found<'_>, kind: KindId, span: Span| match is_shown {
+            true => found.mention(kind, span),
+            false => found.add(kind, span),
+        };
+        // A word between back-ticks is none of a program.
+        if input.text.first() == Some(&b'`') && !input.text.contains(&b' ') {
+            return;
+        }
+        let whole = Span::new(0, input.text.len());
+        if hangs(input.text) {
+            add(found, HANGS, whole);
+            return;
+        }
+        if let Some(inner) = breakout::inner(input.text) {
+            let Some(program) = self.read(inner, found) else { return };
+            if program.acts.iter().any(|act| act.is_some()) || program.has_constant_call {
+                match purpose::takes_code(location) {
+                    true => found.mention(BREAKS_OUT, whole),
+                    false => found.add(BREAKS_OUT, whole),
+                }
+            }
+            return;
+        }
+        let Some(program) = self.read(input.text, found) else { return };
+        // Conditions of rules, formulas of sheets and filters are calls with constants, too.
+        let is_of_language = purpose::takes_formula(location)
+            || purpose::takes_conditions(location)
+            || purpose::takes_filters(location)
+            || purpose::takes_pattern(location)
+            || purpose::takes_statements(location);
+        // People look for functions by their names.
+        let is_looked_for = location.place == Place::Query && purpose::is_search(location);
+        for act in program.acts.iter().flatten() {
+            let (kind, counts) = match act {
+                Act::Reaches { is_bare: true } => (REACHES, !is_looked_for),
+                Act::Reaches { is_bare: false } => (REACHES, true),
+                Act::Calls { .. } => (CALLS, !is_of_language && !program.compares),
+                Act::Prints => (PRINTS, !is_of_language),
+            };
+            if counts {
+                add(found, kind, whole);
+            }
+        }
+    }
+}
+
+impl CodeValue {
+    fn read(&self, text: &[u8], found: &mut Found<'_>) -> Option<Program> {
+        let program = program::read(text, &self.names, &self.shell)?;
+        found.may_walk(text.len(), program.tokens).then_some(program)
+    }
+}
+
+/// `9**9**9`: a power of a power of numbers; `do{}while(1)`: a loop with nothing in it.
+fn hangs(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let is_of_numbers = text.iter().all(|b| b.is_ascii_digit() || matches!(b, b'*' | b'^' | b' '));
+    let powers = memchr::memmem::find_iter(text, b"**").count();
+    let is_power = is_of_numbers && powers >= 2 && text.first().is_some_and(u8::is_ascii_digit);
+    let body = text.strip_prefix(b"do").map(<[u8]>::trim_ascii_start);
+    let rest = body.and_then(|body| body.strip_prefix(b"{}").or_else(|| body.strip_prefix(b";")));
+    let rest = rest.map(<[u8]>::trim_ascii).and_then(|rest| rest.strip_prefix(b"while"));
+    let condition = rest.map(|rest| rest.strip_suffix(b";").unwrap_or(rest).trim_ascii());
+    is_power || matches!(condition, Some(b"(1)" | b"(true)" | b"(!0)"))
+}
+
+/// What a call with a constant, a call without arguments, or a name that a language keeps something of the
+/// machine under is written with.
+const HINTS: &[Hint] = &[
+    Hint::text("`"),
+    Hint::text("(\""),
+    Hint::text("0**"),
+    Hint::text("1**"),
+    Hint::text("2**"),
+    Hint::text("3**"),
+    Hint::text("4**"),
+    Hint::text("5**"),
+    Hint::text("6**"),
+    Hint::text("7**"),
+    Hint::text("8**"),
+    Hint::text("9**"),
+    Hint::text("while("),
+    Hint::text("while ("),
+    Hint::text("('"),
+    Hint::text("(`"),
+    Hint::text("()"),
+    Hint::text("(*"),
+    Hint::text("(@"),
+    Hint::text("(new "),
+    Hint::text("[\""),
+    Hint::text("['"),
+    Hint::text("process."),
+    Hint::text("global"),
+    Hint::text("environ"),
+    Hint::text("deno."),
+    Hint::text("bun."),
+    Hint::text("env."),
+    Hint::text("env["),
+    Hint::text("$env"),
+    Hint::text("$_"),
+    Hint::text("argv"),
+    Hint::text("dir."),
+    Hint::text("file."),
+    Hint::text("io."),
+    Hint::text("os."),
+    Hint::text("sys."),
+    Hint::text("rails."),
+    Hint::text("kernel."),
+    Hint::text("include '"),
+    Hint::text("include \""),
+    Hint::text("include'"),
+    Hint::text("include\""),
+    Hint::text("require '"),
+    Hint::text("require \""),
+    Hint::text("exec \""),
+    Hint::text("system \""),
+    Hint::text("exec '"),
+    Hint::text("system '"),
+    Hint::text(" :system"),
+    Hint::text("echo `"),
+    Hint::text("print `"),
+    Hint::text("puts `"),
+    Hint::text("print <"),
+];
