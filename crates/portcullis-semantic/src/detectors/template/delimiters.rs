@@ -91,8 +91,13 @@ impl<'t> Delimiters<'t> {
             }
             [b'@', b'(', ..] => (Form::Parentheses, 2, b")"),
             [b'#', name @ ..] if let Some(len) = velocity(name) => (Form::Directive, 1 + len, b")"),
-            // Latte
+            // Latte, Blade, FreeMarker's other marks
             [b'{', b'=', b'"' | b'\'' | b'$', ..] => (Form::Braces, 2, b"}"),
+            [b'{', b'=', name @ ..] if is_call(name) => (Form::Braces, 2, b"}"),
+            [b'{', b'!', b'!', ..] => (Form::Braces, 3, b"!!}"),
+            [b'[', b'=', b, ..] if b.is_ascii_alphanumeric() || matches!(b, b'\'' | b'"' | b'.' | b' ') => {
+                (Form::Marked, 2, b"]")
+            }
             [b'{', b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'"' | b'\'' | b'[', ..] => {
                 (Form::Single, 1, b"}")
             }
@@ -147,10 +152,17 @@ fn pairs(text: &[u8]) -> Vec<(usize, usize)> {
     pairs
 }
 
+/// `getenv(`
+fn is_call(text: &[u8]) -> bool {
+    let len = text.iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    len > 2 && text.get(len) == Some(&b'(')
+}
+
 /// `set(`, `parse (`, `evaluate(`: the length, with the parenthesis.
 fn velocity(text: &[u8]) -> Option<usize> {
-    let name =
-        [&b"set"[..], b"parse", b"include", b"evaluate"].into_iter().find(|name| text.starts_with(name))?;
+    let name = [&b"set"[..], b"parse", b"include", b"evaluate", b"foreach"]
+        .into_iter()
+        .find(|name| text.starts_with(name))?;
     let spaces = text[name.len()..].iter().take(4).take_while(|b| **b == b' ').count();
     let len = name.len() + spaces;
     (text.get(len) == Some(&b'(')).then_some(len + 1)

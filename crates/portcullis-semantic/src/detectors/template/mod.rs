@@ -12,6 +12,7 @@
 
 mod delimiters;
 mod expression;
+mod flood;
 mod other;
 mod plain;
 #[cfg(test)]
@@ -51,6 +52,7 @@ kinds! {
     COMMENT_PROBE "template.comment-probe" Critical "a comment of a template engine stands inside a word";
     POLYGLOT "template.polyglot" Critical "delimiters of several engines, one in the other";
     METHOD "template.method" Error "a method of a variable is called, and the value is that expression";
+    FLOOD "template.flood" Critical "an expression makes millions of elements or letters";
     WHOLE "template.whole" Notice "the value is one expression, or a few, or a parameter of a page";
 }
 
@@ -61,7 +63,7 @@ const READINGS: usize = 6;
 const SINGLE_READINGS: usize = 3;
 
 /// What reaches the language below an engine, wherever it stands.
-const LIVE: &[KindId] = &[CODE, BUILTIN, FILTER, PREPROCESSING, PHP_BLOCK, SHELL_TEXT];
+const LIVE: &[KindId] = &[CODE, BUILTIN, FILTER, PREPROCESSING, PHP_BLOCK, SHELL_TEXT, FLOOD];
 
 /// See the module.
 #[derive(Debug)]
@@ -97,6 +99,13 @@ const HINTS: &[Hint] = &[
     Hint::text("<#"),
     Hint::text("[#"),
     Hint::text("[["),
+    Hint::text("[="),
+    Hint::text("{!!"),
+    Hint::text("#foreach"),
+    Hint::text("\\write18"),
+    Hint::text("tal:"),
+    Hint::text("%import "),
+    Hint::text("% import "),
     Hint::text("#set"),
     Hint::text("#parse"),
     Hint::text("#include"),
@@ -156,6 +165,8 @@ impl Detector for Template {
         let is_editor = purpose::takes_templates(input.location);
         let takes_text = purpose::may_mention(Class::Template, input.location);
         let mut quotation = Quotation::new(text);
+        // Loops in one another: what each does is done by all around it.
+        let mut rounds = 1u64;
         for expression in Delimiters::new(text) {
             let inner = expression.inner.of(text);
             if expression.form == Form::Brackets && is_table(inner) {
@@ -178,7 +189,15 @@ impl Detector for Template {
             if !found.may_walk(cost + search, 0) {
                 return;
             }
-            let facts = expression::facts(self, inner, expression.form);
+            let mut facts = expression::facts(self, inner, expression.form);
+            if let Some(times) = flood::times(inner) {
+                let is_loop = is_statement(expression.form);
+                let all = rounds.saturating_mul(times);
+                rounds = if is_loop { all } else { rounds };
+                if all >= flood::TIMES_MIN {
+                    facts |= 1 << FLOOD.0;
+                }
+            }
             // What prints one object tells nothing where placeholders of one word are usual.
             if facts == 0 || !is_parameter && plain::is_placeholder(inner) {
                 continue;

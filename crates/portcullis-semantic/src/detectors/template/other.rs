@@ -40,6 +40,20 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
     }
     comment_probe(text, found);
     polyglot(text, found);
+    lines_of_python(text, found);
+    // TeX runs a command of the system.
+    if let Some(at) = memmem::find(text, b"\\write18{") {
+        found.add(CODE, Span::new(at, text.len().min(at + 40)));
+    }
+    // `tal:content="python:open('x').read()"`: Zope's and Chameleon's attributes with an expression of Python.
+    for at in memmem::find_iter(text, b"tal:").take(16) {
+        let attribute = &text[at..text.len().min(at + NAME_BYTES_MAX)];
+        let value = memchr::memchr2(b'"', b'\'', attribute).map(|quote| &attribute[quote + 1..]);
+        let code = value.and_then(|value| value.trim_ascii_start().strip_prefix(b"python:"));
+        if code.is_some_and(|code| memchr::memchr(b'(', code).is_some()) {
+            found.add(CODE, Span::new(at, at + attribute.len()));
+        }
+    }
     // Velocity has no delimiters: `$class.inspect("java.lang.Runtime")`, `$x.getClass()`.
     if !input.groups.has(b'$') {
         return;
@@ -91,6 +105,21 @@ fn toolkit(text: &[u8], found: &mut Found<'_>) {
             _ => continue,
         };
         found.add(kind, Span::new(at, at + 4 + end));
+    }
+}
+
+/// `%import os` on a line of its own, and an expression behind it: a line of Python to Bottle and Mako.
+fn lines_of_python(text: &[u8], found: &mut Found<'_>) {
+    const MODULES: &[&[u8]] =
+        &[b"os", b"sys", b"subprocess", b"socket", b"pty", b"shutil", b"pathlib", b"glob"];
+    for at in memchr::memchr_iter(b'%', text).take(64) {
+        let begins = text[..at].last().is_none_or(|b| *b == b'\n');
+        let line = text[at + 1..].trim_ascii_start();
+        let Some(module) = line.strip_prefix(b"import ").or(line.strip_prefix(b"from ")) else { continue };
+        let len = module.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        if begins && MODULES.contains(&&module[..len]) {
+            found.add(CODE, Span::new(at, text.len().min(at + 40)));
+        }
     }
 }
 

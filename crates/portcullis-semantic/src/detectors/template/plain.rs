@@ -63,6 +63,41 @@ pub(super) fn is_secret(name: &[u8], whole: &[u8]) -> bool {
     name != b"this" && (!is_usual || name.len() == whole.len() || is_below(whole))
 }
 
+/// `config|pprint`, `request|string`: a filter shows all of an object of the engine.
+pub(super) fn is_shown_whole(name: &[u8], text: &[u8]) -> bool {
+    const FILTERS: &[&[u8]] = &[
+        b"string",
+        b"pprint",
+        b"tojson",
+        b"list",
+        b"dictsort",
+        b"xmlattr",
+        b"urlencode",
+        b"escape",
+        b"e",
+        b"safe",
+        b"dump",
+        b"json_encode",
+        b"serialize",
+        b"keys",
+        b"items",
+        b"inspect",
+        b"jsonify",
+        b"join",
+        b"repr",
+        b"raw",
+    ];
+    let rest = text[name.len()..].trim_ascii_start();
+    // `config or 1`
+    if name == b"config" && [&b"or "[..], b"and ", b"if "].iter().any(|word| rest.starts_with(word)) {
+        return true;
+    }
+    let Some(filter) = rest.strip_prefix(b"|").map(<[u8]>::trim_ascii_start) else { return false };
+    let filter = &filter[..filter.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count()];
+    name == b"config"
+        || matches!(name, b"request" | b"session" | b"self" | b"app") && FILTERS.contains(&filter)
+}
+
 /// `context`, `request`, `application.name`: a placeholder of one word, as mails, prompts and markup have it,
 /// which prints one object where it is the engine's own.
 pub(super) fn is_placeholder(text: &[u8]) -> bool {

@@ -204,6 +204,91 @@ fn conditions_of_constants_and_names_of_dotnet() {
     }
 }
 
+/// What engines keep their inside in is shown as a whole by an expression of any form.
+#[test]
+fn engine_objects_as_operands() {
+    for text in [
+        "{{ config|pprint }}",
+        "{{ config|dictsort }}",
+        "{% with a=config %}{{ a }}{% endwith %}",
+        "{% set a=config %}{{ a }}",
+        "{% print(config) %}",
+        "{{ (config) }}",
+        "{{ config, }}",
+        "{{ dict(config) }}",
+        "{{ config or 1 }}",
+        "{% for k in config %}{{ k }}{% endfor %}",
+        "{{ request|string }}",
+        "{{ [config]|first }}",
+        "{{ [lipsum]|map(attribute=request.args.a~request.args.b)|list }}",
+        "{{ (1)[request.args.a] }}",
+        "{% include request.args.a %}",
+        "{{ range(99999999)|list }}",
+        "{{ 'x'|center(999999999) }}",
+        "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}",
+        "{% for i in 1..99999999 %}x{% endfor %}",
+        "#foreach($i in [1..99999999])x#end",
+    ] {
+        let (have, blocks) = look(Class::Template, Place::Form, "name", text.as_bytes());
+        assert!(blocks, "{text}: {have}");
+    }
+    for text in [
+        "{{ config(materialized='table') }}",
+        "{{ config.title }} {{ site.config.url }}",
+        "{% if config %}x{% endif %}",
+        "{{ app.name|upper }} {{ user.config }}",
+        "{{ messages|length }}",
+        "{% for i in range(10) %}{{ i }}{% endfor %}",
+        "{{ article(12345678) }}",
+        "{{ page(config='a') }}",
+    ] {
+        let (have, blocks) = look(Class::Template, Place::Form, "text", text.as_bytes());
+        assert!(!blocks, "{text}: {have}");
+    }
+}
+
+/// An expression is a program of the language below the engine, and may reach all of it.
+#[test]
+fn programs_in_expressions() {
+    for text in [
+        "{{ open('config.php').read() }}",
+        "{% for x in open('config.php') %}{{x}}{% end %}",
+        "${python: open('config.php').read()}",
+        "<p tal:content=\"python:open('config.php').read()\"/>",
+        "<%= ENV.to_h %>",
+        "<%= File.read \"config.php\" %>",
+        "<%= Dir[\"*\"] %>",
+        "<% Dir.glob('*').each do |f| %><%= f %><% end %>",
+        "#{File.read('x')}",
+        "{{ constant('DB_PASSWORD') }}",
+        "{{ source('config.php') }}",
+        "{{ ['config.php']|map('readfile')|join }}",
+        "{{ ['SECRET']|map('getenv')|join }}",
+        "{=getenv('SECRET')}",
+        "{!! env('APP_KEY') !!}",
+        "[=7*7]",
+        "%import os\n{{os.environ}}",
+        "\\immediate\\write18{touch x}",
+    ] {
+        let (have, blocks) = look(Class::Template, Place::Form, "name", text.as_bytes());
+        assert!(blocks, "{text}: {have}");
+    }
+    for text in [
+        "{{ asset('css/app.css') }} {{ url('/img/x.png') }}",
+        "{{ items|map('upper')|join }}",
+        "<%= image_tag 'logo.png' %>",
+        "${file.name} ${env}",
+        "{{ t('cart.title') }}",
+        "{{ source('header.twig') }}",
+        "[=] equals",
+        "100 %import duty",
+        "{=name}",
+    ] {
+        let (have, blocks) = look(Class::Template, Place::Form, "text", text.as_bytes());
+        assert!(!blocks, "{text}: {have}");
+    }
+}
+
 /// A placeholder of one word prints one object; what lies below it is another matter, and a page's query has
 /// no placeholders.
 #[test]

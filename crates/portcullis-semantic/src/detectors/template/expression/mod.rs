@@ -8,7 +8,7 @@ use self::names::Around;
 use super::delimiters::Form;
 use super::plain::{
     assigns_variable, is_arithmetic, is_constant_condition, is_object, is_of_go, is_of_library, is_secret,
-    plain_variable,
+    is_shown_whole, plain_variable,
 };
 use super::{
     ARITHMETIC, ASSIGNMENT, ATTRIBUTE, CODE, FILTER, LITERAL_MEMBER, OBJECT, OBJECT_CALL, SHELL_TEXT,
@@ -17,6 +17,7 @@ use super::{
 use crate::KindId;
 use crate::detectors::code::names::Group;
 use crate::detectors::code::scan::Scan;
+use crate::detectors::code::value::program::{self, Act};
 
 /// Tokens of an expression that are looked at.
 const TOKENS_MAX: usize = 200;
@@ -35,7 +36,10 @@ pub(super) fn facts(detector: &Template, inner: &[u8], form: Form) -> u64 {
     // A plain path of names is a variable; only names of the engine's own objects tell something.
     let variable = if is_statement(form) || is_of_library(trimmed) { None } else { plain_variable(trimmed) };
     if let Some(name) = variable {
-        if form != Form::Brackets && is_object(name) && is_secret(name, trimmed) {
+        if form != Form::Brackets
+            && is_object(name)
+            && (is_secret(name, trimmed) || is_shown_whole(name, trimmed))
+        {
             facts.note(OBJECT);
             if trimmed.len() > name.len() {
                 facts.note(OBJECT_CALL);
@@ -57,11 +61,69 @@ pub(super) fn facts(detector: &Template, inner: &[u8], form: Form) -> u64 {
     } else {
         Walk::new(detector, trimmed, form).run(&mut facts);
     }
+    if has_name_of_request(trimmed, is_statement(form)) {
+        facts.note(ATTRIBUTE);
+    }
+    // Pages print variables of their own by any name.
+    let may_reach = variable.is_none() || form == Form::Output || trimmed.starts_with(b"ENV");
+    if may_reach && reaches(detector, trimmed) {
+        facts.note(CODE);
+    }
     let mut scan = Scan::new(trimmed, &detector.names, &detector.shell);
     while let Some((fact, _)) = scan.next_fact() {
         facts.note(kind_of(fact));
     }
     facts.0
+}
+
+/// As a program of the language below the engine it reaches files, variables of the system or the process,
+/// whatever member or function does it.
+fn reaches(detector: &Template, text: &[u8]) -> bool {
+    // What comes before an expression, and after it the block of Ruby that it is given.
+    let text = [&b"python:"[..], b"php:", b"ruby:", b"js:"]
+        .iter()
+        .find_map(|language| text.strip_prefix(*language))
+        .unwrap_or(text);
+    let text = match memchr::memmem::find(text, b" do |") {
+        Some(at) if text.ends_with(b"|") => &text[..at],
+        _ => text.strip_suffix(b" do").unwrap_or(text),
+    };
+    let Some(program) = program::read(text, &detector.names, &detector.shell) else { return false };
+    program.acts.iter().flatten().any(|act| match act {
+        Act::Reaches { .. } => true,
+        Act::Calls { is_known } => *is_known,
+        Act::Prints => false,
+    })
+}
+
+/// `[request.args.a]`, `attribute=request.args.a`, `include request.args.a`: what the request holds is the
+/// name of a member or a template.
+fn has_name_of_request(text: &[u8], is_statement: bool) -> bool {
+    const PARTS: &[&[u8]] = &[
+        b"args",
+        b"values",
+        b"cookies",
+        b"form",
+        b"headers",
+        b"GET",
+        b"POST",
+        b"query",
+        b"params",
+        b"mimetype",
+        b"referrer",
+        b"user_agent",
+    ];
+    const TAKERS: &[&[u8]] = &[b"[", b"attribute=", b"attr(", b"__getitem__(", b"getattr(", b"constant("];
+    const STATEMENTS: &[&[u8]] = &[b"include", b"import", b"from", b"extends"];
+    memchr::memmem::find_iter(text, b"request.").take(8).any(|at| {
+        let rest = &text[at + 8..];
+        let part = &rest[..rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count()];
+        let before = text[..at].trim_ascii_end();
+        let is_name = TAKERS.iter().any(|taker| before.ends_with(taker))
+            || is_statement && STATEMENTS.contains(&before)
+            || before.ends_with(b"~");
+        PARTS.contains(&part) && is_name
+    })
 }
 
 /// `{system('id')}`, `{233*233}`: calls and sums only; `{name}` and JSON are everywhere.
@@ -208,6 +270,16 @@ impl<'w> Walk<'w> {
                             facts.note(OBJECT);
                         }
                     }
+                    let is_given = next_is(b'.')
+                        || next_is(b'[')
+                        || next_is(b'(')
+                        || next_is(b'=')
+                        || next_is(b'?')
+                        || last_is(b'.');
+                    if !is_given && self.shows_inside(name, last, count) {
+                        facts.note(OBJECT);
+                        facts.note(OBJECT_CALL);
+                    }
                     let at = Around { last, before_last, next, in_object, count };
                     self.name(name, facts, &at);
                 }
@@ -273,8 +345,14 @@ impl<'w> Walk<'w> {
             let is_function = matches!(group, Some(Group::Execute | Group::Eval | Group::Callback))
                 || inner == b"ini_set"
                 || inner == b"error_reporting";
-            if is_function && inner != b"compile" && inner != b"execute" {
+            if is_function && inner != b"compile" && inner != b"execute" || self.maps_literal(token, inner) {
                 facts.note(FILTER);
+            }
+            // `source('config.php')`: the text of a program.
+            let is_program =
+                [&b".php"[..], b".py", b".rb", b".jsp", b".env"].iter().any(|end| inner.ends_with(end));
+            if is_program && last_is(b'(') && self.text.starts_with(b"source") {
+                facts.note(SHELL_TEXT);
             }
             let is_path = inner.starts_with(b"/etc/")
                 || inner.starts_with(b"/proc/")
@@ -328,6 +406,47 @@ impl<'w> Walk<'w> {
 }
 
 impl Walk<'_> {
+    /// The engine's own object is an operand by itself: it is printed, kept, looped over or handed on as a
+    /// whole. `{% if config %}` only asks for it.
+    fn shows_inside(&self, name: &[u8], last: Option<Token>, count: usize) -> bool {
+        const INSIDE: &[&[u8]] =
+            &[b"config", b"self", b"lipsum", b"cycler", b"joiner", b"_self", b"_context"];
+        const ASKS: &[&[u8]] =
+            &[b"if ", b"elif ", b"elsif ", b"unless ", b"import ", b"include ", b"from ", b"block "];
+        let takes = |sign: u8| self.text.contains(&sign);
+        // `{{#if config}}`: a block of Handlebars asks, too.
+        let is_block = matches!(self.text.first(), Some(b'#' | b'/' | b'^' | b'>'))
+            || [&b"if "[..], b"with "]
+                .iter()
+                .any(|word| self.text.starts_with(word) && !is_statement(self.form));
+        let is_declared =
+            last.is_some_and(|t| matches!(t.span.of(self.text), b"set" | b"with" | b"for" | b"as"));
+        INSIDE.contains(&name)
+            && self.form != Form::Brackets
+            && self.form != Form::Directive
+            && !is_declared
+            && !is_block
+            && (count > 1 || takes(b',') || takes(b'|') || takes(b' '))
+            && !last.is_some_and(|t| {
+                t.is(b'|') || t.is(b'>') || t.is(b'-') || t.is(b'/') || t.is(b'#') || t.is(b'@')
+            })
+            && !(is_statement(self.form) && ASKS.iter().any(|word| self.text.starts_with(word)))
+            && (is_statement(self.form) || !is_call_of_words(self.text))
+    }
+
+    /// `['x']|map('readfile')`: each element of a literal is given to the function that the text names. Pages
+    /// map what they were given.
+    fn maps_literal(&self, token: &Token, inner: &[u8]) -> bool {
+        const TAKERS: &[&[u8]] = &[b"map(", b"filter(", b"reduce(", b"sort(", b"find("];
+        let before = self.text[..token.span.start as usize].trim_ascii_end();
+        let is_name = inner.len() > 2 && inner.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
+        self.text.starts_with(b"[")
+            && is_name
+            && TAKERS.iter().any(|taker| {
+                before.strip_suffix(*taker).is_some_and(|rest| rest.trim_ascii_end().ends_with(b"|"))
+            })
+    }
+
     /// A text that is a certain argument: `map(attribute='__globals__.os')` of Jinja reaches what Python
     /// keeps below an object, and `lookup('pipe', 'id')` of Ansible runs a command.
     fn argument_of_name(&self, token: &Token, inner: &[u8], facts: &mut Facts) {
