@@ -143,6 +143,9 @@ impl Xss {
                 note(kind);
             }
         }
+        if effects.any(Effects::DATA) && effects.any(Effects::SEND) {
+            note(JS_TAKES);
+        }
         if outcome.ends_in_comment || outcome.ends_in_markup {
             note(JS_COMMENT_END);
         }
@@ -164,7 +167,11 @@ impl Xss {
             if !found.may_read(len) {
                 return;
             }
-            if walk(&text[..from + len], from, &self.names).leaves_scope() {
+            let outcome = walk(&text[..from + len], from, &self.names);
+            // In a template literal of a page's script the expression runs as it stands.
+            let of_literal = text[from - 1] == b'{' && at > 0 && text[at - 1] == b'$';
+            let is_all = from == 2 && from + len + 1 == text.trim_ascii_end().len();
+            if outcome.leaves_scope() || of_literal && outcome.runs_in_literal(is_all) {
                 found.add(CLIENT_TEMPLATE, Span::new(from, from + len));
             }
         }

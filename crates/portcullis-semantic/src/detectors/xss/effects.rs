@@ -86,6 +86,23 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// True if an expression of a template literal, which holds as code, leads elsewhere, writes markup or
+    /// runs text by setting something; or, where it is all there is, by a call. Templates of other kinds show
+    /// values.
+    pub fn runs_in_literal(&self, is_all: bool) -> bool {
+        let acts = Effects(
+            Effects::NAVIGATE.0
+                | Effects::WRITE.0
+                | Effects::EXECUTE.0
+                | Effects::COMPUTED.0
+                | Effects::INDIRECT.0,
+        );
+        let calls = Effects(acts.0 | Effects::SEND.0);
+        self.holds
+            && (self.effects.any(acts) && self.effects.any(Effects::ASSIGN)
+                || is_all && self.effects.any(calls) && self.effects.any(Effects::CALL))
+    }
+
     /// True if an expression of a template does what no template needs: it opens dialogs, runs text, reaches
     /// constructors.
     pub fn leaves_scope(&self) -> bool {

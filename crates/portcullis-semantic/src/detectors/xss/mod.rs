@@ -33,6 +33,7 @@ use self::filtered::seven_bits;
 use self::markup::{Reader, is_popup, script_url};
 use self::names::Names;
 use self::script::walk_code;
+use self::style::{STYLE_BYTES_MAX, style_breaks_out};
 use self::url::{Scheme, scheme};
 use self::words::event_name;
 use crate::detectors::purpose;
@@ -61,6 +62,7 @@ kinds! {
     SRCDOC "xss.srcdoc" Critical "a frame whose document stands in an attribute";
     STYLE_RUNS "xss.style-runs" Critical "a style that runs a script";
     STYLE_HIDDEN "xss.style-hidden" Critical "a style whose letters are written as numbers";
+    STYLE_BREAK_OUT "xss.style-break-out" Critical "ends a rule of the page's style and goes on with one that loads from another host";
     STYLE_IMPORT "xss.style-import" Error "a style that loads another one";
     PLUGIN "xss.plugin" Critical "an element that loads a plug-in";
     FRAME "xss.frame" Warning "an element that loads a document";
@@ -98,6 +100,7 @@ kinds! {
     JS_SEND "xss.js-send" Notice "code that sends something";
     JS_DECODE "xss.js-decode" Notice "code that makes text of numbers or of encoded text";
     JS_DATA "xss.js-data" Warning "code that reads what the browser keeps for the site";
+    JS_TAKES "xss.js-takes" Error "code that reads what the browser keeps for the site, and sends something";
     JS_NAVIGATE "xss.js-navigate" Warning "code that leads elsewhere";
     JS_COMPUTED "xss.js-computed" Critical "code that calls a global function by a computed name";
     JS_REFLECT "xss.js-reflect" Warning "code that reaches constructors or prototypes";
@@ -197,6 +200,13 @@ impl Detector for Xss {
         self.code(input, found);
         if input.groups.has(b'(') {
             dialogs(input, found);
+        }
+        if input.groups.has(b'}') && style_breaks_out(text) {
+            let span = Span::new(0, text.len().min(STYLE_BYTES_MAX));
+            match purpose::takes_code(input.location) || purpose::takes_documents(input.location) {
+                true => found.mention(STYLE_BREAK_OUT, span),
+                false => found.add(STYLE_BREAK_OUT, span),
+            }
         }
         if input.groups.has(b'{') {
             self.templates(text, found);
@@ -536,6 +546,13 @@ const HINTS: &[Hint] = &[
     Hint::text("expression"),
     Hint::text("-moz-binding"),
     Hint::text("behavior"),
+    Hint::text("${"),
+    Hint::text("url(/"),
+    Hint::text("url(h"),
+    Hint::text("url('"),
+    Hint::text("url(\""),
+    Hint::text("@import"),
+    Hint::text("image-set("),
     Hint::text("[]"),
     Hint::text("\"-"),
     Hint::text("'-"),

@@ -1,7 +1,7 @@
 //! Styles that run or load something.
 
 /// Bytes of a style that are looked at.
-const STYLE_BYTES_MAX: usize = 2_048;
+pub(super) const STYLE_BYTES_MAX: usize = 2_048;
 
 /// Numbers for ASCII signs from which a style hides something; a single one may be an icon's.
 const HIDDEN_LETTERS: usize = 3;
@@ -103,6 +103,29 @@ fn read(style: &[u8], has_strings: bool) -> Option<Style> {
     is_one.then_some(if of_fonts { Style::ImportsFont } else { Style::Imports })
 }
 
+/// `red}input[value^=a]{background:url(//host/a)}`: the value of a declaration that ends its rule and goes on
+/// with one that loads from another host. A style sheet opens a rule before it ends one.
+pub(super) fn style_breaks_out(text: &[u8]) -> bool {
+    let text = &text[..text.len().min(STYLE_BYTES_MAX)];
+    let Some(first) = memchr::memchr2(b'{', b'}', text).filter(|at| text[*at] == b'}') else { return false };
+    // What stands before is the value of one declaration.
+    let is_value = |b: &u8| b.is_ascii_alphanumeric() || b" #.,%()-;:'\"/_!".contains(b);
+    if !text[..first].iter().all(is_value) {
+        return false;
+    }
+    let rest = &text[first + 1..];
+    let is_rule = memchr::memchr(b'{', rest).is_some();
+    let is_foreign = |at: usize, name: &[u8]| {
+        let address = rest[at + name.len()..].trim_ascii_start();
+        let address = address.strip_prefix(b"(").unwrap_or(address).trim_ascii_start();
+        let address = address.strip_prefix(b"url(").unwrap_or(address).trim_ascii_start();
+        let address = address.strip_prefix(b"'").or(address.strip_prefix(b"\"")).unwrap_or(address);
+        [&b"//"[..], b"http:", b"https:"].iter().any(|start| address.starts_with(start))
+    };
+    let loads = |name: &[u8]| memchr::memmem::find_iter(rest, name).take(16).any(|at| is_foreign(at, name));
+    is_rule && (loads(b"url(") || loads(b"image-set(")) || loads(b"@import")
+}
+
 /// `behavior:url(x.htc)`: a script of its own. Not the rule `v\:* {behavior:url(#default#VML);}` for shapes
 /// of Word and Outlook, which draws them in old versions of Internet Explorer.
 fn has_behavior(plain: &[u8]) -> bool {
@@ -148,6 +171,29 @@ fn is_of_fonts(address: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_behind_a_value() {
+        for text in [
+            "red}input[value^=a]{background:url(//a.example/a)}",
+            "red}*{cursor:url( 'https://a.example/x'),auto}",
+            "10px;}@import '//a.example/x.css';",
+            "blue}@font-face{font-family:x;src:url(//a.example/x)}",
+            "x}p{background:image-set('//a.example/x' 1x)}",
+        ] {
+            assert!(style_breaks_out(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "a{color:red}b{background:url(//a.example/x.png)}",
+            "red}b{color:blue}",
+            "red}*{background:url(/img/x.png)}",
+            "url(//a.example/x.png)",
+            "} else { x = 'http://a.example' }",
+            "{{name}} and url(//a.example)",
+        ] {
+            assert!(!style_breaks_out(text.as_bytes()), "{text}");
+        }
+    }
 
     #[test]
     fn styles() {

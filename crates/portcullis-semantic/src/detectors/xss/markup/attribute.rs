@@ -171,7 +171,10 @@ impl Reader<'_, '_, '_, '_> {
                 && memchr::memchr(b':', bytes).is_none()
                 && memchr::memchr(b'/', bytes).is_some();
             let loads = matches!(self.element.kind, None | Some(Markup::Frame | Markup::Page));
-            if quote == 0 && loads && self.element.has_foreign_source {
+            // Who writes an address by hand writes its scheme, and an editor writes quotes.
+            let is_bare =
+                quote == 0 && [&b"//"[..], b"\\\\", b"/\\"].iter().any(|start| bytes.starts_with(start));
+            if quote == 0 && loads && self.element.has_foreign_source || is_bare {
                 self.add(UNQUOTED_ADDRESS, whole, false);
             }
         }

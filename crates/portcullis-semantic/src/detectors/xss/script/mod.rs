@@ -28,6 +28,8 @@ struct Bracket {
     joins: bool,
     /// It stands after an operand.
     is_member: bool,
+    /// It groups, or is a pattern to which values are assigned, and the page's address or markup is in it.
+    target: Option<Group>,
 }
 
 /// The operand before the current token, which a parenthesis would call.
@@ -70,6 +72,8 @@ struct Walk<'a> {
     in_make: bool,
     /// A string with code in it, or the parenthesis after it, is what was read last.
     is_code_text: bool,
+    /// The name of a class was read: its body follows.
+    in_class: bool,
     /// A call of a telling function began after white space, as a word in parentheses does.
     after_space: bool,
     end: usize,
@@ -134,6 +138,7 @@ fn run(text: &[u8], from: usize, lexer: Lexer<'_>, operand: bool, after: After, 
         in_timer: false,
         in_make: false,
         is_code_text: false,
+        in_class: false,
         after_space: false,
         end: from,
     };

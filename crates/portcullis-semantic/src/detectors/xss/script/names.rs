@@ -58,6 +58,11 @@ impl Walk<'_> {
             }
             b"in" | b"of" | b"instanceof" => {
                 let holds = !self.operand;
+                // `for (location of [name])`
+                let is_loop = self.depth.checked_sub(1).and_then(|at| self.brackets.get(at));
+                if name != b"instanceof" && is_loop.is_some_and(|bracket| bracket.is_control) {
+                    self.assign();
+                }
                 self.operator();
                 return holds;
             }
@@ -74,6 +79,7 @@ impl Walk<'_> {
                 self.operator();
                 self.callee = Callee::Control;
                 self.may_follow = true;
+                self.in_class = name != b"function";
                 return follows || name == b"extends";
             }
             b"if" | b"for" | b"while" | b"with" | b"switch" => {
@@ -93,12 +99,23 @@ impl Walk<'_> {
             (_, Group::Constructor) => Callee::Operand,
             _ => Callee::Name(group),
         };
+        self.is_target(group);
         self.note(group);
         follows
     }
 
+    /// The bracket that is open may be a pattern to which something is assigned.
+    fn is_target(&mut self, group: Group) {
+        if matches!(group, Group::Location | Group::Markup)
+            && let Some(bracket) = self.depth.checked_sub(1).and_then(|at| self.brackets.get_mut(at))
+        {
+            bracket.target = Some(group);
+        }
+    }
+
     fn member(&mut self, name: &[u8]) {
         let group = self.names.script(name);
+        self.is_target(group);
         let of = self.callee;
         self.operand = false;
         self.callee = Callee::Name(group);

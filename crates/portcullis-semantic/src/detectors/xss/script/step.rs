@@ -51,7 +51,11 @@ impl Walk<'_> {
             }
             T::OpenBrace => {
                 // An object, or a block after `)`, `=>`, `else`, `try`; a block cannot follow a name.
-                let is_block = self.operand || newline || before == Some(T::Close);
+                let is_block = self.operand
+                    || newline
+                    || before == Some(T::Close)
+                    || self.callee == Callee::Control && self.in_class;
+                self.in_class = false;
                 self.push(Bracket { open: b'{', ..Bracket::default() });
                 is_block
             }
@@ -161,7 +165,8 @@ impl Walk<'_> {
             self.in_make = self.callee == Callee::Name(Group::Make);
             self.call();
         }
-        self.push(Bracket { open: b'(', is_control, ..Bracket::default() });
+        let is_member = !self.operand && !is_control;
+        self.push(Bracket { open: b'(', is_control, is_member, ..Bracket::default() });
         true
     }
 
@@ -243,6 +248,8 @@ impl Walk<'_> {
         self.callee = match (bracket.of_global || bracket.joins, bracket.is_constructor) {
             (true, _) => Callee::Computed,
             (_, true) => Callee::Name(Group::Constructor),
+            // `[location] = ['//host']`, `({x: location} = y)`, `(location) = name`
+            _ if let Some(target) = bracket.target.filter(|_| !bracket.is_member) => Callee::Name(target),
             _ => Callee::Operand,
         };
         true
