@@ -9,11 +9,20 @@ use crate::KindId;
 
 pub(super) fn v4_kind(address: Ipv4Addr) -> Option<KindId> {
     match address.octets() {
-        [169, 254, 169, 254] | [169, 254, 170, 2] | [100, 100, 100, 200] | [192, 0, 0, 192] => Some(METADATA),
-        [127 | 0, ..] => Some(LOOPBACK),
-        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [169, 254, ..] | [100, 64..=127, ..] => {
-            Some(PRIVATE)
+        // What a cloud's machine asks of the host that it runs on: keys, names, time; nobody else is there.
+        [169, 254, 169 | 170, _] | [168, 63, 129, 16] | [100, 100, 100, 200] | [192, 0, 0, 192] => {
+            Some(METADATA)
         }
+        [127 | 0, ..] => Some(LOOPBACK),
+        // RFC 1918, 3927, 6598, 6890, 2544, and what RFC 1112 keeps for later.
+        [10, ..]
+        | [172, 16..=31, ..]
+        | [192, 168, ..]
+        | [169, 254, ..]
+        | [100, 64..=127, ..]
+        | [192, 0, 0, _]
+        | [198, 18 | 19, ..]
+        | [240..=255, ..] => Some(PRIVATE),
         _ => None,
     }
 }
@@ -21,7 +30,8 @@ pub(super) fn v4_kind(address: Ipv4Addr) -> Option<KindId> {
 pub(super) fn v6_kind(address: Address) -> Option<KindId> {
     let Address::V6(address) = address else { return None };
     match address.segments() {
-        [0xFD00, 0xEC2, 0, 0, 0, 0, 0, 0x254] => Some(METADATA),
+        // Of Amazon, Google and Oracle.
+        [0xFD00, 0xEC2, ..] | [0xFD20, 0xCE, 0, 0, 0, 0, 0, 0x254] | [0xFD00, 0xC1, ..] => Some(METADATA),
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Some(LOOPBACK),
         [0xFC00..=0xFDFF, ..] | [0xFE80..=0xFEBF, ..] => Some(PRIVATE),
         _ => None,
@@ -49,6 +59,15 @@ pub(super) fn embedded(name: &[u8]) -> Option<Ipv4Addr> {
         }
     }
     None
+}
+
+/// A local host is written as nobody who wants to be understood writes it: a last dot, capital letters within
+/// the name, more or fewer slashes than two.
+pub(super) fn is_oddly_written(text: &[u8], url: &Url, host: &[u8]) -> bool {
+    let rest = &text[url.scheme.end as usize..url.span.end as usize];
+    let slashes = rest.iter().skip(1).take_while(|b| matches!(b, b'/' | b'\\')).count();
+    let name = &host[..memchr::memrchr(b':', host).unwrap_or(host.len())];
+    slashes > 2 || name.ends_with(b".") || name.iter().skip(1).any(u8::is_ascii_uppercase)
 }
 
 /// A name without a domain, as hosts of a private network have.
@@ -256,6 +275,9 @@ pub(super) fn is_metadata_path(path: &[u8]) -> bool {
         b"/computemetadata/v1",
         b"/metadata/instance",
         b"/metadata/identity",
+        b"/metadata/scheduledevents",
+        b"/metadata/attested",
+        b"/metadata/loadbalancer",
         b"/metadata/v1",
         b"/opc/v1/",
         b"/opc/v2/",

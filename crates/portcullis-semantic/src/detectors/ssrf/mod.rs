@@ -20,8 +20,9 @@ use portcullis_types::Span;
 use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Layer, Place, Profile, kinds};
 use judge::{
-    embedded, inner_scheme, is_database_port, is_metadata_path, is_outer, is_own_port, is_service_port,
-    is_setting, is_short, is_socket, is_web, is_web_port, scheme_kind, speaks_http, v4_kind, v6_kind,
+    embedded, inner_scheme, is_database_port, is_metadata_path, is_oddly_written, is_outer, is_own_port,
+    is_service_port, is_setting, is_short, is_socket, is_web, is_web_port, scheme_kind, speaks_http, v4_kind,
+    v6_kind,
 };
 use names::{Group, Names};
 use page::{is_as_browsers_write, is_callback, is_of_token, is_page};
@@ -79,7 +80,7 @@ const HOST_BYTES: usize = 32;
 const FIELD_BYTES_MAX: usize = 96;
 
 static PROFILE: Profile = Profile::new(Class::Ssrf, KINDS)
-    .needs(ByteGroups::of(b"/\\:"))
+    .needs(ByteGroups::of(b"/\\:."))
     .weights(include_str!("../../../weights/ssrf.tsv"));
 
 impl Detector for Ssrf {
@@ -152,6 +153,10 @@ impl Ssrf {
             true => found.mention(kind, url.span),
             false => found.add(kind, url.span),
         };
+        // `ssh://-oProxyCommand=...`: to the program that is called with it the host is an option.
+        if url.authority.of(text).starts_with(b"-") {
+            add(CONFUSED);
+        }
         let scheme = inner_scheme(url.scheme.of(text));
         match scheme_kind(scheme) {
             Some(kind) => add(kind),
@@ -194,8 +199,10 @@ impl Ssrf {
             if !is_first && matches!(kind, SHORT_NAME) {
                 continue;
             }
-            let is_disguised =
-                host.is_disguised || matches!(host.address, Some(Address::V4 { is_odd: true, .. }));
+            let is_odd = || matches!(kind, LOOPBACK | METADATA) && is_oddly_written(text, url, bytes);
+            let is_disguised = host.is_disguised
+                || matches!(host.address, Some(Address::V4 { is_odd: true, .. }))
+                || is_first && is_odd();
             let is_plain = !is_disguised && matches!(kind, LOOPBACK | PRIVATE | SHORT_NAME | INTERNAL_NAME);
             let is_callback = host.port.is_some_and(is_web_port) && is_callback(url.path.of(text));
             if (is_page || is_callback) && is_plain && !url.is_confused {
@@ -323,7 +330,10 @@ impl Ssrf {
         let host = Host::read(&bytes[..stop]);
         let tail = &bytes[stop..];
         let kind = self.host_kind(&host);
+        // Where a host or an address is asked for, nobody means that service.
+        let is_asked_for = purpose::takes_host(input.location) || purpose::names_address(input.location);
         match kind {
+            Some(METADATA) if is_whole && is_asked_for && name_has_dot(&host) => found.add(METADATA, span),
             Some(METADATA) if host.address.is_some() => found.add(METADATA_ADDRESS, span),
             Some(kind @ (LOOPBACK | PRIVATE | MAPPED)) if slashes > 1 && is_whole => found.add(kind, span),
             Some(EMBEDDED) if is_whole => found.add(EMBEDDED, span),
@@ -360,6 +370,11 @@ impl Ssrf {
             (None, _) => {}
         }
     }
+}
+
+/// `metadata` alone is a word.
+fn name_has_dot(host: &Host) -> bool {
+    memchr::memchr2(b'.', b':', host.name()).is_some()
 }
 
 /// `http://localhost:8080 doesn't work`, `... returns 404`: an address and at least two words after it.
@@ -439,6 +454,18 @@ static HINTS: LazyLock<Vec<Hint>> = LazyLock::new(|| {
         "#@",
         "\\@",
         "?@",
+        "://-",
+        ".com@",
+        ".org@",
+        ".net@",
+        ".io@",
+        ".example@",
+        "168.63.129.16",
+        "://\u{FF10}",
+        "://\u{FF11}",
+        "://\u{FF12}",
+        "://\u{FF4C}",
+        "://\u{FF2C}",
         "://\u{2460}",
         "://\u{2461}",
         "://\u{24DB}",

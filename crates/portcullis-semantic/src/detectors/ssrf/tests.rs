@@ -207,3 +207,61 @@ fn origins_in_binary_messages() {
     }
     assert!(look(Place::Query, "q", "127.0.0.1:6379").1);
 }
+
+/// What answers at an address is the same in every notation and for every field; that a field may name a
+/// service of the installation opens private networks, not what hands out keys.
+#[test]
+fn services_of_clouds() {
+    for host in [
+        "168.63.129.16",
+        "169.254.170.2",
+        "169.254.170.23",
+        "169.254.169.123",
+        "100.100.100.200",
+        "[fd00:ec2::254]",
+        "[fd00:ec2::23]",
+        "[fd20:ce::254]",
+        "0xa83f8110",
+        "168.63.33040",
+        "[::ffff:168.63.129.16]",
+        "metadata",
+    ] {
+        for name in ["url", "webhook_url", "server_url", "avatar", "next", "proxy"] {
+            let (have, blocks) = look(Place::Form, name, &format!("http://{host}/machine"));
+            assert!(blocks, "{name}={host}: {have}");
+        }
+    }
+    for (name, text) in [("host", "168.63.129.16"), ("server", "metadata.google.internal")] {
+        assert!(look(Place::Form, name, text).1, "{name}={text}");
+    }
+    for (name, text) in
+        [("host", "10.0.0.5"), ("host", "metadata"), ("q", "168.63.129.17"), ("ip", "192.0.2.1")]
+    {
+        passes(Place::Form, name, text);
+    }
+    for url in ["http://168.63.129.17/", "http://169.253.169.254/", "http://99.254.169.254/"] {
+        passes(Place::Form, "url", url);
+    }
+}
+
+/// A local address that is written so that lists do not know it is disguised, whatever the field is for.
+#[test]
+fn oddly_written_local_hosts() {
+    for url in [
+        "http://LOCALHOST/",
+        "http://localhost./admin",
+        "http:///127.0.0.1/",
+        "http://\u{FF11}\u{FF12}\u{FF17}.0.0.1/",
+        "http://lOcAlHoSt:3000/api",
+    ] {
+        for name in ["url", "webhook_url", "next"] {
+            let (have, blocks) = look(Place::Form, name, url);
+            assert!(blocks, "{name}={url}: {have}");
+        }
+    }
+    for url in ["http://localhost:3000", "http://Localhost:3000", "http://127.0.0.1:5000/api"] {
+        passes(Place::Form, "webhook_url", url);
+    }
+    check("http://shop.example.com@evil.example", "user-host");
+    check("ssh://-oProxyCommand=id/x", "confused");
+}
