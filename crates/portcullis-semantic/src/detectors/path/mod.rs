@@ -23,8 +23,9 @@ use bypass::{bypass, ends_in_extension};
 use hints::HINTS;
 use names::{Group, Names};
 use target::{
-    continues_after_nul, is_asset, is_cut_name, is_hidden_settings, is_installed_code, is_module, is_own,
-    is_own_settings, is_program_folder, is_settings, overlong_sign, share_kind,
+    asks_for_path, continues_after_nul, is_asset, is_cut_name, is_installed_code, is_module, is_own,
+    is_own_settings, is_program_folder, is_run_or_setting, is_settings, is_settings_name, overlong_sign,
+    share_kind,
 };
 use wrappers::{is_home, is_scheme, wrapper};
 
@@ -33,6 +34,8 @@ kinds! {
     CLIMB_ONE "path.climb-one" Notice "a path goes one folder up";
     CLIMB_TWO "path.climb-two" Warning "a path goes two folders up";
     CLIMB "path.climb" Critical "a path goes three or more folders up";
+    CLIMB_TARGET "path.climb-target" Critical "the path of the request goes up in plain letters: clients take such steps out before they ask (RFC 3986, 5.2.4)";
+    CLIMB_ASKED "path.climb-asked" Critical "a parameter for a file goes up two folders, or up to a file that a server runs or is set up by";
     CLIMB_ASSET "path.climb-asset" Warning "a path goes some folders up to a picture, style or script of a page";
     CLIMB_FILE_NAME "path.climb-file-name" Critical "the name of an uploaded file goes up: browsers send no folders";
     CLIMB_ENCODED "path.climb-encoded" Critical "a path goes up, with dots or separators encoded";
@@ -100,7 +103,7 @@ const SPACED_BYTES_MAX: usize = 80;
 const FIELD_BYTES_MAX: usize = 96;
 
 static PROFILE: Profile = Profile::new(Class::Path, KINDS)
-    .needs(ByteGroups::of(b"./\\%"))
+    .needs(ByteGroups::of(b"./\\%_"))
     .hints(HINTS)
     .weights(include_str!("../../../weights/path.tsv"));
 
@@ -162,7 +165,7 @@ impl Detector for PathTraversal {
         if path.separators == 0 && rest == text.len() && purpose::asks_for_file(input.location) {
             let mut buffer = [0; 160];
             let len = path.target(text, &mut buffer);
-            if is_hidden_settings(&buffer[..len]) {
+            if is_settings_name(&buffer[..len]) {
                 found.add(SETTINGS, path.span);
             }
         }
@@ -315,6 +318,15 @@ impl PathTraversal {
             }
             _ => add(CLIMB),
         }
+        let is_page_asset = is_asset(target) && ups < 3;
+        if input.location.place == Place::Path && !is_page_asset && !returns(path.span.of(text)) {
+            add(CLIMB_TARGET);
+        }
+        let is_asked =
+            || !is_page_asset && (ups > 1 || is_run_or_setting(target)) && asks_for_path(input.location);
+        if !is_mention && is_asked() {
+            add(CLIMB_ASKED);
+        }
         let name = input.location.name;
         let ends_so = |end: &[u8]| {
             name.len().checked_sub(end.len()).is_some_and(|at| name[at..].eq_ignore_ascii_case(end))
@@ -428,6 +440,15 @@ impl PathTraversal {
         }
         is_whole
     }
+}
+
+/// `/wiki/../wiki/x`: the only step up leads back to the folder that it left.
+fn returns(path: &[u8]) -> bool {
+    let mut ups = memchr::memmem::find_iter(path, b"/../");
+    let Some(at) = ups.next().filter(|_| ups.next().is_none()) else { return false };
+    let left = &path[memchr::memrchr(b'/', &path[..at]).map_or(0, |slash| slash + 1)..at];
+    let rest = &path[at + 4..];
+    !left.is_empty() && rest.strip_prefix(left).is_some_and(|rest| rest.starts_with(b"/"))
 }
 
 /// Where a path begins anew, and whether the letter of a drive or an equals sign stands before it: at a

@@ -5,7 +5,7 @@ use portcullis_types::Span;
 
 use super::{DEVICE, SHARE_ASKED, SHARE_PROGRAM};
 use crate::detectors::purpose;
-use crate::{Input, KindId, Layer, Place};
+use crate::{Input, KindId, Layer, Location, Place};
 
 /// What a share is beside one.
 pub(super) fn share_kind(share: &[u8], place: Place) -> Option<KindId> {
@@ -172,6 +172,124 @@ pub(super) fn is_own_settings(target: &[u8]) -> bool {
         None => (file, &b""[..]),
     };
     is_hidden_settings(file) || STEMS.contains(&stem) && ENDS.contains(&end)
+}
+
+/// A parameter or a field of a form that says which file a page is made of or hands out. Values of JSON are
+/// none: editors, builders and agents name files of their projects there, with steps up.
+pub(super) fn asks_for_path(location: Location<'_>) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"file",
+        b"filename",
+        b"filepath",
+        b"path",
+        b"template",
+        b"tpl",
+        b"include",
+        b"inc",
+        b"download",
+        b"doc",
+        b"document",
+        b"page",
+        b"pg",
+        b"view",
+        b"lang",
+        b"language",
+        b"locale",
+        b"dir",
+        b"directory",
+        b"folder",
+        b"theme",
+        b"skin",
+        b"module",
+        b"layout",
+        b"load",
+        b"read",
+        b"conf",
+        b"config",
+        b"log",
+        b"root",
+        b"img",
+        b"image",
+        b"pdf",
+        b"attachment",
+        b"resource",
+    ];
+    let name = location.name;
+    let last = name.iter().rposition(|b| matches!(b, b'[' | b'.')).map_or(0, |at| at + 1);
+    let mut words = name[last..].split(|b| !b.is_ascii_alphanumeric()).flat_map(words_of);
+    matches!(location.place, Place::Query | Place::Form | Place::MultipartField | Place::Cookie)
+        && name.len() <= PARAMETER_BYTES_MAX
+        && words.any(|word| WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}
+
+/// Bytes of a parameter's name that is read.
+const PARAMETER_BYTES_MAX: usize = 64;
+
+/// The words of `filePath`: each begins with a capital letter that follows a small one.
+fn words_of(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    name.chunk_by(|before, next| !(before.is_ascii_lowercase() && next.is_ascii_uppercase()))
+}
+
+/// `admin/list.jsp`, `conf/x.properties`, `web-inf/x`: a file that a server runs, or that an application, its
+/// server or its database keeps for itself.
+pub(super) fn is_run_or_setting(target: &[u8]) -> bool {
+    const ENDS: &[&[u8]] = &[
+        b".php",
+        b".phtml",
+        b".jsp",
+        b".jspx",
+        b".asp",
+        b".aspx",
+        b".ashx",
+        b".cgi",
+        b".pl",
+        b".py",
+        b".rb",
+        b".inc",
+        b".ini",
+        b".properties",
+        b".xml",
+        b".conf",
+        b".cnf",
+        b".cfg",
+        b".config",
+        b".yml",
+        b".yaml",
+        b".env",
+        b".log",
+        b".db",
+        b".sqlite",
+        b".sql",
+        b".dat",
+        b".bak",
+        b".key",
+        b".pem",
+    ];
+    ENDS.iter().any(|end| target.ends_with(end))
+        || [&b"web-inf"[..], b"meta-inf"]
+            .iter()
+            .any(|folder| target.split(|b| *b == b'/').any(|part| part == *folder))
+}
+
+/// A file's name alone that says it holds what an application is set up by, or somebody's key.
+pub(super) fn is_settings_name(name: &[u8]) -> bool {
+    const NAMES: &[&[u8]] = &[
+        b"id_rsa",
+        b"id_dsa",
+        b"id_ecdsa",
+        b"id_ed25519",
+        b"appsettings.json",
+        b"web.config",
+        b"application.yml",
+        b"application.yaml",
+        b"wp-config.php",
+        b"localsettings.php",
+        b"local_settings.py",
+        b"database.yml",
+        b"secrets.yml",
+        b"docker-compose.yml",
+    ];
+    is_hidden_settings(name) || NAMES.contains(&name) || name.ends_with(b".properties")
 }
 
 /// `.env`, `.env.local`, `.htpasswd`: files that a listing does not show, with what nobody is to see.

@@ -273,3 +273,68 @@ fn shares_elsewhere() {
     assert!(!testing::look(Class::Path, Place::Form, "file", share).1);
     assert!(!testing::look(Class::Path, Place::Query, "file", b"\\\\nas\\s\\a.txt").1);
 }
+
+/// Browsers and clients take steps up out of an address before they send it, so that one in plain letters is
+/// somebody's own; a picture or style of a page beside it may come of a crawler that does not.
+#[test]
+fn steps_in_the_path_of_a_request() {
+    let blocks = |path: &str| testing::look(Class::Path, Place::Path, "", path.as_bytes()).1;
+    for path in [
+        "/assets/../package.json",
+        "/../conf/config.properties",
+        "/a/b/../../.HTTP/HTTP.db",
+        "/OA_HTML/help/../ieshostedsurvey.jsp",
+        "/_next/../app.py",
+        "/api/v1/totp/x/../../license/keys",
+    ] {
+        assert!(blocks(path), "{path}");
+    }
+    for path in [
+        "/wiki/../wiki/Main_Page",
+        "/a/b/c.html",
+        "/blog/../img/logo.png",
+        "/a/./b",
+        "/v1..2/x",
+        "/compare/a...b",
+    ] {
+        assert!(!blocks(path), "{path}");
+    }
+}
+
+/// What the parameter is for decides about steps that pages have elsewhere.
+#[test]
+fn steps_in_fields_for_files() {
+    let look = |place, name: &str, text: &str| testing::look(Class::Path, place, name, text.as_bytes());
+    for (name, text) in [
+        ("file", "../../application/database"),
+        ("template", "../../x"),
+        ("filePath", "../conf/datasource.properties"),
+        ("lang", "../../lib/boot.inc"),
+        ("page", "../includes/db.inc.php"),
+        ("view", "../WEB-INF/applicationContext.xml"),
+        ("opts[dir]", "..\\..\\data"),
+    ] {
+        for place in [Place::Query, Place::Form] {
+            let (have, blocks) = look(place, name, text);
+            assert!(blocks, "{name}={text}: {have}");
+        }
+    }
+    for (place, name, text) in [
+        (Place::Json, "path", "../../packages/core"),
+        (Place::Query, "q", "../../config"),
+        (Place::Query, "file", "../img/logo.png"),
+        (Place::Form, "template", "../newsletter"),
+        (Place::Form, "profile", "../../x"),
+        (Place::Form, "comment", "see ../../docs/setup"),
+    ] {
+        let (have, blocks) = look(place, name, text);
+        assert!(!blocks, "{name}={text}: {have}");
+    }
+    for text in ["id_rsa", "appsettings.json", "application.properties", "wp-config.php"] {
+        assert!(look(Place::Query, "file", text).1, "{text}");
+        assert!(!look(Place::Query, "q", text).1, "{text}");
+    }
+    for text in ["report.pdf", "index.php", "data.json", "settings.png"] {
+        assert!(!look(Place::Query, "file", text).1, "{text}");
+    }
+}
