@@ -25,6 +25,9 @@ kinds! {
     STYLESHEET_READS "xxe.stylesheet-reads" Error "a style sheet that reads documents or asks for the processor";
     STYLESHEET_RUNS "xxe.stylesheet-runs" Critical "a style sheet that runs functions of PHP, Java or .NET";
     STYLESHEET_LINK "xxe.stylesheet-link" Error "a style sheet or schema is loaded from a local address";
+    SIGNATURE_RUNS "xxe.signature-runs" Critical "a signature is checked by a style sheet of its own, which runs before anything is trusted";
+    NAME_SPLIT "xxe.name-split" Critical "a comment stands in the name of who logs in: readers take different parts of it for the whole";
+    BUILD_RUNS "xxe.build-runs" Critical "a build file whose target runs a program";
     LINK "xxe.link" Critical "a picture, style sheet or schema is loaded by a scheme that runs, reads or unpacks";
 }
 
@@ -175,6 +178,7 @@ impl Scan<'_, '_, '_> {
         // XML has no `<` within a tag.
         let tag_end = run(text, end, 2_000, |b| !matches!(b, b'>' | b'<'));
         let tag = &text[end..tag_end];
+        self.by_name(at, local, tag_end);
         if prefix.is_empty() && memchr::memchr(b':', tag).is_none() {
             return;
         }
@@ -199,6 +203,10 @@ impl Scan<'_, '_, '_> {
         {
             self.add(STYLESHEET_READS, at, tag_end);
         }
+        // XML-DSig allows it, and every library advises against it.
+        if local == b"Transform" && has(b"REC-xslt-19991116") && text[tag_end..].starts_with(b">") {
+            self.add(SIGNATURE_RUNS, at, tag_end);
+        }
         let runs = has(b"php:function")
             || has(b"http://php.net/xsl")
             || has(b"urn:schemas-microsoft-com:xslt")
@@ -218,6 +226,26 @@ impl Scan<'_, '_, '_> {
         }
         if links && (has(b"expect:") || has(b"php:") || has(b"gopher:") || has(b"jar:") || has(b"netdoc:")) {
             self.add(LINK, at, tag_end);
+        }
+    }
+}
+
+impl Scan<'_, '_, '_> {
+    /// What an element is by its name alone, whatever attributes it has.
+    fn by_name(&mut self, at: usize, local: &[u8], tag_end: usize) {
+        let text = self.text;
+        let tag = &text[at..tag_end];
+        let has = |word: &[u8]| memchr::memmem::find(tag, word).is_some();
+        // Ant and MSBuild
+        if local == b"exec" && has(b" executable=") || local == b"Exec" && has(b" Command=") {
+            self.add(BUILD_RUNS, at, tag_end);
+        }
+        if matches!(local, b"NameID" | b"NameIdentifier") && text.get(tag_end) == Some(&b'>') {
+            let content = &text[tag_end + 1..];
+            let name = &content[..memchr::memchr(b'<', content).unwrap_or(content.len())];
+            if !name.trim_ascii().is_empty() && content[name.len()..].starts_with(b"<!--") {
+                self.add(NAME_SPLIT, at, tag_end + 5 + name.len());
+            }
         }
     }
 }
@@ -332,6 +360,9 @@ const HINTS: &[Hint] = &[
     Hint::text("<!doctype"),
     Hint::text("<!element"),
     Hint::text("<!attlist"),
+    Hint::text("<exec "),
+    Hint::text("nameid"),
+    Hint::text("rec-xslt"),
     Hint::text("xinclude"),
     Hint::text(":include"),
     Hint::text("<xsl:"),
@@ -384,6 +415,28 @@ mod tests {
             blocks(Xxe, &document, "doctype-external");
         }
         blocks_at(Xxe, Place::Text, "  <!doctype a[<!entity x system 'file:///x'>]>", "entity-external");
+    }
+
+    #[test]
+    fn documents_that_run_or_split() {
+        let project = "<project><target name=\"x\"><exec executable=\"calc\"/></target></project>";
+        blocks_at(Xxe, Place::RawBody, project, "build-runs");
+        blocks_at(
+            Xxe,
+            Place::RawBody,
+            "<Project><Target><Exec Command=\"calc\"/></Target></Project>",
+            "build-runs",
+        );
+        blocks(Xxe, "<a:NameID>admin@a.example<!-- -->.b.example</a:NameID>", "name-split");
+        blocks_at(
+            Xxe,
+            Place::RawBody,
+            "<ds:Transform Algorithm=\"http://www.w3.org/TR/1999/REC-xslt-19991116\"><xsl:stylesheet/></ds:Transform>",
+            "signature-runs",
+        );
+        passes(Xxe, "<NameID>admin@a.example</NameID><!-- x -->");
+        passes(Xxe, "<exec>run</exec>");
+        passes(Xxe, "<Transform Algorithm=\"http://www.w3.org/2001/10/xml-exc-c14n#\"/>");
     }
 
     #[test]

@@ -242,12 +242,15 @@ fn server_script(tag: &[u8]) -> bool {
     memmem::find(tag, b"runat").is_some() || memmem::find(tag, b"php").is_some()
 }
 
-/// Vector formats whose readers run commands or read files: MVG and MSL of ImageMagick, PostScript of
-/// Ghostscript.
+/// Formats whose readers run commands or read files: MVG and MSL of ImageMagick, PostScript of Ghostscript,
+/// playlists of FFmpeg.
 fn runs_commands(text: &[u8], head: &[u8]) -> bool {
     let has = |word: &[u8]| memmem::find(head, word).is_some();
     let is_drawing = has(b"push graphic-context") || has(b"viewbox 0 0");
-    (is_drawing && (has(b"url(") || has(b"|") || has(b"label:@") || has(b"ephemeral:") || has(b"msl:")))
+    let is_list = text.starts_with(b"#EXTM3U");
+    is_list && (has(b"\nfile:") || has(b"\nconcat:") || has(b"\nsubfile,") || has(b"URI=\"file:"))
+        || (is_drawing
+            && (has(b"url(") || has(b"|") || has(b"label:@") || has(b"ephemeral:") || has(b"msl:")))
         || (text.starts_with(b"%!PS") && (has(b"%pipe%") || has(b"OutputFile") || has(b".libfile")))
 }
 

@@ -63,6 +63,12 @@ impl Names {
         if std::str::from_utf8(clean).ok().and_then(|whole| self.get(whole)) == Some(Group::Obeyed) {
             return found.add(OBEYED_NAME, span);
         }
+        // `x.png::$DATA`: a stream of NTFS, by which a server gets another file than its name says.
+        let is_stream = memchr::memmem::find(lower, b"::$")
+            .is_some_and(|at| lower[at + 3..].first().is_some_and(u8::is_ascii_alphabetic));
+        if is_stream {
+            return found.add(DISGUISED_NAME, span);
+        }
         // Each extension, with what stands after it: the next dot, or something that a server may cut off.
         let mut rest = &*lower;
         while let Some(dot) = memchr::memchr(b'.', rest) {
