@@ -54,8 +54,8 @@ fn floods_of_lesser_findings() {
             analysis.request_head(&DETECTORS, b"GET", target.as_bytes(), std::iter::empty());
             assert!(blocked_classes(&analysis).contains(class), "{class} after many `{cheap}`");
             assert!(analysis.findings().len() < 2_000, "{}", analysis.findings().len());
-            // Header fields, twice, so that the second look remembers them; no more than the allowance of work
-            // suffices for.
+            // Header fields, twice, so that the second look remembers them; no more than the allowance
+            // of work suffices for.
             for _ in 0..3 {
                 let fields = (0..200).map(|_| (&b"x-a"[..], cheap.as_bytes()));
                 let mut analysis = Analysis::sharing(&memo);

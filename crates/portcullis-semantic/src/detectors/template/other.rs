@@ -45,7 +45,7 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
     if let Some(at) = memmem::find(text, b"\\write18{") {
         found.add(CODE, Span::new(at, text.len().min(at + 40)));
     }
-    // `tal:content="python:open('x').read()"`: Zope's and Chameleon's attributes with an expression of Python.
+    // `tal:content="python:open('x').read()"`: attributes of Zope and Chameleon with Python.
     for at in memmem::find_iter(text, b"tal:").take(16) {
         let attribute = &text[at..text.len().min(at + NAME_BYTES_MAX)];
         let value = memchr::memchr2(b'"', b'\'', attribute).map(|quote| &attribute[quote + 1..]);
