@@ -11,8 +11,8 @@
 //! and why.
 //!
 //! A transformation appends to a buffer of the caller's and allocates nothing else. Any bytes will do as
-//! input: none makes it panic, it takes linear time, and the length of the result is bounded as
-//! [`Transformation::apply`] says.
+//! input: none makes it panic, it takes linear time, and the length of the result is bounded by
+//! [`Transformation::length_max`].
 //!
 //! Not in this crate: which transformations a rule has, caching their results, and the parsing of bodies.
 //! Only [`url::decode_form`] is shared with that.
@@ -32,6 +32,7 @@
 //! ```
 
 mod base64;
+mod bound;
 mod case;
 mod cmd_line;
 mod comments;

@@ -1,5 +1,6 @@
 //! The one table of transformations.
 
+use crate::bound::Bound;
 use crate::scan::Scan;
 use crate::{
     UnicodeMap, base64, case, cmd_line, comments, css_decode, digest, escape_seq_decode, hex,
@@ -9,7 +10,7 @@ use crate::{
 use portcullis_types::ByteSet;
 
 macro_rules! transformations {
-    ($($variant:ident $name:literal $(| $alias:literal)* => $scan:expr;)*) => {
+    ($($variant:ident $name:literal $(| $alias:literal)* => $scan:expr, $bound:expr;)*) => {
         /// A transformation of the ModSecurity 2.9 and 3 references (`t:` in a rule). `t:none` is not one: it
         /// empties the list, which is the parser's work.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,46 +23,47 @@ macro_rules! transformations {
             pub const ALL: &'static [Transformation] = &[$(Transformation::$variant,)*];
             const NAMES: &'static [&'static [&'static str]] = &[$(&[$name $(, $alias)*],)*];
             const SCANS: &'static [Scan] = &[$($scan,)*];
+            const BOUNDS: &'static [Bound] = &[$($bound,)*];
         }
     };
 }
 
 transformations! {
-    Base64Decode "base64Decode" => Scan::Always;
-    Base64DecodeExt "base64DecodeExt" => Scan::Always;
-    Base64Encode "base64Encode" => Scan::Always;
-    CmdLine "cmdLine" => Scan::Set(&cmd_line::TRIGGERS);
-    CompressWhitespace "compressWhitespace" => Scan::Set(&whitespace::TRIGGERS);
-    CssDecode "cssDecode" => Scan::One(b'\\');
-    EscapeSeqDecode "escapeSeqDecode" => Scan::One(b'\\');
-    HexDecode "hexDecode" => Scan::Always;
-    HexEncode "hexEncode" => Scan::Always;
-    HtmlEntityDecode "htmlEntityDecode" => Scan::One(b'&');
-    JsDecode "jsDecode" => Scan::One(b'\\');
-    Length "length" => Scan::Always;
-    Lowercase "lowercase" => Scan::Range(b'A', b'Z');
-    Md5 "md5" => Scan::Always;
-    NormalizePath "normalizePath" | "normalisePath" => Scan::Two(b'/', b'.');
-    NormalizePathWin "normalizePathWin" | "normalisePathWin" => Scan::Three(b'/', b'.', b'\\');
-    ParityEven7bit "parityEven7bit" => Scan::Set(&parity::EVEN_TRIGGERS);
-    ParityOdd7bit "parityOdd7bit" => Scan::Set(&parity::ODD_TRIGGERS);
-    ParityZero7bit "parityZero7bit" => Scan::Range(0x80, 0xff);
-    RemoveComments "removeComments" => Scan::Three(b'/', b'-', b'#');
-    RemoveCommentsChar "removeCommentsChar" => Scan::Three(b'/', b'-', b'#');
-    RemoveNulls "removeNulls" => Scan::One(0);
-    RemoveWhitespace "removeWhitespace" => Scan::Set(&whitespace::TRIGGERS);
-    ReplaceComments "replaceComments" => Scan::One(b'*');
-    ReplaceNulls "replaceNulls" => Scan::One(0);
-    Sha1 "sha1" => Scan::Always;
-    SqlHexDecode "sqlHexDecode" => Scan::Two(b'x', b'X');
-    Trim "trim" => Scan::Set(&trim::TRIGGERS);
-    TrimLeft "trimLeft" => Scan::Set(&trim::TRIGGERS);
-    TrimRight "trimRight" => Scan::Set(&trim::TRIGGERS);
-    Uppercase "uppercase" => Scan::Range(b'a', b'z');
-    UrlDecode "urlDecode" => Scan::Two(b'%', b'+');
-    UrlDecodeUni "urlDecodeUni" => Scan::Two(b'%', b'+');
-    UrlEncode "urlEncode" => Scan::Set(&url::ENCODE_TRIGGERS);
-    Utf8ToUnicode "utf8toUnicode" => Scan::Set(&utf8_to_unicode::TRIGGERS);
+    Base64Decode "base64Decode" => Scan::Always, Bound::Ratio(3, 4);
+    Base64DecodeExt "base64DecodeExt" => Scan::Always, Bound::Ratio(3, 4);
+    Base64Encode "base64Encode" => Scan::Always, Bound::Blocks(4, 3);
+    CmdLine "cmdLine" => Scan::Set(&cmd_line::TRIGGERS), Bound::INPUT;
+    CompressWhitespace "compressWhitespace" => Scan::Set(&whitespace::TRIGGERS), Bound::INPUT;
+    CssDecode "cssDecode" => Scan::One(b'\\'), Bound::INPUT;
+    EscapeSeqDecode "escapeSeqDecode" => Scan::One(b'\\'), Bound::INPUT;
+    HexDecode "hexDecode" => Scan::Always, Bound::Ratio(1, 2);
+    HexEncode "hexEncode" => Scan::Always, Bound::Ratio(2, 1);
+    HtmlEntityDecode "htmlEntityDecode" => Scan::One(b'&'), Bound::INPUT;
+    JsDecode "jsDecode" => Scan::One(b'\\'), Bound::INPUT;
+    Length "length" => Scan::Always, Bound::Bytes(20);
+    Lowercase "lowercase" => Scan::Range(b'A', b'Z'), Bound::INPUT;
+    Md5 "md5" => Scan::Always, Bound::Bytes(16);
+    NormalizePath "normalizePath" | "normalisePath" => Scan::Two(b'/', b'.'), Bound::INPUT;
+    NormalizePathWin "normalizePathWin" | "normalisePathWin" => Scan::Three(b'/', b'.', b'\\'), Bound::INPUT;
+    ParityEven7bit "parityEven7bit" => Scan::Set(&parity::EVEN_TRIGGERS), Bound::INPUT;
+    ParityOdd7bit "parityOdd7bit" => Scan::Set(&parity::ODD_TRIGGERS), Bound::INPUT;
+    ParityZero7bit "parityZero7bit" => Scan::Range(0x80, 0xff), Bound::INPUT;
+    RemoveComments "removeComments" => Scan::Three(b'/', b'-', b'#'), Bound::INPUT;
+    RemoveCommentsChar "removeCommentsChar" => Scan::Three(b'/', b'-', b'#'), Bound::INPUT;
+    RemoveNulls "removeNulls" => Scan::One(0), Bound::INPUT;
+    RemoveWhitespace "removeWhitespace" => Scan::Set(&whitespace::TRIGGERS), Bound::INPUT;
+    ReplaceComments "replaceComments" => Scan::One(b'*'), Bound::INPUT;
+    ReplaceNulls "replaceNulls" => Scan::One(0), Bound::INPUT;
+    Sha1 "sha1" => Scan::Always, Bound::Bytes(20);
+    SqlHexDecode "sqlHexDecode" => Scan::Two(b'x', b'X'), Bound::INPUT;
+    Trim "trim" => Scan::Set(&trim::TRIGGERS), Bound::INPUT;
+    TrimLeft "trimLeft" => Scan::Set(&trim::TRIGGERS), Bound::INPUT;
+    TrimRight "trimRight" => Scan::Set(&trim::TRIGGERS), Bound::INPUT;
+    Uppercase "uppercase" => Scan::Range(b'a', b'z'), Bound::INPUT;
+    UrlDecode "urlDecode" => Scan::Two(b'%', b'+'), Bound::INPUT;
+    UrlDecodeUni "urlDecodeUni" => Scan::Two(b'%', b'+'), Bound::INPUT;
+    UrlEncode "urlEncode" => Scan::Set(&url::ENCODE_TRIGGERS), Bound::Ratio(3, 1);
+    Utf8ToUnicode "utf8toUnicode" => Scan::Set(&utf8_to_unicode::TRIGGERS), Bound::Ratio(7, 2);
 }
 
 /// The effect of a transformation on the set of bytes of a text.
@@ -108,13 +110,20 @@ impl Transformation {
         Transformation::ALL.iter().find(known).copied()
     }
 
+    /// Returns the length of the longest result for an input of `length` bytes.
+    pub fn length_max(self, length: usize) -> usize {
+        Transformation::BOUNDS[self as usize].of(length)
+    }
+
+    /// Returns the smallest length of an input whose result may have `length` bytes: 0 for those whose
+    /// results have one length.
+    pub fn input_length_min(self, length: usize) -> usize {
+        Transformation::BOUNDS[self as usize].input_min(length)
+    }
+
     /// A bound on how many times as long as its input a result is, but for a few bytes.
     pub fn growth(self) -> u32 {
-        match self {
-            Transformation::UrlEncode | Transformation::Utf8ToUnicode => 3,
-            Transformation::HexEncode | Transformation::Base64Encode => 2,
-            _ => 1,
-        }
+        Transformation::BOUNDS[self as usize].growth() as u32
     }
 
     /// The bytes that can make it act: an input with none of them is returned unchanged. [`ByteSet::FULL`]
@@ -185,30 +194,11 @@ impl Transformation {
         }
     }
 
-    /// Returns the smallest length of an input whose result has `length` bytes.
-    pub fn input_length_min(self, length: usize) -> usize {
-        match self {
-            // Their results may be longer than what they get.
-            Transformation::Base64Encode
-            | Transformation::HexEncode
-            | Transformation::Length
-            | Transformation::Md5
-            | Transformation::Sha1
-            | Transformation::UrlEncode
-            | Transformation::Utf8ToUnicode => 0,
-            Transformation::Base64Decode | Transformation::Base64DecodeExt => {
-                length.saturating_add(length.div_ceil(3))
-            }
-            _ => length,
-        }
-    }
-
     /// Appends the result to `out` and returns true; or returns false and leaves `out` alone: the result is
     /// `input` itself. Never true if the result equals the input.
     ///
-    /// Linear in the length of `input`. The result is never longer than `input`, but for `base64Encode`,
-    /// `hexEncode`, `urlEncode`, `utf8toUnicode` (at most four times as long and four bytes more) and
-    /// `length`, `md5`, `sha1` (at most 20 bytes). Any bytes will do as input; none makes it panic.
+    /// Linear in the length of `input`. The result is never longer than [`Transformation::length_max`]. Any
+    /// bytes will do as input; none makes it panic.
     ///
     /// `urlDecodeUni` works without a map here: see [`Transformation::apply_with`].
     pub fn apply(self, input: &[u8], out: &mut Vec<u8>) -> bool {
