@@ -69,7 +69,7 @@ mod suggest;
 
 pub use diagnostic::{Diagnostic, Level};
 pub use files::{DiskFiles, Files, MemoryFiles};
-pub use parser::{Parsed, Root, argument_span, parse};
+pub use parser::{Parsed, Root, argument_span, fits_a_place, parse};
 pub use printer::print;
 pub use remote::RemoteFile;
 pub use source::{FileId, Position, SourceSpan, Sources};

@@ -144,6 +144,33 @@ fn sections_are_for_their_path() {
     assert_eq!(matched(&chain, "/y?a=b"), [7]);
 }
 
+/// Targets that an update takes away in a section are gone for its path alone, however it names the rules.
+#[test]
+fn targets_are_taken_away_for_a_path() {
+    let rule = "SecRule ARGS \"@streq b\" \"id:7,phase:2,pass,log,tag:'t/x',msg:'m x'\"\n";
+    for update in [
+        "SecRuleUpdateTargetById 7 !ARGS:a",
+        "SecRuleUpdateTargetById 5-9 \"!ARGS:a,!ARGS:z\"",
+        "SecRuleUpdateTargetByTag t/x \"!ARGS:/^a$/\"",
+        "SecRuleUpdateTargetByMsg \"m x\" \"!ARGS:a\"",
+    ] {
+        for section in ["LocationMatch \"^/edit\"", "Location /edit"] {
+            let name = section.split(' ').next().unwrap();
+            let rules = format!("SecRuleEngine On\n{rule}<{section}>\n{update}\n</{name}>\n");
+            assert!(matched(&rules, "/edit?a=b").is_empty(), "{rules}");
+            assert_eq!(matched(&rules, "/edit?c=b"), [7], "{rules}");
+            assert_eq!(matched(&rules, "/other?a=b"), [7], "{rules}");
+        }
+    }
+    // What is added or put in place of another cannot be said of a path: it is left out.
+    for update in
+        ["SecRuleUpdateTargetById 7 \"!ARGS:a,REQUEST_METHOD\"", "SecRuleUpdateTargetById 7 !ARGS:a ARGS"]
+    {
+        let rules = format!("SecRuleEngine On\n{rule}<Location /edit>\n{update}\n</Location>\n");
+        assert_eq!(matched(&rules, "/edit?a=b"), [7], "{rules}");
+    }
+}
+
 #[test]
 fn sections_that_ask_for_modsecurity_are_read() {
     let read = |open: &str, close: &str| {

@@ -22,6 +22,8 @@ use crate::limits;
 use crate::source::{SourceSpan, Sources};
 use crate::{lexer, source::FileId};
 
+pub use section::fits_a_place;
+
 /// The starting point of a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {

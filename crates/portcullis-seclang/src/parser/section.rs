@@ -9,7 +9,9 @@ use bstr::BString;
 use portcullis_types::{Phase, RuleId, Variable};
 
 use super::Sink;
-use crate::ast::{Action, Condition, Ctl, Directive, Document, Operator, Rule, Spanned, Target, TargetKind};
+use crate::ast::{
+    Action, Condition, Ctl, Directive, Document, Operator, Rule, RuleSelector, Spanned, Target, TargetKind,
+};
 use crate::diagnostic::Diagnostic;
 use crate::lexer::{self, View};
 use crate::operators::OperatorName;
@@ -161,37 +163,79 @@ impl Sections {
         }
         for directive in document.directives.split_off(before) {
             let Spanned { node, span } = directive;
-            let act = match node {
-                Directive::RemoveById(ids) => Ctl::RuleRemoveById(ids),
-                Directive::RemoveByTag(tag) => Ctl::RuleRemoveByTag(tag),
-                Directive::RemoveByMsg(msg) => Ctl::RuleRemoveByMsg(msg),
-                Directive::Setting(Setting::RuleEngine(engine)) => Ctl::RuleEngine(engine),
-                Directive::Setting(Setting::RequestBodyAccess(on)) => Ctl::RequestBodyAccess(on),
-                Directive::Setting(Setting::ResponseBodyAccess(on)) => Ctl::ResponseBodyAccess(on),
-                Directive::Setting(Setting::RequestBodyLimit(bytes)) => Ctl::RequestBodyLimit(bytes),
-                Directive::Setting(Setting::ResponseBodyLimit(bytes)) => Ctl::ResponseBodyLimit(bytes),
-                Directive::Setting(Setting::AuditEngine(engine)) => Ctl::AuditEngine(engine),
-                Directive::Rule(_) | Directive::Script { .. } | Directive::Marker(_) => {
+            match in_a_place(&node) {
+                Some(Placed::Rule) => {
                     place.guard(document, span);
                     document.directives.push(Spanned { node, span });
-                    continue;
                 }
-                Directive::Setting(_)
-                | Directive::DefaultAction(_)
-                | Directive::UpdateTarget { .. }
-                | Directive::UpdateAction { .. } => {
-                    sink.warn_hint(
-                        span,
-                        "this cannot be said of a part of the site: it is left out",
-                        "move it out of the section, or into a policy of a route",
-                    );
-                    continue;
+                Some(Placed::Ctl(acts)) => {
+                    for act in acts {
+                        let rule = place.rule(document, Phase::RequestHeaders, false, Action::Ctl(act), span);
+                        document.directives.push(rule);
+                    }
                 }
-            };
-            let rule = place.rule(document, Phase::RequestHeaders, false, Action::Ctl(act), span);
-            document.directives.push(rule);
+                None => sink.warn_hint(
+                    span,
+                    "this cannot be said of a part of the site: it is left out",
+                    "move it out of the section, or into a policy of a route",
+                ),
+            }
         }
     }
+}
+
+/// What a directive in a section for a place becomes.
+enum Placed {
+    /// A rule, which is skipped elsewhere.
+    Rule,
+    /// Actions of rules for requests to that place.
+    Ctl(Vec<Ctl>),
+}
+
+/// True if a section for a place of the site (`<Location>`) can have this directive. Others are left out,
+/// with a warning.
+pub fn fits_a_place(directive: &Directive) -> bool {
+    in_a_place(directive).is_some()
+}
+
+fn in_a_place(directive: &Directive) -> Option<Placed> {
+    let act = match directive {
+        Directive::RemoveById(ids) => Ctl::RuleRemoveById(ids.clone()),
+        Directive::RemoveByTag(tag) => Ctl::RuleRemoveByTag(tag.clone()),
+        Directive::RemoveByMsg(msg) => Ctl::RuleRemoveByMsg(msg.clone()),
+        Directive::Setting(Setting::RuleEngine(engine)) => Ctl::RuleEngine(*engine),
+        Directive::Setting(Setting::RequestBodyAccess(on)) => Ctl::RequestBodyAccess(*on),
+        Directive::Setting(Setting::ResponseBodyAccess(on)) => Ctl::ResponseBodyAccess(*on),
+        Directive::Setting(Setting::RequestBodyLimit(bytes)) => Ctl::RequestBodyLimit(*bytes),
+        Directive::Setting(Setting::ResponseBodyLimit(bytes)) => Ctl::ResponseBodyLimit(*bytes),
+        Directive::Setting(Setting::AuditEngine(engine)) => Ctl::AuditEngine(*engine),
+        Directive::Rule(_) | Directive::Script { .. } | Directive::Marker(_) => return Some(Placed::Rule),
+        Directive::UpdateTarget { rules, targets, replaced: None } => {
+            return targets
+                .iter()
+                .map(|target| removal(rules, &target.node))
+                .collect::<Option<_>>()
+                .map(Placed::Ctl);
+        }
+        Directive::Setting(_)
+        | Directive::DefaultAction(_)
+        | Directive::UpdateTarget { .. }
+        | Directive::UpdateAction { .. } => return None,
+    };
+    Some(Placed::Ctl(vec![act]))
+}
+
+/// What takes a target away from rules, as `!TARGET` of an update does; `None` for one that is added.
+fn removal(rules: &RuleSelector, target: &Target) -> Option<Ctl> {
+    if target.kind != TargetKind::Exclude {
+        return None;
+    }
+    let target = Target { kind: TargetKind::Values, ..target.clone() };
+    Some(match rules {
+        RuleSelector::Ids(ids) => Ctl::RuleRemoveTargetById { ids: ids.clone(), target },
+        RuleSelector::Tag(tag) => Ctl::RuleRemoveTargetByTag { tag: tag.clone(), target },
+        RuleSelector::Msg(msg) => Ctl::RuleRemoveTargetByMsg { msg: msg.clone(), target },
+    })
 }
 
 impl Place {
