@@ -1,14 +1,16 @@
-//! `Include`, `Define` and the sections that only ask for modules: what is left is one list of directives.
+//! `Include`, `Define`, macros and the sections that only ask for modules: what is left is one list of
+//! directives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::macros::Macros;
 use super::syntax::{Directive, enter, parse};
 use crate::error::Error;
 use crate::report::Ledger;
 use crate::sources::{INCLUDE_DEPTH_MAX, Sources, absolute};
 
-/// Directives after all includes; a file that is included often counts each time.
+/// Directives after all includes and macros; what is included or used often counts each time.
 const DIRECTIVES_MAX: usize = 200_000;
 /// What a file of rules has in its place once it has been recognized.
 pub(crate) const RULES: &str = "#rules";
@@ -22,6 +24,7 @@ pub(crate) struct Includes<'a> {
     defined: BTreeMap<String, String>,
     parsed: BTreeMap<String, Rc<Vec<Directive>>>,
     entered: BTreeSet<String>,
+    macros: Macros,
     count: usize,
 }
 
@@ -34,6 +37,7 @@ impl<'a> Includes<'a> {
             defined: BTreeMap::new(),
             parsed: BTreeMap::new(),
             entered: BTreeSet::new(),
+            macros: Macros::default(),
             count: 0,
         }
     }
@@ -68,7 +72,9 @@ impl<'a> Includes<'a> {
         for item in items {
             self.count += 1;
             if self.count > DIRECTIVES_MAX {
-                let message = format!("more than {DIRECTIVES_MAX} directives, with those that are included");
+                let message = format!(
+                    "more than {DIRECTIVES_MAX} directives, with those that are included and those of macros"
+                );
                 return Err(self.sources.error(item.place, message));
             }
             let mut item = self.replaced(item);
@@ -83,6 +89,13 @@ impl<'a> Includes<'a> {
                     self.defined.insert(item.arg(0).to_owned(), item.arg(1).to_owned());
                     self.ledger.taken(entry, "replaced where it is used");
                 }
+                "undefine" => {
+                    self.defined.remove(item.arg(0));
+                    self.ledger.taken(entry, "replaced no longer");
+                }
+                "macro" => self.macros.define(&item, self.sources, self.ledger)?,
+                "undefmacro" => self.macros.undefine(&item, self.sources, self.ledger)?,
+                "use" => expanded.extend(self.used(&item, chain)?),
                 "ifmodule" | "ifversion" if !item.arg(0).starts_with('!') => {
                     self.ledger.taken(entry, "read as if it were not there");
                     expanded.extend(self.expand(item.children(), chain)?);
@@ -102,6 +115,36 @@ impl<'a> Includes<'a> {
             }
         }
         Ok(expanded)
+    }
+
+    /// What a `Use` stands for, with all that is used and included in it.
+    fn used(&mut self, item: &Directive, chain: &mut Vec<String>) -> Result<Vec<Directive>, Error> {
+        let name = format!("macro {}", item.arg(0).to_ascii_lowercase());
+        if chain.contains(&name) {
+            let message = format!("the macro `{}` is used in itself", item.arg(0));
+            return Err(self.sources.error(item.place, message));
+        }
+        if chain.len() == INCLUDE_DEPTH_MAX {
+            let message = format!(
+                "the macro `{}` is used below more than {INCLUDE_DEPTH_MAX} files and macros",
+                item.arg(0)
+            );
+            return Err(self.sources.error(item.place, message));
+        }
+        let body = self.macros.expand(item, self.sources, self.ledger)?;
+        if let Some(entry) = item.entry {
+            self.ledger.taken(entry, "the lines of the macro, with these values");
+        }
+        chain.push(name);
+        let expanded = self.expand(&body, chain);
+        chain.pop();
+        expanded
+    }
+
+    /// Settles what was defined and not used.
+    pub fn finish(self) -> String {
+        self.macros.finish(self.ledger);
+        self.folder
     }
 
     fn is_defined(&self, name: &str) -> bool {

@@ -3,7 +3,7 @@
 /// Sections for files.
 pub(crate) const FILES: &str = "files are not served here: put a server for them behind, and a route to it";
 /// Sections with a condition.
-pub(crate) const CONDITIONS: &str = "conditions and macros are not read: say it as routes, or as a rule";
+pub(crate) const CONDITIONS: &str = "conditions are not read: say it as routes, or as a rule";
 
 /// Why a directive is not taken over, by its name in lower case.
 pub(crate) fn why(name: &str) -> Option<&'static str> {
@@ -176,7 +176,7 @@ const REASONS: &[(&str, &[&str])] = &[
         "which failures are tried again is `retry` of the upstream",
         &["proxystatus", "proxybadheader", "proxyiobuffersize"],
     ),
-    (CONDITIONS, &["if", "elseif", "else", "macro", "use", "undefmacro", "undefine"]),
+    (CONDITIONS, &["if", "elseif", "else"]),
 ];
 
 const PREFIXES: &[(&str, &[&str])] = &[

@@ -2,6 +2,7 @@
 
 mod include;
 mod left;
+mod macros;
 mod proxy;
 mod redirect;
 mod rules;
@@ -74,7 +75,7 @@ pub(crate) fn read(
     for name in names {
         items.extend(includes.file(name, &mut Vec::new())?);
     }
-    let folder = includes.folder;
+    let folder = includes.finish();
     let mut cx = Context { ledger, model, folder, balancers: BTreeMap::new(), reading };
     main(&items, &mut cx);
     Ok(())
@@ -100,7 +101,7 @@ fn main(items: &[Directive], cx: &mut Context<'_>) {
     for item in items {
         match item.name.as_str() {
             "directory" | "directorymatch" | "files" | "filesmatch" => cx.leave(item, left::FILES),
-            "if" | "elseif" | "else" | "macro" | "use" => cx.leave(item, left::CONDITIONS),
+            "if" | "elseif" | "else" => cx.leave(item, left::CONDITIONS),
             _ => {}
         }
     }

@@ -96,6 +96,16 @@ fn directive(line: &str, text: &str, place: Place) -> Directive {
     Directive { name, args: words.collect(), text: text.to_owned(), place, entry: None, block: None }
 }
 
+/// A directive of the same place with another text, without what is in its section; `None` if the text of a
+/// section is no longer one, or that of a line is.
+pub(crate) fn reread(item: &Directive, text: &str) -> Option<Directive> {
+    let line = match &item.block {
+        Some(_) => text.strip_prefix('<').filter(|line| !line.starts_with('/'))?.strip_suffix('>')?,
+        None => Some(text).filter(|text| !text.starts_with('<'))?,
+    };
+    Some(Directive { entry: item.entry, ..directive(line, text, item.place) })
+}
+
 /// The words of a line; those in quotes may have blanks, and a backslash before a quote.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();

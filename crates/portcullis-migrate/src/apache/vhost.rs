@@ -179,7 +179,7 @@ impl Host<'_> {
             "location" | "locationmatch" => self.location(item, scope, site, cx),
             "proxy" if self.item.name == "virtualhost" => {}
             "directory" | "directorymatch" | "files" | "filesmatch" => cx.leave(item, left::FILES),
-            "if" | "elseif" | "else" | "macro" | "use" => cx.leave(item, left::CONDITIONS),
+            "if" | "elseif" | "else" => cx.leave(item, left::CONDITIONS),
             "limit" | "limitexcept" => cx.leave(item, "say it as routes with `methods`, or as a rule"),
             "remoteipheader" | "remoteipinternalproxy" | "remoteiptrustedproxy" if !self.main.is_empty() => {
                 cx.left(item, "client_address holds for the whole document: say it there");

@@ -164,6 +164,59 @@ fn yaml_that_multiplies_itself_is_refused() {
     assert!(said.contains("this is not YAML: "), "{said}");
 }
 
+/// Mistakes in macros say file, line and name, and what multiplies itself ends.
+#[test]
+fn macros_are_bounded_and_their_mistakes_have_places() {
+    let said = |text: &str| {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("apache2.conf");
+        fs::write(&path, text).unwrap();
+        let options = Options { root: root.path().to_owned(), ..Options::default() };
+        migrate(From::Apache, &[path], &options).unwrap_err().to_string()
+    };
+    for (text, expected) in [
+        ("Listen 80\nUse Nobody a", "/apache2.conf:2: Use of the macro `Nobody`, which is not defined"),
+        (
+            "<Macro One $a>\n</Macro>\nUse One",
+            "/apache2.conf:3: the macro `One` of /apache2.conf:1 has 1 parameters",
+        ),
+        (
+            "<Macro One $a $a>\n</Macro>",
+            "/apache2.conf:1: macro `One`: the parameter `$a` is empty or stands twice",
+        ),
+        ("<Macro>\n</Macro>", "/apache2.conf:1: <Macro> without a name"),
+        ("<Macro A>\n</Macro>\nUndefMacro A\nUse A", "/apache2.conf:4: Use of the macro `A`"),
+        ("UndefMacro A", "/apache2.conf:1: macro `A` is not defined"),
+        (
+            "<Macro A>\nUse B\n</Macro>\n<Macro B>\nUse a\n</Macro>\nUse A",
+            "/apache2.conf:5: the macro `a` is used in itself",
+        ),
+        (
+            "<Macro A $x>\n$x\n</Macro>\nUse A <Location",
+            "/apache2.conf:4: the line /apache2.conf:2 of the macro `A`",
+        ),
+    ] {
+        let said = said(text);
+        assert!(said.starts_with(expected), "{said}");
+    }
+    // A chain of macros; a tree of them with 10^11 leaves; values that grow tenfold with each; one long line.
+    let chain: String = (0..40).map(|n| format!("<Macro M{n}>\nUse M{}\n</Macro>\n", n + 1)).collect();
+    assert!(said(&format!("{chain}Use M0")).contains("below more than 16 files and macros"));
+    let tree: String = (0..11)
+        .map(|n| format!("<Macro M{n}>\n{}</Macro>\n", format!("Use M{}\n", n + 1).repeat(10)))
+        .collect();
+    let leaf = "<Macro M11>\nUser x\n</Macro>\n";
+    assert!(said(&format!("{tree}{leaf}Use M0")).contains("more than 200000 directives"));
+    let grows: String = (0..12)
+        .map(|n| format!("<Macro M{n} $x>\nUse M{} \"{}\"\n</Macro>\n", n + 1, "$x".repeat(10)))
+        .collect();
+    let said_of_growth = said(&format!("{grows}Use M0 0123456789"));
+    assert!(said_of_growth.contains("has more than 65536 bytes"), "{said_of_growth}");
+    let wide = format!("<Macro W $x>\n{}</Macro>\n", "User $x\n".repeat(200));
+    let uses = format!("Use W {}\n", "y".repeat(60_000)).repeat(4);
+    assert!(said(&(wide + &uses)).contains("makes all macros more than 33554432 bytes"));
+}
+
 #[test]
 fn every_syntax_bounds_what_is_inside_each_other() {
     for (from, name, text) in [

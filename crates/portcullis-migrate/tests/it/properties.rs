@@ -63,6 +63,23 @@ proptest! {
         check(From::Apache, "apache2.conf", &text, lines)?;
     }
 
+    /// What a macro stands for is read as if it were written where it is used.
+    #[test]
+    fn a_macro_is_its_text(inner in sections()) {
+        let begin = "Listen 8081\n<VirtualHost *:8081>\nServerName sure.example\nProxyPass / http://127.0.0.1:9000/\n";
+        let (mut lines, mut body) = (String::new(), Vec::new());
+        print_apache(&inner, &mut lines, &mut body);
+        let with = lines.replace("/a", "$place");
+        let by_macro =
+            format!("<Macro Inner $place>\n{with}</Macro>\n{begin}uSe INNER /a\n</VirtualHost>\n");
+        let written = format!("{begin}{lines}</VirtualHost>\n");
+        let document = |text: &str| run(From::Apache, "apache2.conf", text).map(|migrated| migrated.document);
+        match (document(&by_macro), document(&written)) {
+            (Ok(by_macro), Ok(written)) => prop_assert_eq!(by_macro, written, "{}", lines),
+            (by_macro, written) => prop_assert!(by_macro.is_err() && written.is_err(), "{}", lines),
+        }
+    }
+
     #[test]
     fn every_directive_of_caddy_is_reported_once(inner in blocks()) {
         let (mut text, mut lines) = (String::new(), Vec::new());
