@@ -6,6 +6,8 @@ mod rules;
 mod service;
 mod variables;
 
+use std::collections::BTreeSet;
+
 use crate::error::Error;
 use crate::model::{Model, RuleKind};
 use crate::report::{Entry, Ledger};
@@ -46,9 +48,12 @@ pub(crate) fn read(
 ) -> Result<(), Error> {
     let mut variables = Variables::default();
     let mut custom = Vec::new();
+    let mut seen = BTreeSet::new();
     for name in names {
         variables.file(name, sources, ledger)?;
-        custom.extend(folders(folder(name), sources, ledger)?);
+        if seen.insert(folder(name)) {
+            custom.extend(folders(folder(name), sources, ledger)?);
+        }
     }
     let services = variables.services();
     custom.extend(variables.custom(&services));

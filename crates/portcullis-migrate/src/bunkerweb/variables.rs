@@ -15,7 +15,7 @@ use crate::yaml::{self, Node};
 pub(crate) struct Variables {
     said: BTreeMap<String, (String, Entry)>,
     order: Vec<(String, String, Entry)>,
-    seen: BTreeSet<(usize, String)>,
+    seen: BTreeSet<(Place, String)>,
 }
 
 impl Variables {
@@ -102,7 +102,7 @@ impl Variables {
         ledger: &mut Ledger,
     ) -> Result<(), Error> {
         // What several services take from one place stands there once.
-        if !self.seen.insert((place.line, name.to_owned())) {
+        if !self.seen.insert((place, name.to_owned())) {
             return Ok(());
         }
         let entry = ledger.enter(sources, place, &format!("{name}={value}"))?;
@@ -181,7 +181,9 @@ impl Variables {
     /// Rules in `CUSTOM_CONF_MODSEC_CRS_name` and `CUSTOM_CONF_MODSEC_name`.
     pub fn custom(&self, services: &[(String, Vec<String>)]) -> Vec<Custom> {
         let mut found = Vec::new();
-        for (key, value, entry) in &self.order {
+        // Of a setting that stands twice the last one holds.
+        let holds = |key: &str, entry: Entry| self.global(key).is_some_and(|(_, last)| last == entry);
+        for (key, value, entry) in self.order.iter().filter(|(key, _, entry)| holds(key, *entry)) {
             let owner = services.iter().find(|(service, _)| {
                 key.strip_prefix(service.as_str()).is_some_and(|rest| rest.starts_with('_'))
             });
