@@ -100,8 +100,48 @@ pub(crate) struct Hsts {
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub path: PathMatch,
+    pub conditions: Conditions,
     pub action: Action,
     pub settings: Settings,
+}
+
+/// What else a request has to have for a route.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Conditions {
+    /// One of these methods; none: any.
+    pub methods: Vec<String>,
+    /// Header fields with these values, `*` for any.
+    pub headers: BTreeMap<String, String>,
+    /// The directives that said so. The same conditions are equal, whoever says so.
+    pub entries: Vec<Entry>,
+}
+
+impl PartialEq for Conditions {
+    fn eq(&self, other: &Conditions) -> bool {
+        self.methods == other.methods && self.headers == other.headers
+    }
+}
+
+impl Route {
+    /// A route for all requests with these paths.
+    pub fn new(path: PathMatch, action: Action, settings: Settings) -> Route {
+        Route { path, conditions: Conditions::default(), action, settings }
+    }
+
+    /// True if the paths alone decide.
+    pub fn is_unconditional(&self) -> bool {
+        self.conditions == Conditions::default()
+    }
+
+    /// True if requests go to an upstream.
+    pub fn forwards(&self) -> bool {
+        matches!(self.action, Action::Forward { .. })
+    }
+
+    /// True if both take the same requests.
+    pub fn is_like(&self, other: &Route) -> bool {
+        self.path == other.path && self.conditions == other.conditions
+    }
 }
 
 /// Which paths.
@@ -146,6 +186,20 @@ pub(crate) struct Settings {
     /// Directives that let only some of these requests through, in a way that a document cannot say: none of
     /// them are forwarded.
     pub closed: Vec<Entry>,
+    /// What holds for requests with some methods in place of all this. `site` makes routes of it.
+    pub by_method: Vec<ByMethod>,
+}
+
+/// What holds for requests with some methods.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ByMethod {
+    pub methods: Vec<String>,
+    /// It holds for all methods but these.
+    pub except: bool,
+    /// The requests are answered with this status.
+    pub refused: Option<u16>,
+    pub settings: Settings,
+    pub entry: Entry,
 }
 
 /// Whether requests are inspected, and by what, in the order in which it was read.
@@ -322,11 +376,13 @@ impl Model {
         upstream.name
     }
 
-    /// The directives that rate limits of the document stand for.
+    /// The directives that rate limits and conditions of the document stand for.
     pub fn carried(&self) -> BTreeSet<Entry> {
         let routes = self.sites.iter().flat_map(|site| site.routes.iter().map(|route| &route.settings));
         let settings = self.sites.iter().map(|site| &site.settings).chain(routes);
-        settings.flat_map(|settings| &settings.rate_limits).flat_map(|limit| limit.entries.clone()).collect()
+        let limits = settings.flat_map(|settings| &settings.rate_limits).flat_map(|limit| &limit.entries);
+        let routes = self.sites.iter().flat_map(|site| &site.routes);
+        limits.chain(routes.flat_map(|route| &route.conditions.entries)).copied().collect()
     }
 
     /// True if the document would be larger than anybody means.

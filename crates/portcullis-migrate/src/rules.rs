@@ -1,7 +1,9 @@
 //! The rules of a site. Other servers have a rule set for each path; here a site has one, in which what
 //! belongs to some paths stands in a `<LocationMatch>`, and routes may go without inspection.
 
-use crate::model::{Action, PathMatch, Route, RuleKind, RuleSet, RuleSource, Site};
+use portcullis_seclang::{MemoryFiles, Root, SourceSpan, fits_a_place};
+
+use crate::model::{PathMatch, Route, RuleKind, RuleSet, RuleSource, Site};
 use crate::report::Ledger;
 
 /// How rules are to be read.
@@ -17,11 +19,12 @@ pub(crate) struct Reading<'a> {
 
 /// Makes the rules of a site from what holds for it and for its routes.
 pub(crate) fn settle(site: &mut Site, reading: Reading<'_>, ledger: &mut Ledger) {
-    let has_root = site.routes.iter().any(|route| route.path == PathMatch::Prefix("/".to_owned()));
+    let has_root =
+        site.routes.iter().any(|route| route.path == crate::site::root() && route.is_unconditional());
     // Where every request has a route, the site's own settings only matter as what routes inherit.
     let itself = (!has_root && site.upstream.is_some() && site.settings.waf.on).then_some(&site.settings.waf);
     let inspected: Vec<&Route> =
-        site.routes.iter().filter(|route| route.settings.waf.on && forwards(route)).collect();
+        site.routes.iter().filter(|route| route.settings.waf.on && route.forwards()).collect();
     let sets: Vec<&[RuleSource]> = itself
         .into_iter()
         .map(|waf| &waf.rules[..])
@@ -34,7 +37,11 @@ pub(crate) fn settle(site: &mut Site, reading: Reading<'_>, ledger: &mut Ledger)
     let mut extras: Vec<(RuleSource, PathMatch)> = Vec::new();
     for route in &inspected {
         for source in &route.settings.waf.rules[shared..] {
-            extras.push((source.clone(), route.path.clone()));
+            let extra = (source.clone(), route.path.clone());
+            // Routes that differ by their conditions have the same rules.
+            if !extras.contains(&extra) {
+                extras.push(extra);
+            }
         }
     }
     if let Some(waf) = itself {
@@ -69,10 +76,6 @@ pub(crate) fn unused(sites: &[Site], ledger: &mut Ledger) {
             ledger.left_if_unsettled(source.entry, "no request is inspected by it");
         }
     }
-}
-
-fn forwards(route: &Route) -> bool {
-    matches!(route.action, Action::Forward { .. })
 }
 
 fn common_length(a: &[RuleSource], b: &[RuleSource]) -> usize {
@@ -134,7 +137,17 @@ impl Builder<'_> {
                 self.parts.push(Part::Text(dedented(&text)));
             }
             RuleKind::Inline(text) => {
-                ledger.taken(source.entry, "rules of the site, in a `<LocationMatch>`");
+                let note = "rules of the site, in a `<LocationMatch>`";
+                match unfit_for_a_place(&text).as_slice() {
+                    [] => ledger.taken(source.entry, note),
+                    unfit => ledger.changed(
+                        source.entry,
+                        format!(
+                            "{note}, but {}, which cannot be said of a part of the site",
+                            unfit.join(", ")
+                        ),
+                    ),
+                }
                 let section =
                     format!("<LocationMatch {}>\n{}\n</LocationMatch>", pattern(path), dedented(&text));
                 self.parts.push(Part::Text(section));
@@ -214,6 +227,24 @@ impl Builder<'_> {
             .collect();
         joined(&texts)
     }
+}
+
+/// The names of the directives in a text of rules that a section for a place cannot have: it would leave them
+/// out.
+pub(crate) fn unfit_for_a_place(text: &str) -> Vec<String> {
+    let root = Root::Text { name: "rules".into(), text: text.as_bytes().to_vec() };
+    let parsed = portcullis_seclang::parse(&[root], &MemoryFiles::default());
+    let mut names = Vec::new();
+    for directive in parsed.document.directives.iter().filter(|one| !fits_a_place(&one.node)) {
+        let SourceSpan { file, span } = directive.span;
+        let text = parsed.sources.text(file).get(span.start as usize..).unwrap_or_default();
+        let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+        let name = String::from_utf8_lossy(&text[..end]).into_owned();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// A text without the lines around it and the indentation that all of its lines have.

@@ -34,7 +34,7 @@ pub(crate) fn root() -> PathMatch {
 
 /// Adds a route; false if one with the same path is there.
 pub(crate) fn push(site: &mut Site, route: Route) -> bool {
-    let new = !site.routes.iter().any(|known| known.path == route.path);
+    let new = !site.routes.iter().any(|known| known.is_like(&route));
     if new {
         // Where there are too many, the migration ends.
         if site.routes.len() <= SITES_MAX {
@@ -60,7 +60,7 @@ pub(crate) fn close(
         None => root(),
     };
     ledger.closed(entry, "its pattern cannot be one of a route, and a wider one stands in its place");
-    push(site, Route { path, action: Action::Respond { status: 403, body: None }, settings });
+    push(site, Route::new(path, Action::Respond { status: 403, body: None }, settings));
 }
 
 /// Gives a site that has been read its rules, and adds it to the model. `own` is what holds where no route
@@ -73,12 +73,12 @@ pub(crate) fn finish(
     model: &mut Model,
 ) {
     site.settings = own;
+    split_by_method(&mut site);
     report_closed(&site, ledger);
     hoist(&mut site);
     name_limits(&mut site);
     rules::settle(&mut site, reading, ledger);
-    let forwards = |route: &Route| matches!(route.action, Action::Forward { .. });
-    if site.upstream.is_none() && !site.routes.iter().any(forwards) {
+    if site.upstream.is_none() && !site.routes.iter().any(Route::forwards) {
         let hosts = site.hosts.join(", ");
         for entry in &site.lost {
             ledger.broken(
@@ -89,14 +89,59 @@ pub(crate) fn finish(
     }
     if site.upstream.is_none() && site.routes.is_empty() {
         let action = Action::Respond { status: 404, body: None };
-        site.routes.push(Route { path: root(), action, settings: site.settings.clone() });
+        site.routes.push(Route::new(root(), action, site.settings.clone()));
     }
     model.site(site);
 }
 
+/// Makes routes of what holds for requests with some methods only: those of a route with conditions are tried
+/// before the one without.
+fn split_by_method(site: &mut Site) {
+    site.settings.by_method.clear();
+    for mut route in std::mem::take(&mut site.routes) {
+        let by_method = std::mem::take(&mut route.settings.by_method);
+        let mut others: Option<Route> = None;
+        // What is answered here reaches no application, whatever its method.
+        let by_method = by_method.into_iter().filter(|_| route.forwards()).collect::<Vec<_>>();
+        for rule in by_method {
+            let action = match rule.refused {
+                Some(status) => Action::Respond { status, body: None },
+                None => route.action.clone(),
+            };
+            let mut own = Route { action, settings: rule.settings, ..route.clone() };
+            own.conditions.entries.push(rule.entry);
+            if !rule.except {
+                own.conditions.methods = rule.methods;
+                push(site, own);
+                continue;
+            }
+            own.conditions.methods.clear();
+            route.conditions.entries.push(rule.entry);
+            match &mut others {
+                None => {
+                    route.conditions.methods = rule.methods;
+                    others = Some(own);
+                }
+                Some(others) => {
+                    route.conditions.methods.retain(|method| rule.methods.contains(method));
+                    if rule.refused.is_some() {
+                        *others = own;
+                    }
+                }
+            }
+        }
+        if others.is_none() || !route.conditions.methods.is_empty() {
+            push(site, route);
+        }
+        if let Some(others) = others {
+            push(site, others);
+        }
+    }
+}
+
 /// Says of what guarded the requests of a route that these are refused.
 fn report_closed(site: &Site, ledger: &mut Ledger) {
-    for route in site.routes.iter().filter(|route| matches!(route.action, Action::Forward { .. })) {
+    for route in site.routes.iter().filter(|route| route.forwards()) {
         let (PathMatch::Prefix(path) | PathMatch::Exact(path) | PathMatch::Pattern(path)) = &route.path;
         let host = site.hosts.first().map_or("", String::as_str);
         for entry in &route.settings.closed {
@@ -107,7 +152,8 @@ fn report_closed(site: &Site, ledger: &mut Ledger) {
 
 /// Makes the route of all paths that of the site, where the document says the same then.
 fn hoist(site: &mut Site) {
-    let Some(at) = site.routes.iter().position(|route| route.path == root()) else { return };
+    let is_root = |route: &Route| route.path == root() && route.is_unconditional();
+    let Some(at) = site.routes.iter().position(is_root) else { return };
     let route = &site.routes[at];
     let Action::Forward { upstream, rewrite: None } = &route.action else { return };
     if !route.settings.closed.is_empty() {

@@ -79,6 +79,28 @@ pub(crate) fn is_contact(text: &str) -> bool {
     plain && text.split_once('@').is_some_and(|(user, host)| !user.is_empty() && !host.is_empty())
 }
 
+/// A method as routes have it.
+pub(crate) fn is_method(text: &str) -> bool {
+    is_field_name(text) && !text.bytes().any(|byte| byte.is_ascii_lowercase())
+}
+
+/// Methods of a configuration in which who may GET may HEAD. `None` if one is none, or if there are none.
+pub(crate) fn methods<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
+    let mut methods: Vec<String> = Vec::new();
+    for word in words {
+        if !is_method(word) {
+            return None;
+        }
+        let head = (word == "GET").then_some("HEAD");
+        for method in [word].into_iter().chain(head) {
+            if !methods.iter().any(|known| known == method) {
+                methods.push(method.to_owned());
+            }
+        }
+    }
+    (!methods.is_empty()).then_some(methods)
+}
+
 /// A path as routes have it.
 pub(crate) fn is_path(text: &str) -> bool {
     text.starts_with('/') && text.bytes().all(|byte| byte > 0x20 && byte != 0x7f && !b"?#".contains(&byte))

@@ -215,6 +215,13 @@ fn write_route(route: &Route, site: &Site, text: &mut Text) {
         PathMatch::Exact(path) => text.text("path_exact", path),
         PathMatch::Pattern(pattern) => text.text("path_pattern", pattern),
     }
+    text.list("methods", &route.conditions.methods);
+    if !route.conditions.headers.is_empty() {
+        let fields = route.conditions.headers.iter();
+        let fields: Vec<String> =
+            fields.map(|(name, value)| format!("{} = {}", key(name), quoted(value))).collect();
+        text.line(format!("headers = {}", table(&fields)));
+    }
     match &route.action {
         Action::Forward { upstream, .. } if !route.settings.closed.is_empty() => {
             text.line(

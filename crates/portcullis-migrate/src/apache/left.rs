@@ -149,10 +149,7 @@ const REASONS: &[(&str, &[&str])] = &[
         &["timeout", "keepalive", "keepalivetimeout", "requestreadtimeout"],
     ),
     ("the proxy writes forwarding headers itself", &["proxyaddheaders", "proxyvia"]),
-    (
-        "write `access.allow` and `access.deny` of the site or route",
-        &["order", "allow", "deny", "limit", "limitexcept"],
-    ),
+    ("write `access.allow` and `access.deny` of the site or route", &["order", "allow", "deny"]),
     (
         "cookies of upstreams pass as they are",
         &["proxypassreversecookiedomain", "proxypassreversecookiepath"],

@@ -197,9 +197,9 @@ pub(crate) fn pass(
 fn route(path: PathMatch, action: Action, scope: &Scope, host: Option<&str>) -> Route {
     if scope.denied {
         let action = Action::Respond { status: 403, body: None };
-        return Route { path, action, settings: scope.settings(None) };
+        return Route::new(path, action, scope.settings(None));
     }
-    Route { path, action, settings: scope.settings(host) }
+    Route::new(path, action, scope.settings(host))
 }
 
 fn is_usable(path: &PathMatch) -> bool {

@@ -4,6 +4,7 @@ use super::Context;
 use super::include::RULES;
 use super::syntax::Directive;
 use crate::model::{RuleKind, RuleSource, Waf};
+use crate::rules::unfit_for_a_place;
 
 /// Adds what these directives say of rules, with the sections for places in them.
 pub(crate) fn read(items: &[Directive], waf: &mut Waf, cx: &mut Context<'_>) {
@@ -35,9 +36,16 @@ pub(crate) fn read(items: &[Directive], waf: &mut Waf, cx: &mut Context<'_>) {
 
 /// The text of the rules in a section for a place, as SecLang here has it, too.
 fn section(item: &Directive, cx: &mut Context<'_>) -> Option<String> {
-    let rules: Vec<&Directive> = item.children().iter().filter(|inner| inner.is_rule()).collect();
+    let (rules, unfit): (Vec<&Directive>, Vec<&Directive>) = item
+        .children()
+        .iter()
+        .filter(|inner| inner.is_rule())
+        .partition(|inner| unfit_for_a_place(&inner.text).is_empty());
     for rule in &rules {
         cx.taken(rule, "rules of the site, for this place");
+    }
+    for rule in unfit {
+        cx.left(rule, "this cannot be said of a part of the site: say it of the whole site");
     }
     for inner in item.children().iter().filter(|inner| inner.name == RULES) {
         cx.left(

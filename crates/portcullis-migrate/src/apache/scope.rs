@@ -2,7 +2,7 @@
 
 use super::syntax::Directive;
 use super::{Context, left, rules};
-use crate::model::{Access, HeaderChanges, Settings, UpstreamTls, Waf};
+use crate::model::{Access, ByMethod, HeaderChanges, Settings, UpstreamTls, Waf};
 use crate::report::Entry;
 use crate::sources::absolute;
 use crate::{text, units};
@@ -22,8 +22,21 @@ pub(crate) struct Scope {
     compression: Option<Vec<String>>,
     /// Conditions on who may ask, other than by address.
     closed: Vec<Entry>,
+    /// Who may ask with some methods.
+    by_method: Vec<Limited>,
     pub read_timeout: Option<String>,
     pub upstream_tls: UpstreamTls,
+}
+
+/// A `<Limit>` or `<LimitExcept>`: who may ask with these methods, or with all others.
+#[derive(Clone, Debug)]
+struct Limited {
+    methods: Vec<String>,
+    except: bool,
+    access: Option<Access>,
+    denied: bool,
+    closed: Vec<Entry>,
+    entry: Entry,
 }
 
 impl Scope {
@@ -35,6 +48,7 @@ impl Scope {
             scope.directive(item, cx);
         }
         scope.require(items, cx);
+        scope.limits(items, cx);
         scope
     }
 
@@ -45,7 +59,36 @@ impl Scope {
             scope.directive(item, cx);
         }
         scope.require(items, cx);
+        scope.limits(items, cx);
         scope
+    }
+
+    /// `<Limit>` and `<LimitExcept>`, in which access alone can be said.
+    fn limits(&mut self, items: &[Directive], cx: &mut Context<'_>) {
+        for item in items.iter().filter(|item| item.name == "limit" || item.name == "limitexcept") {
+            let Some(entry) = item.entry else { continue };
+            let Some(methods) = text::methods(item.args.iter().map(String::as_str)) else {
+                self.closed.push(entry);
+                cx.leave(item, "its methods are not words of upper case letters");
+                continue;
+            };
+            let around = Scope { by_method: Vec::new(), ..self.clone() };
+            let inner = around.enter_location(item.children(), cx);
+            if inner.settings(None) == around.settings(None) && inner.denied == around.denied {
+                cx.taken(item, "what is in it, where it has a counterpart");
+                continue;
+            }
+            cx.ledger.promise(entry);
+            cx.taken(item, "routes with these methods, and without");
+            self.by_method.push(Limited {
+                methods,
+                except: item.name == "limitexcept",
+                access: inner.access,
+                denied: inner.denied,
+                closed: inner.closed,
+                entry,
+            });
+        }
     }
 
     fn directive(&mut self, item: &Directive, cx: &mut Context<'_>) {
@@ -176,6 +219,21 @@ impl Scope {
         // A section's own conditions replace those around it.
         if items.iter().any(|item| item.name.starts_with("require")) {
             self.closed.clear();
+            self.by_method.clear();
+        }
+        let is_of_all = |item: &Directive, name: &str| {
+            item.name == name
+                && item.arg(0).eq_ignore_ascii_case("from")
+                && item.arg(1).eq_ignore_ascii_case("all")
+        };
+        // As Apache 2.2 had it.
+        if items.iter().any(|item| is_of_all(item, "deny")) && !items.iter().any(|item| item.name == "allow")
+        {
+            for item in items.iter().filter(|item| item.name == "deny" || item.name == "order") {
+                cx.taken(item, "nobody may ask");
+            }
+            self.denied = true;
+            return;
         }
         let mut guards = Vec::new();
         for item in items {
@@ -195,7 +253,10 @@ impl Scope {
                 ("require", "all") => {
                     seen = true;
                     granted = item.arg(1).eq_ignore_ascii_case("granted");
-                    cx.taken(item, "access.others");
+                    cx.taken(
+                        item,
+                        if granted { "everybody may ask" } else { "who is not named may not ask" },
+                    );
                 }
                 ("require", "ip") => {
                     let (networks, other): (Vec<_>, Vec<_>) =
@@ -242,7 +303,7 @@ impl Scope {
 
     /// True if not everybody may ask, in a way that is not in a list of clients.
     pub fn is_guarded(&self) -> bool {
-        self.denied || !self.closed.is_empty()
+        self.denied || !self.closed.is_empty() || !self.by_method.is_empty()
     }
 
     /// The settings of a site or route. `host` is what the upstream is called, if requests go to one.
@@ -259,7 +320,24 @@ impl Scope {
             body_limit: self.body_limit,
             compression: self.compression.clone(),
             closed: self.closed.clone(),
+            by_method: self.by_method.iter().map(|limited| self.limited(limited, host)).collect(),
             ..Settings::default()
+        }
+    }
+
+    fn limited(&self, limited: &Limited, host: Option<&str>) -> ByMethod {
+        let scope = Scope {
+            access: limited.access.clone(),
+            closed: limited.closed.clone(),
+            by_method: Vec::new(),
+            ..self.clone()
+        };
+        ByMethod {
+            methods: limited.methods.clone(),
+            except: limited.except,
+            refused: limited.denied.then_some(403),
+            settings: scope.settings(host),
+            entry: limited.entry,
         }
     }
 }

@@ -27,6 +27,9 @@ pub(crate) const READS: &[&str] = &[
     "requireany",
     "requireall",
     "requirenone",
+    "order",
+    "allow",
+    "deny",
     "redirect",
     "redirectmatch",
     "redirectpermanent",
@@ -171,7 +174,7 @@ impl Host<'_> {
             "proxypass" | "proxypassmatch" => self.pass(item, None, scope, site, cx),
             "redirect" | "redirectmatch" | "redirectpermanent" | "redirecttemp" => {
                 if let Some((path, action)) = redirect::read(item, cx)
-                    && !push(site, Route { path, action, settings: scope.settings(None) })
+                    && !push(site, Route::new(path, action, scope.settings(None)))
                 {
                     cx.left(item, "another route of this site has the same path");
                 }
@@ -180,7 +183,6 @@ impl Host<'_> {
             "proxy" if self.item.name == "virtualhost" => {}
             "directory" | "directorymatch" | "files" | "filesmatch" => cx.leave(item, left::FILES),
             "if" | "elseif" | "else" => cx.leave(item, left::CONDITIONS),
-            "limit" | "limitexcept" => cx.leave(item, "say it as routes with `methods`, or as a rule"),
             "remoteipheader" | "remoteipinternalproxy" | "remoteiptrustedproxy" if !self.main.is_empty() => {
                 cx.left(item, "client_address holds for the whole document: say it there");
             }
@@ -205,7 +207,11 @@ impl Host<'_> {
         site: &mut Site,
         cx: &mut Context<'_>,
     ) {
-        let routes = proxy::pass(item, place, scope, cx);
+        let below = match place {
+            None if item.name == "proxypass" => Some(self.below(item.arg(0), scope, cx)),
+            _ => None,
+        };
+        let routes = proxy::pass(item, place, below.as_ref().unwrap_or(scope), cx);
         if routes.is_empty() {
             site.lost.extend(item.entry);
         }
@@ -245,7 +251,10 @@ impl Host<'_> {
             }
             return;
         };
-        let inner = scope.enter_location(item.children(), cx);
+        let inner = match &path {
+            PathMatch::Prefix(path) | PathMatch::Exact(path) => self.below(path, scope, cx),
+            PathMatch::Pattern(_) => self.below("/", scope, cx).enter_location(item.children(), cx),
+        };
         let pass = item.children().iter().find(|inner| inner.name == "proxypass");
         let only_rules = item.children().iter().all(Directive::is_rule);
         if let Some(pass) = pass {
@@ -261,12 +270,12 @@ impl Host<'_> {
         // Where requests for this place go, another directive says.
         let around = self.around(item, &path, scope, cx);
         for (path, _) in proxy::paths(&path) {
-            let action = match (inner.denied, &around) {
-                (true, _) => Action::Respond { status: 403, body: None },
-                (false, Some(action)) => action.clone(),
-                (false, None) => Action::Respond { status: 404, body: None },
+            let (action, host) = match (inner.denied, &around) {
+                (true, _) => (Action::Respond { status: 403, body: None }, None),
+                (false, Some((action, host))) => (action.clone(), host.as_deref()),
+                (false, None) => (Action::Respond { status: 404, body: None }, None),
             };
-            push(site, Route { path, action, settings: inner.settings(None) });
+            push(site, Route::new(path, action, inner.settings(host)));
         }
         match around.is_some() || inner.denied {
             true => cx.taken(item, "route"),
@@ -276,27 +285,57 @@ impl Host<'_> {
         }
     }
 
-    /// Where the longest ProxyPass around a place sends its requests.
+    /// What holds for a path below all sections for it, in the order of the file.
+    fn below(&self, path: &str, scope: &Scope, cx: &mut Context<'_>) -> Scope {
+        let mut scope = scope.clone();
+        for item in self.items.iter().filter(|item| item.name == "location" && item.arg(0) != "~") {
+            let place = item.arg(0);
+            let rest =
+                path.strip_prefix(place).filter(|_| text::is_path(place) && !place.contains(['*', '?', '[']));
+            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || place.ends_with('/')) {
+                scope = scope.enter_location(item.children(), cx);
+            }
+        }
+        scope
+    }
+
+    /// Where the longest ProxyPass around a place sends its requests, and the `Host` that the upstream gets.
     fn around(
         &self,
         item: &Directive,
         path: &PathMatch,
         scope: &Scope,
         cx: &mut Context<'_>,
-    ) -> Option<Action> {
-        let PathMatch::Prefix(place) = path else { return None };
+    ) -> Option<(Action, Option<String>)> {
         let passes =
             self.items.iter().chain(self.main).filter(|pass| pass.name == "proxypass" && pass.args.len() > 1);
+        let place = match path {
+            PathMatch::Prefix(place) | PathMatch::Exact(place) => place,
+            // A pattern may fit any path, also one that another section guards.
+            PathMatch::Pattern(_) if passes.clone().count() == 1 && !self.guards_others(item) => "/",
+            PathMatch::Pattern(_) => return None,
+        };
         let pass =
             passes.filter(|pass| place.starts_with(pass.arg(0))).max_by_key(|pass| pass.arg(0).len())?;
         // Only where the path stays as it is.
         let silent = Directive { entry: None, ..pass.clone() };
-        let found = proxy::pass(&silent, None, scope, cx).into_iter().last().map(|route| route.action);
-        let found = found.filter(|action| matches!(action, Action::Forward { rewrite: None, .. }));
-        if found.is_none() {
+        let route = proxy::pass(&silent, None, scope, cx).into_iter().last();
+        let Some(route) = route.filter(|route| matches!(route.action, Action::Forward { rewrite: None, .. }))
+        else {
             cx.left(item, "the path is rewritten around this place");
-        }
-        found
+            return None;
+        };
+        let host = route.settings.request_headers.set.get("host").cloned();
+        Some((route.action, host))
+    }
+
+    /// True if another section says who may ask for some paths.
+    fn guards_others(&self, own: &Directive) -> bool {
+        let guards = |item: &Directive| item.name.starts_with("require") || item.name == "deny";
+        let sections =
+            self.items.iter().filter(|item| item.name.starts_with("location") && item.place != own.place);
+        let inner = sections.flat_map(Directive::children);
+        inner.clone().any(guards) || inner.flat_map(Directive::children).any(guards)
     }
 
     fn hosts(&self, is_default: bool, taken: &mut Hosts, cx: &mut Context<'_>) -> Vec<String> {

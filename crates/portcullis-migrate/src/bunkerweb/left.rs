@@ -28,7 +28,6 @@ const REASONS: &[(&str, &[&str])] = &[
     ("write the fields in response_headers", &["CORS", "COOKIE_FLAGS", "COOKIE_AUTO"]),
     ("the number of connections is bounded by `limits` of the document", &["LIMIT_CONN"]),
     ("plugins of the CRS go into the folder of the CRS", &["CRS_PLUGINS"]),
-    ("the CRS has a rule for it (911100, `tx.allowed_methods`)", &["ALLOWED_METHODS"]),
     (
         "cipher suites and sessions are those of rustls, and files are named in `tls`: docs/tls.md",
         &["SSL_", "LETS_ENCRYPT"],

@@ -74,7 +74,7 @@ fn limited_paths(limits: &[Limit], site: &mut Site, cx: &mut Context<'_>) {
             _ => false,
         };
         let around = site.routes.iter().filter(covers).max_by_key(|route| length(&route.path)).cloned();
-        let Some(Route { path: PathMatch::Prefix(prefix), action, mut settings }) = around else {
+        let Some(Route { path: PathMatch::Prefix(prefix), action, mut settings, .. }) = around else {
             continue;
         };
         let action = match (action, &path) {
@@ -86,7 +86,7 @@ fn limited_paths(limits: &[Limit], site: &mut Site, cx: &mut Context<'_>) {
             (action, _) => action,
         };
         settings.rate_limits.push(limit.clone());
-        if push(site, Route { path, action, settings }) {
+        if push(site, Route::new(path, action, settings)) {
             cx.ledger.changed(*entry, "rate_limits of a route of its own");
         }
     }
@@ -156,7 +156,7 @@ pub(crate) fn read(
         let rewrite = target.filter(|target| path_match != PathMatch::Prefix(target.clone()));
         let rewrite = rewrite.filter(|_| !matches!(path_match, PathMatch::Pattern(_)));
         let action = Action::Forward { upstream: name.clone(), rewrite };
-        if !push(site, Route { path: path_match, action, settings: own }) {
+        if !push(site, Route::new(path_match, action, own)) {
             cx.ledger.left(entry, "another route of this site has the same path");
             continue;
         }

@@ -1,7 +1,7 @@
 //! A service: one site.
 
 use super::{Context, routes, rules};
-use crate::model::{Access, Acme, Certificate, Settings, Site};
+use crate::model::{Access, Acme, ByMethod, Certificate, RuleKind, RuleSource, Settings, Site};
 use crate::site::finish;
 use crate::{text, units};
 
@@ -42,6 +42,7 @@ pub(crate) fn read(service: &str, hosts: &[String], cx: &mut Context<'_>) {
     body(service, &mut settings, cx);
     access(service, &mut settings, cx);
     passwords(service, &mut settings, cx);
+    methods(service, &mut settings, cx);
     let limits = routes::limits(service, cx);
     settings
         .rate_limits
@@ -64,7 +65,7 @@ pub(crate) fn yes(service: &str, name: &str, default: bool, note: &str, cx: &mut
     match cx.variables.of(service, name) {
         Some((value, entry)) => {
             let yes = value == "yes";
-            cx.ledger.taken(entry, note);
+            cx.ledger.taken(entry, if yes { note } else { "it is off" });
             yes
         }
         None => default,
@@ -229,6 +230,32 @@ fn body(service: &str, settings: &mut Settings, cx: &mut Context<'_>) {
 fn passwords(service: &str, settings: &mut Settings, cx: &Context<'_>) {
     let on = |name: &str| cx.variables.of(service, name).filter(|(value, _)| *value == "yes");
     settings.closed.extend(on("USE_AUTH_BASIC").map(|(_, entry)| entry));
+}
+
+/// Other methods are answered 405.
+fn methods(service: &str, settings: &mut Settings, cx: &mut Context<'_>) {
+    /// The CRS refuses all others (911100) unless its settings name them.
+    const OF_CRS: &[&str] = &["GET", "HEAD", "POST", "OPTIONS"];
+    let Some((value, entry)) = cx.variables.of(service, "ALLOWED_METHODS") else { return };
+    let words: Vec<&str> = value.split('|').map(str::trim).collect();
+    if !words.iter().all(|word| text::is_method(word)) {
+        cx.ledger.left(entry, "methods are words of upper case letters, with `|` between them");
+        settings.closed.push(entry);
+        return;
+    }
+    let methods: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let crs = settings.waf.rules.iter().position(|source| source.kind == RuleKind::Crs);
+    if let (Some(at), true) = (crs, words.iter().any(|word| !OF_CRS.contains(word))) {
+        let text = format!(
+            "SecAction \"id:900200,phase:1,pass,nolog,t:none,setvar:'tx.allowed_methods={}'\"",
+            words.join(" ")
+        );
+        settings.waf.rules.insert(at, RuleSource { kind: RuleKind::Inline(text), entry });
+    }
+    cx.ledger.promise(entry);
+    cx.ledger.taken(entry, "routes with these methods, and without, which are answered 405");
+    let rule = ByMethod { methods, except: true, refused: Some(405), settings: settings.clone(), entry };
+    settings.by_method.push(rule);
 }
 
 fn access(service: &str, settings: &mut Settings, cx: &mut Context<'_>) {

@@ -256,7 +256,7 @@ impl Reader<'_> {
         cx: &mut Context<'_>,
     ) {
         for path in paths {
-            if !push(self.site, Route { path, action: action.clone(), settings: settings.clone() }) {
+            if !push(self.site, Route::new(path, action.clone(), settings.clone())) {
                 cx.ledger
                     .left(item.entry, "another directive of this site answers requests for the same path");
             }

@@ -134,10 +134,7 @@ fn site(
         }
         if let Some(to) = &said.app_root {
             let action = Action::Redirect { to: to.clone(), status: 302 };
-            push(
-                &mut site,
-                Route { path: PathMatch::Exact("/".to_owned()), action, settings: said.settings.clone() },
-            );
+            push(&mut site, Route::new(PathMatch::Exact("/".to_owned()), action, said.settings.clone()));
         }
         own = said.settings.clone();
         own.rate_limits.clear();
@@ -179,8 +176,7 @@ fn routes(path: &Path, of: (&Ingress, &Ports), said: &Said, site: &mut Site, cx:
     let Some(action) = action(path, of, said, rewrite, &mut site.lost, cx) else { return };
     let mut missing = 0;
     for path in matches {
-        missing +=
-            usize::from(!push(site, Route { path, action: action.clone(), settings: said.settings.clone() }));
+        missing += usize::from(!push(site, Route::new(path, action.clone(), said.settings.clone())));
     }
     if missing > 0 {
         cx.ledger.left(path.entry, "another Ingress has this path of the host");

@@ -59,8 +59,8 @@ pub(crate) fn read(
                 cx.ledger.changed(inner.entry, "https.redirect, of the whole site");
                 leave(inner.children(), "https.redirect, of the whole site", cx);
             }
-            "if" | "limit_except" | "location" => {
-                let why = "conditions on variables and methods are not known; say it as routes, or as a rule";
+            "if" | "location" => {
+                let why = "conditions on variables are not known; say it as routes, or as a rule";
                 cx.ledger.left(inner.entry, why);
                 leave(inner.children(), why, cx);
             }
@@ -127,7 +127,7 @@ impl Location<'_> {
         for item in items.iter().filter(|item| item.name == "rewrite") {
             match redirect::rewrite(item, around, cx) {
                 Some(Rewrite::Redirect(path, action)) => {
-                    push(Route { path, action, settings: self.scope.settings(None) }, of, item, cx)
+                    push(Route::new(path, action, self.scope.settings(None)), of, item, cx)
                 }
                 Some(Rewrite::Path(pattern, to)) if self.rewrite.is_none() => {
                     self.rewrite = Some((pattern, to));
@@ -216,12 +216,7 @@ impl Location<'_> {
                 (Action::Respond { status: 404, body: None }, None)
             }
         };
-        push(
-            Route { path: self.path, action, settings: self.scope.settings(host.as_deref()) },
-            of,
-            self.item,
-            cx,
-        );
+        push(Route::new(self.path, action, self.scope.settings(host.as_deref())), of, self.item, cx);
     }
 }
 
@@ -242,7 +237,7 @@ pub(crate) fn server_rewrite(
 ) {
     match redirect::rewrite(item, around, cx) {
         Some(Rewrite::Redirect(path, action)) => {
-            push(Route { path, action, settings: scope.settings(None) }, of, item, cx);
+            push(Route::new(path, action, scope.settings(None)), of, item, cx);
         }
         Some(Rewrite::Path(..)) => cx.ledger.left(item.entry, "say it as `rewrite` of a route"),
         None => {}

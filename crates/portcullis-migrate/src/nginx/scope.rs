@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::syntax::Directive;
 use super::{Context, left, server, variables};
-use crate::model::{Access, HeaderChanges, RateLimit, RuleKind, RuleSource, Settings, UpstreamTls, Waf};
+use crate::model::{
+    Access, ByMethod, HeaderChanges, RateLimit, RuleKind, RuleSource, Settings, UpstreamTls, Waf,
+};
 use crate::report::Entry;
 use crate::sources::absolute;
 use crate::{text, units};
@@ -29,6 +31,8 @@ pub(crate) struct Scope {
     guards: BTreeMap<String, Entry>,
     /// Conditions under which requests are refused.
     conditions: Vec<Entry>,
+    /// Who may ask with other methods than these (`limit_except`), and who said so.
+    by_method: Option<Box<(Vec<String>, Scope, Entry)>>,
     /// Variables that `set` gives one value without variables.
     constants: BTreeMap<String, (String, Entry)>,
     pub connect_timeout: Option<String>,
@@ -67,6 +71,9 @@ impl Scope {
             scope.directive(item, cx);
         }
         scope.networks(items, cx);
+        for item in items.iter().filter(|item| item.name == "limit_except") {
+            scope.limit(item, cx);
+        }
         scope
     }
 
@@ -185,7 +192,8 @@ impl Scope {
             }
             // What is in them is settled where locations and servers are read.
             "if" if item.children().iter().any(refuses) => self.conditions.push(item.entry),
-            "limit_except" => self.conditions.push(item.entry),
+            // It is read behind all that holds around it.
+            "limit_except" => {}
             name if server::READS.contains(&name) => {}
             name => {
                 if let Some(why) = left::inherited(name) {
@@ -286,6 +294,22 @@ impl Scope {
         );
     }
 
+    /// `limit_except`: who may ask with other methods than these.
+    fn limit(&mut self, item: &Directive, cx: &mut Context<'_>) {
+        let Some(methods) = text::methods(item.args.iter().map(String::as_str)) else {
+            self.conditions.push(item.entry);
+            return;
+        };
+        let mut inner = Scope { by_method: None, ..self.clone() };
+        for inside in item.children() {
+            inner.directive(inside, cx);
+        }
+        inner.networks(item.children(), cx);
+        cx.ledger.promise(item.entry);
+        cx.ledger.taken(item.entry, "routes with these methods, and without");
+        self.by_method = Some(Box::new((methods, inner, item.entry)));
+    }
+
     /// `allow` and `deny`; those of a block replace those around it.
     fn networks(&mut self, items: &[Directive], cx: &mut Context<'_>) {
         let rules: Vec<&Directive> =
@@ -302,7 +326,8 @@ impl Scope {
             } else if network == "all" {
                 access.others_denied = !allows;
                 decided = true;
-                cx.ledger.taken(item.entry, "access.others");
+                let nobody = !allows && access.allow.is_empty();
+                cx.ledger.taken(item.entry, if nobody { "nobody may ask" } else { "access.others" });
             } else if !text::is_network(network) {
                 cx.ledger.left(item.entry, "lists of clients take addresses and networks");
             } else if allows && !access.deny.is_empty() {
@@ -336,12 +361,31 @@ impl Scope {
             body_limit: self.body_limit,
             compression: self.compression.as_ref().map(|_| types),
             closed: self.guards.values().chain(&self.conditions).copied().collect(),
+            by_method: self.by_method.iter().map(|limited| self.limited(limited, host)).collect(),
+        }
+    }
+
+    fn limited(&self, limited: &(Vec<String>, Scope, Entry), host: Option<&str>) -> ByMethod {
+        let (methods, inner, entry) = limited;
+        let scope = Scope {
+            access: inner.access.clone(),
+            guards: inner.guards.clone(),
+            conditions: inner.conditions.clone(),
+            by_method: None,
+            ..self.clone()
+        };
+        ByMethod {
+            methods: methods.clone(),
+            except: true,
+            refused: inner.denied.then_some(403),
+            settings: scope.settings(host),
+            entry: *entry,
         }
     }
 
     /// True if not everybody may ask, in a way that is not in a list of clients.
     pub fn is_guarded(&self) -> bool {
-        self.denied || !self.guards.is_empty() || !self.conditions.is_empty()
+        self.denied || !self.guards.is_empty() || !self.conditions.is_empty() || self.by_method.is_some()
     }
 }
 

@@ -107,7 +107,7 @@ impl Server<'_> {
                         cx.ledger.taken(inner.entry, "https.redirect");
                     }
                 }
-                "if" | "limit_except" => {
+                "if" => {
                     let why = "conditions on variables are not known; say it as routes, or as a rule";
                     cx.ledger.left(item.entry, why);
                     leave(item.children(), why, cx);
@@ -149,13 +149,13 @@ impl Server<'_> {
                 status: item.arg(0).parse().unwrap_or(301),
             };
             site.routes.clear();
-            return site.routes.push(Route { path: root(), action, settings: scope.settings(None) });
+            return site.routes.push(Route::new(root(), action, scope.settings(None)));
         }
         if let Some(action) = redirect::answer(item, around, cx) {
             site.routes.clear();
             site.upstream = None;
             let path = root();
-            site.routes.push(Route { path, action, settings: scope.settings(None) });
+            site.routes.push(Route::new(path, action, scope.settings(None)));
         }
     }
 

@@ -25,8 +25,8 @@ RemoteIPProxyProtocol LimitRequestBody AddOutputFilterByType BalancerMember Prox
 DocumentRoot UnheardOf IncludeOptional";
 
 const SECTIONS: &str = "\
-Location LocationMatch Directory IfModule IfDefine Proxy If RequireAny RequireAll Limit VirtualHost
-Files Macro";
+Location LocationMatch Directory IfModule IfDefine Proxy If RequireAny RequireAll Limit LimitExcept
+VirtualHost Files Macro";
 
 const CADDY: &str = "\
 reverse_proxy handle handle_path route redir respond abort header request_header encode tls bind
@@ -47,7 +47,7 @@ MULTISITE_NOT LISTEN_HTTP HTTP_PORT HTTPS_PORT USE_CUSTOM_SSL CUSTOM_SSL_CERT CU
 AUTO_LETS_ENCRYPT EMAIL_LETS_ENCRYPT REDIRECT_HTTP_TO_HTTPS SSL_PROTOCOLS USE_REAL_IP REAL_IP_FROM
 REAL_IP_HEADER USE_MODSECURITY USE_MODSECURITY_CRS MODSECURITY_CRS_VERSION
 MODSECURITY_SEC_RULE_ENGINE MODSECURITY_SEC_AUDIT_ENGINE SECURITY_MODE X_FRAME_OPTIONS CUSTOM_HEADER
-REMOVE_HEADERS USE_GZIP MAX_CLIENT_SIZE WHITELIST_IP BLACKLIST_IP USE_LIMIT_REQ LIMIT_REQ_URL
+ALLOWED_METHODS REMOVE_HEADERS USE_GZIP MAX_CLIENT_SIZE WHITELIST_IP BLACKLIST_IP USE_LIMIT_REQ LIMIT_REQ_URL
 LIMIT_REQ_RATE REVERSE_PROXY_HOST REVERSE_PROXY_URL REVERSE_PROXY_HEADERS REVERSE_PROXY_READ_TIMEOUT
 CUSTOM_CONF_MODSEC_x CUSTOM_CONF_MODSEC_CRS_x USE_ANTIBOT SERVE_FILES UNHEARD_OF";
 
@@ -121,6 +121,8 @@ const ARGS: &[&str] = &[
     "($scheme = http)",
     "($host = a.example)",
     "\u{7f}",
+    "GET",
+    "POST",
 ];
 
 const APACHE_ARGS: &[&str] = &[
@@ -156,6 +158,18 @@ const APACHE_ARGS: &[&str] = &[
     "gone",
     "https://%{HTTP_HOST}%{REQUEST_URI}",
     "[R=301,L]",
+    "ws://127.0.0.1:9000/$1",
+    "wss://b/x/$1",
+    "http://c%{REQUEST_URI}",
+    "[P,L]",
+    "%{HTTP:Upgrade}",
+    "websocket",
+    "^/?(.*)",
+    "%{REQUEST_URI}",
+    "GET",
+    "PUT",
+    "all",
+    "denied",
     "^",
     "*:443",
     "*",
@@ -273,6 +287,8 @@ const VALUES: &[&str] = &[
     "X-A",
     "detect",
     "X-A $host;Y z",
+    "GET|POST",
+    "GET|PROPFIND",
 ];
 
 fn words(text: &'static str) -> Vec<&'static str> {

@@ -8,7 +8,7 @@ use portcullis_config::{Config, Format};
 use portcullis_migrate::{Fate, From, Options, migrate};
 
 /// The number of cases; one that is missing would pass unseen.
-const CASES: usize = 37;
+const CASES: usize = 39;
 
 /// The folder of all cases.
 pub fn folder() -> PathBuf {
@@ -62,4 +62,29 @@ fn documents_and_reports_are_as_expected() {
     }
     assert_eq!(seen, CASES, "cases came or went");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Two files of variables of one folder have the same rules beside them; each of their lines is read.
+#[test]
+fn files_of_one_folder_are_read_once() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = root.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let first =
+        write("variables.env", "SERVER_NAME=a.example\nUSE_REVERSE_PROXY=yes\nX_FRAME_OPTIONS=DENY\n");
+    let second = write(
+        "more.env",
+        "REVERSE_PROXY_HOST=http://app:80\nUSE_REVERSE_PROXY=yes\nX_FRAME_OPTIONS=SAMEORIGIN\n",
+    );
+    write("configs/modsec/own.conf", "SecRuleRemoveById 1\n");
+    let options = Options { root: root.path().to_owned(), ..Options::default() };
+    let migrated = migrate(From::BunkerWeb, &[first, second], &options).unwrap();
+    assert!(migrated.document.contains("SAMEORIGIN"), "{}", migrated.document);
+    let text = migrated.report.text();
+    assert_eq!((migrated.report.items.len(), text.matches("own.conf").count()), (7, 1), "{text}");
+    assert!(text.contains("`X_FRAME_OPTIONS=DENY`: the setting has another value below"), "{text}");
 }
