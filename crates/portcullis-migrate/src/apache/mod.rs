@@ -5,6 +5,7 @@ mod left;
 mod macros;
 mod proxy;
 mod redirect;
+mod rewrite;
 mod rules;
 mod scope;
 mod syntax;

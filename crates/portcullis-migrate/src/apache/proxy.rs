@@ -103,7 +103,7 @@ fn scheme(url: &str) -> Option<(&'static str, &str)> {
 }
 
 /// The upstream of a URL and the path in it; `None` if there can be none, which is settled then.
-fn upstream(
+pub(super) fn upstream(
     item: &Directive,
     url: &str,
     scope: &Scope,
@@ -194,7 +194,7 @@ pub(crate) fn pass(
     rewrites.into_iter().map(forward).collect()
 }
 
-fn route(path: PathMatch, action: Action, scope: &Scope, host: Option<&str>) -> Route {
+pub(super) fn route(path: PathMatch, action: Action, scope: &Scope, host: Option<&str>) -> Route {
     if scope.denied {
         let action = Action::Respond { status: 403, body: None };
         return Route::new(path, action, scope.settings(None));

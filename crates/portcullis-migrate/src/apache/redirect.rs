@@ -1,4 +1,4 @@
-//! `Redirect`, `RedirectMatch` and the redirects to https that people write with `RewriteRule`.
+//! `Redirect` and `RedirectMatch`.
 
 use super::Context;
 use super::syntax::Directive;
@@ -87,37 +87,4 @@ fn pattern(path: &str, is_pattern: bool) -> Option<PathMatch> {
         true => text::groups(path).map(|_| PathMatch::Pattern(path.to_owned())),
         false => text::is_path(path).then(|| PathMatch::Prefix(path.to_owned())),
     }
-}
-
-/// True if one of these rewrites sends requests to https. All are settled.
-pub(crate) fn rewrites(items: &[Directive], cx: &mut Context<'_>) -> bool {
-    let mut conditions: Vec<&Directive> = Vec::new();
-    let mut found = false;
-    let why = "say it as `rewrite` or `redirect` of a route";
-    for item in items {
-        match item.name.as_str() {
-            "rewritecond" => conditions.push(item),
-            "rewriterule" => {
-                let redirects = is_to_tls(item.arg(1)) && item.arg(2).contains('R');
-                found |= redirects;
-                for part in conditions.drain(..).chain([item]) {
-                    match redirects {
-                        true => cx.taken(part, "https.redirect"),
-                        false => cx.left(part, why),
-                    }
-                }
-            }
-            "rewriteengine" | "rewriteoptions" | "rewritebase" => cx.taken(item, "as its rules say"),
-            "rewritemap" => cx.left(item, why),
-            _ => {}
-        }
-    }
-    conditions.into_iter().for_each(|item| cx.left(item, why));
-    found
-}
-
-fn is_to_tls(target: &str) -> bool {
-    let hosts = ["https://%{HTTP_HOST}", "https://%{SERVER_NAME}"];
-    let rest = hosts.iter().find_map(|start| target.strip_prefix(start));
-    rest.is_some_and(|rest| ["%{REQUEST_URI}", "/$1", "$1", "/%{REQUEST_URI}"].contains(&rest))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::scope::Scope;
 use super::syntax::Directive;
-use super::{Context, left, proxy, redirect, tls};
+use super::{Context, left, proxy, redirect, rewrite, tls};
 use crate::model::{Action, PathMatch, Route, Site};
 use crate::site::{Hosts, close, finish, push};
 use crate::text;
@@ -150,8 +150,10 @@ impl Host<'_> {
             self.addresses.iter().map(|address| cx.model.listener(address).name.clone()).collect();
         let mut site = Site { hosts, listeners, ..Site::default() };
         let tls = self.tls(cx);
-        let to_tls = redirect::rewrites(self.items, cx);
-        site.redirect_to_tls = to_tls && !tls;
+        let rewrites = rewrite::read(self.items, cx);
+        site.redirect_to_tls = rewrites.to_tls && !tls;
+        let below = |path: &str, cx: &mut Context<'_>| self.below(path, &scope, cx);
+        rewrites.ordinary(&mut site, cx, below);
         for item in self.items {
             self.directive(item, &scope, &mut site, cx);
         }
@@ -161,6 +163,7 @@ impl Host<'_> {
         {
             self.pass(item, None, &scope, &mut site, cx);
         }
+        rewrites.web_sockets(&mut site, cx, below);
         let own = scope.settings(None);
         let empty = site.routes.is_empty();
         if empty && !site.redirect_to_tls && self.item.name == "virtualhost" {
