@@ -329,6 +329,54 @@ fn nothing_slips_through_by_being_written_as_http1() {
     assert_eq!(Peer::connect(front.address()).get("http://a/").body, b"reached");
 }
 
+/// Requests that HTTP/2 forbids and the library takes: what is inspected is what goes on.
+#[test]
+fn what_the_library_leaves_out_goes_nowhere() {
+    let backend = Backend::start(|_| ok("reached"));
+    let front = front(&backend);
+    // A fragment is no part of a request's target: it is cut off before anybody sees it.
+    for (path, expected) in [
+        (&b"/a#b"[..], "GET /a HTTP/1.1"),
+        (b"/a?c=d#b?e", "GET /a?c=d HTTP/1.1"),
+        (b"/#/../admin", "GET / HTTP/1.1"),
+    ] {
+        let mut rude = Rude::connect(front.address(), &[]);
+        rude.head(1, &[GET[0], GET[1], (b":path", path), GET[3]]);
+        assert_eq!(rude.end_of(1), None, "{expected}");
+        assert_eq!(backend.seen().last().unwrap().line(), expected);
+    }
+    // What stands before it is inspected, and an attack behind it reaches nobody.
+    let mut rude = Rude::connect(front.address(), &[]);
+    rude.head(1, &[GET[0], GET[1], (b":path", b"/?a=attack#b"), GET[3]]);
+    assert_eq!(rude.end_of(1), None);
+    // Pseudo-fields among trailers, of a body that is held and of one whose length is not known before.
+    let before = backend.seen().len();
+    for (row, trailers) in [
+        &[(&b":path"[..], &b"/admin"[..]), (b"x-sum", b"1")][..],
+        &[(b":method", b"DELETE")],
+        &[(b":authority", b"b.example"), (b":scheme", b"https"), (b"x-sum", b"1")],
+        &[(b":status", b"200")],
+        &[(b"x-sum", b"1"), (b":path", b"/admin")],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut rude = Rude::connect(front.address(), &[]);
+        let head = block(&[(b":method", b"POST"), GET[1], (b":path", b"/own"), GET[3], (b"te", b"trailers")]);
+        rude.frame(HEADERS, END_HEADERS, 1, &head);
+        rude.frame(DATA, 0, 1, b"a=b");
+        rude.frame(HEADERS, END_STREAM | END_HEADERS, 1, &block(trailers));
+        rude.end_of(1);
+        for seen in &backend.seen()[before..] {
+            assert_eq!((seen.line(), &seen.body[..]), ("POST /own HTTP/1.1", &b"a=b"[..]), "row {row}");
+            assert_eq!(seen.header("host"), Some("a.example"), "row {row}");
+            let mut fields = seen.head.lines().skip(1).chain(seen.trailers.iter().map(String::as_str));
+            assert!(fields.all(|field| !field.starts_with(':')), "row {row}: {seen:?}");
+        }
+    }
+    assert_eq!(Peer::connect(front.address()).get("http://a/").body, b"reached");
+}
+
 #[test]
 fn a_body_has_the_length_that_is_said() {
     let backend = Backend::start(|_| ok("reached"));

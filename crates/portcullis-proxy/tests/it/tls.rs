@@ -66,6 +66,59 @@ fn the_certificate_is_selected_by_name() {
     shake(authority.client(), front.address(), "a.example").unwrap_err();
 }
 
+/// `:scheme` says what the connection is; a proxy in front that is trusted may hand on what its client wrote.
+#[test]
+fn the_scheme_of_http2_is_that_of_the_connection() {
+    use std::io::{Read as _, Write as _};
+
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    authority.write(folder.path(), "a.example");
+    let backend = Backend::start(|_| ok("through tls"));
+    let tls = format!("certificates = [{{ {} }}]", pair(folder.path(), "a.example"));
+    // The first byte of the head of an answer: an index of `:status`.
+    let status_for = |front: &Front, scheme: &[u8]| {
+        let mut config = (*authority.client()).clone();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let name = "a.example".try_into().unwrap();
+        let client = rustls::ClientConnection::new(config.into(), name).unwrap();
+        let stream = TcpStream::connect(front.address()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut stream = rustls::StreamOwned::new(client, stream);
+        let fields = [http2::GET[0], (b":scheme", scheme), http2::GET[2], http2::GET[3]];
+        let head =
+            http2::frame(http2::HEADERS, http2::END_STREAM | http2::END_HEADERS, 1, &http2::block(&fields));
+        let settings = http2::frame(http2::SETTINGS, 0, 0, b"");
+        stream.write_all(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &settings[..], &head].concat()).unwrap();
+        loop {
+            let mut head = [0; 9];
+            stream.read_exact(&mut head).unwrap();
+            let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+            stream.read_exact(&mut payload).unwrap();
+            match head[3] {
+                http2::HEADERS => return payload[0],
+                http2::RST_STREAM | http2::GOAWAY => panic!("no answer: {payload:?}"),
+                _ => {}
+            }
+        }
+    };
+    const OK: u8 = 0x88;
+    const BAD_REQUEST: u8 = 0x8c;
+    let own = front(backend.address, &tls, RULES);
+    for (scheme, expected) in
+        [("https", OK), ("http", BAD_REQUEST), ("HTTP", BAD_REQUEST), ("ftp", BAD_REQUEST)]
+    {
+        assert_eq!(status_for(&own, scheme.as_bytes()), expected, "{scheme}");
+    }
+    own.counts("portcullis_refused_requests_total{reason=\"invalid-scheme\"}", 3.0);
+    assert_eq!(backend.seen().len(), 1);
+    assert_eq!(backend.seen()[0].header("x-forwarded-proto"), Some("https"));
+    let trusts = "client_address = { trusted_proxies = [\"127.0.0.0/8\"], header = \"x-forwarded-for\" }";
+    let behind = Front::start(&document(backend.address, trusts, &format!("tls = {{ {tls} }}\n"), RULES, ""));
+    assert_eq!(status_for(&behind, b"http"), OK);
+    assert_eq!(backend.seen()[1].header("x-forwarded-proto"), Some("https"));
+}
+
 #[test]
 fn changed_files_are_served_without_a_reload_and_bad_ones_are_not() {
     let folder = tempfile::tempdir().unwrap();
