@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crate::common::*;
-use portcullis_event::ControlKind;
+use portcullis_event::{ControlKind, Event};
 
 /// A client with an address of its own, all of which are this host's.
 fn client_from(front: &Front, address: [u8; 4]) -> Client {
@@ -441,7 +441,24 @@ fn rules_see_the_status_of_refusals() {
     }
 }
 
-/// A worker that cannot keep up refuses the network that costs the most, and no other.
+/// The part of a processor that a thread gets here which always has something to do.
+fn share_of_a_processor() -> f64 {
+    // Ticks of 10 ms: the time of the thread itself, then that of the system for it, behind its name.
+    let ticks = || {
+        let text = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let fields = text.rsplit(") ").next().unwrap().split(' ').skip(11).take(2);
+        fields.map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>()
+    };
+    let (began, before) = (Instant::now(), ticks());
+    while began.elapsed() < Duration::from_secs(2) {
+        std::hint::spin_loop();
+    }
+    (ticks() - before) as f64 / 100.0 / began.elapsed().as_secs_f64()
+}
+
+/// A worker that cannot keep up refuses the network that costs the most, and no other. Where other programs
+/// leave it less than a part of a core, it is not for its requests that it is late, and nobody is refused:
+/// nothing can be said of it there.
 #[test]
 fn an_overload_is_shed_by_those_who_make_it() {
     let backend = Backend::start(|_| ok("ok"));
@@ -480,15 +497,23 @@ fn an_overload_is_shed_by_those_who_make_it() {
             if enough {
                 break;
             }
-            assert!(began.elapsed() < PATIENCE, "nothing was refused");
+            if began.elapsed() >= PATIENCE {
+                let share = share_of_a_processor();
+                assert!(share < 0.5, "nothing was refused, with {share} of a processor");
+                eprintln!("an overload was not tried: only {share} of a processor is free");
+                return None;
+            }
         }
-        (refused(), front)
+        Some((refused(), front))
     };
-    let (_, front) = flood("limits = { overload_lag = \"1ms\" }", 20.0);
-    let told = front.events(1).into_iter().find_map(|event| event.verdict.control);
-    assert!(told.is_some_and(|control| control.by == ControlKind::Overload));
-    let (refused, _) = flood("limits = { overload_lag = \"1h\" }", 0.0);
-    assert_eq!(refused, 0.0);
+    if let Some((_, front)) = flood("limits = { overload_lag = \"1ms\" }", 20.0) {
+        let by_overload = |event: &Event| {
+            event.verdict.control.as_ref().is_some_and(|control| control.by == ControlKind::Overload)
+        };
+        until(|| front.events(1).iter().any(by_overload));
+    }
+    let calm = flood("limits = { overload_lag = \"1h\" }", 0.0);
+    assert!(calm.is_none_or(|(refused, _)| refused == 0.0));
 }
 
 /// Heads are not exempt, and a long one is inspected beside the worker.
