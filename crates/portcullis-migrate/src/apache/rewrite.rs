@@ -1,5 +1,5 @@
-//! `RewriteRule` with its `RewriteCond`s: redirects to https, and requests that are forwarded (`[P]`), as people
-//! proxy WebSockets under Apache. Routes carry an `Upgrade` by themselves.
+//! `RewriteRule` with its `RewriteCond`s: redirects to https, and requests that are forwarded (`[P]`), as
+//! people proxy WebSockets under Apache. Routes carry an `Upgrade` by themselves.
 
 use super::Context;
 use super::proxy;
@@ -106,8 +106,8 @@ impl Rewrites<'_> {
         }
     }
 
-    /// Settles the rules for WebSockets, once the routes of the site are known: a WebSocket goes where the other
-    /// requests of its path go, unless a rule names another upstream.
+    /// Settles the rules for WebSockets, once the routes of the site are known: a WebSocket goes where the
+    /// other requests of its path go, unless a rule names another upstream.
     pub fn web_sockets(
         &self,
         site: &mut Site,
