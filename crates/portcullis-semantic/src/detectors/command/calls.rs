@@ -50,6 +50,7 @@ struct Field {
     takes_code: bool,
     takes_lines: bool,
     takes_password: bool,
+    names_machine: bool,
 }
 
 impl Field {
@@ -66,6 +67,7 @@ impl Field {
             takes_code: purpose::takes_code(location),
             takes_lines: purpose::takes_command_lines(location),
             takes_password: purpose::takes_password(location),
+            names_machine: purpose::names_machine(location),
         }
     }
 }
@@ -142,6 +144,10 @@ impl<'c, 'i> Calls<'c, 'i> {
         if !found.may_walk(reader.bytes_read(), reader.words_read()) {
             return ControlFlow::Break(());
         }
+        // What a call that is known would say may be little.
+        if self.field.names_machine {
+            self.by_shape(outer, found);
+        }
         match call {
             Some(call) if self.is_usual(position, &call) => {}
             // `%{date}` is a part of a format.
@@ -167,12 +173,14 @@ impl<'c, 'i> Calls<'c, 'i> {
 
     /// Notes a program of no table that is a command by its shape.
     fn by_shape(&self, position: &Position, found: &mut Found<'_>) {
-        let Field { is_whole_body, takes_password, is_file, may_quote, takes_lines, .. } = self.field;
+        let Field { is_whole_body, takes_password, is_file, may_quote, takes_lines, names_machine, .. } =
+            self.field;
         if stranger::may_follow(position) {
             let line = &self.text[position.at..];
             found.may_read(stranger::LINE_BYTES_MAX.min(line.len()) / 2);
         }
-        let span = stranger(self.text, position).filter(|_| !is_whole_body && !takes_password && !is_file);
+        let span = stranger(self.text, position, names_machine)
+            .filter(|_| !is_whole_body && !takes_password && !is_file);
         let Some(span) = span else { return };
         for kind in [position.sign.kind(), UNKNOWN] {
             add(found, kind, span, (takes_lines || may_quote) && !self.leaves_code(position));

@@ -101,7 +101,9 @@ impl Command {
     pub fn new() -> Command {
         let glued = (0..GLUED.len() / 2).map(|pair| Hint::text(&GLUED[2 * pair..2 * pair + 2]));
         let options = (0..OPTIONS.len() / 3).map(|one| Hint::text(&OPTIONS[3 * one..3 * one + 3]));
-        let glued = glued.chain(options);
+        let logical =
+            (0..LOGICAL_PAIRS.len() / 3).map(|one| Hint::text(&LOGICAL_PAIRS[3 * one..3 * one + 3]));
+        let glued = glued.chain(options).chain(logical);
         let hints = names::hint_words().map(Hint::word).chain(HINTS.iter().copied()).chain(glued).collect();
         Command { names: Names::new(), hints }
     }
@@ -141,6 +143,9 @@ impl Detector for Command {
 const GLUED: &str = ";a;b;c;d;e;f;g;h;i;j;k;l;m;n;o;p;q;r;s;t;u;v;w;x;y;z\
                      |a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p|q|r|s|t|u|v|w|x|y|z;>;<;[;.;(";
 
+/// Two ampersands stand in none.
+const LOGICAL_PAIRS: &str = "&&a&&b&&c&&d&&e&&f&&g&&h&&i&&j&&k&&l&&m&&n&&o&&p&&q&&r&&s&&t&&u&&v&&w&&x&&y&&z";
+
 /// Options of one letter with something behind them.
 const OPTIONS: &str = "-a -b -c -d -e -f -g -h -i -j -k -l -m -n -o -p -q -r -s -t -u -v -w -x -y -z ";
 
@@ -165,6 +170,10 @@ const HINTS: &[Hint] = &[
     Hint::text("/dev/"),
     Hint::text("/etc/"),
     Hint::text("/bin"),
+    Hint::text("/tmp"),
+    Hint::text("/var/"),
+    Hint::text("/home"),
+    Hint::text("/root"),
     Hint::text("%comspec"),
     Hint::text(":~"),
     Hint::text("()"),

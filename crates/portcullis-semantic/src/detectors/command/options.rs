@@ -1,7 +1,7 @@
 //! Options of programs as all of a value: `--file=config.php`, `-T config.php`, `-O./x`, `-d @x`.
 //!
-//! A value that an application gives to a program as one of its arguments is an option to it if it begins with
-//! a hyphen. Options that read, write, load or connect name a file, a machine or a setting; a value that
+//! A value that an application gives to a program as one of its arguments is an option to it if it begins
+//! with a hyphen. Options that read, write, load or connect name a file, a machine or a setting; a value that
 //! people write and that begins so (a dash, a number, a word to leave out of a search) does not.
 
 use portcullis_lex::shell::Marks;

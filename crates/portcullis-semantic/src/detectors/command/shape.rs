@@ -137,7 +137,9 @@ fn is_number(text: &[u8]) -> bool {
         return !hex.is_empty() && hex.len() <= 8 && hex.iter().all(u8::is_ascii_hexdigit);
     }
     let zeros = digits.iter().take_while(|b| **b == b'0').count();
-    digits.len() - zeros <= 8 && digits.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+    digits.len() - zeros <= 12
+        && digits.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+        && digits.iter().filter(|b| **b == b'.').count() <= 1
 }
 
 fn is_host(text: &[u8]) -> bool {

@@ -31,8 +31,10 @@ fn takes_arguments(sign: Sign) -> bool {
 }
 
 /// Where a command stands at `position` that is one by its shape.
-pub(super) fn stranger(text: &[u8], position: &Position) -> Option<Span> {
-    by_arguments(text, position).or_else(|| alone(text, position))
+///
+/// In a field that `names_machine` a separator and a name behind it are enough: no name of a host has them.
+pub(super) fn stranger(text: &[u8], position: &Position, names_machine: bool) -> Option<Span> {
+    by_arguments(text, position).or_else(|| alone(text, position, names_machine))
 }
 
 /// Bytes of the word before the separator.
@@ -45,21 +47,17 @@ const END_BYTES_MAX: usize = 3;
 /// `;fmt config.php`, `x|pr *`, `$(iconv config.php)`, `;"$SHELL" config.php`: no more than one word stands
 /// before the separator, and a command with a file, a pattern or a redirection is all there is behind it.
 /// A sentence has words on both sides, and a list has no space within its items.
-fn alone(text: &[u8], position: &Position) -> Option<Span> {
+fn alone(text: &[u8], position: &Position, names_machine: bool) -> Option<Span> {
     let before = text[..position.start].trim_ascii();
-    if position.start > LEAD_BYTES_MAX
-        || position.sign == Sign::Semicolon && ends_reference(&text[..position.start])
-    {
-        return None;
-    }
     let is_word = |b: &u8| b.is_ascii_graphic() && !matches!(b, b'=' | b'<' | b'>' | b'{' | b'(' | b'#');
-    if !before.iter().all(is_word) || position.sign == Sign::Begin {
+    let is_reference = position.sign == Sign::Semicolon && ends_reference(&text[..position.start]);
+    if position.start > LEAD_BYTES_MAX || position.sign == Sign::Begin || is_reference {
         return None;
     }
     let line = &text[..text.len().min(position.at + LINE_BYTES_MAX)];
-    let may_part = before.iter().all(|b| matches!(b, b'\'' | b'"' | b')'));
     let is_parted = line.get(position.at).is_none_or(u8::is_ascii_whitespace);
-    if is_parted && (!may_part || position.sign == Sign::Newline) {
+    let may_part = before.iter().all(|b| matches!(b, b'\'' | b'"' | b')')) && position.sign != Sign::Newline;
+    if !before.iter().all(is_word) || is_parted && !may_part {
         return None;
     }
     let mut lexer = Lexer::new(line, position.at, Variables::default());
@@ -67,82 +65,138 @@ fn alone(text: &[u8], position: &Position) -> Option<Span> {
         lexer = lexer.in_backticks();
     }
     let first = lexer.next()?;
-    let name_marks = match first.kind {
-        TokenKind::Word(marks) => marks,
+    let TokenKind::Word(marks) = first.kind else {
         // `;>out`, `;</tmp/x`
-        TokenKind::Redirect if position.sign == Sign::Semicolon => {
-            let target = lexer.next()?;
-            let is_end = ends(text, position, lexer.position());
-            let is_name = is_file_name(target.span.of(line)) && !target.span.of(line).contains(&b'>');
-            return (is_end && is_name).then(|| Span::new(position.start, lexer.position()));
-        }
-        _ => return None,
+        let is_redirect = first.kind == TokenKind::Redirect && position.sign == Sign::Semicolon;
+        let target = lexer.next().filter(|_| is_redirect)?.span.of(line);
+        let is_one =
+            is_file_name(target) && !target.contains(&b'>') && ends(text, position, lexer.position());
+        return is_one.then(|| Span::new(position.start, lexer.position()));
     };
-    let name = lexer.text();
-    let is_test = matches!(name, b"[" | b"[[");
-    // `;$0`, `x;"$SHELL" config.php`: a variable, or the shell itself.
-    let is_shell = name_marks.has(Marks::VARIABLE.with(Marks::EMPTY))
-        && [&b"$0"[..], b"${0}", b"$SHELL", b"${SHELL}", b"$BASH", b"${BASH}"]
-            .contains(&trim_quotes(first.span.of(line)));
-    let by_variable = is_shell
-        || name_marks.has(Marks::VARIABLE.with(Marks::EMPTY)) && (name.is_empty() || name.starts_with(b"$"));
-    let is_hidden = name_marks.has(Marks::QUOTED.with(Marks::SPLIT).with(Marks::ESCAPED));
-    let is_plain = is_name(name)
-        && first.span.of(line).iter().all(|b| b"._/~+-".contains(b) || b.is_ascii_alphanumeric());
-    if !(is_test || by_variable || is_name(name) && (is_plain || is_hidden)) {
-        return None;
+    let name = Name::of(lexer.text(), marks, first.span.of(line))?;
+    let arguments = Arguments::read(lexer, line, name, names_machine)?;
+    let is_end =
+        ends(text, position, arguments.end) || names_machine && goes_on(text, position, arguments.end);
+    // `;tmux new`: a value that begins with a separator, and no space behind it.
+    let begins =
+        position.start == 0 && matches!(position.sign, Sign::Semicolon | Sign::Logical) && !is_parted;
+    let Arguments { files, words, count, .. } = arguments;
+    let is_substituted = matches!(position.sign, Sign::Substitution | Sign::Backtick);
+    let is_one = match name {
+        _ if names_machine && (count > 0 || before.is_empty() || is_substituted || name == Name::Hidden) => {
+            true
+        }
+        Name::Dot => count == 1,
+        Name::Test => count > 1 && files > 0,
+        Name::Plain if begins => files > 0 || (1..=2).contains(&words),
+        _ => files > 0 && words <= 2,
+    };
+    (is_end && is_one).then(|| Span::new(position.start, arguments.end))
+}
+
+/// How the name of the command is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Plain,
+    /// Quotes, backslashes, carets or braces stand in it.
+    Hidden,
+    /// `.`, which runs a file.
+    Dot,
+    /// `[`, `[[`
+    Test,
+    /// `$0`, `"$SHELL"`: the shell itself.
+    Shell,
+    /// Another variable.
+    Variable,
+}
+
+impl Name {
+    /// The name that `raw` is, which expands to `text`.
+    fn of(text: &[u8], marks: Marks, raw: &[u8]) -> Option<Name> {
+        const SHELLS: &[&[u8]] = &[b"$0", b"${0}", b"$SHELL", b"${SHELL}", b"$BASH", b"${BASH}"];
+        const HIDING: Marks = Marks::QUOTED.with(Marks::SPLIT).with(Marks::ESCAPED).with(Marks::CARET);
+        let is_plain_byte = |b: &u8| b.is_ascii_alphanumeric() || b"._/~+-".contains(b);
+        let has_variable = marks.has(Marks::VARIABLE.with(Marks::EMPTY));
+        match text {
+            b"." => Some(Name::Dot),
+            b"[" | b"[[" => Some(Name::Test),
+            _ if has_variable && SHELLS.contains(&trim_quotes(raw)) => Some(Name::Shell),
+            [] | [b'$', ..] if has_variable => Some(Name::Variable),
+            _ if !is_name(text) => None,
+            _ if raw.iter().all(is_plain_byte) => Some(Name::Plain),
+            _ if marks.has(HIDING.with(Marks::BRACE)) => Some(Name::Hidden),
+            _ => None,
+        }
     }
-    let takes_any = name == b".";
-    let starts = position.start == 0 && matches!(position.sign, Sign::Semicolon | Sign::Logical);
-    let (mut files, mut words, mut count, mut redirects) = (usize::from(is_shell), 0, 0, false);
-    let mut end = lexer.position();
-    while let Some(token) = lexer.next() {
-        let TokenKind::Word(marks) = token.kind else {
-            if token.kind != TokenKind::Redirect {
-                break;
+}
+
+/// The arguments of a command that is all there is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arguments {
+    /// Files, patterns and targets of redirections.
+    files: usize,
+    /// Other words that are no options.
+    words: usize,
+    count: usize,
+    end: usize,
+}
+
+impl Arguments {
+    /// Reads them. Nothing if one is no argument as commands take them; `takes_any` word is one in a field
+    /// where none belongs.
+    fn read(mut lexer: Lexer<'_>, line: &[u8], name: Name, takes_any: bool) -> Option<Arguments> {
+        let is_shell = name == Name::Shell;
+        let mut seen =
+            Arguments { files: usize::from(is_shell), end: lexer.position(), ..Arguments::default() };
+        let mut is_target = false;
+        while let Some(token) = lexer.next() {
+            let TokenKind::Word(marks) = token.kind else {
+                if token.kind != TokenKind::Redirect {
+                    break;
+                }
+                is_target = true;
+                seen.end = lexer.position();
+                continue;
+            };
+            let raw = token.span.of(line);
+            let shape = shape::of(lexer.text(), marks, false);
+            let is_file = match shape {
+                Shape::Path | Shape::Sensitive => !raw.ends_with(b",") && !raw.ends_with(b"."),
+                Shape::Glob => is_pattern(raw),
+                Shape::Option => false,
+                // `<<<"id"`: what a shell is given to run.
+                _ => is_target && (is_file_name(raw) || is_shell),
+            };
+            is_target = false;
+            let is_word = match shape {
+                Shape::Option | Shape::Number => true,
+                Shape::Word => raw.iter().all(u8::is_ascii_lowercase),
+                _ => false,
+            };
+            // `.` is this folder, or all of a document to `jq`.
+            let is_other = raw == b"." || name == Name::Test && matches!(raw, b"]" | b"]]");
+            if !(is_file || is_word || is_other || takes_any || name == Name::Dot) {
+                return None;
             }
-            redirects = true;
-            // `<<<"id"`: what a shell is given to run.
-            files += usize::from(is_shell && token.span.of(line).starts_with(b"<<"));
-            end = lexer.position();
-            continue;
-        };
-        count += 1;
-        let raw = token.span.of(line);
-        let is_target = std::mem::take(&mut redirects);
-        let shape = shape::of(lexer.text(), marks, false);
-        let is_file = match shape {
-            Shape::Path | Shape::Sensitive => !raw.ends_with(b",") && !raw.ends_with(b"."),
-            Shape::Glob => is_pattern(raw),
-            Shape::Option => true,
-            // What a number is compared with is a name, too: `a;x >5`.
-            _ => is_target && (is_file_name(raw) || is_shell),
-        };
-        // This folder, or all of a document to `jq`.
-        let is_here = raw == b".";
-        let is_option = shape == Shape::Option;
-        files += usize::from(is_file && !is_option);
-        let is_plain_word = shape == Shape::Word && raw.iter().all(u8::is_ascii_lowercase);
-        words += usize::from(!is_file && !is_option);
-        if count > ALONE_WORDS_MAX
-            || !(is_file || is_option || is_plain_word || is_here || shape == Shape::Number || takes_any)
-        {
-            // `[ -f x ]`
-            if !(is_test && matches!(raw, b"]" | b"]]")) {
+            seen.count += 1;
+            seen.files += usize::from(is_file);
+            seen.words += usize::from(!is_file && shape != Shape::Option);
+            seen.end = token.span.end as usize;
+            if seen.count > ALONE_WORDS_MAX {
                 return None;
             }
         }
-        end = token.span.end as usize;
+        Some(seen)
     }
-    let is_end = ends(text, position, end);
-    let is_one = match () {
-        () if takes_any => count == 1,
-        () if is_test => count > 1 && files > 0,
-        // `;tmux new`: a value that begins with a separator, and no space behind it.
-        () if starts && !is_parted && !by_variable => files > 0 || (1..=2).contains(&words) && is_plain,
-        () => files > 0 && words <= 2,
-    };
-    (is_end && is_one).then(|| Span::new(position.start, end))
+}
+
+/// Another command follows.
+fn goes_on(text: &[u8], position: &Position, end: usize) -> bool {
+    let rest = &text[end.min(text.len())..];
+    match position.sign {
+        Sign::Substitution | Sign::Backtick => rest.iter().any(|b| matches!(b, b')' | b'`')),
+        _ => rest.trim_ascii_start().first().is_some_and(|b| b";|&\n#".contains(b)),
+    }
 }
 
 fn trim_quotes(word: &[u8]) -> &[u8] {
@@ -166,7 +220,7 @@ fn ends(text: &[u8], position: &Position, end: usize) -> bool {
         },
         _ => rest,
     };
-    rest.len() <= END_BYTES_MAX && rest.iter().all(|b| b";|&'\"#) ".contains(b))
+    rest.len() <= END_BYTES_MAX && rest.iter().all(|b| b";|&'\"#)} ".contains(b))
 }
 
 /// `out.txt`, `pwned`: a name of a file as people write it.

@@ -568,3 +568,39 @@ fn unknown_programs_alone() {
         assert!(!is_blocked, "{text}: {kinds}");
     }
 }
+
+/// In a field for one machine a separator and whatever name behind it is a command.
+#[test]
+fn commands_in_fields_for_machines() {
+    for text in [
+        ";frobnicate",
+        "a;frobnicate a b",
+        "10.0.0.1|frobnicate 'x' > f",
+        "x&&frobnicate it",
+        "$(frobnicate)",
+        "`frobnicate`",
+        "x&frob^nicate",
+        "a;frobnicate x;b",
+        "|expr 848881667 + 930444816",
+    ] {
+        let (kinds, is_blocked) = look(Class::Command, Place::Query, "host", text.as_bytes());
+        assert!(is_blocked, "{text}: {kinds}");
+    }
+    for text in [
+        "web1.example",
+        "web1.example:80",
+        "web1|web2",
+        "a;b;c",
+        "a.example\nb.example",
+        "web1, web2",
+        "${HOST}",
+        "[::1]",
+        "*.example",
+        "a.example; b.example",
+        "~^www\\d+\\.example$",
+        "Laptop (old)",
+    ] {
+        let (kinds, is_blocked) = look(Class::Command, Place::Query, "host", text.as_bytes());
+        assert!(!is_blocked, "{text}: {kinds}");
+    }
+}

@@ -3,23 +3,27 @@
 //!
 //! Where an application hands an object or a name of a parameter to its mapper, an operator in place of the
 //! plain value asks the database about it, letter by letter. Interfaces take the same operators in filters on
-//! purpose; none filters by passwords. So what is looked for is the pair: a key that names a secret, and right
-//! below it a key that is an operator.
+//! purpose; none filters by passwords, nor shows or sorts by them (`fields=id,password`). So what is looked
+//! for is the pair: a key that names a secret, and right below it a key that is an operator.
 
 use portcullis_types::Span;
 
-use crate::detectors::purpose::names_secret;
+use crate::detectors::purpose::{self, names_secret};
 use crate::detectors::scan::{has_at, is_one_of, is_word, run, skip_space, string_end};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/Injection_Flaws";
     SECRET_OPERATOR "nosql.secret-operator" Critical "an operator of a query builder where the value of a secret belongs";
+    SECRET_COLUMN "nosql.secret-column" Critical "a query string asks for the column of passwords, or to sort or group by it";
 }
 
 /// See the module.
 #[derive(Debug)]
 pub struct Orm;
+
+/// A longer value is no list of columns.
+const COLUMNS_BYTES_MAX: usize = 256;
 
 /// Bytes of a key that is looked at.
 const KEY_BYTES_MAX: usize = 64;
@@ -27,7 +31,7 @@ const KEY_BYTES_MAX: usize = 64;
 /// An operator that a translation may be called by, with a text of this length, is a language.
 const TEXT_BYTES_MIN: usize = 4;
 
-static PROFILE: Profile = Profile::new(Class::NoSql, KINDS).needs(ByteGroups::of(b"{[_.%")).hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::NoSql, KINDS).needs(ByteGroups::ANY).hints(HINTS);
 
 /// Part of each name of a secret.
 const HINTS: &[Hint] = &[
@@ -56,6 +60,9 @@ impl Detector for Orm {
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
+        if purpose::takes_columns(input.location) && lists_password(text) {
+            found.add(SECRET_COLUMN, Span::new(0, text.len()));
+        }
         let is_object = matches!(text.trim_ascii_start().first(), Some(b'{' | b'['));
         let is_of_pairs = matches!(input.location.place, Place::RawBody | Place::QueryString);
         match (is_object, is_of_pairs) {
@@ -69,6 +76,18 @@ impl Detector for Orm {
             _ => {}
         }
     }
+}
+
+/// A list of names of columns, one of which is that of passwords.
+fn lists_password(text: &[u8]) -> bool {
+    let is_part = |b: &u8| is_word(*b) || b" ,.+-:()[]$/".contains(b);
+    let is_password = |name: &[u8]| {
+        [&b"passw"[..], b"pwd"]
+            .iter()
+            .any(|stem| name.windows(stem.len()).any(|part| part.eq_ignore_ascii_case(stem)))
+    };
+    let mut names = text.split(|b| !is_word(*b)).filter(|name| !name.is_empty());
+    text.len() <= COLUMNS_BYTES_MAX && text.iter().all(is_part) && names.any(is_password)
 }
 
 /// `"password":{"startsWith":`, `password:{contains:`
@@ -310,6 +329,10 @@ mod tests {
             "/u?filter[password][not]=x",
             "/u?resetToken%5Bcontains%5D=",
             "/u?q[reset_password_token_start]=a",
+            "/search?password%5Blike%5D=a%25&page=1",
+            "/u?fields=id,password",
+            "/u?populate[user][fields][0]=passwordHash",
+            "/u?$orderby=Password",
             "/u?where=%7B%22password%22:%7B%22_like%22:%22a%25%22%7D%7D",
         ] {
             assert!(is_blocked(target, "", ""), "{target}");
@@ -328,9 +351,14 @@ mod tests {
         ] {
             assert!(!is_blocked("/", "application/json", body), "{body}");
         }
-        for target in
-            ["/u?price__gte=5", "/u?filter[name][contains]=a", "/u?password[confirm]=x", "/u?token[eq]=x"]
-        {
+        for target in [
+            "/u?price__gte=5",
+            "/u?filter[name][contains]=a",
+            "/u?password[confirm]=x",
+            "/u?token[eq]=x",
+            "/u?field=password",
+            "/u?fields=access_token,name",
+        ] {
             assert!(!is_blocked(target, "", ""), "{target}");
         }
     }

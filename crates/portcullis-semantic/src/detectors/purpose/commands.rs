@@ -2,7 +2,7 @@
 //!
 //! A word alone is an attack only where the application runs what the field says.
 
-use super::name::{has_word, is_of_field, last_part, parts};
+use super::name::{has_last_word, has_word, is_of_field, last_part, parts};
 use crate::{Location, Place};
 
 /// The field holds command lines of a project: `scripts` of a package, steps of a pipeline.
@@ -24,6 +24,30 @@ pub(in crate::detectors) fn runs_commands(location: Location<'_>) -> bool {
 pub(in crate::detectors) fn names_command(location: Location<'_>) -> bool {
     const COMMANDS: &[&[u8]] = &[b"cmd", b"command", b"exec", b"execute", b"shell"];
     has_word(last_part(location.name), COMMANDS)
+}
+
+/// The field is for the name or address of one machine or network interface: neither a separator of commands
+/// nor a space is in one.
+pub(in crate::detectors) fn names_machine(location: Location<'_>) -> bool {
+    const MACHINES: &[&[u8]] = &[
+        b"host",
+        b"hostname",
+        b"ip",
+        b"ipv4",
+        b"ipv6",
+        b"ipaddr",
+        b"ipaddress",
+        b"domain",
+        b"fqdn",
+        b"ping",
+        b"nameserver",
+        b"gateway",
+        b"netmask",
+        b"iface",
+        b"interface",
+        b"mac",
+    ];
+    is_of_field(location.place) && has_last_word(location.name, MACHINES)
 }
 
 /// The field is for arguments of a program, or a program with them: `args`, `extra_flags`, `cli_options`.
@@ -120,6 +144,16 @@ mod tests {
 
     fn at(place: Place, name: &str) -> Location<'_> {
         Location::new(place, name.as_bytes())
+    }
+
+    #[test]
+    fn fields_for_machines() {
+        for name in ["host", "target_ip", "pingHost", "net[gateway]"] {
+            assert!(names_machine(at(Place::Query, name)), "{name}");
+        }
+        for name in ["hosts", "hosting", "ip_list", "address", "zip", "ship"] {
+            assert!(!names_machine(at(Place::Query, name)), "{name}");
+        }
     }
 
     #[test]

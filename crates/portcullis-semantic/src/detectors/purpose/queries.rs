@@ -56,6 +56,31 @@ pub(in crate::detectors) fn takes_number(location: Location<'_>) -> bool {
     (is_of_field(location.place) || location.place == Place::Cookie) && has_last_word(location.name, NUMBERS)
 }
 
+/// The field of a query string lists columns: to show, to sort or to group by.
+pub(in crate::detectors) fn takes_columns(location: Location<'_>) -> bool {
+    const LISTS: &[&[u8]] = &[
+        b"select",
+        b"fields",
+        b"columns",
+        b"cols",
+        b"attributes",
+        b"sort",
+        b"sortby",
+        b"sort_by",
+        b"order",
+        b"orderby",
+        b"order_by",
+        b"group",
+        b"groupby",
+        b"group_by",
+        b"expand",
+        b"projection",
+    ];
+    let last = last_part(location.name);
+    let last = last.strip_prefix(b"$").unwrap_or(last);
+    location.place == Place::Query && LISTS.iter().any(|known| last.eq_ignore_ascii_case(known))
+}
+
 /// The field is for a formula of a sheet: `formula`.
 pub(in crate::detectors) fn takes_formula(location: Location<'_>) -> bool {
     is_of_body(location.place) && has_word(last_part(location.name), &[b"formula", b"formulas", b"formulae"])

@@ -358,6 +358,7 @@ const HINTS: &[Hint] = &[
     Hint::text("'%"),
     Hint::text("'&"),
     Hint::text("'|"),
+    Hint::text("'~"),
     Hint::text("')"),
     Hint::text("' "),
     Hint::text("\")"),

@@ -787,7 +787,7 @@ fn expressions_over_secrets() {
         "count(id)",
         "round(price)>5",
     ] {
-        blocks_in("sort", text, false);
+        blocks_in("view", text, false);
     }
 }
 

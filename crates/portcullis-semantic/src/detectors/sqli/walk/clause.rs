@@ -85,7 +85,12 @@ impl Walk<'_, '_> {
                 true
             }
             Part::Statement => self.statement_word(word, span),
-            Part::Unary if word == Word::Not => true,
+            Part::Unary if word == Word::Not => {
+                if self.tokens == 0 && self.start != Start::Raw {
+                    self.note(QUOTE_WORD, span);
+                }
+                true
+            }
             // `x' option(recompile)-- `
             Part::Name if self.tokens == 0 && self.start != Start::Raw && self.is_before_open() => {
                 let is_option = self.word(span).eq_ignore_ascii_case(b"option");

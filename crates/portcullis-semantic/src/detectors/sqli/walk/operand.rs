@@ -250,10 +250,13 @@ impl Walk<'_, '_> {
         self.depth > 0 && is_name && matches!(next, Some(TokenKind::Word(Word::As) | TokenKind::Open))
     }
 
-    /// What the innermost parentheses hold is a query.
+    /// What the innermost parentheses hold is a query. Behind something else, and as no argument, it is one
+    /// in place of a value.
     fn mark_query(&mut self) {
         if let Some(frame) = self.depth.checked_sub(1).and_then(|depth| self.stack.get_mut(depth)) {
             frame.is_select = true;
+            let is_first = self.text[..frame.at as usize].trim_ascii().is_empty();
+            self.does.selects |= !frame.is_call && !is_first;
         }
     }
 

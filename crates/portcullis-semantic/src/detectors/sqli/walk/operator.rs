@@ -197,7 +197,7 @@ impl Walk<'_, '_> {
     fn is_type(&self, span: Span) -> bool {
         const TYPES: &[&[u8]] = &[b"date", b"time", b"timestamp", b"datetime", b"interval"];
         let name = self.word(span);
-        name.len() == 1
+        matches!(name, [b'n' | b'N' | b'x' | b'X' | b'b' | b'B' | b'e' | b'E' | b'q' | b'Q'])
             || name.starts_with(b"_")
             || TYPES.iter().any(|known| name.eq_ignore_ascii_case(known))
     }
