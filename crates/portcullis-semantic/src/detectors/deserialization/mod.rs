@@ -212,6 +212,7 @@ const HINTS: &[Hint] = &[
     // A pickle of protocol 0 keeps what it has named, or opens a tuple behind it.
     Hint::text("\np0\n"),
     Hint::text("\n)r"),
+    Hint::text("\ns'"),
     Hint::text("\n(s'"),
     Hint::text("\n(s\""),
     Hint::text("\n(v"),

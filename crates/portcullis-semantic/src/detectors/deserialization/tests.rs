@@ -28,6 +28,7 @@ fn streams() {
 /// Whatever module a pickle calls something of, in whatever protocol and packing.
 #[test]
 fn pickles_of_all_protocols() {
+    attack(b"(cos\nsystem\nS'touch x'\no.", "pickle");
     attack(b"crunpy\nrun_path\n(V/tmp/x.py\ntR.", "pickle");
     attack(b"cany.module\nat_all\np0\n((lp1\nVx\np2\natp3\nRp4\n.", "pickle");
     attack(b"cposix\nsystem\nq\0(X\x02\0\0\0idq\x01tq\x02Rq\x03.", "pickle");

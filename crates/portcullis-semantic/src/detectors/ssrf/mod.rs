@@ -98,6 +98,9 @@ impl Detector for Ssrf {
             return;
         }
         let text = input.text;
+        if !input.groups.intersects(ByteGroups::of(b"/\\:")) {
+            return self.bare_host(input, found);
+        }
         let mut start = text.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(text.len());
         let is_service = purpose::names_own_service(input.location);
         let is_page = is_page(input) || is_of_token(input) || purpose::is_of_report(input.location);
@@ -284,6 +287,15 @@ impl Ssrf {
         }
     }
 
+    /// `168.63.129.16`: a host and nothing else says little, but where a host or an address is asked for
+    /// nobody means the service that hands out keys.
+    fn bare_host(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let is_asked_for = purpose::takes_host(input.location) || purpose::names_address(input.location);
+        if is_asked_for && self.host_kind(&Host::read(input.text.trim_ascii())) == Some(METADATA) {
+            found.add(METADATA, Span::new(0, input.text.len()));
+        }
+    }
+
     /// What the host is, `None` for a public one.
     fn host_kind(&self, host: &Host) -> Option<KindId> {
         if let Some(address) = host.address {
@@ -330,10 +342,7 @@ impl Ssrf {
         let host = Host::read(&bytes[..stop]);
         let tail = &bytes[stop..];
         let kind = self.host_kind(&host);
-        // Where a host or an address is asked for, nobody means that service.
-        let is_asked_for = purpose::takes_host(input.location) || purpose::names_address(input.location);
         match kind {
-            Some(METADATA) if is_whole && is_asked_for && name_has_dot(&host) => found.add(METADATA, span),
             Some(METADATA) if host.address.is_some() => found.add(METADATA_ADDRESS, span),
             Some(kind @ (LOOPBACK | PRIVATE | MAPPED)) if slashes > 1 && is_whole => found.add(kind, span),
             Some(EMBEDDED) if is_whole => found.add(EMBEDDED, span),
@@ -370,11 +379,6 @@ impl Ssrf {
             (None, _) => {}
         }
     }
-}
-
-/// `metadata` alone is a word.
-fn name_has_dot(host: &Host) -> bool {
-    memchr::memchr2(b'.', b':', host.name()).is_some()
 }
 
 /// `http://localhost:8080 doesn't work`, `... returns 404`: an address and at least two words after it.

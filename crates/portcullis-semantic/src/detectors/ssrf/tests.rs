@@ -234,6 +234,8 @@ fn services_of_clouds() {
     for (name, text) in [("host", "168.63.129.16"), ("server", "metadata.google.internal")] {
         assert!(look(Place::Form, name, text).1, "{name}={text}");
     }
+    // A cookie of a visitor's address and the time.
+    passes(Place::Cookie, "k", "10.35.61.122.1394059811");
     for (name, text) in
         [("host", "10.0.0.5"), ("host", "metadata"), ("q", "168.63.129.17"), ("ip", "192.0.2.1")]
     {

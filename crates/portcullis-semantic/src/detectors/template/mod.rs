@@ -135,6 +135,8 @@ const HINTS: &[Hint] = &[
     Hint::text("{8"),
     Hint::text("{9"),
     Hint::text("{system"),
+    Hint::text("{var_"),
+    Hint::text("{print_r"),
     Hint::text("{if"),
     Hint::text("{fetch"),
     Hint::text("$class"),

@@ -183,9 +183,7 @@ pub(super) fn is_arithmetic(text: &[u8]) -> bool {
                     }));
             }
             TokenKind::Sign(b'|' | b':' | b'(' | b')' | b'@' | b'=' | b';') => {}
-            TokenKind::Name if token.span.of(text) == b"add" && last.is_some_and(|t| t.is(b'|')) => {
-                signs += 1
-            }
+            TokenKind::Name if is_sum(token.span.of(text)) && last.is_some_and(|t| t.is(b'|')) => signs += 1,
             _ => return false,
         }
         last = Some(token);
@@ -193,6 +191,23 @@ pub(super) fn is_arithmetic(text: &[u8]) -> bool {
     // `2024-05-01` and `1/2` are dates and fractions, in whatever they stand.
     let is_date = text.iter().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'/' | b'.'));
     numbers >= 2 && signs >= 1 && !(is_date && numbers == 3)
+}
+
+/// A filter that computes: of Django, Liquid and others.
+fn is_sum(filter: &[u8]) -> bool {
+    matches!(
+        filter,
+        b"add"
+            | b"plus"
+            | b"minus"
+            | b"times"
+            | b"multiply"
+            | b"divided_by"
+            | b"divide"
+            | b"modulo"
+            | b"sub"
+            | b"mul"
+    )
 }
 
 /// `1 == 1`, `'a' != 'b'`: constants are compared, as who asks whether an engine is there writes it.

@@ -140,7 +140,7 @@ impl Default for Xss {
 
 /// Code and markup have one of these.
 static PROFILE: Profile = Profile::new(Class::Xss, KINDS)
-    .needs(ByteGroups::of(b"<=(`:["))
+    .needs(ByteGroups::of(b"<=(`:[}"))
     .hints(HINTS)
     .weights(include_str!("../../../weights/xss.tsv"));
 

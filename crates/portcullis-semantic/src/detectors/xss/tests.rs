@@ -82,6 +82,7 @@ fn styles_and_addresses_from_elsewhere() {
     for text in [
         "red}input[value^=a]{background:url(//a.example/a)}",
         "red}*{cursor:url(//a.example/x),auto}",
+        "red}@import'//a.example/x.css';",
         "<video src=//a.example autoplay>",
         "<img srcset=//a.example/x.png>",
         "<a id=config href=//a.example/x.js>",

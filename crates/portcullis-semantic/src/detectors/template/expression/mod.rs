@@ -34,6 +34,7 @@ pub(super) fn facts(detector: &Template, inner: &[u8], form: Form) -> u64 {
         return facts.0;
     }
     // A plain path of names is a variable; only names of the engine's own objects tell something.
+    let trimmed = trimmed.strip_prefix(b"not ").map_or(trimmed, <[u8]>::trim_ascii);
     let variable = if is_statement(form) || is_of_library(trimmed) { None } else { plain_variable(trimmed) };
     if let Some(name) = variable {
         if form != Form::Brackets
@@ -44,6 +45,9 @@ pub(super) fn facts(detector: &Template, inner: &[u8], form: Form) -> u64 {
             if trimmed.len() > name.len() {
                 facts.note(OBJECT_CALL);
             }
+        } else if trimmed == b"ENV" && matches!(form, Form::Output | Form::Marked) {
+            facts.note(OBJECT);
+            facts.note(OBJECT_CALL);
         } else if trimmed == b"this.constructor" {
             facts.note(CODE);
         } else if has(trimmed, b"SECRET") || has(trimmed, b".signer") {
@@ -139,6 +143,10 @@ fn single(detector: &Template, inner: &[u8], facts: &mut Facts) {
         while let Some((fact, _)) = scan.next_fact() {
             facts.note(kind_of(fact));
         }
+    }
+    let prints = matches!(first.span.of(inner), b"var_dump" | b"print_r" | b"var_export");
+    if prints && second.is(b'(') && inner.contains(&b'$') {
+        facts.note(CODE);
     }
     if second.is(b'*') && is_arithmetic(inner) {
         facts.note(ARITHMETIC);
