@@ -167,8 +167,9 @@ impl Config {
                 } else if key == "request_body" && limit.saturating_mul(HELD_COPIES) > network {
                     format!(
                         "a body takes {HELD_COPIES} times its length in memory or more until it is decided, and one \
-                         client network may take {room} (limits.network_held_bodies): longer bodies than that leaves \
-                         room for are refused; raise limits.held_bodies, or lower the limit"
+                         client network may take {room} (limits.network_held_bodies): uploads longer than that leaves \
+                         room for go on while they are inspected, and other bodies are refused; raise \
+                         limits.held_bodies, or lower the limit"
                     )
                 } else {
                     return None;

@@ -124,7 +124,11 @@ impl Inspection {
         let BodyPlan::Hold { limit_bytes, .. } = self.request_body_plan() else { return false };
         self.streamed.held_bytes = self.request_body_seen;
         match &mut self.semantic {
-            Some(semantic) => semantic.begin_upload(self.transaction.shown_request_body(), limit_bytes),
+            Some(semantic) => {
+                // What is held may be less than the limit, where there is no memory for more.
+                let fields_max = limit_bytes.min(held.len() as u64);
+                semantic.begin_upload(self.transaction.shown_request_body(), fields_max);
+            }
             None if self.transaction.request_body_processor().is_some() => {
                 let content_type = self.transaction.request_content_type();
                 self.streamed.form = Some(Box::new(Form::new(content_type, held)));

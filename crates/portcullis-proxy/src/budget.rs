@@ -241,6 +241,13 @@ impl Held {
         Ok(())
     }
 
+    /// True if with `more` bytes, and `beside` of the same client, this alone takes most of what a network
+    /// may have. The last quarter is for the answer, and for others of the network.
+    pub(crate) fn takes_most(&self, more: usize, beside: u64) -> bool {
+        let bytes = self.bytes.saturating_add(beside).saturating_add(more as u64);
+        bytes > self.budget.network_max.load(Ordering::Relaxed) / 4 * 3
+    }
+
     /// As [`reserve`](Held::reserve), but waits until there is room. `beside` is held for the same client
     /// beside this.
     pub(crate) async fn wait_to_reserve(&mut self, more: usize, beside: u64) -> Result<(), Full> {

@@ -171,7 +171,7 @@ struct Bounds {
 async fn hold(
     exchange: &mut Exchange<'_>,
     mut decoder: BodyDecoder,
-    Bounds { limit, over, uploads, expected }: Bounds,
+    Bounds { mut limit, over, uploads, expected }: Bounds,
 ) -> Result<Body, Obstacle> {
     let Exchange { connection, generation, transaction, .. } = exchange;
     transaction.charge(connection);
@@ -184,9 +184,18 @@ async fn hold(
     let deadline = Instant::now() + timeouts.body_total;
     loop {
         while !decoder.is_done() && !connection.input.unread().is_empty() {
+            let unread = connection.input.unread().len().min(piece_max);
+            if uploads.is_some() {
+                // What may go on while it is inspected does so before it has all that its client may have.
+                let copies = unread.saturating_mul(transaction.inspection.request_copies());
+                let more = copies.saturating_add(transaction.inspection.request_end_bytes());
+                if share.takes_most(more, transaction.charged()) {
+                    limit = limit.min(held.len() as u64);
+                }
+            }
             let room = usize::try_from(limit - held.len() as u64).unwrap_or(usize::MAX);
             // One byte more than there is room for tells a body that fits from one that does not.
-            let length = connection.input.unread().len().min(room.saturating_add(1)).min(piece_max);
+            let length = unread.min(room.saturating_add(1));
             let copies = length.saturating_mul(transaction.inspection.request_copies());
             if share.reserve(copies).is_err() {
                 let beside = transaction.charged();

@@ -142,6 +142,43 @@ fn raw_uploads_by_default() {
     }
 }
 
+/// A limit beyond what a client's share of the memory has room for: an upload goes on as one beyond the limit
+/// does, and what has to be held is refused with the key to raise.
+#[test]
+fn a_limit_that_memory_does_not_reach() {
+    let app = application(|request| says(request.body.len().to_string()));
+    let limits = "[limits]\nheld_bodies = \"8MiB\"\nnetwork_held_bodies = \"4MiB\"\n";
+    let (noise, form) = (noise(6 << 20), file(&noise(6 << 20), "a holiday in May"));
+    let (late, late_form) = ([&noise[..], SHELL].concat(), file(&[&noise[..], SHELL].concat(), "x"));
+    let json = format!("{{\"a\":\"{}\"}}", "x".repeat(6 << 20));
+    for (mode, found) in [("semantic", 403), ("both", 403), ("crs", 200)] {
+        let rules = if mode == "semantic" { String::new() } else { served::rules("SecRequestBodyAccess On") };
+        let site = format!("mode = \"{mode}\"\n{rules}\nrequest_body = {{ limit = \"1GiB\" }}");
+        let served = Served::start_site(&app, &site, limits);
+        for (media_type, body) in [(BYTES, &noise), (MULTIPART, &form)] {
+            for answer in [served.post("/", media_type, body), served.raw(chunked(media_type, body, 1 << 20))]
+            {
+                // Where rules alone look, none of them would see the field behind the file.
+                match (mode, media_type) {
+                    ("crs", MULTIPART) => assert_eq!(answer.status(), 413),
+                    _ => {
+                        assert_eq!((answer.status(), answer.body()), (200, body.len().to_string()), "{mode}")
+                    }
+                }
+            }
+        }
+        assert_eq!(served.post("/", BYTES, &late).status(), found, "{mode}");
+        if mode != "crs" {
+            assert_eq!(served.post("/", MULTIPART, &late_form).status(), found, "{mode}");
+        }
+        let uninspected = served.metric("portcullis_bytes_not_inspected_total{reason=\"over_limit\"}");
+        assert_eq!(uninspected > 0.0, mode == "crs", "{mode}: {uninspected}");
+        let answer = served.post("/", "application/json", &json);
+        assert_eq!(answer.status(), 413, "{mode}");
+        assert!(answer.body().contains("limits.network_held_bodies"), "{mode}: {}", answer.body());
+    }
+}
+
 #[test]
 fn limits_by_default() {
     let app = application(|request| says(request.body.len().to_string()));
