@@ -21,8 +21,8 @@ pub(super) use self::code::{
     is_named_code, takes_code, takes_file, takes_markup, takes_page, takes_scripts, takes_templates,
 };
 pub(super) use self::commands::{
-    names_command, names_function, names_machine, runs_commands, takes_arguments, takes_command_lines,
-    takes_single_name,
+    MACHINES, names_command, names_function, names_machine, runs_commands, takes_arguments,
+    takes_command_lines, takes_single_name,
 };
 pub(super) use self::files::{asks_for_file, is_bare_path, names_own_file, names_own_folder};
 pub(crate) use self::queries::{is_search, takes_statements};

@@ -28,6 +28,7 @@ mod tests;
 use self::calls::Calls;
 pub use self::field::CommandField;
 pub(super) use self::names::Names;
+use super::purpose::MACHINES;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Profile, kinds};
 
 kinds! {
@@ -127,6 +128,11 @@ impl Detector for Command {
 
     fn hints(&self) -> &[Hint] {
         &self.hints
+    }
+
+    /// There a separator is enough, whatever the program is called.
+    fn keys(&self) -> &[&'static str] {
+        MACHINES
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

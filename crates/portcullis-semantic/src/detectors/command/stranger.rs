@@ -86,6 +86,7 @@ fn alone(text: &[u8], position: &Position, names_machine: bool) -> Option<Span> 
         _ if names_machine && (count > 0 || before.is_empty() || is_substituted || name == Name::Hidden) => {
             true
         }
+        Name::Pattern => false,
         Name::Dot => count == 1,
         Name::Test => count > 1 && files > 0,
         Name::Plain if begins => files > 0 || (1..=2).contains(&words),
@@ -108,6 +109,8 @@ enum Name {
     Shell,
     /// Another variable.
     Variable,
+    /// `pa*te`
+    Pattern,
 }
 
 impl Name {
@@ -122,6 +125,7 @@ impl Name {
             b"[" | b"[[" => Some(Name::Test),
             _ if has_variable && SHELLS.contains(&trim_quotes(raw)) => Some(Name::Shell),
             [] | [b'$', ..] if has_variable => Some(Name::Variable),
+            _ if marks.has(Marks::GLOB) && text.iter().any(u8::is_ascii_lowercase) => Some(Name::Pattern),
             _ if !is_name(text) => None,
             _ if raw.iter().all(is_plain_byte) => Some(Name::Plain),
             _ if marks.has(HIDING.with(Marks::BRACE)) => Some(Name::Hidden),

@@ -582,6 +582,8 @@ fn commands_in_fields_for_machines() {
         "x&frob^nicate",
         "a;frobnicate x;b",
         "|expr 848881667 + 930444816",
+        "x&frobnicate a",
+        "x;frob*te a",
     ] {
         let (kinds, is_blocked) = look(Class::Command, Place::Query, "host", text.as_bytes());
         assert!(is_blocked, "{text}: {kinds}");

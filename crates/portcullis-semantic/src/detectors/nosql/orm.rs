@@ -58,8 +58,19 @@ impl Detector for Orm {
         matches!(place, Place::RawBody | Place::QueryString | Place::Query | Place::Form | Place::Json)
     }
 
+    fn reads_word(&self, word: &[u8]) -> bool {
+        word.len() <= KEY_BYTES_MAX / 2
+    }
+
+    fn keys(&self) -> &[&'static str] {
+        &["password", "passwd", "pwd"]
+    }
+
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
+        if input.location.place == Place::Query && names_secret(input.location.name) && asks_by_prefix(text) {
+            found.add(SECRET_OPERATOR, Span::new(0, text.len()));
+        }
         if purpose::takes_columns(input.location) && lists_password(text) {
             found.add(SECRET_COLUMN, Span::new(0, text.len()));
         }
@@ -76,6 +87,27 @@ impl Detector for Orm {
             _ => {}
         }
     }
+}
+
+/// `password=neq.x`, `password=not.like.a*`: the operators of PostgREST begin a value.
+fn asks_by_prefix(text: &[u8]) -> bool {
+    const PREFIXES: &[&[u8]] = &[
+        b"neq",
+        b"gt",
+        b"gte",
+        b"lt",
+        b"lte",
+        b"like",
+        b"ilike",
+        b"match",
+        b"imatch",
+        b"is",
+        b"isdistinct",
+        b"fts",
+    ];
+    let text = text.strip_prefix(b"not.").unwrap_or(text);
+    let len = text.iter().take_while(|b| b.is_ascii_lowercase()).count();
+    text.get(len) == Some(&b'.') && text.len() > len + 1 && is_one_of(&text[..len], PREFIXES)
 }
 
 /// A list of names of columns, one of which is that of passwords.
@@ -162,17 +194,18 @@ fn names(text: &[u8], found: &mut Found<'_>) {
     }
 }
 
-/// The name with brackets that an encoder wrote as they are.
+/// The name without the percent signs of an encoder.
 fn without_percent(name: &[u8]) -> ([u8; 2 * KEY_BYTES_MAX], usize) {
+    let digit = |b: u8| char::from(b).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let (mut plain, mut len, mut at) = ([0; 2 * KEY_BYTES_MAX], 0, 0);
     while at < name.len() {
-        let (byte, step) = match name[at..] {
-            [b'%', b'5', b'B' | b'b', ..] => (b'[', 3),
-            [b'%', b'5', b'D' | b'd', ..] => (b']', 3),
-            _ => (name[at], 1),
+        let escaped = match name[at..] {
+            [b'%', high, low, ..] => digit(high).zip(digit(low)).map(|(high, low)| high << 4 | low),
+            _ => None,
         };
-        plain[len] = byte;
-        (len, at) = (len + 1, at + step);
+        plain[len] = escaped.unwrap_or(name[at]);
+        at += if escaped.is_some() { 3 } else { 1 };
+        len += 1;
     }
     (plain, len)
 }
@@ -331,6 +364,9 @@ mod tests {
             "/u?q[reset_password_token_start]=a",
             "/search?password%5Blike%5D=a%25&page=1",
             "/u?fields=id,password",
+            "/u?password%3Alike=a&x=1",
+            "/u?password%5B%24like%5D=a",
+            "/u?password=not.like.a*",
             "/u?populate[user][fields][0]=passwordHash",
             "/u?$orderby=Password",
             "/u?where=%7B%22password%22:%7B%22_like%22:%22a%25%22%7D%7D",

@@ -29,26 +29,29 @@ pub(in crate::detectors) fn names_command(location: Location<'_>) -> bool {
 /// The field is for the name or address of one machine or network interface: neither a separator of commands
 /// nor a space is in one.
 pub(in crate::detectors) fn names_machine(location: Location<'_>) -> bool {
-    const MACHINES: &[&[u8]] = &[
-        b"host",
-        b"hostname",
-        b"ip",
-        b"ipv4",
-        b"ipv6",
-        b"ipaddr",
-        b"ipaddress",
-        b"domain",
-        b"fqdn",
-        b"ping",
-        b"nameserver",
-        b"gateway",
-        b"netmask",
-        b"iface",
-        b"interface",
-        b"mac",
-    ];
-    is_of_field(location.place) && has_last_word(location.name, MACHINES)
+    let is_machine = |word: &&str| has_last_word(location.name, &[word.as_bytes()]);
+    is_of_field(location.place) && MACHINES.iter().any(is_machine)
 }
+
+/// Words for one machine or network interface.
+pub(in crate::detectors) const MACHINES: &[&str] = &[
+    "host",
+    "hostname",
+    "ip",
+    "ipv4",
+    "ipv6",
+    "ipaddr",
+    "ipaddress",
+    "domain",
+    "fqdn",
+    "ping",
+    "nameserver",
+    "gateway",
+    "netmask",
+    "iface",
+    "interface",
+    "mac",
+];
 
 /// The field is for arguments of a program, or a program with them: `args`, `extra_flags`, `cli_options`.
 pub(in crate::detectors) fn takes_arguments(location: Location<'_>) -> bool {

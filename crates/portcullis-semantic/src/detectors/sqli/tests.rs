@@ -808,7 +808,7 @@ fn conversions() {
 /// The result of a comparison is a number to SQL alone.
 #[test]
 fn comparisons_as_factors() {
-    for text in ["id*(pin>5)", "3*(login like 'b%')", "1*(mail<0x74)", "rank*(grade>=5)"] {
+    for text in ["id*(pin>5)", "3*(login like 'b%')", "1*(mail<0x74)", "rank*(grade>=5)", "-(stock<5)"] {
         blocks_in("sort", text, true);
     }
     for text in ["2*(x+1)", "3-(2+1)", "price*qty", "a*(b-c)", "f(x)>5"] {
@@ -819,9 +819,17 @@ fn comparisons_as_factors() {
 /// A condition behind the number in a field that takes a number, over whatever column.
 #[test]
 fn conditions_in_fields_for_numbers() {
-    for text in
-        ["1 or rowid", "1 or name~''", "1e0or 2", "(1)or(id)", "1 or not mail", "3 xor login", "1||mail"]
-    {
+    for text in [
+        "1 or rowid",
+        "1 or name~''",
+        "1e0or 2",
+        "(1)or(id)",
+        "1 or not mail",
+        "3 xor login",
+        "8 div(stock)",
+        "0 in(id>99)",
+        "1||mail",
+    ] {
         blocks_in("user_id", text, true);
     }
     for (name, text) in

@@ -18,6 +18,7 @@ impl Walk<'_, '_> {
                 true
             }
             Part::Compare => {
+                self.does.joins = true;
                 if self.tokens == 0 && self.start != Start::Raw {
                     self.note(QUOTE_WORD, span);
                 }
@@ -58,6 +59,7 @@ impl Walk<'_, '_> {
                 true
             }
             Part::Arithmetic => {
+                self.does.joins = true;
                 if self.tokens == 0 && self.start != Start::Raw {
                     self.note(QUOTE_WORD, span);
                 }

@@ -113,8 +113,12 @@ impl Walk<'_, '_> {
             }
             TokenKind::Operator(Operator::Star) => self.take(Operand::Complex, token.span),
             TokenKind::Operator(
-                Operator::Plus | Operator::Minus | Operator::Not | Operator::Tilde | Operator::Match,
-            ) => true,
+                sign @ (Operator::Plus | Operator::Minus | Operator::Not | Operator::Tilde | Operator::Match),
+            ) => {
+                // `-(stock<5)`
+                self.computes |= sign != Operator::Not && self.is_before_open();
+                true
+            }
             TokenKind::Open => {
                 self.open(false);
                 true
