@@ -555,8 +555,15 @@ impl Lowering<'_> {
                 _ => None,
             })
         };
-        let chosen = disruptive_of(draft).cloned();
-        let status = status_of(own).or_else(|| status_of(defaults));
+        let chosen = disruptive_of(draft, self.plan.settings.modsecurity3).cloned();
+        let mut status = status_of(own).or_else(|| status_of(defaults));
+        let redirects: &[u16] = match self.plan.settings.modsecurity3 {
+            true => {
+                status = status.or_else(|| draft.links[1..].iter().find_map(|link| status_of(&link.actions)));
+                &[301, 302, 303, 304, 305, 306, 307]
+            }
+            false => &[301, 302, 303, 307],
+        };
         let Some(action) = chosen else { return Disruption::Pass };
         match &action.node {
             Action::Deny => Disruption::Deny { status: status.unwrap_or(403) },
@@ -568,7 +575,7 @@ impl Lowering<'_> {
             }),
             Action::Redirect(location) => {
                 let location = self.text_at(location, action.span);
-                let status = status.filter(|status| matches!(status, 301 | 302 | 303 | 307)).unwrap_or(302);
+                let status = status.filter(|status| redirects.contains(status)).unwrap_or(302);
                 Disruption::Redirect { status, location }
             }
             Action::Proxy(url) => self.proxy(url, action.span, phase),
@@ -655,8 +662,9 @@ fn is_old_geo_database(path: &Path) -> bool {
 }
 
 /// The disruptive action of a rule. In a rule, `block` stands for the default and gives way to any other one,
-/// in either order; in a later `SecRuleUpdateActionById` it goes back to the default.
-fn disruptive_of<'d>(draft: &'d Draft<'_>) -> Option<&'d Spanned<Action>> {
+/// in either order; in a later `SecRuleUpdateActionById` it goes back to the default. A rule without any has
+/// the default's, but for libmodsecurity none.
+fn disruptive_of<'d>(draft: &'d Draft<'_>, modsecurity3: bool) -> Option<&'d Spanned<Action>> {
     let last = |actions: &'d [Spanned<Action>]| {
         actions.iter().rev().find(|action| is_disruptive(&action.node) && action.node != Action::Block)
     };
@@ -664,7 +672,8 @@ fn disruptive_of<'d>(draft: &'d Draft<'_>) -> Option<&'d Spanned<Action>> {
     let own = &*draft.links[0].actions;
     let ends = draft.update_starts.iter().skip(1).copied().chain([own.len()]);
     let first = draft.update_starts.first().copied().unwrap_or(own.len());
-    let mut chosen = last(&own[..first]).or(default);
+    let inherits = !modsecurity3 || own[..first].iter().any(|action| action.node == Action::Block);
+    let mut chosen = last(&own[..first]).or(default.filter(|_| inherits));
     for (start, end) in draft.update_starts.iter().zip(ends) {
         let update = &own[*start..end];
         let block = update.iter().rposition(|action| action.node == Action::Block);

@@ -5,6 +5,7 @@
 //! path      = ("/" | "//") step { ("/" | "//") step }        several with | between them
 //! step      = name | prefix:name | * | prefix:* | @name ... | text()      then predicates
 //! predicate = [3] | [last()] | [position()=3] | [@a] | [a] | [text()] | [@a='v'] | [a='v'] | [text()='v'] | [.='v']
+//!           | [local-name()='v']
 //! ```
 
 use portcullis_engine::{NodeTest, Predicate, XPath, XPathStep as Step, XmlName as Name};
@@ -19,7 +20,7 @@ const PATHS_MAX: usize = 16;
 const PREDICATES_MAX: usize = 8;
 
 const HINT: &str = "supported are paths from the root: /a/b, //a, *, p:name with xmlns:p=URI, @a, text(), [2], [last()], \
-                    [@a='v'], [a='v'], [text()='v'], and several of them with | in quotes: XML:'/a|//b'";
+                    [@a='v'], [a='v'], [text()='v'], [local-name()='v'], and several of them with | in quotes: XML:'/a|//b'";
 
 /// The error of an expression that cannot be compiled: message and hint.
 pub(crate) type XPathError = (String, Option<String>);
@@ -163,10 +164,9 @@ impl Parser<'_> {
             self.blanks();
             self.position()?
         } else if self.take(".") {
-            match self.equals()? {
-                Some(value) => Predicate::Is(value),
-                None => return Err("= and a text in quotes are missing".to_owned()),
-            }
+            Predicate::Is(self.value()?)
+        } else if self.take("local-name()") {
+            Predicate::LocalName(self.value()?)
         } else {
             let test = self.test()?;
             Predicate::Has(test, self.equals()?)
@@ -186,7 +186,12 @@ impl Parser<'_> {
         Ok(Predicate::Position(number))
     }
 
-    /// `='text'`, if there is an equals sign.
+    /// `='text'`.
+    fn value(&mut self) -> Result_<Box<[u8]>> {
+        self.equals()?.ok_or_else(|| "= and a text in quotes are missing".to_owned())
+    }
+
+    /// The same, if there is an equals sign.
     fn equals(&mut self) -> Result_<Option<Box<[u8]>>> {
         self.blanks();
         if !self.take("=") {
@@ -247,6 +252,7 @@ mod tests {
             "//a[2][@b='x']/c[last()]",
             "/a | //b[text() = \"x\"]",
             "//a[.='1']",
+            "//*[local-name()='a'][2]/@*[local-name() = \"b\"]",
             "//s:*",
             "/a[b]",
             "//*[position()=1]",
@@ -288,6 +294,8 @@ mod tests {
             "//comment()",
             "/a[1 or 2]",
             "//a[position()>1]",
+            "//a[local-name()]",
+            "//local-name()",
             "/1a",
             "$x",
             "/a[99999999999]",

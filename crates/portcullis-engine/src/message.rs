@@ -209,14 +209,13 @@ impl Message {
 
     /// The status of an answer of ours, which takes the place of what the response had.
     pub(crate) fn answer(&mut self, settings: &Settings, status: u16) {
-        let protocol = self.store.scalar(Variable::ResponseProtocol).or_else(|| {
-            let of_request = self.store.scalar(Variable::RequestProtocol)?;
+        if self.store.scalar(Variable::ResponseProtocol).is_none()
+            && let Some(of_request) = self.store.scalar(Variable::RequestProtocol)
+        {
             let text = self.store.data(of_request);
             self.store.set_scalar_span(Variable::ResponseProtocol, text);
-            Some(of_request)
-        });
-        let protocol = protocol.map_or(Vec::new(), |value| self.store.text(self.store.data(value)).to_vec());
-        set_status(&mut self.store, settings, &protocol, status);
+        }
+        set_status(&mut self.store, settings, status);
     }
 
     pub(crate) fn ingest_response_head<'a>(
@@ -228,7 +227,7 @@ impl Message {
     ) {
         let store = &mut self.store;
         store.set_scalar(Variable::ResponseProtocol, protocol);
-        set_status(store, settings, protocol, status);
+        set_status(store, settings, status);
         let inspected = &settings.response_body_mime_types;
         self.response_inspectable = inspected.iter().any(|mime| mime == b"null" || mime == b"(null)");
         for (name, value) in headers {
@@ -245,15 +244,17 @@ impl Message {
     }
 }
 
-/// Sets the status and its line: `200 OK`, as Apache has it, or `HTTP/1.1 200`, as libmodsecurity makes it.
-fn set_status(store: &mut Values, settings: &Settings, protocol: &[u8], status: u16) {
+/// Sets the status and its line: `200 OK`, as Apache has it, or `200`, as in libmodsecurity.
+fn set_status(store: &mut Values, settings: &Settings, status: u16) {
     let digits = Decimal::new(status.into());
     store.set_scalar(Variable::ResponseStatus, &digits);
-    let line = match settings.modsecurity3 {
-        true => [protocol, &digits].join(&b' '),
-        false => [&digits, reason_phrase(status).as_bytes()].join(&b' '),
-    };
-    store.set_scalar(Variable::StatusLine, &line);
+    match settings.modsecurity3 {
+        true => store.set_scalar(Variable::StatusLine, &digits),
+        false => {
+            let line = [&digits, reason_phrase(status).as_bytes()].join(&b' ');
+            store.set_scalar(Variable::StatusLine, &line);
+        }
+    }
 }
 
 /// As the standard library writes it, in a fiftieth of the time.

@@ -30,7 +30,7 @@ pub enum Interruption {
     },
     /// Answer with a redirect.
     Redirect {
-        /// 301, 302, 303 or 307.
+        /// 301 to 307.
         status: u16,
         /// The `Location`.
         location: Vec<u8>,

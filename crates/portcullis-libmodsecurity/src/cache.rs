@@ -12,8 +12,8 @@ use crate::ready::{Ready, Shared};
 use crate::recorder::{Read, Recorder};
 
 /// Read before the rules of the outermost scope, so that they can say otherwise.
-const DEFAULTS: &str =
-    "SecCompatibility ModSecurity3\nSecRuleEngine DetectionOnly\nSecRequestBodyAccess On\n";
+const DEFAULTS: &str = "SecCompatibility ModSecurity3\nSecRuleEngine DetectionOnly\nSecRequestBodyAccess On\n\
+                        SecResponseBodyLimitAction ProcessPartial\n";
 
 /// Rule sets merged between transactions that are kept.
 const KEPT_MAX: usize = 16;

@@ -33,8 +33,8 @@ pub(crate) fn expand(transaction: &Transaction<'_>, chain: &Chain, text: &[u8]) 
 }
 
 fn macro_value(transaction: &Transaction<'_>, chain: &Chain, name: &[u8]) -> BString {
-    let (name, select) = match name.split_once_str(b".") {
-        Some((name, key)) => (name, Select::Key(key.into())),
+    let (name, select) = match name.find_byteset(b".:") {
+        Some(at) => (&name[..at], Select::Key(name[at + 1..].into())),
         None => (name, Select::All),
     };
     let variable = name.to_str().ok().and_then(Variable::from_name);

@@ -219,7 +219,9 @@ impl Loader<'_> {
         let Some(id) = link.id() else { return self.problem(span, "a rule without an id") };
         let phase = phase_of(&link.actions);
         let default_disruptive = Disruptive::last_of(&defaults).unwrap_or(Disruptive::Pass);
-        let disruptive = Disruptive::last_of(&own).unwrap_or_else(|| default_disruptive.clone());
+        let inherits = !self.settings.modsecurity3 || own.contains(&Action::Block);
+        let inherited = if inherits { default_disruptive.clone() } else { Disruptive::Pass };
+        let disruptive = Disruptive::last_of(&own).unwrap_or(inherited);
         let phase = phase.unwrap_or(Phase::RequestBody);
         self.items.push(Item::Chain(Chain { id, phase, links: vec![link], disruptive, default_disruptive }));
     }

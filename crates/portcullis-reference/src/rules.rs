@@ -90,10 +90,11 @@ impl Chain {
         &self.links[0]
     }
 
-    pub(crate) fn status(&self) -> u16 {
-        self.starter()
-            .last(|a| if let Action::Status(status) = a { Some(*status) } else { None })
-            .unwrap_or(403)
+    /// The status of the first link, or for libmodsecurity of the first that has one.
+    pub(crate) fn status(&self, modsecurity3: bool) -> u16 {
+        let links = if modsecurity3 { &self.links[..] } else { &self.links[..1] };
+        let status = |a: &Action| if let Action::Status(status) = a { Some(*status) } else { None };
+        links.iter().find_map(|link| link.last(status)).unwrap_or(403)
     }
 
     pub(crate) fn pause(&self) -> Option<&BString> {

@@ -373,10 +373,15 @@ impl Run<'_> {
                 self.transaction.allowed = Some(*scope);
                 return true;
             }
-            Disruptive::Deny => interruption(chain.status()),
+            Disruptive::Deny => interruption(chain.status(self.transaction.modsecurity3)),
             Disruptive::Drop => Interruption { drop: true, ..interruption(403) },
             Disruptive::Redirect(to) => {
-                let status = Some(chain.status()).filter(|status| matches!(status, 301 | 302 | 303 | 307));
+                let modsecurity3 = self.transaction.modsecurity3;
+                let status = match chain.status(modsecurity3) {
+                    status @ (301 | 302 | 303 | 307) => Some(status),
+                    status @ 304..=306 if modsecurity3 => Some(status),
+                    _ => None,
+                };
                 let location = Some(expand(&self.transaction, chain, to));
                 Interruption { location, ..interruption(status.unwrap_or(302)) }
             }

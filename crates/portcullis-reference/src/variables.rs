@@ -280,10 +280,7 @@ fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BS
         Variable::StatusLine => {
             let status = answered.or_else(|| response.map(|r| r.status));
             status.map(|status| match transaction.modsecurity3 {
-                true => {
-                    let protocol = response.map_or(&request.protocol, |r| &r.protocol);
-                    format!("{protocol} {status}").into()
-                }
+                true => status.to_string().into(),
                 false => format!("{status} {}", reason_phrase(status)).into(),
             })
         }

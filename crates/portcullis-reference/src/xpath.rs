@@ -230,6 +230,11 @@ impl Document {
         };
         let mut kept = Vec::new();
         for node in nodes {
+            if test == "local-name()" {
+                let name = self.full_name(node).1;
+                kept.extend(value.is_some_and(|value| name == value).then_some(node));
+                continue;
+            }
             let candidates = if test == "." { vec![node] } else { self.below(node, test, spaces)? };
             if candidates.iter().any(|&at| value.is_none_or(|value| self.text_of(at) == value)) {
                 kept.push(node);

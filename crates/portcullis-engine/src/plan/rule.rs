@@ -71,7 +71,7 @@ pub enum Disruption {
     Drop,
     /// `redirect`.
     Redirect {
-        /// 301, 302, 303 or 307.
+        /// 301 to 307.
         status: u16,
         /// The location.
         location: Template,

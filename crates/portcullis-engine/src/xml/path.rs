@@ -57,6 +57,8 @@ pub enum Predicate {
     Has(NodeTest, Option<Box<[u8]>>),
     /// `[.='x']`: its own value.
     Is(Box<[u8]>),
+    /// `[local-name()='x']`: its name, in whatever namespace.
+    LocalName(Box<[u8]>),
 }
 
 impl Tree {
@@ -204,27 +206,25 @@ impl Tree {
             }
             Predicate::Has(test, value) => {
                 let is = |node: u32| value.as_ref().is_none_or(|value| self.value(node).0 == &**value);
-                let mut kept = first;
-                for at in first..nodes.len() {
-                    let node = nodes[at];
-                    if self.below(node, test).any(is) {
-                        nodes[kept] = node;
-                        kept += 1;
-                    }
-                }
-                nodes.truncate(kept);
+                retain_from(nodes, first, |node| self.below(node, test).any(is));
             }
-            Predicate::Is(value) => {
-                let mut kept = first;
-                for at in first..nodes.len() {
-                    let node = nodes[at];
-                    if self.value(node).0 == &**value {
-                        nodes[kept] = node;
-                        kept += 1;
-                    }
-                }
-                nodes.truncate(kept);
+            Predicate::Is(value) => retain_from(nodes, first, |node| self.value(node).0 == &**value),
+            Predicate::LocalName(name) => {
+                retain_from(nodes, first, |node| self.nodes[node as usize].local.of(&self.bytes) == &**name);
             }
         }
     }
+}
+
+/// Keeps those nodes from `first` on that pass.
+fn retain_from(nodes: &mut Vec<u32>, first: usize, passes: impl Fn(u32) -> bool) {
+    let mut kept = first;
+    for at in first..nodes.len() {
+        let node = nodes[at];
+        if passes(node) {
+            nodes[kept] = node;
+            kept += 1;
+        }
+    }
+    nodes.truncate(kept);
 }

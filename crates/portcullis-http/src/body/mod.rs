@@ -141,7 +141,7 @@ pub struct Limits {
     /// the query left over. Default 1,000.
     pub arguments_max: usize,
     /// Nesting of JSON objects and arrays (`SecRequestBodyJsonDepthLimit`); above: [`JsonError::Depth`].
-    /// As in ModSecurity a top-level object does not count. Default 512.
+    /// With [`JsonNames::ModSecurity2`] a top-level object does not count, as there. Default 512.
     pub json_depth_max: usize,
     /// Bytes of the path of a JSON value or an XML argument (all names that lead to it, joined); above:
     /// [`JsonError::PathLength`], [`XmlError::PathLength`]. Keeps a long name over many values from

@@ -234,6 +234,63 @@ fn unmatched_boundaries_have_another_number() {
     );
 }
 
+#[test]
+fn status_lines() {
+    let rules = "SecRule STATUS_LINE \"@unconditionalMatch\" \"id:1,phase:3,pass,t:none\"";
+    let request = Request::get("/").answered(404, "text/plain", "");
+    check(rules, request, &["1 STATUS_LINE=404 Not Found"], &["1 STATUS_LINE=404"]);
+}
+
+#[test]
+fn statuses_of_later_links() {
+    let both = |setup: &str, links: &[&str], modsecurity2: u16, modsecurity3: u16| {
+        let actions = links.join(",chain\"\nSecRule ARGS \"@rx .\" \"");
+        let rules = format!("{setup}\nSecRule ARGS \"@rx .\" \"id:1,phase:1,{actions}\"");
+        for (mode, status) in [("2", modsecurity2), ("3", modsecurity3)] {
+            let seen = run(mode, &rules, &Request::get("/?a=1"));
+            assert_eq!(seen.last(), Some(&format!("{status} by 1 in 1")), "{mode}: {rules}");
+        }
+    };
+    both("", &["deny", "status:437"], 403, 437);
+    both("", &["deny", "status:437", "status:438"], 403, 437);
+    both("", &["deny,status:411", "status:437"], 411, 411);
+    both("SecDefaultAction \"phase:1,log,deny,status:410\"", &["block", "status:437"], 410, 410);
+    for (status, modsecurity2, modsecurity3) in
+        [(300, 302, 302), (301, 301, 301), (304, 302, 304), (306, 302, 306), (307, 307, 307), (308, 302, 302)]
+    {
+        both("", &[&format!("redirect:http://h/,status:{status}")], modsecurity2, modsecurity3);
+    }
+}
+
+#[test]
+fn disruptive_actions_of_a_default() {
+    let rules = |own: &str| {
+        format!("SecDefaultAction \"phase:1,log,deny\"\nSecRule ARGS \"@rx .\" \"id:1,phase:1,t:none{own}\"")
+    };
+    let denied = ["1 ARGS:a=1", "403 by 1 in 1"];
+    let request = Request::get("/?a=1");
+    check(&rules(""), request.clone(), &denied, &denied[..1]);
+    check(&rules(",block"), request.clone(), &denied, &denied);
+    check(&rules(",pass"), request.clone(), &denied[..1], &denied[..1]);
+    let updated = format!("{}\nSecRuleUpdateActionById 1 \"block\"", rules(""));
+    check(&updated, request, &denied, &denied);
+}
+
+#[test]
+fn levels_of_json() {
+    let limit = format!("SecRequestBodyJsonDepthLimit 2\n{JSON}");
+    let body = |text: &str| Request::post("/", "application/json", text);
+    check_body(
+        &limit,
+        "REQBODY_ERROR",
+        body(r#"{"a":{"b":[1]}}"#),
+        &["1 REQBODY_ERROR=0"],
+        &["1 REQBODY_ERROR=1"],
+    );
+    check_body(&limit, "REQBODY_ERROR", body("[[1]]"), &["1 REQBODY_ERROR=0"], &["1 REQBODY_ERROR=0"]);
+    check_body(&limit, "REQBODY_ERROR", body("[[[]]]"), &["1 REQBODY_ERROR=1"], &["1 REQBODY_ERROR=1"]);
+}
+
 /// Second readings, too, are the same in both evaluators.
 #[test]
 fn second_readings() {

@@ -22,6 +22,8 @@ fn selects_values() {
         ("//item", "none"),
         ("//@kind", "book,film"),
         ("//o:item/text()", "Faust,Metropolis"),
+        ("//*[local-name()='item']", "Faust,Metropolis"),
+        ("//o:item/@*[local-name()='kind']", "book,film"),
         ("//*[text()='Faust']/@kind", "book"),
     ];
     // Each rule writes the values of its path into TX, one behind the other; the last one sends them back.

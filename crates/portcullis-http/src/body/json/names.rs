@@ -57,9 +57,11 @@ impl Names {
         self.open.last().is_some_and(|container| container.object)
     }
 
-    /// Containers that count: a top-level object does not.
+    /// Containers that count: for ModSecurity 2 a top-level object does not.
     pub(super) fn depth(&self) -> usize {
-        self.open.len() - self.open.first().is_some_and(|container| container.object) as usize
+        let starts_below = self.style == JsonNames::ModSecurity2
+            && self.open.first().is_some_and(|container| container.object);
+        self.open.len() - usize::from(starts_below)
     }
 
     /// An object's key was read.

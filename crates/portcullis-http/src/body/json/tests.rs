@@ -162,6 +162,11 @@ fn limits() {
     assert_eq!(error(r#"{"a":{"b":{}}}"#), None);
     assert_eq!(error(r#"{"a":{"b":{"c":{}}}}"#), Some(BodyErrorKind::Json(Error::Depth(2))));
     assert_eq!(error(r#"{"a":[[[]]]}"#), Some(BodyErrorKind::Json(Error::Depth(2))));
+    let deep = |text: &str| {
+        let report = parse_with(limits.clone(), JsonNames::ModSecurity3, text.as_bytes()).1;
+        report.error.is_some_and(|error| error.kind == BodyErrorKind::Json(Error::Depth(2)))
+    };
+    assert!(!deep(r#"{"":{"":1}}"#) && deep(r#"{"":{"":{}}}"#) && deep(r#"{"":[[]]}"#));
     assert_eq!(error("[1,2]"), Some(BodyErrorKind::Json(Error::PathLength(8))));
     assert_eq!(error(r#"{"123456789":1}"#), Some(BodyErrorKind::Json(Error::PathLength(8))));
     assert_eq!(error(r#"{"a":[1,2]}"#), None);
