@@ -9,6 +9,9 @@
 //! libmodsecurity does. Repeated keys are all reported, since applications differ in which one they take.
 //! Strings are unescaped, numbers and `true` and `false` are given as written, `null` as the empty value.
 //!
+//! A further object or array may follow the value (`{"a":1}{"b":2}`, JSON Lines): log collectors and bulk
+//! interfaces take such streams, and their values are named as if each stood alone.
+//!
 //! The grammar is strict: no comments, single quotes, trailing commas, byte order marks or bytes that are not
 //! UTF-8. A body that needs a lenient reader is an error. Nothing recurses: open containers are a stack of a
 //! few words each.
@@ -53,7 +56,7 @@ enum Expect {
     Colon,
     /// After a value inside a container.
     CommaOrEnd,
-    /// After the top-level value: white space only.
+    /// After the top-level value: white space, or a further object or array.
     Nothing,
 }
 
@@ -189,6 +192,11 @@ impl Json {
             }
             b'}' if matches!(self.expect, KeyOrEnd | CommaOrEnd) && self.names.in_object() => self.close(),
             b']' if matches!(self.expect, ValueOrEnd | CommaOrEnd) && !self.names.in_object() => self.close(),
+            b'{' | b'[' if self.expect == Nothing => {
+                self.names.restart();
+                self.expect = Value;
+                return self.structure(byte, position);
+            }
             _ if self.expect <= ValueOrEnd && is_scalar_byte(byte) => return Ok(false),
             _ if self.expect == Nothing => return fail(Error::TrailingData, position),
             _ => return fail(Error::Unexpected(Byte(byte)), position),

@@ -35,11 +35,18 @@ struct Container {
 
 impl Names {
     pub(super) fn new(style: JsonNames) -> Self {
-        let path = match style {
-            JsonNames::ModSecurity2 => Vec::new(),
-            JsonNames::ModSecurity3 => b"json".to_vec(),
-        };
-        Names { style, path, component: 0, open: Vec::new() }
+        let mut names = Names { style, path: Vec::new(), component: 0, open: Vec::new() };
+        names.restart();
+        names
+    }
+
+    /// A top-level value begins.
+    pub(super) fn restart(&mut self) {
+        self.path.clear();
+        self.component = 0;
+        if self.style == JsonNames::ModSecurity3 {
+            self.path.extend_from_slice(b"json");
+        }
     }
 
     /// The current value's name.

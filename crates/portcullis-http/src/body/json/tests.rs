@@ -85,6 +85,29 @@ fn values() {
 }
 
 #[test]
+fn streams_of_values() {
+    for gap in ["", " ", "\n", "\r\n\r\n"] {
+        let text = format!("{{\"a\":{{\"b\":\"1\"}}}}{gap}{{\"b\":2}}{gap}[3,[4]]{gap}[5]\n");
+        let values = [
+            ("a.b", "1"),
+            ("b", "2"),
+            ("array.array", "3"),
+            ("array.array.array", "4"),
+            ("array.array", "5"),
+        ];
+        check(JsonNames::ModSecurity2, &text, &values);
+        let values = [
+            ("json.a.b", "1"),
+            ("json.b", "2"),
+            ("json.array_0", "3"),
+            ("json.array_1.array_0", "4"),
+            ("json.array_0", "5"),
+        ];
+        check(JsonNames::ModSecurity3, &text, &values);
+    }
+}
+
+#[test]
 fn errors() {
     for (text, error, position) in [
         (&b" "[..], Error::Truncated, 1),
@@ -96,8 +119,10 @@ fn errors() {
         (b"\"a", Error::Truncated, 2),
         (b"\"a\\", Error::Truncated, 3),
         (b"{}x", Error::TrailingData, 2),
-        (b"{}{}", Error::TrailingData, 2),
+        (b"{},{}", Error::TrailingData, 2),
+        (b"{}1", Error::TrailingData, 2),
         (b"1 2", Error::TrailingData, 2),
+        (b"{}{", Error::Truncated, 3),
         (b"\xEF\xBB\xBF{}", Error::Unexpected(Byte(0xEF)), 0),
         (b"/*x*/{}", Error::Unexpected(Byte(b'/')), 0),
         (b"{'a':1}", Error::Unexpected(Byte(b'\'')), 1),
