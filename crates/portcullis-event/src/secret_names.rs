@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use portcullis_types::percent_decode;
+use portcullis_types::{PASSWORD_NAMES, PASSWORD_WORDS, percent_decode};
 
 /// Where a name stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +40,6 @@ pub(crate) const SECRET_NAMES: &[(Place, &str, &str)] = &[
     (Header, "*jwt*", "habit"),
     (Header, "*credential*", "habit"),
     (Header, "*session-id", "habit"),
-    (Arg, "*password*", "CWE-598"),
-    (Arg, "*passwd*", "CWE-598"),
-    (Arg, "*passphrase*", "CWE-598"),
-    (Arg, "passcode", "habit"),
-    (Arg, "pass", "habit"),
-    (Arg, "pwd", "habit"),
     (Arg, "*secret*", "RFC 6749"),
     (Arg, "*token", "RFC 6749, RFC 6750"),
     (Arg, "token_*", "habit"),
@@ -120,9 +114,19 @@ pub(crate) const SECRET_NAMES: &[(Place, &str, &str)] = &[
     (Weak, "magic", "habit"),
 ];
 
-/// The names for a place.
+/// The names for a place; arguments also have the names of passwords (CWE-598).
 pub(crate) fn names(place: Place) -> Vec<String> {
-    SECRET_NAMES.iter().filter(|(of, ..)| *of == place).map(|(_, name, _)| (*name).to_owned()).collect()
+    let of_place = SECRET_NAMES.iter().filter(|(of, ..)| *of == place).map(|(_, name, _)| (*name).to_owned());
+    let mut names: Vec<String> = of_place.collect();
+    if place == Arg {
+        names.extend(PASSWORD_NAMES.iter().map(|part| format!("*{part}*")));
+        names.extend(
+            PASSWORD_WORDS
+                .iter()
+                .flat_map(|word| [(*word).to_owned(), format!("*_{word}"), format!("*-{word}")]),
+        );
+    }
+    names
 }
 
 /// From so many characters on a text with lower-case letters, upper-case letters and digits is no word.

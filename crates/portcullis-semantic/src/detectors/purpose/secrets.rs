@@ -1,12 +1,14 @@
 //! Fields for passwords, tokens and keys: any signs may stand in them.
 
+use portcullis_types::is_password_name;
+
 use super::name::{has_word, is_of_body, last_part};
 use crate::Location;
 
 /// The field is for a password or a secret.
 pub(in crate::detectors) fn takes_password(location: Location<'_>) -> bool {
-    has_word(last_part(location.name), &[b"password", b"passwd", b"passwort", b"passphrase", b"pwd", b"pass"])
-        || takes_secret(location)
+    let last = last_part(location.name);
+    has_word(last, &[b"pwd", b"pass"]) || is_password_name(last) || takes_secret(location)
 }
 
 /// The field is for a generated secret: a token, a key, a signature.
@@ -86,6 +88,9 @@ mod tests {
             takes_password(at(Place::Form, "user[newPassword]"))
                 && !takes_password(at(Place::Form, "passenger"))
         );
+        for name in ["kennwort", "user[contraseña]", "mot_de_passe", "hasło", "wachtwoord", "smtpPass"] {
+            assert!(takes_password(at(Place::Form, name)), "{name}");
+        }
     }
 
     #[test]
