@@ -21,6 +21,7 @@ use crate::score::{self, Model, Score};
 use crate::work::Work;
 use crate::{
     ByteGroups, Class, Finding, Kind, KindId, Layers, Level, Location, Place, Value, WeightsError, decode,
+    graphql,
 };
 
 /// The detectors with their gate and weights. Built once, shared by all threads, never changed.
@@ -125,6 +126,9 @@ pub struct Analysis {
     pub(crate) files: u64,
     /// Only detectors that read bytes look.
     code_only: bool,
+    /// The value is a document of GraphQL, at which only the detector of those looks; or one of its texts, at
+    /// which all others do.
+    of_graphql: Option<bool>,
     /// What the value that is looked at is as a whole.
     document: Document,
     /// The method says that the body is to be stored at the path.
@@ -267,8 +271,28 @@ impl Analysis {
         bytes: &[u8],
         groups: ByteGroups,
     ) {
-        self.look_alone(detectors, location, bytes, groups);
+        let may_be_document = groups.has(b'{') && graphql::takes_document(location);
+        let texts = match may_be_document && self.work.charge(bytes.len() / LOOK_SHARE) {
+            true => graphql::texts(bytes),
+            false => None,
+        };
+        match texts {
+            Some(texts) => self.graphql(detectors, location, bytes, &texts),
+            None => self.look_alone(detectors, location, bytes, groups),
+        }
         self.across(detectors, location, bytes, groups);
+    }
+
+    /// Looks at a document of GraphQL with these texts in it.
+    fn graphql(&mut self, detectors: &Detectors, location: Location<'_>, document: &[u8], texts: &[Span]) {
+        self.of_graphql = Some(true);
+        self.look_alone(detectors, location, document, ByteGroups::of(document));
+        self.of_graphql = Some(false);
+        for text in texts {
+            let text = text.of(document);
+            self.look_alone(detectors, location, text, ByteGroups::of(text));
+        }
+        self.of_graphql = None;
     }
 
     /// The same, whatever other values the message has.
@@ -508,6 +532,10 @@ impl Analysis {
         let is_bytes = self.is_bytes(location.place, text, groups);
         for number in candidates {
             if is_bytes && !detectors.list[number].reads_bytes() {
+                continue;
+            }
+            let is_of_graphql = detectors.list[number].profile().class == Class::Graphql;
+            if self.of_graphql.is_some_and(|only| only != is_of_graphql) {
                 continue;
             }
             if !self.work.charge(text.len() / LOOK_SHARE) {

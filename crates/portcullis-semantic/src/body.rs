@@ -9,7 +9,7 @@ use crate::leaves::{Leaves, hides_ascii};
 use crate::limits::{INFLATED_BYTES_MAX, PARTS_MAX};
 use crate::windows::{Later, Windows};
 use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place};
-use crate::{decode, protobuf};
+use crate::{decode, graphql, protobuf};
 
 /// What somebody else has found in a form or in JSON who read it as [`Options`] say by default, and second
 /// readings, too: these arguments, no second reading of one, nothing wrong and nothing ambiguous.
@@ -159,6 +159,9 @@ impl Analysis {
                 protocol::HIDDEN_CHARSET,
                 charset,
             );
+        }
+        if graphql::is_type(content_type) && graphql::texts(body).is_some() {
+            return self.look(detectors, Location::new(Place::Text, b"query"), body);
         }
         let processor = named.or_else(|| sniff(body).filter(|by| !is_bytes || *by != Processor::UrlEncoded));
         // WebDAV and S3 store what PUT sends: it is read as an uploaded file.
@@ -559,6 +562,39 @@ mod tests {
                 "{label}"
             );
         }
+    }
+
+    /// Names of fields are no commands, whatever they are; the texts of a document count as anywhere.
+    #[test]
+    fn documents_of_graphql() {
+        let document = "query Q($id: ID!) {\n  id\n  me {\n    host\n    env\n    whoami\n  }\n}";
+        let json = |document: &str| {
+            let escaped = document.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            format!("{{\"operationName\":\"Q\",\"query\":\"{escaped}\"}}")
+        };
+        let form = |document: &str| {
+            let encoded =
+                document.replace('%', "%25").replace('&', "%26").replace('+', "%2B").replace(' ', "+");
+            format!("operationName=Q&query={}", encoded.replace('\n', "%0A").replace('#', "%23"))
+        };
+        let types = ["application/json", "application/graphql", "application/x-www-form-urlencoded"];
+        let bodies = |document: &str| [json(document), document.to_owned(), form(document)];
+        for (content_type, body) in types.into_iter().zip(bodies(document)) {
+            assert_eq!(verdict(content_type, body.as_bytes()), "", "{body}");
+        }
+        // Texts of a document, and what is none.
+        for live in [
+            &document.replace("env\n", &format!("env(a: \"{ATTACK}\")\n")),
+            &document.replace("env\n", &format!("env # {ATTACK}\n")),
+            &document.replace("env\n", "env; cat /etc/passwd\n"),
+        ] {
+            for (content_type, body) in types.into_iter().zip(bodies(live)) {
+                assert_ne!(verdict(content_type, body.as_bytes()), "", "{body}");
+            }
+        }
+        // Other fields take no documents.
+        let other = form(document).replace("query=", "host=");
+        assert_ne!(verdict(types[2], other.as_bytes()), "");
     }
 
     #[test]

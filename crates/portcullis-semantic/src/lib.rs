@@ -54,6 +54,7 @@ mod detector;
 pub mod detectors;
 mod finding;
 mod gate;
+mod graphql;
 mod hint_scan;
 mod joined;
 mod leaves;
