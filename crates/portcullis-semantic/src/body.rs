@@ -168,8 +168,9 @@ impl Analysis {
         let is_stored = self.stores && named.is_none() && document::has_form_of_file(body);
         // Who stores a page reads no XML in it.
         let processor = processor.filter(|_| !(is_stored && document::is_no_xml(body)));
-        let Some(processor) = processor else {
-            match is_stored {
+        let is_bundle = content_type.starts_with(b"application/mercurial-") && decode::is_bundle(body);
+        let Some(processor) = processor.filter(|_| !is_bundle) else {
+            match is_stored || is_bundle {
                 true => self.windows(detectors, Later::Code, body),
                 false => self.untyped(detectors, body),
             }

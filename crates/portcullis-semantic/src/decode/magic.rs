@@ -68,6 +68,19 @@ pub(crate) fn is_file(bytes: &[u8]) -> bool {
     }
 }
 
+/// True if `bytes` are a bundle of Mercurial, as `hg push` sends it: the header of its first part holds
+/// together.
+pub(crate) fn is_bundle(bytes: &[u8]) -> bool {
+    const PART_BYTES_MAX: usize = 1 << 16;
+    let is_size = |at: usize| be32(bytes, at).filter(|size| *size <= PART_BYTES_MAX);
+    match bytes.get(..4) {
+        Some(b"HG20") => is_size(4).is_some_and(|parameters| is_size(8 + parameters).is_some()),
+        // The length of a chunk has that of its header in it: four hashes and a revision.
+        Some(b"HG10") => bytes.get(4..6) == Some(b"UN") && is_size(6).is_some_and(|size| size > 84),
+        _ => false,
+    }
+}
+
 /// The end mark of a PDF.
 const PDF_END_BYTES: usize = 2_048;
 /// The end of the directory of a ZIP archive, with its comment.
@@ -105,6 +118,15 @@ fn is_tar(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bundles() {
+        assert!(is_bundle(b"HG20\0\0\0\0\0\0\0\x2A\x0BCHANGEGROUP\0\0\0\0"));
+        assert!(is_bundle(b"HG10UN\0\0\0\xB5abc"));
+        for no in [&b"HG20 is a version"[..], b"HG10UNION SELECT 1", b"HG20\0\0", b"HG10GZ\0\0\0\xB5", b""] {
+            assert!(!is_bundle(no), "{}", no.escape_ascii());
+        }
+    }
 
     #[test]
     fn files() {

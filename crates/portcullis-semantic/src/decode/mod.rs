@@ -171,7 +171,7 @@ pub(crate) fn is_plain(text: &[u8], groups: ByteGroups) -> bool {
 /// A space after more bytes than this is no end of what stands before Base64.
 const BASE64_LEAD_BYTES: usize = 8;
 
-pub(crate) use magic::{is_file, is_of_shown};
+pub(crate) use magic::{is_bundle, is_file, is_of_shown};
 
 /// True if `text` is none, but a picture, an archive, a program, something encrypted: by the bytes that stand
 /// all over it, not by what it begins with or is said to be. One of ten is no text, one of fifty a control
