@@ -66,6 +66,7 @@ mod page_scripts;
 mod protobuf;
 mod referer;
 mod score;
+mod session;
 mod shape;
 mod uploads;
 mod windows;

@@ -8,7 +8,7 @@ use crate::detectors::path::{QUERY_PATH, bypass};
 use crate::joined::all_arguments;
 use crate::leaves::{Leaves, is_odd_name};
 use crate::memo::Field;
-use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place, referer};
+use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place, referer, session};
 
 /// Fields called Referer that may be softened, see `referer.rs`; there is one, and the others are looked at
 /// like any field.
@@ -175,9 +175,20 @@ impl Analysis {
         let found = parse_cookies(header, CookieFormat::V0, None);
         let mut is_cut = found.nameless > 0;
         let (mut is_quoted, mut is_parted) = (false, false);
-        for cookie in &found.cookies {
+        for (number, cookie) in found.cookies.iter().enumerate() {
             let (name, value) = (cookie.name.of(header), cookie.value.of(header));
+            let before = self.values_len();
             self.look(detectors, Location::new(Place::Cookie, name), value);
+            if self.values_len() > before {
+                // Both were set by one response, so that they stand side by side.
+                let mut beside =
+                    [number.wrapping_sub(1), number + 1].into_iter().filter_map(|at| found.cookies.get(at));
+                let signature =
+                    beside.find(|other| other.name.of(header).strip_suffix(b".sig") == Some(name));
+                if session::is_signed(value, signature.map(|signature| signature.value.of(header))) {
+                    self.excuse_session(before);
+                }
+            }
             if is_odd_name(name) {
                 self.look(detectors, Location::of(Place::Name), name);
             }

