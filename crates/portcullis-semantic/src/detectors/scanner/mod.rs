@@ -99,8 +99,8 @@ impl Scanner {
         let mut segments = path
             .split(|&b| b == b'/')
             .filter(|segment| segment.len() >= 3 && segment.len() <= NAME_BYTES_MAX);
-        if !is_repository(path)
-            && segments.any(|segment| self.names.is_left_behind(segment) || is_history(segment))
+        let is_repository = is_repository(path);
+        if !is_repository && segments.any(|segment| self.names.is_left_behind(segment) || is_history(segment))
         {
             found.add(LEFT_BEHIND, whole);
         }
@@ -114,6 +114,8 @@ impl Scanner {
             found.add(ARCHIVE, whole);
         }
         match self.names.address(path) {
+            // One of the files of a project.
+            Some(Group::Probe) if is_repository => {}
             Some(Group::Probe) => found.add(PROBE, whole),
             Some(Group::Exposed) => found.add(EXPOSED, whole),
             Some(Group::Console) => found.add(CONSOLE, whole),
@@ -222,12 +224,14 @@ fn has_hidden_script(path: &[u8]) -> bool {
 /// Extensions that a server runs.
 const SERVED: [&[u8]; 9] = [b"php", b"php5", b"phtml", b"asp", b"aspx", b"jsp", b"jspx", b"cfm", b"cgi"];
 
-/// A page of a server for repositories shows files of whatever name: `/team/project/blob/main/.gitignore`;
-/// its interface reads and writes them: `/api/v4/projects/7/repository/files/.gitlab-ci.yml`,
+/// A page of a server for repositories shows files of whatever name: `/team/project/blob/main/.gitignore`,
+/// `/team/project/src/branch/main/web.config`; its interface reads and writes them: `/api/v4/projects/7/repository/files/.gitlab-ci.yml`,
 /// `/repos/team/project/contents/.gitignore`.
 fn is_repository(path: &[u8]) -> bool {
-    let mut segments = path.split(|&b| b == b'/').skip(3).take(3);
-    segments.any(|segment| matches!(segment, b"blob" | b"raw" | b"tree" | b"blame" | b"browse"))
+    let segments = || path.split(|&b| b == b'/').skip(3).take(3);
+    let is_ref = |pair: (&[u8], &[u8])| pair.0 == b"src" && matches!(pair.1, b"branch" | b"commit" | b"tag");
+    segments().any(|segment| matches!(segment, b"blob" | b"raw" | b"tree" | b"blame" | b"browse"))
+        || segments().zip(segments().skip(1)).any(is_ref)
         || memmem::find(path, b"/repository/files/").is_some()
         || path.starts_with(b"/repos/") && memmem::find(path, b"/contents/").is_some()
         || path.starts_with(b"/api/")
@@ -300,6 +304,8 @@ mod tests {
         path("/server-status", "probe");
         path("/debug/pprof/heap", "probe");
         path("/web.config", "probe");
+        path("/src/branch/web.config", "probe");
+        path("/src/main/.gitignore", "left-behind");
         path("/index.phps", "copy");
         path("/.gitignore~", "copy");
         path("/configuration.php-dist", "copy");
@@ -319,6 +325,11 @@ mod tests {
             "/user/repo.git/info/refs",
             "/user/repo/raw/refs/heads/main/.gitignore",
             "/group/project/-/blob/main/.gitlab-ci.yml",
+            "/group/project/src/branch/main/.gitignore",
+            "/group/project/src/tag/v1.0/web.config",
+            "/group/project/raw/branch/main/docker-compose.yml",
+            "/group/project/-/raw/main/docker-compose.yml",
+            "/projects/A/repos/b/browse/.gitlab-ci.yml",
             "/environment",
             "/docs/.well-known/security.txt",
             "/actuator/health",
