@@ -70,10 +70,14 @@ impl Surroundings<'_, '_> {
     /// after a sign, or hidden, is none.
     pub fn configures(&self, position: &Position, call: &Call, is_step: bool) -> bool {
         let text = self.text;
-        let from = match position.sign {
+        let mut from = match position.sign {
             Sign::Newline => position.at,
             _ => memchr::memrchr(b'\n', &text[..position.start]).map_or(0, |at| at + 1),
         };
+        for _ in 0..CONTINUED_LINES_MAX {
+            let Some(before) = continued(&text[..from]) else { break };
+            from = before;
+        }
         let line = text[from..].trim_ascii_start();
         // An item of a list of YAML.
         let line = line.strip_prefix(b"- ").unwrap_or(line).trim_ascii_start();
@@ -90,6 +94,15 @@ impl Surroundings<'_, '_> {
             && !call.is_hidden()
             && (begins_with_setting(line) || begins_with_command(self.names, line) || schedule(line) > 0)
     }
+}
+
+/// Lines that may go on with one another, of which the first says what they are.
+const CONTINUED_LINES_MAX: usize = 64;
+
+/// The beginning of the last line of `text`, if a backslash before its end says that it goes on.
+fn continued(text: &[u8]) -> Option<usize> {
+    let line = text.strip_suffix(b"\n")?.trim_ascii_end();
+    line.ends_with(b"\\").then(|| memchr::memrchr(b'\n', line).map_or(0, |at| at + 1))
 }
 
 /// `RUN x`, `command: x`, `- x`, `ExecStart=x`, `@daily x`, `proxy_pass x`: how lines of a set-up begin that

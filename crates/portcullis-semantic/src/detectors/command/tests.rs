@@ -1,4 +1,4 @@
-use crate::detectors::testing::{blocks, look, passes};
+use crate::detectors::testing::{blocks, look, passes, passes_at};
 use crate::{Analysis, Class, Detectors, Level, Location, Place};
 
 fn with(text: &str, check: impl FnOnce(&Analysis, &Detectors)) {
@@ -605,4 +605,32 @@ fn commands_in_fields_for_machines() {
         let (kinds, is_blocked) = look(Class::Command, Place::Query, "host", text.as_bytes());
         assert!(!is_blocked, "{text}: {kinds}");
     }
+}
+
+/// A line of a set-up that a backslash goes on belongs to the instruction that it begins with.
+#[test]
+fn instructions_of_several_lines() {
+    let passes = |text: &str| passes_at(Class::Command, Place::Form, "dockerfile", text);
+    passes(
+        "FROM debian\nRUN apt-get update \\\n && apt-get install -y curl \\\n    && rm -rf /tmp/x\nUSER app\n",
+    );
+    passes(
+        "FROM debian\nRUN apt-get update && \\\n    curl -fsSL https://example.com/key.asc | gpg --dearmor -o /k.gpg\n",
+    );
+    // Nothing before it says what it belongs to, or it is glued to what stands before it.
+    for text in ["hello \\\n;cat /etc/passwd", "FROM debian\nRUN x \\\n y;cat /etc/passwd"] {
+        let (have, is_blocked) = look(Class::Command, Place::Form, "dockerfile", text.as_bytes());
+        assert!(is_blocked, "{text}: {have}");
+    }
+}
+
+/// `ver` shows the version of Windows, and is "to see" in Spanish, Portuguese and Galician.
+#[test]
+fn a_word_of_a_language() {
+    for text in ["Haz clic aquí; ver el vídeo", "Inicio | Ver todo", "Comprar & ver ofertas", "Antes; ver"]
+    {
+        passes_at(Class::Command, Place::Query, "q", text);
+    }
+    blocks(Class::Command, "&ver", "recon");
+    blocks(Class::Command, "|ver", "recon");
 }
