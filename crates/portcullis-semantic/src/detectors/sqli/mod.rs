@@ -13,6 +13,7 @@
 //! References: <https://owasp.org/www-community/attacks/SQL_Injection>,
 //! <https://capec.mitre.org/data/definitions/66.html>.
 
+mod formula;
 mod names;
 mod quotes;
 #[cfg(test)]
@@ -208,6 +209,7 @@ impl Sqli {
             false if text.starts_with(b"=") && purpose::takes_formula(input.location) => {
                 document::quotes(text)
             }
+            false if formula::is_inert(text) => memchr::memchr_iter(b'"', text).collect(),
             false => list_quotes(text),
         };
         let is_encoded = !input.document.is_file && quotes::is_encoded(text);

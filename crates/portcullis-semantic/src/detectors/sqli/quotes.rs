@@ -30,6 +30,8 @@ pub(super) struct Quotes<'t> {
     has_words: bool,
     /// Three quotes in a row stand in it, more than once.
     has_runs: bool,
+    /// Two in a row begin a word and end one: `''a b''`.
+    has_pairs: bool,
     /// After three that began something.
     in_run: bool,
     /// See [`is_encoded`].
@@ -41,6 +43,11 @@ impl<'t> Quotes<'t> {
         let first = memchr(quote, text).unwrap_or(0);
         let has_words = text[..first].iter().any(|b| b.is_ascii_alphabetic() || !b.is_ascii());
         let has_runs = memchr::memmem::find_iter(text, &[quote; 3]).take(2).count() == 2;
+        let pair = [quote; 2];
+        let mut pairs = memchr::memmem::find_iter(text, &pair);
+        let is_word = |at: usize| text.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
+        let has_pairs = pairs.next().is_some_and(|at| is_word(at + 2) && (at == 0 || !is_word(at - 1)))
+            && pairs.next().is_some_and(|at| is_word(at - 1) && !is_word(at + 2));
         Quotes {
             text,
             quote,
@@ -50,6 +57,7 @@ impl<'t> Quotes<'t> {
             closed: None,
             has_words,
             has_runs,
+            has_pairs,
             in_run: false,
             is_encoded: false,
         }
@@ -111,6 +119,23 @@ impl Quotes<'_> {
     }
 }
 
+impl Quotes<'_> {
+    /// One of exactly two in a row that stand at a word, as others do in the same text: ''italics'' in a wiki.
+    /// In a string they stand for one quote, which ends nothing.
+    fn is_of_pair(&self, at: usize) -> bool {
+        let two = [self.quote; 2];
+        let start = if self.text.get(at + 1) == Some(&self.quote) { at } else { at.wrapping_sub(1) };
+        let is_letter = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
+        let (before, after) = (self.text[..at.min(start)].last(), self.text.get(start.wrapping_add(2)));
+        self.has_pairs
+            && self.text.get(start..).is_some_and(|rest| rest.starts_with(&two))
+            && before != Some(&self.quote)
+            && after != Some(&self.quote)
+            && before != Some(&b'\\')
+            && is_letter(before) != is_letter(after)
+    }
+}
+
 impl Iterator for Quotes<'_> {
     type Item = Place;
 
@@ -130,7 +155,7 @@ impl Iterator for Quotes<'_> {
             // An apostrophe, or `x'or'`.
             return Some(Place { at, is_literal: false, opens: false, is_first: false });
         }
-        if self.ends_run(at) {
+        if self.ends_run(at) || self.is_of_pair(at) {
             return Some(Place { at, is_literal: true, opens: false, is_first: false });
         }
         // Two in a word stand for one: 'O''Brien', 'O''%'.
@@ -332,6 +357,9 @@ mod tests {
         check("name like '%O''Brien%' and x = 'y'", &[true; 6]);
         check("x='a''or''1'='1", &[true, true, true, true, true, true, false]);
         check("'''a''' and b", &[false, false, false, true, true, true]);
+        check("In ''Hamlet'', Shakespeare's play", &[true, true, true, true, false]);
+        check("''a b'' it's ''c''", &[true, true, true, true, false, true, true, true, true]);
+        check("'' or ''='", &[false; 5]);
         let fence = b"see ```\nx - interval\n``` and `a`";
         assert!(Quotes::new(fence, b'`').all(|place| place.is_literal));
     }
