@@ -178,6 +178,12 @@ impl Iterator for Delimiters<'_> {
                 self.at += 1;
                 continue;
             }
+            // A block of a wiki, for the interpreter that its first line names. No engine reads an expression
+            // that begins so; what stands in the block is looked at as anywhere.
+            if self.text[start..].starts_with(b"{{{#!") {
+                self.at += 3;
+                continue;
+            }
             let Some((form, open, close)) = self.opening(start) else {
                 self.at += 1;
                 continue;
@@ -233,6 +239,7 @@ mod tests {
         check("#set ($x=1) {{- y -}}", &["$x=1", " y "]);
         check("#set($x=1) <#assign a=1> [#assign b=2]", &["$x=1", "assign a=1", "assign b=2"]);
         check("{x} { x } {{unclosed", &["x", "unclosed"]);
+        check("{{{#!py\nd = a(1)\n}}} {{{a}}} {{{#!py {{b}}", &["a", "b"]);
         check("{", &[]);
         check("{a{b}} {c} }{d}{e", &["a{b}", "b", "c", "d"]);
         check(&format!("{{a{}}}", "b".repeat(600)), &[]);
