@@ -152,3 +152,19 @@ fn other_query_languages() {
         passes(NoSql, text);
     }
 }
+
+/// A query of CouchDB stands in a member of its own.
+#[test]
+fn selectors() {
+    let blocks = |body: &str| {
+        let detectors = crate::Detectors::new();
+        let mut analysis = crate::Analysis::new();
+        analysis.request_body(&detectors, b"application/json", body.as_bytes());
+        let worst = analysis.worst(&detectors, crate::Level::Balanced);
+        worst.is_some_and(|worst| worst.blocks(crate::Level::Balanced))
+    };
+    let query = r#"{"year":{"$gt":2010},"$or":[{"a":1},{"b":{"$exists":true}}]}"#;
+    assert!(!blocks(&format!("{{\"selector\":{query},\"limit\":5}}")));
+    assert!(blocks(r#"{"selector":{"user":"a","password":{"$ne":"x"}}}"#));
+    assert!(blocks(r#"{"username":{"$gt":""},"password":{"$gt":""}}"#));
+}

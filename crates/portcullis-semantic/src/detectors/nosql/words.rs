@@ -46,7 +46,10 @@ const CREDENTIALS: &[&[u8]] = &[
 /// Interfaces that take filters by name (`filters[price][$gt]`) have such names on purpose.
 pub(super) fn is_filter(name: &[u8]) -> bool {
     let first = &name[..run(name, 0, 24, is_word)];
-    is_one_of(first, &[b"filter", b"filters", b"where", b"query", b"populate", b"sort", b"_where"])
+    is_one_of(
+        first,
+        &[b"filter", b"filters", b"where", b"query", b"populate", b"sort", b"_where", b"selector"],
+    )
 }
 
 /// A word of the text is for the filters of an interface.

@@ -364,11 +364,16 @@ impl Ssrf {
             && host.port.is_none_or(|port| !is_service_port(port) || is_database_port(port))
             && purpose::names_server(input.location);
         let is_expected = purpose::takes_host(input.location) || is_server;
+        let is_search = purpose::is_search(input.location);
         if !is_plain || !is_asked || is_network || !is_whole || is_expected {
             return;
         }
         match (kind, host.port) {
             _ if may_be_local => found.add(LOCAL_PAGE, span),
+            // What people look for; whoever has a server ask writes a scheme.
+            (Some(_), Some(port)) if is_search && tail.is_empty() && !is_service_port(port) => {
+                found.add(LOCAL_PAGE, span);
+            }
             (Some(kind), Some(port)) => {
                 found.add(kind, span);
                 if is_service_port(port) {

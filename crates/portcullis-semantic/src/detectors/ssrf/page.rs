@@ -74,11 +74,13 @@ pub(super) fn is_as_browsers_write(text: &[u8], url: &Url) -> bool {
     rest.starts_with(b"://") && !url.has_user && !is_long
 }
 
-/// A token that was decoded names the service that made it: `{"iss": "http://localhost:8080/realms/a"}`.
+/// A token or an assertion of SAML that was decoded names the service that made it:
+/// `{"iss": "http://localhost:8080/realms/a"}`.
 pub(super) fn is_of_token(input: &Input<'_>) -> bool {
     let name = input.location.name;
     let name = &name[..name.len().min(64)];
     input.layers.iter().any(|layer| layer == Layer::Base64)
         && (name.eq_ignore_ascii_case(b"authorization")
+            || name.windows(4).any(|part| part.eq_ignore_ascii_case(b"saml"))
             || name.windows(5).any(|part| part.eq_ignore_ascii_case(b"token")))
 }

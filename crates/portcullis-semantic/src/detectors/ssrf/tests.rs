@@ -80,6 +80,29 @@ fn ordinary() {
     passes(Place::Query, "share", "https://medium.example/@ann/post?x=1#top");
 }
 
+/// What people look for is no request of theirs; a scheme, a path or a port of a service makes it one.
+#[test]
+fn searches() {
+    passes(Place::Query, "q", "localhost:3000");
+    passes(Place::Query, "search", "192.168.1.1:8080");
+    for text in ["http://localhost:3000", "127.0.0.1:6379", "localhost:3000/admin"] {
+        let (have, blocks) = look(Place::Query, "q", text);
+        assert!(blocks, "{text}: {have}");
+    }
+    let (have, blocks) = look(Place::Query, "host_url", "localhost:3000");
+    assert!(blocks, "{have}");
+}
+
+/// `<Issuer>http://localhost:8080/idp</Issuer>`, with and without line ends in the Base64.
+#[test]
+fn assertions() {
+    let text = "PHNhbWw6SXNzdWVyIHhtbG5zOnNhbWw9InVybiI+aHR0cDovL2xvY2FsaG9zdDo4MDgwL2lkcDwvc2FtbDpJc3N1ZXI+";
+    passes(Place::Form, "SAMLResponse", text);
+    passes(Place::Form, "SAMLResponse", &format!("{}\r\n{}", &text[..40], &text[40..]));
+    let (have, blocks) = look(Place::Form, "Response", text);
+    assert!(blocks, "{have}");
+}
+
 #[test]
 fn settings_of_an_installation() {
     for url in
