@@ -177,17 +177,14 @@ impl Analysis {
         let (mut is_quoted, mut is_parted) = (false, false);
         for (number, cookie) in found.cookies.iter().enumerate() {
             let (name, value) = (cookie.name.of(header), cookie.value.of(header));
-            let before = self.values_len();
-            self.look(detectors, Location::new(Place::Cookie, name), value);
-            if self.values_len() > before {
-                // Both were set by one response, so that they stand side by side.
-                let mut beside =
-                    [number.wrapping_sub(1), number + 1].into_iter().filter_map(|at| found.cookies.get(at));
-                let signature =
-                    beside.find(|other| other.name.of(header).strip_suffix(b".sig") == Some(name));
-                if session::is_signed(value, signature.map(|signature| signature.value.of(header))) {
-                    self.excuse_session(before);
-                }
+            // Both were set by one response, so that they stand side by side.
+            let mut beside =
+                [number.wrapping_sub(1), number + 1].into_iter().filter_map(|at| found.cookies.get(at));
+            let signature = beside.find(|other| other.name.of(header).strip_suffix(b".sig") == Some(name));
+            let signature = signature.map(|signature| signature.value.of(header));
+            match session::signed_document(value, signature) {
+                Some(document) => self.session(detectors, name, &document),
+                None => self.look(detectors, Location::new(Place::Cookie, name), value),
             }
             if is_odd_name(name) {
                 self.look(detectors, Location::of(Place::Name), name);

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! Whoever reads such a cookie checks the signature first, so that addresses, paths and whole statements or
-//! commands in it are messages of the application to itself. A visitor has typed some of them: what breaks out
-//! of a string, markup that runs, templates, code, lookups and serialised objects count as anywhere.
+//! commands in it are messages of the application to itself. A visitor has typed some of them: what breaks
+//! out of a string, markup that runs, templates, code, lookups and serialised objects count as anywhere.
 
 use crate::decode::{self, base64_value};
-use crate::{Analysis, ByteGroups, Class};
+use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place};
 
 /// Characters of a signature: HMAC-SHA1 in Base64 and longer ones.
 const SIGNATURE_BYTES_MIN: usize = 26;
@@ -21,20 +21,18 @@ const TIME_BYTES: std::ops::RangeInclusive<usize> = 5..=11;
 /// A session that is unpacked here; browsers keep no more than 4 KiB of a cookie.
 const SESSION_BYTES_MAX: u64 = 32 << 10;
 
-/// True if a cookie of this value, and of this signature in a cookie beside it, is a document of JSON that an
-/// application has signed.
-pub(crate) fn is_signed(value: &[u8], beside: Option<&[u8]>) -> bool {
+/// The document of JSON that a cookie of this value holds, if an application has signed it, here or in a cookie
+/// beside it.
+pub(crate) fn signed_document(value: &[u8], beside: Option<&[u8]>) -> Option<Vec<u8>> {
     let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
-    if beside.is_some_and(is_signature) && is_document(value) {
-        return true;
+    if beside.is_some_and(is_signature) {
+        return document(value);
     }
-    [b'.', b':'].iter().any(|sign| {
+    [b'.', b':'].iter().find_map(|sign| {
         let mut parts = value.rsplitn(3, |b| b == sign);
-        let (Some(signature), Some(time), Some(payload)) = (parts.next(), parts.next(), parts.next()) else {
-            return false;
-        };
+        let (signature, time, payload) = (parts.next()?, parts.next()?, parts.next()?);
         let is_time = TIME_BYTES.contains(&time.len()) && time.iter().all(|b| is_letter(*b));
-        is_signature(signature) && is_time && is_document(payload)
+        (is_signature(signature) && is_time).then(|| document(payload)).flatten()
     })
 }
 
@@ -47,35 +45,35 @@ fn is_letter(b: u8) -> bool {
 }
 
 /// JSON in Base64, packed where a dot says so.
-fn is_document(payload: &[u8]) -> bool {
+fn document(payload: &[u8]) -> Option<Vec<u8>> {
     let (payload, is_packed) = match payload.strip_prefix(b".") {
         Some(packed) => (packed, true),
         None => (payload, false),
     };
-    let text: &[u8] = &payload[..payload.len() - payload.iter().rev().take_while(|b| **b == b'=').count()];
-    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
+    let padding = payload.iter().rev().take_while(|b| **b == b'=').count();
+    let mut bytes = Vec::with_capacity(payload.len() * 3 / 4);
     let (mut bits, mut count) = (0, 0);
-    for b in text {
-        let Some(value) = base64_value(*b) else { return false };
-        (bits, count) = (bits << 6 | value, count + 6);
+    for b in &payload[..payload.len() - padding] {
+        (bits, count) = (bits << 6 | base64_value(*b)?, count + 6);
         if count >= 8 {
             count -= 8;
             bytes.push((bits >> count) as u8);
         }
     }
-    let is_json = |text: &[u8]| decode::is_json(text, ByteGroups::of(text));
-    match is_packed {
-        true => {
-            decode::inflate(&bytes, SESSION_BYTES_MAX).is_some_and(|(text, is_all)| is_all && is_json(&text))
-        }
-        false => is_json(&bytes),
-    }
+    let text = match is_packed {
+        true => decode::inflate(&bytes, SESSION_BYTES_MAX).filter(|(_, is_all)| *is_all)?.0,
+        false => bytes,
+    };
+    decode::is_json(&text, ByteGroups::of(&text)).then_some(text)
 }
 
 impl Analysis {
-    /// What was found in the values from number `from` on, those of a signed session, counts for nothing where
-    /// it is an address, a path, a whole statement or a whole command.
-    pub(crate) fn excuse_session(&mut self, from: usize) {
+    /// Looks at the document of a signed session. What is found there counts for nothing where it is an
+    /// address, a path, a whole statement or a whole command.
+    pub(crate) fn session(&mut self, detectors: &Detectors, name: &[u8], document: &[u8]) {
+        let from = self.values_len();
+        self.work.allow_decoded(document.len());
+        self.look(detectors, Location::new(Place::Cookie, name), document);
         // What ends a string or a command before it begins its own.
         const BREAKS: [&str; 17] = [
             "sqli.after-quote",
@@ -114,7 +112,7 @@ mod tests {
     use data_encoding::BASE64URL_NOPAD;
 
     use super::*;
-    use crate::{Detectors, Level};
+    use crate::Level;
 
     static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
     const SIGNATURE: &str = "KzX9dGVzdHNpZ25hdHVyZXh4eXo";

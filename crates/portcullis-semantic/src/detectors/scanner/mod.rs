@@ -225,8 +225,8 @@ fn has_hidden_script(path: &[u8]) -> bool {
 const SERVED: [&[u8]; 9] = [b"php", b"php5", b"phtml", b"asp", b"aspx", b"jsp", b"jspx", b"cfm", b"cgi"];
 
 /// A page of a server for repositories shows files of whatever name: `/team/project/blob/main/.gitignore`,
-/// `/team/project/src/branch/main/web.config`; its interface reads and writes them: `/api/v4/projects/7/repository/files/.gitlab-ci.yml`,
-/// `/repos/team/project/contents/.gitignore`.
+/// `/team/project/src/branch/main/web.config`; its interface reads and writes them:
+/// `/api/v4/projects/7/repository/files/.gitlab-ci.yml`, `/repos/team/project/contents/.gitignore`.
 fn is_repository(path: &[u8]) -> bool {
     let segments = || path.split(|&b| b == b'/').skip(3).take(3);
     let is_ref = |pair: (&[u8], &[u8])| pair.0 == b"src" && matches!(pair.1, b"branch" | b"commit" | b"tag");

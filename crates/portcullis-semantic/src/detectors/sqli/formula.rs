@@ -1,8 +1,8 @@
 //! Formulas of spreadsheets: `=IF(A1="yes";B1;"-")`, `=SUMIFS(C:C,A:A,"x",B:B,">="&D1)`.
 //!
-//! Their strings stand in double quotes, and pasted into a string of a statement in double quotes a formula ends
-//! it at the first of them. What follows is an error of syntax where that string is a word, for no operator joins
-//! it with what stands before and behind it; so no further quote of the formula ends anything.
+//! Their strings stand in double quotes, and pasted into a string of a statement in double quotes a formula
+//! ends it at the first of them. What follows is an error of syntax where that string is a word, for no
+//! operator joins it with what stands before and behind it; so no further quote of the formula ends anything.
 
 /// Words that join what stands before and behind them in some dialect.
 const JOINING: &[&[u8]] = &[

@@ -120,8 +120,8 @@ impl Quotes<'_> {
 }
 
 impl Quotes<'_> {
-    /// One of exactly two in a row that stand at a word, as others do in the same text: ''italics'' in a wiki.
-    /// In a string they stand for one quote, which ends nothing.
+    /// One of exactly two in a row that stand at a word, as others do in the same text: ''italics'' in a
+    /// wiki. In a string they stand for one quote, which ends nothing.
     fn is_of_pair(&self, at: usize) -> bool {
         let two = [self.quote; 2];
         let start = if self.text.get(at + 1) == Some(&self.quote) { at } else { at.wrapping_sub(1) };
