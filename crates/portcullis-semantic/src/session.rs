@@ -21,8 +21,8 @@ const TIME_BYTES: std::ops::RangeInclusive<usize> = 5..=11;
 /// A session that is unpacked here; browsers keep no more than 4 KiB of a cookie.
 const SESSION_BYTES_MAX: u64 = 32 << 10;
 
-/// The document of JSON that a cookie of this value holds, if an application has signed it, here or in a cookie
-/// beside it.
+/// The document of JSON that a cookie of this value holds, if an application has signed it, here or in a
+/// cookie beside it.
 pub(crate) fn signed_document(value: &[u8], beside: Option<&[u8]>) -> Option<Vec<u8>> {
     let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
     if beside.is_some_and(is_signature) {
