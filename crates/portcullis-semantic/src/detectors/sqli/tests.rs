@@ -79,6 +79,9 @@ fn prose() {
     for text in [
         "Union select the. Anne-Marie O'Brien",
         "Union table the. Anne-Marie O'Brien",
+        "Union select the from. Anne-Marie O'Brien",
+        "The the the; Select when the like the the.",
+        "Union select the (really). Anne-Marie O'Brien",
         "Key union select from. Anne-Marie O'Brien",
         "Limit table update the.",
         "1.001,- €; Or Null",

@@ -21,7 +21,7 @@ impl Walk<'_, '_> {
         if !is_empty && !is_prose(next) {
             let is_plain = self.is_plain_select(next);
             let is_sentence = self.is_spoken_case(next);
-            let is_plain = is_plain && (!next.is_stacked || is_sentence);
+            let is_plain = is_plain && (!next.is_stacked || is_sentence || is_listless(next));
             self.note(if is_plain { STATEMENT_PLAIN } else { kind }, self.span_to_next(span));
         }
         !is_empty
@@ -59,16 +59,12 @@ impl Walk<'_, '_> {
         let is_order = is_keyword
             && (matches!(second, None | Some(TokenKind::Semicolon))
                 || matches!(second, Some(TokenKind::Operator(_))) && self.lexer.clone().nth(2).is_none());
-        // `24/7 select order where.`: what ends a list of columns does not begin one.
-        let is_listless = word.is_some_and(|word| {
-            word != Word::From && matches!(role(word), Part::Clause | Part::Compare | Part::Join)
-        }) && matches!(second, Some(TokenKind::Word(word)) if word != Word::From);
         let is_of_names = word == Some(Word::Name)
             || begins_spoken_case(next)
             || is_aside
             || word.is_some() && second == Some(TokenKind::Dot);
         let has_columns = !is_aside && matches!(second, Some(TokenKind::Open | TokenKind::Comma));
-        is_order || is_listless || is_of_names && !has_columns && !self.joins_names(next.tokens[1])
+        is_order || is_listless(next) || is_of_names && !has_columns && !self.joins_names(next.tokens[1])
     }
 
     /// `1.001; Select case the. When`, `Select case the; Like`: a CASE of SQL goes on with WHEN.
@@ -139,8 +135,10 @@ impl Walk<'_, '_> {
             // `1 union select id from users` has only words, too, but a trade union does not follow a number.
             // Nor does anybody but SQL open a parenthesis before the SELECT.
             // Nor does a value begin with `union select NAME from`; `Union select the best!` it may.
-            let begins = self.begins_with_word
-                || self.begins_with_union() && second != Some(TokenKind::Word(Word::From));
+            // `Union select the from. Anne`
+            let third = self.lexer.clone().nth(2);
+            let is_from = second == Some(TokenKind::Word(Word::From)) && !self.is_full_stop(third);
+            let begins = self.begins_with_word || self.begins_with_union() && !is_from;
             // `union select. The rest`: no column begins so.
             let ends_here = match next {
                 Some(TokenKind::Dot) => !self.joins_names(ahead[0]),
@@ -167,6 +165,11 @@ impl Walk<'_, '_> {
             self.note(SUBSELECT, span);
             self.only_words = !in_earnest;
         }
+    }
+
+    /// A dot that no name follows: a sentence ends, and no table is named.
+    fn is_full_stop(&self, token: Option<Token>) -> bool {
+        token.is_some_and(|token| token.kind == TokenKind::Dot) && !self.joins_names(token)
     }
 
     /// `e.g.`: after the second dot no name follows, as in a column's it would.
@@ -211,7 +214,7 @@ impl Walk<'_, '_> {
     pub(super) fn selected_table(&mut self, span: Span, next: Option<Token>) {
         let start = self.select_at.map_or(span.start, |at| at.start);
         let whole = Span { start, end: next.map_or(span.end, |next| next.span.end) };
-        if next.is_none() {
+        if next.is_none() || self.is_full_stop(next) {
             return;
         }
         self.does.selects_from(self.text, self.select_at, span, next);
@@ -224,6 +227,14 @@ impl Walk<'_, '_> {
             }
         }
     }
+}
+
+/// `24/7 select order where.`: what ends a list of columns does not begin one.
+fn is_listless(next: &Following) -> bool {
+    let ends_list =
+        |word: Word| word != Word::From && matches!(role(word), Part::Clause | Part::Compare | Part::Join);
+    next.word.is_some_and(ends_list)
+        && matches!(next.second, Some(TokenKind::Word(word)) if word != Word::From)
 }
 
 /// A name and another word that is not FROM or AS: `select the best`.
