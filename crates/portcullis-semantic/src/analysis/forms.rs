@@ -155,7 +155,14 @@ impl Analysis {
             (layers, of_json) = (form.layers, form.of_json);
             parent = Parent { part: form.part, is_text: form.is_text };
             let location = if form.is_text { Location { name: TEXT, ..location } } else { location };
+            // A serialised object, which no text is: what reads texts would read lines into it.
+            let of_bytes =
+                layers.iter().last().is_some_and(|layer| matches!(layer, Layer::Base64 | Layer::Hex))
+                    && !decode::is_mostly_text(&text);
+            let code_only = self.code_only;
+            self.code_only |= of_bytes;
             self.detect(detectors, location, &text, groups, layers, of_json);
+            self.code_only = code_only;
         }
         self.pieces = text;
         self.spare = spare;

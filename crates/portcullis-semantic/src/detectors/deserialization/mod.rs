@@ -210,7 +210,7 @@ const HINTS: &[Hint] = &[
     Hint::text("\0"),
     Hint::text("\u{1}"),
     // A pickle of protocol 0 keeps what it has named, or opens a tuple behind it.
-    Hint::text("\np0\n"),
+    Hint::text("p0\n"),
     Hint::text("\n)r"),
     Hint::text("\ns'"),
     Hint::text("\n(s'"),

@@ -28,6 +28,7 @@ fn streams() {
 /// Whatever module a pickle calls something of, in whatever protocol and packing.
 #[test]
 fn pickles_of_all_protocols() {
+    attack(b"(lp0\ncany\nmodule\np1\n(tRp2\na.", "pickle");
     attack(b"(cos\nsystem\nS'touch x'\no.", "pickle");
     attack(b"crunpy\nrun_path\n(V/tmp/x.py\ntR.", "pickle");
     attack(b"cany.module\nat_all\np0\n((lp1\nVx\np2\natp3\nRp4\n.", "pickle");
@@ -46,6 +47,8 @@ fn pickles_of_all_protocols() {
         &b"\x80\x04\x95\x0b\0\0\0\0\0\0\0}\x94\x8c\x01a\x94K\x01s."[..],
         b"gASVCwAAAAAAAAB9lIwBYZRLAXMu",
         b"cdatetime\ndate\n(S'x'\ntR.",
+        // A date in protocol 3: no text, and no command on a line of its own.
+        b"gAN9cQAoWAEAAABkcQFjZGF0ZXRpbWUKZGF0ZQpxAkMEB+gBAXEDhXEEUnEFWAEAAAB4cQZLAXUu",
         b"Common\nsense\n(really)\n",
     ] {
         let (have, blocks) = run(Place::Cookie, "session", bytes);

@@ -306,7 +306,12 @@ impl<'r> Reader<'r> {
             _ if is_called => false,
             Root::Any => path.parts > 1 || is_element,
             Root::Deep => self.is_deep(path) && (path.parts > 2 || is_inside || is_element),
-            Root::Called => is_element || is_given && path.parts > 1,
+            // `print(os.environ)`
+            Root::Called => {
+                is_element
+                    || is_given && path.parts > 1
+                    || is_inside && path.parts == 2 && self.bytes(path.last) == b"environ"
+            }
         };
         if counts {
             self.program.note(Act::Reaches { is_bare: false });

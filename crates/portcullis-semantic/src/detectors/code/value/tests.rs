@@ -38,6 +38,7 @@ fn members_of_roots() {
         "Dir.glob \"*\"",
         "File.open('x'){|f|puts f}",
         "os.environ['HOME']",
+        "print(os.environ)",
         "os.any_name('x')",
         "System.getProperty('user.dir')",
         "System.IO.Directory.GetFiles('.')",
