@@ -1,13 +1,21 @@
 #!/usr/bin/env python3
 """Learns how much a match of each rule of the CRS says, from the matches that `portcullis evaluate --features FILE` wrote.
 
+    evaluate() { portcullis evaluate --mode both --crs CRS --paranoia $level --detect-only "$@"; }
     for level in 1 4; do
-      portcullis evaluate --mode both --crs CRS --paranoia $level --detect-only --weak tools/semantic/weak-labels.json \\
-          --label attack --features attack$level.tsv CORPORA/attack
-      portcullis evaluate --mode both --crs CRS --paranoia $level --detect-only --label benign \\
-          --features honest$level.tsv CORPORA/benign CORPORA/lifelike
+      [ $level = 4 ] && every=5 || every=1
+      evaluate --label benign --features honest$level.tsv CORPORA/benign CORPORA/lifelike CORPORA/review2/honest*.jsonl
+      evaluate --weak tools/semantic/weak-labels.json --label attack --every $every --features attack$level.tsv \\
+          CORPORA/attack CORPORA/nemesida-half CORPORA/review2/{attacks,nuclei-rest,afrog}.jsonl
+      for place in item id cookie header form json; do
+        evaluate --weak tools/semantic/weak-labels.json --label attack --place $place --every $((7 * every)) \\
+            --features $place$level.tsv CORPORA/attack
+      done
     done
-    tools/crs/train.py attack1.tsv+honest1.tsv attack4.tsv+honest4.tsv > crates/portcullis-inspect/weights/crs.tsv
+    level() { echo attack$1.tsv+item$1.tsv+id$1.tsv+cookie$1.tsv+header$1.tsv+form$1.tsv+json$1.tsv+honest$1.tsv; }
+    tools/crs/train.py $(level 1) $(level 4) > crates/portcullis-inspect/weights/crs.tsv
+
+(of the benign sets of the review without the lines that are marked as hard: they carry a whole attack.)
 
 Features of further versions of the CRS are given in further pairs. A rule is its id and its fingerprint (what it looks at and
 looks for), so that one that is the same in two versions is learned once, from both.
@@ -15,17 +23,19 @@ looks for), so that one that is the same in two versions is learned once, from b
 The model: the rules that match in one value of a message (a parameter, a cookie, the path) vote with their weights; at 1 and
 above the anomaly points of the value count, below they do not. What is learned:
 
-* A rule has two weights: one where it matches in a field that the site made for texts, markup or code, as its name says, and one
-  elsewhere; the former is never above the latter. In the former only rules that decide alone count.
-* A rule that no honest request triggers, and some attack does, has the weight 1; so does one that fewer than one honest request in
-  20,000 triggers, if attacks do 200 times as often.
-* Where honest requests do not trigger a rule, and fewer than SCARCE attacks do, its family (the rules of a file of the CRS; the files about the protocol are one) says what
-  is to be expected of it: its weight is what the evidence of the middle one of these bears (CAPS). So a rule about the protocol
-  that nobody triggered here needs a second opinion, as its like are noise; one about SQL injection decides alone.
-* The others begin with weights from a logistic regression over the values, scaled so that every set of honest requests stays within
-  LIMIT; then single weights are moved up and down (GRID) as long as attacks gain more than honest requests lose, within the
-  limits. Sources count by the square root of their size. No weight is above what the rule's own evidence bears (CAPS): how
-  much more often attacks trigger it than honest requests do, the latter at the upper end of what the count allows.
+* A rule has a weight for each kind of field (FIELDS). Where the site made the field for texts, markup or code, only rules that
+  no benign request triggers there count.
+* Attacks can come in any field, so their rate is that of all fields together; that of benign requests is the one in this kind of
+  field, at the upper end of what the count allows, with the rate in all fields for some hundred requests beside it. No weight is
+  above what the two bear (CAPS).
+* Where benign requests do not trigger a rule, its weight is that. Of a rule that hardly anything triggers its family (the rules
+  of a file of the CRS; the files about the protocol are one) says what is to be expected: its weight is what the evidence of the
+  middle one of these bears, or of all of them together. A family of which nothing is known needs a second opinion.
+* In fields for plain values (numbers, identifiers, words of a list) every rule about attacks has the weight 1, unless more than
+  one benign request in 20,000 triggers it there.
+* The others begin with weights from a logistic regression over the values, scaled so that every set of benign requests stays
+  within LIMIT; then single weights are moved up and down (GRID) as long as attacks gain more than benign requests lose, within
+  the limits. Sources count by the square root of their size.
 * First for the rules of the first file of a pair (paranoia level 1), then, with these fixed, for those that only the second has.
 
 Printed to standard error: detection and false positives of each set, the frontier as the scale moves, and with --leave-out the
@@ -48,12 +58,18 @@ GRID = [0.0, 0.1, 0.2, 0.25, 0.34, 0.4, 0.5, 0.6, 0.67, 0.75, 0.8, 0.9, 1.0]
 CAPS = [(20, 1.0), (5, 0.9), (2, 0.67), (1, 0.5), (0, 0.34)]
 # Attacks that trigger a rule; of fewer its family is asked.
 SCARCE = 20
+# Requests that the rate of a rule in all fields counts for beside what is known of one kind of field.
+PRIOR_REQUESTS = 300
 # Families that say what an attack does, 9xx of the ids; the others administer the score.
 FAMILIES = range(911, 949)
+# Of these, those about attacks and not about the protocol.
+ATTACKS = (921, *range(930, 945))
 # Classes that are logged, not blocked.
 LOGGED = ("leak", "redirect")
+# Kinds of fields, in the order of the table.
+FIELDS = ("document", "search", "plain", "argument", "cookie", "header", "path", "file", "other")
 # Where the site made a field for what the rule looks for, a match weighs nothing and is no evidence.
-DOCUMENTS, ELSEWHERE, MADE = "documents", "elsewhere", "made"
+MADE = "made"
 
 
 class Sample:
@@ -68,7 +84,7 @@ def read_plan(path):
     # Below 100 the ids of a file are those of rules that find nothing.
     with open(path, encoding="utf-8") as lines:
         rules = [line.split("\t")[1].split() for line in lines if line.startswith("#plan\t")]
-    return {(int(rule), fingerprint, field) for rule, fingerprint in rules if int(rule) % 1000 >= 100 for field in (DOCUMENTS, ELSEWHERE)}
+    return {(int(rule), fingerprint) for rule, fingerprint in rules if int(rule) % 1000 >= 100}
 
 
 def read(paths):
@@ -98,36 +114,79 @@ def read_file(path):
     return list(samples.values())
 
 
-def count(samples):
-    """Honest requests and attacks with a match, by rule and field. An attack can come in a field for documents, too."""
-    honest, attacks = Counter(), Counter()
+class Evidence:
+    """What the samples say of each rule: matches in honest requests by kind of field, in attacks in any."""
+
+    def __init__(self, samples, exposed):
+        self.honest, self.honest_any, self.attacks = Counter(), Counter(), Counter()
+        self.exposed = exposed
+        for sample in samples:
+            keys = {key for spot in sample.spots.values() for key in spot if key[2] != MADE}
+            if sample.label:
+                self.attacks.update({key[:2] for key in keys})
+            else:
+                self.honest.update(keys)
+                self.honest_any.update({key[:2] for key in keys})
+        self.totals = sum(not s.label for s in samples), sum(s.label for s in samples)
+        self.rules = {key[:2] for key in self.honest} | set(self.attacks)
+        families = defaultdict(list)
+        for rule in self.rules:
+            families[family(rule)].append(rule)
+        # What the evidence bears of the middle one of each family's rules, by kind of field.
+        self.bears = {}
+        for name, rules in families.items():
+            known = [rule for rule in rules if self.honest_any[rule] + self.attacks[rule] >= SCARCE]
+            for field in FIELDS:
+                if known:
+                    found = sorted(self.cap((*rule, field)) for rule in known)
+                    self.bears[name, field] = found[(len(found) - 1) // 2]
+                else:
+                    honest = sum(self.honest[(*rule, field)] for rule in rules)
+                    honest_any, attacks = (sum(of[rule] for rule in rules) for of in (self.honest_any, self.attacks))
+                    self.bears[name, field] = self.bound(honest, honest_any, attacks, field)
+
+    def cap(self, key):
+        """The most that the rule's own evidence bears in this kind of field."""
+        return self.bound(self.honest[key], self.honest_any[key[:2]], self.attacks[key[:2]], key[2])
+
+    def bound(self, honest, honest_any, attacks, field):
+        prior = honest_any / max(self.totals[0], 1) * PRIOR_REQUESTS
+        upper = (honest + 1 + 1.28 * math.sqrt(honest + 1) + prior) / (self.exposed[field] + PRIOR_REQUESTS)
+        ratio = attacks / max(self.totals[1], 1) / upper
+        return next(most for least, most in CAPS if ratio >= least)
+
+    def is_sharp(self, key):
+        """So few honest requests trigger it in such a field, and so many attacks, that it decides alone."""
+        rates = self.honest[key] / max(self.totals[0], 1), self.attacks[key[:2]] / max(self.totals[1], 1)
+        return rates[0] < SHARP_HONEST and rates[1] > SHARP_RATIO * rates[0]
+
+    def of_family(self, key):
+        """A family of which nothing is known needs a second opinion, too."""
+        return self.bears.get((family(key), key[2]), CAPS[-1][1])
+
+    def quiet(self, key):
+        """The weight of a rule that no honest request triggers in this kind of field."""
+        if self.attacks[key[:2]] >= SCARCE or self.honest_any[key[:2]] >= SCARCE:
+            weight = self.cap(key)
+        else:
+            weight = self.of_family(key)
+        # A number, an identifier or a short word has no reason to look like a piece of an attack.
+        return 1.0 if key[2] == "plain" and key[0] // 1000 in ATTACKS else weight
+
+
+def exposure(samples):
+    """Honest requests with something in each kind of field that any rule of any level notes."""
+    exposed = Counter()
     for sample in samples:
-        rules = {rule for spot in sample.spots.values() for rule in spot if rule[2] != MADE}
-        (attacks if sample.label else honest).update(rules)
-    for rule in {(*rule[:2], field) for rule in attacks for field in (DOCUMENTS, ELSEWHERE)}:
-        if rule[2] == DOCUMENTS:
-            attacks[rule] += attacks[(*rule[:2], ELSEWHERE)]
-    return honest, attacks
-
-
-def is_sharp(rule, honest, attacks, totals):
-    rates = honest[rule] / max(totals[0], 1), attacks[rule] / max(totals[1], 1)
-    return honest[rule] == 0 or rates[0] < SHARP_HONEST and rates[1] > SHARP_RATIO * rates[0]
+        if not sample.label:
+            exposed.update({key[2] for spot in sample.spots.values() for key in spot})
+    return exposed
 
 
 def family(rule):
-    """Rules of the same file of the CRS; the files about the protocol (911 to 922) are one."""
+    """Rules of the same file of the CRS; the files about the protocol that are not about attacks on it are one."""
     number = rule[0] // 1000
-    return 920 if number <= 922 else number, rule[2]
-
-
-def families(honest, attacks, totals):
-    """What the evidence of the middle one of each family's rules bears."""
-    caps = defaultdict(list)
-    for rule in set(honest) | set(attacks):
-        if honest[rule] + attacks[rule] >= SCARCE:
-            caps[family(rule)].append(cap(rule, honest, attacks, totals))
-    return {name: sorted(found)[(len(found) - 1) // 2] for name, found in caps.items()}
+    return 920 if number <= 922 and number != 921 else number
 
 
 def fit(samples, noisy, fixed):
@@ -202,13 +261,6 @@ def calibrate(samples, learned, fixed, limit):
     return low
 
 
-def cap(rule, honest, attacks, totals):
-    """The most that the evidence of the rule by itself bears."""
-    upper = (honest[rule] + 1 + 1.28 * math.sqrt(honest[rule] + 1)) / max(totals[0], 1)
-    ratio = attacks[rule] / max(totals[1], 1) / upper
-    return next(most for least, most in CAPS if ratio >= least)
-
-
 def improve(samples, weights, noisy, caps, limit):
     """Moves the weights of single rules while attacks gain more than honest requests lose."""
     sizes = Counter((s.label, s.group, s.source if s.label else "") for s in samples)
@@ -267,8 +319,7 @@ def improve(samples, weights, noisy, caps, limit):
     return weights
 
 
-def stage(samples, noisy, fixed, honest, attacks, totals, limit):
-    caps = {rule: cap(rule, honest, attacks, totals) for rule in noisy}
+def stage(samples, noisy, fixed, caps, limit):
     learned = fit(samples, noisy, fixed)
     weights = scaled(learned, fixed, calibrate(samples, learned, fixed, limit))
     weights.update({rule: min(weights[rule], caps[rule]) for rule in noisy})
@@ -277,35 +328,39 @@ def stage(samples, noisy, fixed, honest, attacks, totals, limit):
 
 def learn(pairs, limit, plan=()):
     """The weights of the rules that matched, and of those of the plan that did not, with the evidence."""
-    weights, evidence = {}, {}
+    weights, known = {}, {}
+    exposed = exposure(sample for pair in pairs for sample in pair[1] or pair[0])
     for stage_of, least in ((0, limit), (1, max(limit, 0.002))):
         samples = [sample for pair in pairs for sample in pair[stage_of]]
         if not samples:
             continue
-        honest, attacks = count(samples)
-        totals = sum(not s.label for s in samples), sum(s.label for s in samples)
-        bears = families(honest, attacks, totals)
-        made = {rule for s in samples for spot in s.spots.values() for rule in spot if rule[2] == MADE}
+        evidence = Evidence(samples, exposed)
+        made = {key for s in samples for spot in s.spots.values() for key in spot if key[2] == MADE}
         weights.update(dict.fromkeys(made, 0.0))
-        more = (set(honest) | set(attacks)) - set(weights)
-        sharp = {rule for rule in more if is_sharp(rule, honest, attacks, totals)}
-        fixed = dict(weights)
-        for rule in more:
-            if rule in sharp:
-                fixed[rule] = 1.0 if attacks[rule] >= SCARCE else bears.get(family(rule), 1.0)
-            elif rule[2] == DOCUMENTS:
-                fixed[rule] = 0.0
-        weights = stage(samples, more - set(fixed), fixed, honest, attacks, totals, least)
-        evidence.update({rule: (honest[rule], attacks[rule]) for rule in more})
+        fixed, caps = dict(weights), {}
+        for rule in evidence.rules - {key[:2] for key in weights if key[2] != MADE}:
+            known[rule] = evidence
+            for key in ((*rule, field) for field in FIELDS):
+                if not evidence.honest[key]:
+                    fixed[key] = evidence.quiet(key)
+                elif key[2] == "plain" and evidence.is_sharp(key):
+                    fixed[key] = 1.0
+                elif key[2] == "document":
+                    # Honest texts trigger ten rules at once.
+                    fixed[key] = 0.0
+                else:
+                    caps[key] = evidence.cap(key)
+        weights = stage(samples, set(caps), fixed, caps, least)
         if not stage_of:
-            of_plan = bears
+            first = evidence
     for rule in plan:
-        if rule not in weights and rule[0] // 1000 in FAMILIES:
-            weights[rule] = of_plan.get(family(rule), 1.0)
-    for rule in weights:
-        if rule[2] == DOCUMENTS:
-            weights[rule] = min(weights[rule], weights.get((*rule[:2], ELSEWHERE), 1.0))
-    return weights, evidence
+        if rule not in known and rule[0] // 1000 in FAMILIES:
+            weights.update({key: first.quiet(key) for key in ((*rule, field) for field in FIELDS)})
+    for rule in {key[:2] for key in weights}:
+        document, argument = (*rule, "document"), (*rule, "argument")
+        if document in weights:
+            weights[document] = min(weights[document], weights[argument])
+    return weights, known
 
 
 def rates(samples, weights):
@@ -376,12 +431,12 @@ def main():
     print("# 1 decides alone; below, the points of a value count where the weights of the rules that match in it come to 1.")
     totals = [sum(s.label == label for first, _ in pairs for s in first) for label in (0, 1)]
     print(f"# Evidence: requests with a match, of {totals[0]} honest ones and {totals[1]} attacks.")
-    print("# rule\tfingerprint\tin fields for documents\telsewhere\thonest in documents\thonest elsewhere\tattacks")
+    print("# rule", "fingerprint", *FIELDS, "attacks with a match", "honest requests with a match, by field", sep="\t")
     for rule in sorted({rule[:2] for rule in weights if rule[2] != MADE}):
-        fields = (*rule, DOCUMENTS), (*rule, ELSEWHERE)
-        honest = [evidence.get(key, (0, 0))[0] for key in fields]
-        attacks = evidence.get(fields[1], (0, 0))[1]
-        print(*rule, *(f"{weights.get(key, 1.0):.2f}" for key in fields), *honest, attacks, sep="\t")
+        of = evidence.get(rule)
+        honest = [f"{field} {of.honest[(*rule, field)]}" for field in FIELDS if of.honest[(*rule, field)]] if of else []
+        row = [f"{weights.get((*rule, field), 1.0):.2f}" for field in FIELDS]
+        print(*rule, *row, of.attacks[rule] if of else 0, ", ".join(honest) or "none", sep="\t")
     for at, (first, second) in enumerate(pairs):
         report(f"{args.features[2 * at]}", first, weights)
         report(f"{args.features[2 * at + 1]}", second, weights)

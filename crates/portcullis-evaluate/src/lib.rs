@@ -136,8 +136,8 @@ pub struct RuleHit {
     pub fingerprint: u64,
     /// The points that it added to the anomaly score.
     pub points: i64,
-    /// The site made the field for texts, markup or code.
-    pub takes_documents: bool,
+    /// The kind of field that it is in.
+    pub field: &'static str,
     /// The site made the field for what the rule looks for.
     pub is_excused: bool,
     /// The value that matched, the same for all variables that show it.
@@ -147,8 +147,12 @@ pub struct RuleHit {
 /// `--place`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum PlaceArg {
-    /// A query parameter's value
+    /// The value of a query parameter for searches, `q`
     Query,
+    /// The value of a query parameter whose name says nothing, `item`
+    Item,
+    /// The value of a query parameter for a number, `id`
+    Id,
     /// A form field's value
     Form,
     /// A string in a JSON body

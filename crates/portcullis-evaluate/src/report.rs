@@ -166,11 +166,7 @@ impl<'a> Report<'a> {
         }
         for hit in &outcome.rules {
             let spot = hit.spot.replace(char::is_whitespace, "_");
-            let field = match hit.takes_documents {
-                _ if hit.is_excused => "made",
-                true => "documents",
-                false => "elsewhere",
-            };
+            let field = if hit.is_excused { "made" } else { hit.field };
             let _ = writeln!(
                 self.features,
                 "{number}\t{label}\t{set}\t{source}\t#rule\t{} {:016x} {} {field} {spot}",

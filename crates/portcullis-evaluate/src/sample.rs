@@ -204,6 +204,8 @@ struct Line {
     #[serde(default)]
     src: String,
     #[serde(default)]
+    kind: String,
+    #[serde(default)]
     family: String,
     #[serde(default)]
     tier: String,
@@ -254,7 +256,7 @@ fn lines(path: &Path, label: Option<Label>, place: PlaceArg) -> Result<Vec<Sampl
 
 fn source(line: &Line) -> String {
     let mut parts: Vec<&str> = Vec::new();
-    for part in [&line.tier, &line.family, &line.mutator, &line.tamper] {
+    for part in [&line.tier, &line.family, &line.kind, &line.mutator, &line.tamper] {
         if !part.is_empty() {
             parts.push(part);
         }
@@ -318,6 +320,8 @@ fn placed(bytes: Vec<u8>, file: &str, place: PlaceArg) -> Content {
     }
     let (place, name) = match place {
         PlaceArg::Query => (Place::Query, "q"),
+        PlaceArg::Item => (Place::Query, "item"),
+        PlaceArg::Id => (Place::Query, "id"),
         PlaceArg::Form => (Place::Form, "text"),
         PlaceArg::Json => (Place::Json, "json.text"),
         PlaceArg::Header => (Place::Header, "X-Value"),

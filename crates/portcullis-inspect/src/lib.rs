@@ -50,4 +50,4 @@ pub use rule_exclusions::RuleExclusion;
 pub use semantic::{ScoredValue, Semantic};
 pub use semantic_policy::{ClassAction, Exclusion, SemanticPolicy};
 pub use trial::{Trial, TrialResult};
-pub use weighing::{Spot, Vote, Weighed, Weight, Weights, WeightsError, fingerprint};
+pub use weighing::{Field, Spot, Vote, Weighed, Weight, Weights, WeightsError, fingerprint};

@@ -118,7 +118,7 @@ impl Engine for Inspected {
             id: vote.rule.0,
             fingerprint: vote.fingerprint,
             points: vote.points,
-            takes_documents: vote.takes_documents,
+            field: vote.field.name(),
             is_excused: vote.is_excused,
             spot: vote.spot.to_string(),
         });

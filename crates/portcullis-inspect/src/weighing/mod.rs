@@ -26,6 +26,7 @@ use portcullis_engine::{
 };
 use portcullis_types::{Class, RuleId, Variable};
 
+pub use fields::Field;
 use fields::Fields;
 pub use fingerprint::fingerprint;
 pub use spot::Spot;
@@ -126,8 +127,8 @@ pub struct Vote {
     pub fingerprint: u64,
     /// The value that it matched.
     pub spot: Spot,
-    /// The site made the field for texts, markup or code.
-    pub takes_documents: bool,
+    /// The kind of field that it is in.
+    pub field: Field,
     /// The site made the field for what the rule looks for: it weighs nothing there.
     pub is_excused: bool,
     /// The points that it added to the score that the gate compares.
@@ -182,9 +183,9 @@ impl Weighing {
 
     /// The weight of a match's rule where it matched: zero where the site made the field for what the rule
     /// looks for.
-    fn weight_in(&self, fields: &Fields<'_>, record: &Match) -> f32 {
+    fn weight_in(&self, fields: &Fields<'_>, record: &Match, spot: &Spot) -> f32 {
         let rule = &self.rules[record.rule.0 as usize];
-        let weight = rule.weight.at(fields.takes_documents(record));
+        let weight = rule.weight.in_field(fields.kind(record, spot));
         let is_excused =
             self.reads_purpose && rule.is_known && weight > 0.0 && is_made_for(rule, fields, record);
         if is_excused { 0.0 } else { weight }
@@ -197,8 +198,9 @@ impl Weighing {
         for record in transaction.matches() {
             let points = gate.points(transaction, record);
             if points > 0 {
-                let weight = self.weight_in(&fields, record);
-                spots.entry(spot(transaction, record)).or_default().add(record.rule, weight, points);
+                let spot = spot(transaction, record);
+                let weight = self.weight_in(&fields, record, &spot);
+                spots.entry(spot).or_default().add(record.rule, weight, points);
             }
         }
         spots
@@ -228,8 +230,8 @@ impl Weighing {
             Vote {
                 rule: rule.id,
                 fingerprint: rule.fingerprint,
+                field: fields.kind(record, &spot),
                 spot,
-                takes_documents: fields.takes_documents(record),
                 is_excused: self.reads_purpose && is_made_for(rule, &fields, record),
                 points: gate.points(transaction, record),
             }

@@ -13,7 +13,7 @@ pub struct Spot {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+pub(super) enum Kind {
     /// A parameter of the query or the body.
     Argument,
     /// The name of one, a field or a cookie.
@@ -62,6 +62,10 @@ impl Spot {
             _ => key,
         };
         Spot { kind, name: name.to_ascii_lowercase().into() }
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The name, as sent, of the parameter of the query or the body that a rule matched; nothing if it

@@ -5,31 +5,25 @@ use std::fmt;
 
 use portcullis_types::RuleId;
 
+use super::Field;
+
 /// Weights by rule, as `tools/crs/train.py` writes them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Weights {
     rules: HashMap<(RuleId, u64), Weight>,
 }
 
-/// The weight of a rule's match, by where it matched.
+/// The weights of a rule's match, one for each kind of field in which it may match.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Weight {
-    /// In any value of the message but those below.
-    pub elsewhere: f32,
-    /// In a field that the site made for texts, code or markup.
-    pub in_documents: f32,
-}
+pub struct Weight([f32; Field::ALL.len()]);
 
 impl Weight {
     /// The weight of a rule that decides alone, and of one that nothing is known of.
-    pub const DECISIVE: Weight = Weight { elsewhere: Weights::DECISIVE, in_documents: Weights::DECISIVE };
+    pub const DECISIVE: Weight = Weight([Weights::DECISIVE; Field::ALL.len()]);
 
-    /// The weight where the field `takes_documents`, or elsewhere.
-    pub fn at(self, takes_documents: bool) -> f32 {
-        match takes_documents {
-            true => self.in_documents,
-            false => self.elsewhere,
-        }
+    /// The weight in this kind of field.
+    pub fn in_field(self, field: Field) -> f32 {
+        self.0[field as usize]
     }
 }
 
@@ -59,8 +53,8 @@ impl Weights {
         Weights::parse(include_str!("../../weights/crs.tsv"))
     }
 
-    /// Reads a table: rule id, fingerprint in hexadecimal, weight in fields for documents and weight
-    /// elsewhere, separated by tabs; further columns are evidence for people. `#` begins a comment.
+    /// Reads a table: rule id, fingerprint in hexadecimal and the weight in each kind of [`Field`],
+    /// separated by tabs; further columns are evidence for people. `#` begins a comment.
     pub fn parse(text: &str) -> Result<Weights, WeightsError> {
         let mut rules = HashMap::new();
         for (index, line) in text.lines().enumerate() {
@@ -74,12 +68,14 @@ impl Weights {
             let id: u32 = next().parse().map_err(|_| wrong("the first field is a rule id"))?;
             let fingerprint = u64::from_str_radix(next(), 16)
                 .map_err(|_| wrong("the second field is a fingerprint of 16 hexadecimal digits"))?;
-            let in_documents: f32 = next().parse().map_err(|_| wrong("the third field is a weight"))?;
-            let elsewhere: f32 = next().parse().map_err(|_| wrong("the fourth field is a weight"))?;
-            if ![in_documents, elsewhere].iter().all(|weight| (0.0..=Weights::DECISIVE).contains(weight)) {
-                return Err(wrong("a weight is 0 to 1"));
+            let mut weight = Weight::DECISIVE;
+            for of_field in &mut weight.0 {
+                *of_field =
+                    next().parse().map_err(|_| wrong("a rule has a weight for each kind of field"))?;
+                if !(0.0..=Weights::DECISIVE).contains(of_field) {
+                    return Err(wrong("a weight is 0 to 1"));
+                }
             }
-            let weight = Weight { elsewhere, in_documents };
             if rules.insert((RuleId(id), fingerprint), weight).is_some() {
                 return Err(wrong("this rule has a weight already"));
             }
@@ -121,24 +117,29 @@ mod tests {
 
     #[test]
     fn what_is_not_in_the_table_decides_alone() {
-        let weights =
-            Weights::parse("# rules\n942100\t00000000000000ab\t0.25\t0.5\t17\t3\tsynthetic\n").unwrap();
-        assert_eq!(weights.of(RuleId(942100), 0xab), Weight { in_documents: 0.25, elsewhere: 0.5 });
+        let weights = Weights::parse(
+            "# rules\n942100\t00000000000000ab\t0\t0.25\t1\t0.5\t0.6\t0.7\t0.8\t0.9\t0.34\t17\tsynthetic\n",
+        )
+        .unwrap();
+        let weight = weights.of(RuleId(942100), 0xab);
+        let of_fields = Field::ALL.map(|field| weight.in_field(field));
+        assert_eq!(of_fields, [0.0, 0.25, 1.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.34]);
         assert_eq!(weights.of(RuleId(942100), 0xac), Weight::DECISIVE, "the same id, other contents");
         assert_eq!(weights.of(RuleId(942101), 0xab), Weight::DECISIVE);
     }
 
     #[test]
     fn mistakes_have_a_line() {
+        let with = |first: &str, weight: &str| format!("{first}\t{weight}{}", "\t0.5".repeat(8));
         for (text, message) in [
-            ("x\t1\t0.5\t0.5", "the first field is a rule id"),
-            ("1\tzz\t0.5\t0.5", "the second field is a fingerprint of 16 hexadecimal digits"),
-            ("1\tab", "the third field is a weight"),
-            ("1\tab\t0.5", "the fourth field is a weight"),
-            ("1\tab\t1\tnan", "a weight is 0 to 1"),
-            ("1\tab\t1.5\t1", "a weight is 0 to 1"),
-            ("1\tab\t-0.1\t1", "a weight is 0 to 1"),
-            ("1\tab\t0.1\t1\n1\tab\t0.2\t1", "this rule has a weight already"),
+            (with("x\t1", "0.5"), "the first field is a rule id"),
+            (with("1\tzz", "0.5"), "the second field is a fingerprint of 16 hexadecimal digits"),
+            ("1\tab".to_owned(), "a rule has a weight for each kind of field"),
+            ("1\tab\t0.5\t0.5".to_owned(), "a rule has a weight for each kind of field"),
+            (with("1\tab", "nan"), "a weight is 0 to 1"),
+            (with("1\tab", "1.5"), "a weight is 0 to 1"),
+            (with("1\tab", "-0.1"), "a weight is 0 to 1"),
+            (format!("{}\n{}", with("1\tab", "0"), with("1\tab", "1")), "this rule has a weight already"),
         ] {
             let error = Weights::parse(&format!("# comment\n{text}\n")).unwrap_err();
             assert_eq!(error.message, message, "{text}");

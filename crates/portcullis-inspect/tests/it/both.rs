@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::common::{begin, inspector, plan, request_head, semantic};
 use portcullis_event::{Action, DetectionMode, FindingOutcome};
-use portcullis_inspect::{ClassAction, Exclusion, Outcome, Report, SemanticPolicy, Weights, fingerprint};
+use portcullis_inspect::{
+    ClassAction, Exclusion, Field, Outcome, Report, SemanticPolicy, Weights, fingerprint,
+};
 use portcullis_semantic::{Class, Detector, Detectors, Found, Hint, Input, Profile, kinds};
 use portcullis_types::Span;
 
@@ -33,7 +35,8 @@ impl Detector for Suspicious {
 
 /// Rules in the way of the CRS: each adds 5 points to the score of its paranoia level, and 949110 denies at
 /// 5. Of the weights below the noisy ones are 101 (0.4), 102 (0.6), 103 (0.5) and 107 (0.9), all nothing in
-/// fields for documents; 104 is sharp, and 109 is not in the table.
+/// fields for documents; 101 is sharp in fields for plain values, 104 everywhere, and 109 is not in the
+/// table.
 const RULES: &str = r#"
 SecRuleEngine On
 SecRequestBodyAccess On
@@ -64,7 +67,14 @@ fn weights() -> Weights {
     for (id, weight) in [(101, 0.4), (102, 0.6), (103, 0.5), (104, 1.0), (105, 0.0), (106, 0.0), (107, 0.9)] {
         let rule = plan.rules.iter().find(|rule| rule.id.0 == id).unwrap();
         let in_documents = if id == 104 { weight } else { 0.0 };
-        table.push_str(&format!("{id}\t{:016x}\t{in_documents}\t{weight}\n", fingerprint(&plan, rule)));
+        let in_plain_fields = if id == 101 { 1.0 } else { weight };
+        let in_fields = Field::ALL.map(|field| match field {
+            Field::Document => in_documents,
+            Field::Plain => in_plain_fields,
+            _ => weight,
+        });
+        let weights = in_fields.map(|weight| format!("\t{weight}")).concat();
+        table.push_str(&format!("{id}\t{:016x}{weights}\n", fingerprint(&plan, rule)));
     }
     Weights::parse(&table).unwrap()
 }
@@ -132,6 +142,21 @@ fn noisy_rules_decide_where_they_agree_on_a_value() {
         check(DetectionMode::Crs, query, Action::Deny);
     }
     check(DetectionMode::Both, "q=nothing", Action::Pass);
+}
+
+/// A field has the kind that its name says, wherever it stands, and what the sender adds takes none away.
+#[test]
+fn a_rule_weighs_by_the_kind_of_field() {
+    for (query, action) in [
+        ("user_id=one", Action::Deny),
+        ("id=one&q=one", Action::Deny),
+        ("filter[page]=one", Action::Deny),
+        ("id=two", Action::Detect),
+        ("identity=one", Action::Detect),
+        ("id.name=one", Action::Detect),
+    ] {
+        check(DetectionMode::Both, query, action);
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod code;
 mod commands;
 mod files;
 mod name;
+mod plain;
 mod queries;
 mod reports;
 mod secrets;
@@ -25,6 +26,7 @@ pub(super) use self::commands::{
     takes_command_lines, takes_single_name,
 };
 pub(super) use self::files::{asks_for_file, is_bare_path, names_own_file, names_own_folder};
+pub use self::plain::{takes_plain_value, takes_search};
 pub(crate) use self::queries::{is_search, takes_statements};
 pub(super) use self::queries::{
     takes_columns, takes_conditions, takes_filters, takes_formula, takes_number, takes_pattern,
