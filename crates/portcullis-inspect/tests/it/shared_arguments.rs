@@ -76,6 +76,7 @@ fn forms_and_json_are_taken_apart_once() {
         true,
     );
     check(JSON, r#"{"query":"{ user(id: \"1' or 1=1 -- \") { name } }"}"#, true);
+    check(JSON, "{\"a\":\"x\"}\n{\"b\":\"../../etc/passwd\"}", true);
     check("application/vnd.api+json; charset=utf-8", r#"["id; cat /etc/passwd", {"$where":"1"}]"#, true);
 }
 
@@ -88,7 +89,6 @@ fn what_has_two_readings_or_none_is_taken_apart_by_each() {
     // Broken, cut off, half a character, something else than it says.
     check(JSON, r#"{"a":"1' or 1=1 -- ""#, false);
     check(JSON, r#"{"a":"\ud800' or 1=1 -- "}"#, false);
-    check(JSON, "{\"a\":\"x\"}\n{\"b\":\"../../etc/passwd\"}", false);
     check(FORM, r#"{"a":"1' or 1=1 -- "}"#, false);
     check("text/xml", "<a>1' or 1=1 -- </a>", false);
     check("text/plain", "a=1' or 1=1 -- ", false);
