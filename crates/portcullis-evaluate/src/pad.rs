@@ -1,13 +1,14 @@
-//! `--pad`: how many attacks are still detected with ordinary text beside them, where they survive it.
+//! `--pad`: how many attacks are still detected with ordinary text beside them, or with marks of a quotation
+//! around them, where they survive it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use portcullis_semantic::{Class, Place};
 
-use crate::padding::{Kind, Position, pad};
+use crate::padding::{Kind, Position, Wrapper, pad};
 use crate::sample::{Label, Sample};
-use crate::survival::{Purpose, survives};
+use crate::survival::{Purpose, survives, survives_in};
 use crate::{Content, Engine, Outcome};
 
 /// The fields: place, name, what they are for.
@@ -15,6 +16,23 @@ const FIELDS: &[(Place, &str, Purpose)] = &[
     (Place::Query, "q", Purpose::Neutral),
     (Place::Form, "name", Purpose::Neutral),
     (Place::Form, "comment", Purpose::Text),
+];
+
+/// Fields whose names stand for something, beside one that stands for nothing.
+const PURPOSES: &[(Place, &str, Purpose)] = &[
+    (Place::Query, "q", Purpose::Neutral),
+    (Place::Form, "name", Purpose::Neutral),
+    (Place::Form, "comment", Purpose::Text),
+    (Place::Form, "content", Purpose::Text),
+    (Place::Form, "html", Purpose::Text),
+    (Place::Form, "code", Purpose::Text),
+    (Place::Form, "script", Purpose::Text),
+    (Place::Form, "source", Purpose::Text),
+    (Place::Form, "template", Purpose::Text),
+    (Place::Form, "config", Purpose::Text),
+    (Place::Form, "sql", Purpose::Text),
+    (Place::Form, "title", Purpose::Text),
+    (Place::Form, "password", Purpose::Text),
 ];
 
 type Key = (&'static str, &'static str, &'static str, &'static str);
@@ -32,6 +50,8 @@ struct Row {
 pub(crate) struct Padded {
     bytes: Vec<usize>,
     rows: BTreeMap<Key, Row>,
+    /// By class, field and marks: entries that are detected in `q` without marks, and of them with them.
+    wrapped: BTreeMap<(&'static str, &'static str, &'static str), (usize, usize)>,
     /// Detected without text and missed with it, for `--missed` and `--show`.
     lost: Vec<String>,
     number: usize,
@@ -39,7 +59,13 @@ pub(crate) struct Padded {
 
 impl Padded {
     pub fn new(bytes: &[usize]) -> Padded {
-        Padded { bytes: bytes.to_vec(), rows: BTreeMap::new(), lost: Vec::new(), number: 0 }
+        Padded {
+            bytes: bytes.to_vec(),
+            rows: BTreeMap::new(),
+            wrapped: BTreeMap::new(),
+            lost: Vec::new(),
+            number: 0,
+        }
     }
 
     /// Runs `sample` with all texts in all fields; what came of each goes to `note`, for training.
@@ -56,6 +82,7 @@ impl Padded {
             return;
         }
         self.number += 1;
+        self.wrap(set, payload, class, engine);
         for &(place, name, purpose) in FIELDS {
             let at = |bytes: Vec<u8>| Content::Value { place, name, bytes };
             let plain = engine.run(&at(payload.clone()), class);
@@ -91,6 +118,34 @@ impl Padded {
                         }
                         note(&content, &outcome);
                     }
+                }
+            }
+        }
+    }
+
+    /// Runs `payload`, plain and in all marks, in a field of each purpose.
+    fn wrap(&mut self, set: &str, payload: &[u8], class: Option<Class>, engine: &mut dyn Engine) {
+        let (place, name, _) = PURPOSES[0];
+        let plain = engine.run(&Content::Value { place, name, bytes: payload.to_vec() }, class);
+        let Some(class_of) = class_of(set).or(plain.class).filter(|_| plain.stopped()) else { return };
+        for &(place, name, purpose) in PURPOSES {
+            let wrappers = Wrapper::ALL.iter().map(|wrapper| Some(*wrapper));
+            for wrapper in [None].into_iter().chain(wrappers) {
+                let survives = match wrapper {
+                    Some(wrapper) => survives_in(class_of, payload, wrapper, purpose),
+                    None => survives(class_of, payload, Position::Before, Kind::Letter, purpose),
+                };
+                if !survives {
+                    continue;
+                }
+                let bytes = wrapper.map_or(payload.to_vec(), |wrapper| wrapper.around(payload));
+                let outcome = engine.run(&Content::Value { place, name, bytes }, class);
+                let mark = wrapper.map_or("plain", Wrapper::name);
+                let row = self.wrapped.entry((class_of.name(), name, mark)).or_default();
+                *row = (row.0 + 1, row.1 + usize::from(outcome.stopped()));
+                if !outcome.stopped() {
+                    let class = class_of.name();
+                    self.lost.push(format!("{class} {name} {mark}: {}", payload.escape_ascii()));
                 }
             }
         }
@@ -133,6 +188,11 @@ impl Padded {
         for (class, (padded, plain)) in all {
             let share = padded as f64 * 100.0 / plain.max(1) as f64;
             let _ = writeln!(out, "{class:<16} all fields, texts and sizes: {share:.1} % of the plain rate");
+        }
+        let _ = writeln!(out, "\nwith marks of a quotation: detected, as a share of what is detected in q");
+        for ((class, field, mark), (entries, found)) in &self.wrapped {
+            let share = *found as f64 * 100.0 / *entries as f64;
+            let _ = writeln!(out, "{class:<16} {field:<8} {mark:<14} {entries:>7} {share:>8.1} %");
         }
         out
     }

@@ -1,4 +1,4 @@
-//! Ordinary text to put beside an attack.
+//! Ordinary text to put beside an attack, and marks of a quotation to put around it.
 
 /// The position of the text, relative to the attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +26,84 @@ pub enum Kind {
     Base64,
     /// One letter.
     Letter,
+}
+
+/// What a sender may write around an attack, so that it looks quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wrapper {
+    /// Back-ticks.
+    Ticks,
+    /// A fence of Markdown.
+    Fence,
+    /// A fence that is not closed.
+    OpenFence,
+    /// A sign of quotation before each line.
+    Quote,
+    /// Four spaces before each line.
+    Indented,
+    /// An element for text as it is.
+    Pre,
+    /// An element for code.
+    Code,
+    /// A fence in a quotation.
+    QuotedFence,
+    /// An element for code in one for text as it is.
+    PreCode,
+    /// Back-ticks in a sentence.
+    Sentence,
+}
+
+impl Wrapper {
+    /// All.
+    pub const ALL: [Wrapper; 10] = [
+        Wrapper::Ticks,
+        Wrapper::Fence,
+        Wrapper::OpenFence,
+        Wrapper::Quote,
+        Wrapper::Indented,
+        Wrapper::Pre,
+        Wrapper::Code,
+        Wrapper::QuotedFence,
+        Wrapper::PreCode,
+        Wrapper::Sentence,
+    ];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Wrapper::Ticks => "ticks",
+            Wrapper::Fence => "fence",
+            Wrapper::OpenFence => "open fence",
+            Wrapper::Quote => "quote",
+            Wrapper::Indented => "indented",
+            Wrapper::Pre => "pre",
+            Wrapper::Code => "code",
+            Wrapper::QuotedFence => "fence in quote",
+            Wrapper::PreCode => "code in pre",
+            Wrapper::Sentence => "sentence",
+        }
+    }
+
+    /// `payload` in it.
+    pub fn around(self, payload: &[u8]) -> Vec<u8> {
+        let lines = |mark: &[u8]| {
+            let lines = payload.split_inclusive(|b| *b == b'\n');
+            lines.flat_map(|line| [mark, line].concat()).collect::<Vec<u8>>()
+        };
+        let (open, close): (&[u8], &[u8]) = match self {
+            Wrapper::Quote => return lines(b"> "),
+            Wrapper::Indented => return lines(b"    "),
+            Wrapper::QuotedFence => return [b"> ```\n", &lines(b"> ")[..], b"\n> ```"].concat(),
+            Wrapper::Ticks => (b"`", b"`"),
+            Wrapper::Fence => (b"```\n", b"\n```"),
+            Wrapper::OpenFence => (b"```\n", b""),
+            Wrapper::Pre => (b"<pre>", b"</pre>"),
+            Wrapper::Code => (b"<code>", b"</code>"),
+            Wrapper::PreCode => (b"<pre><code>", b"</code></pre>"),
+            Wrapper::Sentence => (b"Please have a look at `", b"` and tell me what it does."),
+        };
+        [open, payload, close].concat()
+    }
 }
 
 impl Position {
@@ -139,5 +217,6 @@ mod tests {
         assert!(serde_json::from_slice::<serde_json::Value>(&json).is_ok());
         let padded = pad(b";id", Position::Around, Kind::Letter, 2, 1);
         assert_eq!(padded, b"AA;id AA");
+        assert_eq!(Wrapper::QuotedFence.around(b"a\nb"), b"> ```\n> a\n> b\n> ```");
     }
 }

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use portcullis_semantic::Class;
 
-use crate::padding::{Kind, Position};
+use crate::padding::{Kind, Position, Wrapper};
 
 /// The purpose of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,6 +197,22 @@ pub fn survives(class: Class, payload: &[u8], position: Position, kind: Kind, pu
     needs.iter().all(|cell| cell.when.holds(&payload))
         && (purpose == Purpose::Neutral || row.in_text.when.holds(&payload))
         && !disturbs(class, &payload, position, kind)
+}
+
+/// True if `payload` of `class` is still an attack with these marks around it in such a field.
+pub fn survives_in(class: Class, payload: &[u8], wrapper: Wrapper, purpose: Purpose) -> bool {
+    use Wrapper::{Code, Indented, OpenFence, Pre, PreCode, Quote, QuotedFence};
+    // A mark before each line is one before the header field.
+    if class == Class::Crlf && matches!(wrapper, Quote | Indented | QuotedFence) {
+        return false;
+    }
+    let position = match wrapper {
+        OpenFence | Quote | Indented => Position::Before,
+        _ => Position::Around,
+    };
+    // Redirections without a file are errors of syntax.
+    let redirects = matches!(wrapper, Pre | Code | PreCode | Quote | QuotedFence);
+    survives(class, payload, position, Kind::Letter, purpose) && !(class == Class::Command && redirects)
 }
 
 /// Signs of the text itself destroy the attack.

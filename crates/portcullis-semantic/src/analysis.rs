@@ -82,7 +82,13 @@ impl Detectors {
     /// What `finding` adds to the score of its class.
     pub fn points(&self, finding: &Finding) -> f32 {
         let detector = self.number_of(finding.feature);
-        self.models[detector].weight(usize::from(finding.feature - self.bases[detector]), finding.mentioned)
+        match finding.suppressed_by {
+            Some(_) => 0.0,
+            None => {
+                let kind = usize::from(finding.feature - self.bases[detector]);
+                self.models[detector].weight(kind, finding.mentioned)
+            }
+        }
     }
 
     /// The model of detector number `detector`.
@@ -349,21 +355,24 @@ impl Analysis {
         self.values.len()
     }
 
-    /// What was found in the values from number `from` on of one of `classes` counts for nothing.
-    pub(crate) fn excuse_from(&mut self, from: usize, classes: &[Class]) {
-        self.findings.retain(|found| (found.value as usize) < from || !classes.contains(&found.class));
+    /// What was found in the values from number `from` on of one of `classes` is suppressed by exception
+    /// `row`.
+    pub(crate) fn excuse_from(&mut self, from: usize, classes: &[Class], row: &'static str) {
+        let is_one = |found: &&mut Finding| (found.value as usize) >= from && classes.contains(&found.class);
+        self.findings.iter_mut().filter(is_one).for_each(|found| found.suppress(row));
     }
 
-    /// What was found in texts of XML from value number `from` on counts for nothing.
-    pub(crate) fn excuse_texts_from(&mut self, from: usize) {
+    /// What was found in texts of XML from value number `from` on is suppressed by exception `row`.
+    pub(crate) fn excuse_texts_from(&mut self, from: usize, row: &'static str) {
         let Analysis { findings, values, .. } = self;
-        findings.retain(|found| {
-            let value = values.get(found.value as usize);
-            (found.value as usize) < from || value.is_none_or(|value| value.place != Place::XmlText)
-        });
+        let is_text = |number: u32| {
+            let value = values.get(number as usize);
+            (number as usize) >= from && value.is_some_and(|value| value.place == Place::XmlText)
+        };
+        findings.iter_mut().filter(|found| is_text(found.value)).for_each(|found| found.suppress(row));
     }
 
-    /// Takes back what was found in the name of a file, value number `name`, if its contents, all of it, show
+    /// Suppresses what was found in the name of a file, value number `name`, if its contents, all of it, show
     /// that it means no harm.
     pub(crate) fn excuse_name(&mut self, name: usize, contents: &[u8]) {
         let is_name = |found: &Finding| found.value as usize == name && upload::is_server_name(found);
@@ -371,7 +380,8 @@ impl Analysis {
             && self.work.charge(contents.len())
             && upload::is_harmless(contents)
         {
-            self.findings.retain(|found| !is_name(found));
+            let names = self.findings.iter_mut().filter(|found| is_name(found));
+            names.for_each(|found| found.suppress("harmless-file"));
         }
     }
 
@@ -499,6 +509,9 @@ impl Analysis {
         let mut left = crate::score::MENTIONS_MAX;
         for finding in self.findings_of(detectors, score).filter(|finding| !finding.excluded) {
             let points = detectors.points(finding);
+            if finding.suppressed_by.is_some() {
+                continue;
+            }
             if finding.mentioned {
                 terms.push((format!("{}~", finding.kind.id), points.min(left)));
                 left -= points.min(left);

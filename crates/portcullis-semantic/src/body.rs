@@ -95,7 +95,7 @@ impl Analysis {
             sink.end();
         } else if processor == Processor::Xml {
             // Of an element that does not end nobody has the value.
-            self.excuse_texts_from(closed);
+            self.excuse_texts_from(closed, "open-element");
         }
         if report.error.is_some() && !(processor == Processor::Json && self.json_lines(detectors, contents)) {
             self.packed_file(detectors, contents);

@@ -164,9 +164,15 @@ pub struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Something found at `span` that is live wherever it stands.
+    /// Something found at `span` that does something wherever it stands.
     pub fn add(&mut self, kind: KindId, span: Span) {
-        self.push(kind, span, false);
+        self.push(kind, span, State::Counted);
+    }
+
+    /// Something found at `span` that exception `row` of the policy suppresses: it weighs nothing, and stays
+    /// to be seen.
+    pub fn suppress(&mut self, kind: KindId, span: Span, row: &'static str) {
+        self.push(kind, span, State::Suppressed(row));
     }
 
     /// Something found at `span` that its own neighbourhood shows to be quoted or named. Where the site made
@@ -177,7 +183,17 @@ impl Found<'_> {
         let may_mention = *self
             .may_mention
             .get_or_insert_with(|| self.document.is_file || purpose::may_mention(class, location));
-        self.push(kind, span, may_mention);
+        self.push(kind, span, if may_mention { State::Mentioned } else { State::Counted });
+    }
+
+    /// Something found at `span` that the text shows as code, or that the field's name stands for: a mention,
+    /// but for kinds that are active wherever they stand. Files are nobody's value.
+    pub fn shown(&mut self, kind: KindId, span: Span) {
+        let is_active = self.kinds.get(usize::from(kind.0)).is_some_and(|kind| kind.is_active);
+        match is_active && self.location.place != Place::FileContent && !self.location.place.is_response() {
+            true => self.add(kind, span),
+            false => self.mention(kind, span),
+        }
     }
 
     /// Charges `bytes` that are read beyond the first reading of the text: after a quote, once more in
@@ -198,7 +214,7 @@ impl Found<'_> {
         usize::try_from(allowed.saturating_sub(done)).unwrap_or(usize::MAX)
     }
 
-    fn push(&mut self, kind: KindId, span: Span, mentioned: bool) {
+    fn push(&mut self, kind: KindId, span: Span, state: State) {
         let Some(about) = self.kinds.get(usize::from(kind.0)) else {
             debug_assert!(false, "a kind that is not in the detector's list");
             return;
@@ -207,8 +223,8 @@ impl Found<'_> {
         // The same thing twice in a value says no more than once.
         let of_value = self.findings.iter_mut().rev().take_while(|old| old.value == self.value);
         if let Some(old) = of_value.into_iter().find(|old| old.feature == feature) {
-            if old.mentioned && !mentioned {
-                old.mentioned = false;
+            if State::of(old).rank() < state.rank() {
+                (old.mentioned, old.suppressed_by) = state.members();
                 old.layers = self.layers;
                 old.span = span;
                 old.evidence = evidence(self.text, span);
@@ -216,17 +232,54 @@ impl Found<'_> {
             return;
         }
         self.work.charge(FINDING_BYTES);
+        let (mentioned, suppressed_by) = state.members();
         self.findings.push(Finding {
             class: self.class,
             kind: about,
             feature,
             mentioned,
             excluded: false,
+            suppressed_by,
             value: self.value,
             layers: self.layers,
             span,
             evidence: evidence(self.text, span),
         });
+    }
+}
+
+/// How much of its weight a finding has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Suppressed(&'static str),
+    Mentioned,
+    Counted,
+}
+
+impl State {
+    fn of(finding: &Finding) -> State {
+        match finding.suppressed_by {
+            Some(row) => State::Suppressed(row),
+            None if finding.mentioned => State::Mentioned,
+            None => State::Counted,
+        }
+    }
+
+    /// The greater, the more.
+    fn rank(self) -> u8 {
+        match self {
+            State::Suppressed(_) => 0,
+            State::Mentioned => 1,
+            State::Counted => 2,
+        }
+    }
+
+    fn members(self) -> (bool, Option<&'static str>) {
+        match self {
+            State::Suppressed(row) => (false, Some(row)),
+            State::Mentioned => (true, None),
+            State::Counted => (false, None),
+        }
     }
 }
 

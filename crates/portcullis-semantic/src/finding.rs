@@ -16,6 +16,8 @@ pub struct Kind {
     pub reason: &'static str,
     /// Where to read more.
     pub reference: &'static str,
+    /// It happens wherever the text stands, so that no quotation and no name of a field quiets it.
+    pub is_active: bool,
 }
 
 /// Number of a [`Kind`] in its detector's list.
@@ -44,6 +46,7 @@ macro_rules! kinds {
             severity: $crate::Severity::$severity,
             reason: $reason,
             reference: $reference,
+            is_active: $crate::is_active($id),
         },)*];
     };
 }
@@ -61,6 +64,8 @@ pub struct Finding {
     pub mentioned: bool,
     /// It is excluded in this value, and counts for nothing.
     pub excluded: bool,
+    /// The exception that suppresses it: it weighs nothing.
+    pub suppressed_by: Option<&'static str>,
     /// Number of the value in the message, see [`Analysis::values`](crate::Analysis::values).
     pub value: u32,
     /// How the bytes that `span` counts in came from the value.
@@ -69,6 +74,14 @@ pub struct Finding {
     pub span: Span,
     /// Those bytes, cut to [`EVIDENCE_BYTES_MAX`](crate::limits::EVIDENCE_BYTES_MAX).
     pub evidence: Box<[u8]>,
+}
+
+impl Finding {
+    /// From now on exception `row` suppresses it.
+    pub(crate) fn suppress(&mut self, row: &'static str) {
+        self.mentioned = false;
+        self.suppressed_by = Some(row);
+    }
 }
 
 /// A value with findings.

@@ -307,7 +307,7 @@ impl Analysis {
         across.extend(found().filter(|found| is_across(found)).map(|found| found.class));
         let within: Vec<Class> =
             found().map(|found| found.class).filter(|class| !across.contains(class)).collect();
-        self.excuse_from(before, &within);
+        self.excuse_from(before, &within, "found-in-part");
     }
 
     /// Looks at parameters that come several times in `pairs`, a query or a form, as one value.

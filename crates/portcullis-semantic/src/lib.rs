@@ -38,8 +38,9 @@
 //!    value are no gate.
 //! 4. Parse a *fragment*: an injection is the middle or the tail of a sentence of the language. What the
 //!    fragment does is [`Found::add`], whatever stands around it; what its own neighbourhood shows to be
-//!    quoted or named is [`Found::mention`], which weighs less where the site made the field for text, and in
-//!    full elsewhere.
+//!    named is [`Found::mention`], which weighs less where the site made the field for text, and in full
+//!    elsewhere; what a text shows as code is [`Found::shown`], the same for kinds that harm nobody who
+//!    stores a text, and nothing less than [`Found::add`] for those that are active (`src/active.rs`).
 //! 5. Each kind starts with the weight of its severity (Critical blocks alone; Error needs a Warning; Notice
 //!    is context). When it finds what it should, train: `tools/semantic/train.py` writes `weights/CLASS.tsv`,
 //!    which [`Profile::weights`] holds.
@@ -47,11 +48,13 @@
 //! It refuses to know what a payload list says: no whole payloads, no hashes of them; what cannot be told
 //! from the structure of a fragment is not told.
 
+mod active;
 mod analysis;
 mod body;
 mod decode;
 mod detector;
 pub mod detectors;
+pub mod exceptions;
 mod finding;
 mod gate;
 mod graphql;
@@ -72,6 +75,8 @@ mod uploads;
 mod windows;
 mod work;
 
+#[doc(hidden)]
+pub use active::is_active;
 pub use analysis::{Analysis, Detectors, Judge};
 pub use body::Parsed;
 pub use decode::Layer;

@@ -94,7 +94,7 @@ impl Analysis {
             plain.extend_from_slice(name);
             let before = self.values_len();
             self.look(detectors, location, text);
-            self.excuse_from(before, &[Class::Sqli, Class::Path, Class::Command]);
+            self.excuse_from(before, &[Class::Sqli, Class::Path, Class::Command], "referer-text");
         }
         self.look(detectors, location, &plain);
     }

@@ -211,12 +211,15 @@ pub(crate) fn score(
     let (mut counted, mut all) = ([0.0, 0.0], [0.0, 0.0]);
     let mut any = false;
     for finding in findings.iter().filter(of_this) {
+        any = true;
+        if finding.suppressed_by.is_some() {
+            continue;
+        }
         let weight = model.weight(usize::from(finding.feature - base), finding.mentioned);
         all[usize::from(finding.mentioned)] += weight;
         if !finding.excluded {
             counted[usize::from(finding.mentioned)] += weight;
         }
-        any = true;
     }
     if !any {
         return None;

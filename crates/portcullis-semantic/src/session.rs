@@ -100,7 +100,7 @@ impl Analysis {
         };
         let mut classes = vec![Class::Ssrf, Class::RemoteFile, Class::Redirect, Class::Path];
         classes.extend([Class::Sqli, Class::Command].into_iter().filter(|class| !breaks_out(*class)));
-        self.excuse_from(from, &classes);
+        self.excuse_from(from, &classes, "signed-session");
     }
 }
 

@@ -1,8 +1,9 @@
 //! Adding something to a detected message never turns a block into a pass: text where the attack survives it,
-//! parameters, cookies, header fields, parts, nodes, and copies of the attack in further encodings.
+//! marks of a quotation, parameters, cookies, header fields, parts, nodes, and copies of the attack in
+//! further encodings.
 
-use portcullis_evaluate::padding::{Kind, Position, pad};
-use portcullis_evaluate::survival::{Purpose, TABLE, survives};
+use portcullis_evaluate::padding::{Kind, Position, Wrapper, pad};
+use portcullis_evaluate::survival::{Purpose, TABLE, survives, survives_in};
 use portcullis_evaluate::{Content, DetectorsAlone, Engine};
 use portcullis_semantic::{Class, Level};
 use proptest::prelude::*;
@@ -156,6 +157,58 @@ fn each_attack_is_detected_as_it_is() {
         let has = ATTACKS.iter().any(|(class, _)| *class == row.class);
         assert!(has || row.class == Class::RemoteFile, "no attack of {}", row.class);
     }
+}
+
+/// Fields whose names stand for something.
+const PURPOSES: &[&str] = &[
+    "comment",
+    "message",
+    "body",
+    "content",
+    "html",
+    "code",
+    "script",
+    "source",
+    "snippet",
+    "template",
+    "config",
+    "sql",
+    "query",
+    "filter",
+    "title",
+    "password",
+    "webhook_url",
+    "payload",
+    "ids[comment]",
+    "items[code]",
+];
+
+/// Marks of a quotation, one in the other, quiet nothing that is live, whatever the field is called.
+#[test]
+fn no_quotation_hides_an_attack() {
+    let mut lost = Vec::new();
+    for (class, attack) in ATTACKS {
+        for name in ["q"].iter().chain(PURPOSES) {
+            let purpose = if *name == "q" { Purpose::Neutral } else { Purpose::Text };
+            let carriers = [Carrier::Query, Carrier::Form, Carrier::Json, Carrier::Multipart];
+            for carrier in carriers {
+                for outer in [None].into_iter().chain(Wrapper::ALL.map(Some)) {
+                    for inner in Wrapper::ALL {
+                        let survives = |wrapper| survives_in(*class, attack.as_bytes(), wrapper, purpose);
+                        if !survives(inner) || outer.is_some_and(|outer| !survives(outer)) {
+                            continue;
+                        }
+                        let once = inner.around(attack.as_bytes());
+                        let value = outer.map_or(once.clone(), |outer| outer.around(&once));
+                        if !is_blocked(&message(carrier, name, &value, &[], &[], &[])) {
+                            lost.push(format!("{class} {carrier:?} {name} {outer:?} {inner:?}: {attack}"));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{} pass:\n{}", lost.len(), lost.join("\n"));
 }
 
 proptest! {

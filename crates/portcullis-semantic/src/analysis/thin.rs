@@ -31,7 +31,10 @@ impl Analysis {
             let group =
                 self.judge.as_ref().map_or(0, |judge| judge.group(score.class, value.place, &value.name));
             let is_severe = self.findings_of(detectors, score).any(|found| {
-                !found.mentioned && !found.excluded && found.kind.severity <= Severity::Critical
+                !found.mentioned
+                    && !found.excluded
+                    && found.suppressed_by.is_none()
+                    && found.kind.severity <= Severity::Critical
             });
             (score.detector, value.place.is_response(), group, is_severe)
         };

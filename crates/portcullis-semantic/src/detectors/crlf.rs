@@ -51,9 +51,7 @@ impl Detector for Crlf {
         // Many lines are a text; the headers of a mail or a log in it are quoted.
         let lines = memchr::memchr_iter(b'\n', text).take(20).count();
         let is_pasted = lines >= PASTED_LINES_MIN && purpose::takes_text(input.location);
-        if purpose::takes_headers(input.location) {
-            return;
-        }
+        let takes_headers = purpose::takes_headers(input.location);
         // Programs report the header fields of a message in JSON.
         let may_be_block =
             place == Place::Json || input.layers.iter().any(|layer| matches!(layer, Layer::Json));
@@ -67,6 +65,7 @@ impl Detector for Crlf {
             let mut add = |kind: KindId, to: usize| {
                 let span = Span::new(start, to.min(text.len()));
                 match is_pasted {
+                    _ if takes_headers => found.suppress(kind, span, "header-fields"),
                     true => found.mention(kind, span),
                     false => found.add(kind, span),
                 }
@@ -87,7 +86,7 @@ impl Detector for Crlf {
                 }
                 continue;
             };
-            if kind == STORE_COMMAND && purpose::takes_text(input.location) {
+            if kind == STORE_COMMAND && !takes_headers && purpose::takes_text(input.location) {
                 found.mention(kind, Span::new(start, text.len().min(line + 24)));
                 continue;
             }

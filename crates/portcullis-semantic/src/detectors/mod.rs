@@ -22,7 +22,6 @@ pub mod path;
 pub mod protocol;
 pub mod prototype;
 pub(crate) mod purpose;
-mod quotation;
 pub mod redirect;
 pub mod remote_file;
 mod scan;

@@ -19,7 +19,7 @@ mod settings;
 mod texts;
 
 pub(super) use self::code::{
-    is_named_code, takes_code, takes_file, takes_markup, takes_page, takes_scripts, takes_templates,
+    takes_code, takes_file, takes_markup, takes_page, takes_scripts, takes_templates,
 };
 pub(super) use self::commands::{
     MACHINES, names_command, names_function, names_machine, runs_commands, takes_arguments,
@@ -147,6 +147,7 @@ mod tests {
     fn names_that_end_early() {
         let may = |name: &str| may_mention(Class::Command, at(Place::Form, name));
         assert!(may("comment") && may("user[comment]") && may("posts[0].content") && may("a[][comment]"));
+        assert!(!may("ids[comment]") && !may("host[comment]") && !may("posts[0][ids][comment]"));
         for name in ["id\0comment", "id[]comment", "id[x]message", "id comment", "id\tcomment", "id\rcomment"]
         {
             assert!(!may(name), "{name:?}");
@@ -155,7 +156,7 @@ mod tests {
 
     #[test]
     fn fields_that_rules_leave_out() {
-        for name in ["redirect_uri", "redirectUris", "oauth[redirect_uri]", "post_logout_redirect_uri"] {
+        for name in ["redirect_uri", "redirectUris", "oauth.redirect_uri", "post_logout_redirect_uri"] {
             assert!(is_made_for(Class::Ssrf, name.as_bytes()), "{name}");
         }
         assert!(is_made_for(Class::Xss, b"bpmn_xml") && !is_made_for(Class::Xss, b"xml_id"));

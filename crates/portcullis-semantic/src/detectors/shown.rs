@@ -1,31 +1,57 @@
-//! Code that a text shows: Markdown's fences and back-ticks, both closed.
+//! Code that a text shows: Markdown's fences, back-ticks, quotations and indented lines, HTML's elements for
+//! code.
+//!
+//! The sender writes the marks, so that they say nothing of what is live wherever it stands: see
+//! [`Found::shown`](crate::Found::shown). A mark that opens and is not closed shows nothing.
 
-/// The spans of a text that are shown as code, in order, none within another.
+/// Elements in which pages show code.
+const ELEMENTS: &[&[u8]] = &[b"code", b"pre", b"kbd", b"samp", b"blockquote", b"tt"];
+
+/// The spans of a text that are shown as code, by where they begin; one may hold others.
 #[derive(Debug, Default)]
-pub(super) struct Shown(Vec<(usize, usize)>);
+pub(super) struct Shown {
+    spans: Vec<Span>,
+    /// For each span the greatest end of those up to it.
+    ends: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Span {
+    /// Where the mark begins.
+    start: usize,
+    end: usize,
+    /// Where what is shown begins.
+    inner: usize,
+}
 
 impl Shown {
     /// Those of `text`. A fence is a line that begins with three back-ticks or tildes, and one that ends it;
-    /// what stands between back-ticks ends at as many of them, in the same paragraph.
+    /// what stands between back-ticks ends at as many of them, in the same paragraph; a line is set off by
+    /// four spaces, a tab or `> `.
     pub fn of(text: &[u8]) -> Shown {
         let mut spans = Vec::new();
-        let mut fence: Option<(u8, usize)> = None;
+        let mut fence: Option<(u8, usize, usize)> = None;
         let mut paragraph = 0;
         let mut at = 0;
         for line in text.split_inclusive(|&b| b == b'\n') {
             let start = at;
             at += line.len();
-            let inner = line.trim_ascii();
+            let lead = line.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'>')).count();
+            let is_set_off = line.starts_with(b"    ") || line.starts_with(b"\t") || line.starts_with(b"> ");
+            if is_set_off && fence.is_none() {
+                spans.push(Span { start, end: at, inner: start + lead });
+            }
             // In a quotation or a list.
-            let inner = inner.trim_ascii_start_of(b"> ");
+            let inner = line[lead..].trim_ascii();
             let mark = [b'`', b'~'].into_iter().find(|&mark| inner.starts_with(&[mark; 3]));
             match (fence, mark) {
                 (None, Some(mark)) if !inner[3..].contains(&b'`') => {
                     in_line(&text[paragraph..start], paragraph, &mut spans);
-                    fence = Some((mark, start));
+                    fence = Some((mark, start, at));
                 }
-                (Some((open, from)), Some(mark)) if open == mark => {
-                    spans.push((from, at));
+                (Some((open, from, inner)), Some(mark)) if open == mark => {
+                    in_line(&text[inner..start], inner, &mut spans);
+                    spans.push(Span { start: from, end: at, inner });
                     fence = None;
                     paragraph = at;
                 }
@@ -39,61 +65,43 @@ impl Shown {
         if fence.is_none() {
             in_line(&text[paragraph..], paragraph, &mut spans);
         }
-        Shown(spans)
-    }
-
-    /// The same, and what stands in the elements `pre` and `code` of `text`, if its references were made
-    /// signs.
-    pub fn with_elements(mut self, text: &[u8], is_unescaped: bool) -> Shown {
-        if !is_unescaped {
-            return self;
-        }
-        let mut at = 0;
-        while let Some(found) = memchr::memchr(b'<', &text[at..]) {
-            let open = at + found;
-            at = open + 1;
-            let end: &[u8] = match text.get(at..) {
-                Some(rest) if rest.starts_with(b"pre") => b"</pre>",
-                Some(rest) if rest.starts_with(b"code") => b"</code>",
-                _ => continue,
-            };
-            if !matches!(text.get(at + end.len() - 3), Some(b'>' | b' ')) {
-                continue;
-            }
-            let Some(len) = memchr::memmem::find(&text[at..], end) else { continue };
-            self.0.push((open, at + len));
-            at += len;
-        }
-        self.0.sort_unstable();
-        self
+        elements(text, &mut spans);
+        spans.sort_unstable();
+        let mut last = 0;
+        let ends = spans.iter().map(|span| {
+            last = span.end.max(last);
+            last
+        });
+        Shown { ends: ends.collect(), spans }
     }
 
     /// The byte at `at` is in one of them.
     pub fn has(&self, at: usize) -> bool {
-        let begun = self.0.partition_point(|(start, _)| *start <= at);
-        // Back-ticks may stand in an element.
-        self.0[..begun].iter().rev().take(NESTED_MAX).any(|(_, end)| at < *end)
+        let begun = self.spans.partition_point(|span| span.start <= at);
+        begun > 0 && at < self.ends[begun - 1]
+    }
+
+    /// The end of one that begins at `at`.
+    pub fn opens(&self, at: usize) -> Option<usize> {
+        let begun = self.spans.partition_point(|span| span.start <= at);
+        let last = self.spans[..begun].last().filter(|span| span.start == at);
+        last.map(|span| span.end)
+    }
+
+    /// Where that begins which the innermost of them around the byte at `at` shows.
+    pub fn begin(&self, at: usize) -> Option<usize> {
+        let begun = self.spans.partition_point(|span| span.start <= at);
+        let around = self.spans[..begun].iter().rev().take(NESTED_MAX).find(|span| at < span.end);
+        around.map(|span| span.inner)
     }
 }
 
-/// Spans within an element that are looked past.
+/// Spans within another that are looked past.
 const NESTED_MAX: usize = 64;
-
-/// Bytes without what stands before them.
-trait TrimStart {
-    /// The same without the bytes of `signs` at its beginning.
-    fn trim_ascii_start_of(&self, signs: &[u8]) -> &Self;
-}
-
-impl TrimStart for [u8] {
-    fn trim_ascii_start_of(&self, signs: &[u8]) -> &[u8] {
-        &self[self.iter().take_while(|b| signs.contains(b)).count()..]
-    }
-}
 
 /// Runs of back-ticks that are met by one of the same length. One that is not stands for itself, and a longer
 /// search for its length is not begun again in the paragraph.
-fn in_line(paragraph: &[u8], offset: usize, spans: &mut Vec<(usize, usize)>) {
+fn in_line(paragraph: &[u8], offset: usize, spans: &mut Vec<Span>) {
     const LENGTHS: usize = 8;
     let mut missing = [false; LENGTHS];
     let mut at = 0;
@@ -116,12 +124,44 @@ fn in_line(paragraph: &[u8], offset: usize, spans: &mut Vec<(usize, usize)>) {
         };
         match close {
             Some(end) => {
-                spans.push((offset + open, offset + end));
+                spans.push(Span { start: offset + open, end: offset + end, inner: offset + at });
                 at = end;
             }
             None => missing[len] = true,
         }
     }
+}
+
+/// The outermost of the elements for code that are closed.
+fn elements(text: &[u8], spans: &mut Vec<Span>) {
+    let mut at = 0;
+    let mut missing = [false; ELEMENTS.len()];
+    while let Some(found) = memchr::memchr(b'<', &text[at..]) {
+        let open = at + found;
+        at = open + 1;
+        let len = text[at..].iter().take(12).take_while(|b| b.is_ascii_alphabetic()).count();
+        let (name, rest) = text[at..].split_at(len);
+        let Some(number) = ELEMENTS.iter().position(|known| name.eq_ignore_ascii_case(known)) else {
+            continue;
+        };
+        if missing[number] || !matches!(rest.first(), Some(b'>' | b' ' | b'\n')) {
+            continue;
+        }
+        let Some(inner) = memchr::memchr(b'>', rest).map(|end| at + len + end + 1) else { return };
+        match end_of(&text[inner..], name) {
+            Some(end) => {
+                spans.push(Span { start: open, end: inner + end, inner });
+                at = inner + end;
+            }
+            None => missing[number] = true,
+        }
+    }
+}
+
+/// Where the end tag of `name` begins.
+fn end_of(text: &[u8], name: &[u8]) -> Option<usize> {
+    memchr::memmem::find_iter(text, b"</")
+        .find(|at| text.get(at + 2..at + 2 + name.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(name)))
 }
 
 #[cfg(test)]
@@ -141,6 +181,11 @@ mod tests {
         check("use `<x>` here", true);
         check("use ``a ` <x>`` here", true);
         check("```\na\n```\n\n`b` <x>", false);
+        check("a\n    <x>", true);
+        check("\t<x>", true);
+        check("> <x>", true);
+        check("a > <x>", false);
+        check("> a\n<x>", false);
         // Nothing ends it.
         check("```\n<x>", false);
         check("`a <x>", false);
@@ -148,22 +193,42 @@ mod tests {
         check("`a` <x> `b`", false);
         check("``a` <x>", false);
         check("``` <x> ```", true);
+        check("<pre> <x>", false);
     }
 
     #[test]
     fn elements() {
-        let text = b"<p>a</p><pre class=\"x\"><code><x></code></pre><code><y></code><precious><z>";
+        let text = b"<p>a</p><pre class=\"x\"><code><x></code></pre><CODE><y></code><precious><z>";
         let at = |part: &[u8]| memchr::memmem::find(text, part).unwrap();
-        let shown = Shown::of(text).with_elements(text, true);
+        let shown = Shown::of(text);
         assert!(shown.has(at(b"<x>")) && shown.has(at(b"<y>")));
         assert!(!shown.has(at(b"<p>")) && !shown.has(at(b"<z>")));
-        assert!(!Shown::of(text).with_elements(text, false).has(at(b"<x>")));
+    }
+
+    #[test]
+    fn where_it_begins() {
+        let begin = |text: &str, part: &str| Shown::of(text.as_bytes()).begin(text.find(part).unwrap());
+        assert_eq!(begin("a `b c` d", "c"), Some(3));
+        assert_eq!(begin("a `b c` d", "d"), None);
+        assert_eq!(begin("> a", "a"), Some(2));
+        assert_eq!(begin("<p><code x>a;b", "b"), None);
+        assert_eq!(begin("<code x>a;b</code>", "b"), Some(8));
+        assert_eq!(begin("<pre>a `b`", "b"), Some(8));
+        assert_eq!(begin("```sh\na\n```\n", "a"), Some(6));
     }
 
     #[test]
     fn linear() {
         let ticks: String = (0..40_000).map(|n| "`".repeat(n % 7 + 1) + "a").collect();
         Shown::of(ticks.as_bytes());
-        Shown::of("`a\n".repeat(50_000).as_bytes());
+        for unit in ["`a\n", "`", "<code>", "\n", "```", "<", "`\n", "</pre", "<pre></code>", "> ", "    \n"]
+        {
+            let text = unit.repeat(30_000);
+            let shown = Shown::of(text.as_bytes());
+            for at in (0..text.len()).step_by(7) {
+                shown.has(at);
+                shown.begin(at);
+            }
+        }
     }
 }

@@ -3,13 +3,9 @@
 //! Both are elements with a vocabulary of their own that no other text has; in the middle of prose they are
 //! the same danger, since the server reads the whole page.
 
-use std::cell::OnceCell;
-
 use portcullis_types::Span;
 
-use super::purpose;
 use super::scan::{has_at, is_one_of, is_word, run, skip_space};
-use super::shown::Shown;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
@@ -38,16 +34,7 @@ impl Detector for Ssi {
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
-        let shown = OnceCell::new();
-        let takes_text = purpose::takes_text(input.location);
-        let is_shown = |at| takes_text && shown.get_or_init(|| Shown::of(text)).has(at);
-        let mut add = |kind, from: usize, to: usize| {
-            let span = Span::new(from, to.min(text.len()));
-            match is_shown(from) {
-                true => found.mention(kind, span),
-                false => found.add(kind, span),
-            }
-        };
+        let mut add = |kind, from: usize, to: usize| found.add(kind, Span::new(from, to.min(text.len())));
         for at in memchr::memchr_iter(b'<', text) {
             if has_at(text, at, b"<esi:") || has_at(text, at, b"<!--esi") {
                 let end = run(text, at + 1, 16, |b| is_word(b) || matches!(b, b':' | b'!' | b'-'));

@@ -14,7 +14,8 @@ pub(crate) fn look(class: Class, place: Place, name: &str, text: &[u8]) -> (Stri
     let names: Vec<String> = of_class
         .map(|finding| {
             let id = finding.kind.id.split_once('.').map_or(finding.kind.id, |(_, id)| id);
-            format!("{id}{}", if finding.mentioned { "~" } else { "" })
+            let row = finding.suppressed_by.map_or(String::new(), |row| format!("!{row}"));
+            format!("{id}{}{row}", if finding.mentioned { "~" } else { "" })
         })
         .collect();
     let worst = analysis.worst(&DETECTORS, Level::Balanced);

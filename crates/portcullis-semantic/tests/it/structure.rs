@@ -114,7 +114,7 @@ fn keys_of_lists_excuse_nothing() {
     }
     // A snippet of an editor is what the field is for.
     assert_eq!(class("post[code]=cat+/etc/passwd;ls"), "");
-    assert_eq!(class("search[filter]=1+OR+1=1"), "");
+    assert_eq!(class("filter=1+OR+1=1"), "");
 }
 
 /// More prefixes for a namespace than are remembered.
@@ -185,7 +185,7 @@ fn stack_traces_pass() {
     let detectors = Detectors::new();
     let class = |body: &str| class(&detectors, "application/json", body.as_bytes());
     for body in [
-        r#"{"exception":{"values":[{"stacktrace":{"frames":[{"abs_path":"/usr/local/lib/python3.11/site-packages/flask/app.py","context_line":"    os.system('ls -la /tmp')"}]}}]}}"#,
+        r#"{"exception":{"values":[{"stacktrace":{"frames":[{"abs_path":"/usr/local/lib/python3.11/site-packages/flask/app.py","context_line":"    return self.handle(e)"}]}}]}}"#,
         r#"{"library":"/usr/lib/x86_64-linux-gnu/libc.so.6"}"#,
         r#"{"process":{"title":"/usr/lib/jvm/java-10-openjdk-amd64/bin/java"}}"#,
         r#"{"streams":[{"stream":{"filename":"/var/log/nginx/access.log"},"values":[["1","a"]]}]}"#,

@@ -20,14 +20,17 @@ pub(super) mod scan;
 mod tests;
 pub(super) mod value;
 
+use std::cell::OnceCell;
+
 use portcullis_types::Span;
 
 use self::names::{Group, Names};
+use self::php::takes_input;
 pub(super) use self::php::{is_harmless, runs_input};
 use self::scan::{Fact, Scan};
 pub use self::value::CodeValue;
-use super::quotation::Quotation;
 use super::scan::is_one_of;
+use super::shown::Shown;
 use super::{command, purpose};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
@@ -118,9 +121,10 @@ impl Detector for Code {
             && input.layers.is_empty()
             && found.may_read(PHP_READINGS * input.text.len())
             && !runs_input(input.text, &self.shell);
-        marks::detect(&self.shell, input, is_shown, found);
+        let shown = OnceCell::new();
+        marks::detect(&self.shell, input, is_shown, &shown, found);
         self.names_alone(input, found);
-        self.walk(input, is_shown, found);
+        self.walk(input, is_shown, &shown, found);
     }
 }
 
@@ -152,37 +156,28 @@ impl Code {
     }
 
     /// Reads the text.
-    fn walk(&self, input: &Input<'_>, is_all_shown: bool, found: &mut Found<'_>) {
+    fn walk(&self, input: &Input<'_>, is_all_shown: bool, shown: &OnceCell<Shown>, found: &mut Found<'_>) {
         let (text, location) = (input.text, input.location);
         let (takes_code, takes_text) =
             (purpose::takes_code(location), purpose::may_mention(Class::Code, location));
-        let mut quotation = Quotation::new(text);
         let has_tag =
             memchr::memmem::find(text, b"<?").is_some() || memchr::memmem::find(text, b"<%").is_some();
         let mut is_first = true;
-        let mut runs = false;
-        let runs_request = takes_code
-            && has_tag
-            && found.may_read(PHP_READINGS * text.len())
-            && runs_input(text, &self.shell);
         let mut scan = Scan::new(text, &self.names, &self.shell);
         while let Some((fact, span)) = scan.next_fact() {
             let kind = kind_of(fact);
             // Sentences name commands in back-ticks after the words that PHP prints with.
             // Lines of a source are indented, too.
-            let mut is_shown = || {
+            let is_shown = || {
                 let end = (span.end as usize).saturating_sub(1);
-                takes_text && (kind == BACKTICK || !input.document.is_php && quotation.holds(end))
+                let quotes = || shown.get_or_init(|| Shown::of(text)).has(end);
+                takes_text && (kind == BACKTICK || !input.document.is_php && quotes())
             };
-            let is_own = input.document.has_lines && !has_tag && is_of_program(text, fact, span, &self.shell);
-            // Who may write code there calls the type or imports the module itself: by its name it is loaded
-            // past what the field's language allows. What runs something of a request is a web shell.
-            let is_escape = matches!(kind, LOADED | IMPORT | INTERNAL);
-            runs |= matches!(kind, EXECUTE | EVAL | CALLBACK | VARIABLE_CALL | BACKTICK);
-            let is_shell = matches!(kind, INPUT | NESTED | BACKTICK) && runs && runs_request;
-            let is_taken = takes_code && !is_escape && !is_shell;
-            match is_all_shown || is_own || is_taken || is_spoken(text, span) || is_shown() {
+            let is_own =
+                input.document.has_lines && !has_tag && is_of_program(input, fact, span, &self.shell);
+            match is_all_shown || is_own {
                 true => found.mention(kind, span),
+                false if takes_code || is_spoken(text, span) || is_shown() => found.shown(kind, span),
                 false => found.add(kind, span),
             }
             if std::mem::take(&mut is_first) && !takes_code && is_whole(text, span) {
@@ -241,13 +236,15 @@ fn is_spoken(text: &[u8], span: Span) -> bool {
     word.is_some_and(is_word) || matches!(after, [] | [b'?' | b'.' | b'!'])
 }
 
-/// In a program of several lines a call at `span` is its own: one that runs something other than what attacks
-/// run, and nothing of a request; or a name that says something in PHP only, of which there is none.
-fn is_of_program(text: &[u8], fact: Fact, span: Span, shell: &command::Names) -> bool {
+/// In a program of several lines a call at `span` is its own: a name that says something in PHP only, of
+/// which there is none, or a module that it keeps; in a file one that runs something other than what attacks
+/// run, and nothing of a request.
+fn is_of_program(input: &Input<'_>, fact: Fact, span: Span, shell: &command::Names) -> bool {
     const REQUESTS: &[&[u8]] = &[
         b"request", b"req.", b"params", b"query", b"input", b"argv", b"environ", b"cookie", b"header",
         b"socket", b"recv", b"decode", b"$_",
     ];
+    let text = input.text;
     let rest = &text[span.end as usize..];
     let arguments = &rest[..rest.len().min(ARGUMENTS_BYTES_MAX)];
     let arguments = &arguments[..memchr::memchr(b'\n', arguments).unwrap_or(arguments.len())];
@@ -256,7 +253,8 @@ fn is_of_program(text: &[u8], fact: Fact, span: Span, shell: &command::Names) ->
     match fact {
         Fact::Info => true,
         Fact::Execute | Fact::ShellArgument | Fact::Eval => {
-            !inner.is_some_and(|inner| shell.asks_system(inner))
+            input.location.place == Place::FileContent
+                && !inner.is_some_and(|inner| shell.asks_system(inner))
                 && !REQUESTS.iter().any(|known| memchr::memmem::find(arguments, known).is_some())
         }
         Fact::Module => is_kept(text, span),

@@ -251,7 +251,7 @@ fn loops_without_end() {
     attack("require('fs').readdirSync('.').toString()", "module");
     attack("require('net').connect(4444,'192.0.2.1')", "module");
     assert!(!run("const fs = require('fs').promises; // then fs.readFile(x)").1);
-    assert!(!run("require('fs').readFileSync() does what exactly?").1);
+    attack("require('fs').readFileSync() does what exactly?", "module");
     assert!(!run("{${name}}").1);
     attack("';for(;;);//", "endless");
     assert!(!run("while(1){ read(); }").1);
@@ -337,9 +337,11 @@ fn calls_of_what_a_request_gives() {
         passes_at(Class::Code, Place::Query, "q", text);
         passes_at(Class::Code, Place::Form, "text", text);
     }
-    for text in ["<?php\ninclude($_GET['page'] . '.php');", "extract($_POST);"] {
-        assert!(!look(Class::Code, Place::Form, "code", text.as_bytes()).1, "{text}");
+    // A field for code takes what computes.
+    for text in ["<?php\ninclude($_GET['page'] . '.php');", "<?php system('id');"] {
+        assert!(look(Class::Code, Place::Form, "code", text.as_bytes()).1, "{text}");
     }
+    assert!(!look(Class::Code, Place::Form, "code", b"<?php\nprint(md5(123) . phpversion());").1);
 }
 
 /// A field for code takes programs; what a program does not need stays an attack there: a web shell, and what
@@ -351,6 +353,8 @@ fn what_no_field_for_code_is_for() {
         ("snippet", "<?php eval($_POST[\"x\"]);"),
         ("code", "__import__('os').system('id')"),
         ("code", "().__class__.__base__.__subclasses__()"),
+        ("code", "import os\nos.system('ls')"),
+        ("code", "<?php echo $_GET['q'];"),
     ] {
         for place in [Place::Json, Place::Form] {
             let (have, blocks) = look(Class::Code, place, name, text.as_bytes());
@@ -358,8 +362,8 @@ fn what_no_field_for_code_is_for() {
         }
     }
     for (name, text) in [
-        ("code", "import os\nos.system('ls')"),
-        ("code", "<?php echo htmlspecialchars($_GET['q']);"),
+        ("code", "import os\nprint(os.name)"),
+        ("code", "<?php echo htmlspecialchars($title);"),
         ("script", "print(open('x.txt').read())"),
         ("source_code", "const fs = require('fs');\nfs.readFileSync('a.txt')"),
     ] {

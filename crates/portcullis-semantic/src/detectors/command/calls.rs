@@ -22,8 +22,6 @@ pub(super) struct Calls<'c, 'i> {
     input: &'i Input<'i>,
     text: &'i [u8],
     field: Field,
-    /// See [`lead_of_line`]; in a field for code only.
-    code_lead: Option<usize>,
     /// There are braces, or what cmd has before a command.
     may_have_blocks: bool,
     /// Plus signs stand for spaces.
@@ -47,8 +45,8 @@ struct Field {
     is_step: bool,
     sets_up: bool,
     may_quote: bool,
+    /// What loads something is run there by itself.
     takes_code: bool,
-    takes_lines: bool,
     takes_password: bool,
     names_machine: bool,
 }
@@ -56,7 +54,7 @@ struct Field {
 impl Field {
     fn of(input: &Input<'_>) -> Field {
         let location = input.location;
-        let is_step = purpose::takes_step(location);
+        let is_step = purpose::takes_step(location) || purpose::takes_command_lines(location);
         Field {
             is_whole_body: location.place == Place::Text,
             is_file: location.place == Place::FileContent,
@@ -64,8 +62,7 @@ impl Field {
             is_step,
             sets_up: is_step || purpose::takes_configuration(location),
             may_quote: input.document.is_file || purpose::may_mention(Class::Command, location),
-            takes_code: purpose::takes_code(location),
-            takes_lines: purpose::takes_command_lines(location),
+            takes_code: input.document.is_script || purpose::takes_code(location),
             takes_password: purpose::takes_password(location),
             names_machine: purpose::names_machine(location),
         }
@@ -88,10 +85,6 @@ impl<'c, 'i> Calls<'c, 'i> {
             input,
             text,
             field,
-            code_lead: match field.takes_code && purpose::is_named_code(input.location) {
-                true => lead_of_line(text),
-                false => None,
-            },
             may_have_blocks: input.groups.has(b'{') || input.groups.has(b' '),
             plus,
             variables: Variables::default(),
@@ -152,12 +145,21 @@ impl<'c, 'i> Calls<'c, 'i> {
             Some(call) if self.is_usual(position, &call) => {}
             // `%{date}` is a part of a format.
             Some(call) if block.is_some_and(|block| block.is_format) && call.is_bare_name() => {}
-            Some(call) if self.is_command(position, &call) => {
-                self.take(position, &call, after_pipe, found);
-            }
+            Some(call) if self.is_command(position, &call) => match self.is_by_chance(&call) {
+                Some(row) => {
+                    let kinds: Vec<KindId> = call.kinds().collect();
+                    self.suppress(position.sign.kind(), &kinds, call.span(), row, found);
+                    self.by_shape(outer, found);
+                }
+                None => self.take(position, &call, after_pipe, found),
+            },
             _ => self.by_shape(outer, found),
         }
         ControlFlow::Continue(())
+    }
+
+    fn suppress(&self, sign: KindId, kinds: &[KindId], span: Span, row: &'static str, found: &mut Found<'_>) {
+        [sign].iter().chain(kinds).for_each(|kind| found.suppress(*kind, span, row));
     }
 
     /// The block that is glued to the separator at `position`.
@@ -172,18 +174,25 @@ impl<'c, 'i> Calls<'c, 'i> {
     }
 
     /// Notes a program of no table that is a command by its shape.
-    fn by_shape(&self, position: &Position, found: &mut Found<'_>) {
-        let Field { is_whole_body, takes_password, is_file, may_quote, takes_lines, names_machine, .. } =
-            self.field;
+    fn by_shape(&mut self, position: &Position, found: &mut Found<'_>) {
+        let Field { is_whole_body, takes_password, is_file, may_quote, names_machine, .. } = self.field;
         if stranger::may_follow(position) {
             let line = &self.text[position.at..];
             found.may_read(stranger::LINE_BYTES_MAX.min(line.len()) / 2);
         }
-        let span = stranger(self.text, position, names_machine)
-            .filter(|_| !is_whole_body && !takes_password && !is_file);
+        let span = stranger(self.text, position, names_machine).filter(|_| !is_whole_body && !is_file);
         let Some(span) = span else { return };
+        if takes_password {
+            return self.suppress(position.sign.kind(), &[UNKNOWN], span, "password-signs", found);
+        }
+        let is_mentioned = may_quote
+            && match position.sign {
+                Sign::Begin | Sign::Newline => true,
+                Sign::Backtick => self.surroundings.is_in_sentence(position.start),
+                _ => self.surroundings.is_command_line(position),
+            };
         for kind in [position.sign.kind(), UNKNOWN] {
-            add(found, kind, span, (takes_lines || may_quote) && !self.leaves_code(position));
+            add(found, kind, span, is_mentioned);
         }
     }
 
@@ -207,10 +216,19 @@ impl<'c, 'i> Calls<'c, 'i> {
             || call.group == Group::Recon
                 && position.follows_word(text, call.end)
                 && purpose::takes_single_name(self.input.location);
-        // A body that was not taken apart, or a password, has names and signs by chance.
-        let is_by_chance = self.field.is_whole_body && (call.has(BARE) || call.has(BARE_WORD))
-            || self.field.takes_password && !call.parts_words(text);
-        !(call.is_bare_name() && !is_sure || is_by_chance)
+        !call.is_bare_name() || is_sure
+    }
+
+    /// The exception that suppresses a call: a body that was not taken apart, or a password, has names and
+    /// signs by chance.
+    fn is_by_chance(&self, call: &Call) -> Option<&'static str> {
+        if self.field.is_whole_body && (call.has(BARE) || call.has(BARE_WORD)) {
+            Some("bare-in-body")
+        } else if self.field.takes_password && !call.parts_words(self.text) {
+            Some("password-signs")
+        } else {
+            None
+        }
     }
 
     /// Takes a call of a command: it may be piped into the next one, and is noted if it counts.
@@ -260,50 +278,21 @@ impl<'c, 'i> Calls<'c, 'i> {
 
     /// The field is for what the text shows there. After a pipe it is what the command before was.
     fn is_mentioned(&mut self, position: &Position, call: &Call, after_pipe: bool) -> bool {
-        let Field { takes_code, takes_lines, may_quote, sets_up, is_step, is_script, .. } = self.field;
-        if self.leaves_code(position) {
-            return false;
-        }
+        let Field { may_quote, sets_up, is_step, is_script, takes_code, .. } = self.field;
         let was_mentioned = self.was_mentioned;
         let surroundings = &mut self.surroundings;
-        takes_code
-            || takes_lines
-            || may_quote
-                && match (after_pipe, sets_up) {
-                    (true, false) => was_mentioned,
-                    (true, true) => was_mentioned && surroundings.configures(position, call, is_step),
-                    (false, true) => surroundings.configures(position, call, is_step),
-                    (false, false) => {
-                        is_script && surroundings.is_of_script(position, call)
-                            || surroundings.mention(position, call)
-                    }
+        may_quote
+            && !(takes_code && call.has_host())
+            && match (after_pipe, sets_up) {
+                (true, false) => was_mentioned,
+                (true, true) => was_mentioned && surroundings.configures(position, call, is_step),
+                (false, true) => surroundings.configures(position, call, is_step),
+                (false, false) => {
+                    is_script && surroundings.is_of_script(position, call)
+                        || surroundings.mention(position, call)
                 }
+            }
     }
-}
-
-impl Calls<'_, '_> {
-    /// The command is glued behind a sign after one word or nothing, `x;nc -e`, `;id`, `x$(id)`, in a field
-    /// for code whose value is one line: what an attack makes of a name, and no program is written so.
-    fn leaves_code(&self, position: &Position) -> bool {
-        let Some(lead) = self.code_lead else { return false };
-        let before = &self.text[..position.start];
-        let may_join = match position.sign {
-            Sign::Begin | Sign::Newline | Sign::Ampersand | Sign::Logical => false,
-            Sign::Substitution | Sign::Backtick => !before.is_empty(),
-            Sign::Semicolon | Sign::Pipe => before.is_empty() || is_glued(self.text, position),
-        };
-        may_join
-            && before.len() <= lead
-            && self.text.get(position.at).is_some_and(|b| !b.is_ascii_whitespace())
-            && self.names.get(before).is_none()
-    }
-}
-
-/// The length of the word with which a value of one line begins; `None` for a longer value.
-fn lead_of_line(text: &[u8]) -> Option<usize> {
-    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b".-_:'\"".contains(b);
-    let is_line = memchr::memchr2(b'\n', b'\r', text).is_none();
-    is_line.then(|| text.iter().take_while(|b| is_name(b)).count())
 }
 
 /// A file that is no longer than this may be a field to the application.

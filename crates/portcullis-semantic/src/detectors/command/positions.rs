@@ -193,7 +193,8 @@ pub(super) fn schedule(text: &[u8]) -> usize {
     0
 }
 
-/// A line ends, or the text does, after nothing or the name of a language; shells run nothing there.
+/// A line ends, or the text does, after nothing or the name of a language, with attributes or without; shells
+/// run nothing there.
 fn is_fence(after: &[u8]) -> bool {
     const LANGUAGES: &[&[u8]] = &[
         b"",
@@ -221,7 +222,12 @@ fn is_fence(after: &[u8]) -> bool {
         b"text",
     ];
     let len = after.iter().take(12).take_while(|b| b.is_ascii_alphanumeric()).count();
-    LANGUAGES.contains(&&after[..len]) && matches!(after.get(len), None | Some(b'\n' | b'\r'))
+    let rest = &after[len..];
+    // What pages are made with takes attributes there: `python {title="a.py"}`.
+    let line = &rest[..memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())];
+    let is_attributes =
+        |line: &[u8]| line.starts_with(b"{") && line.iter().position(|b| *b == b'}') == Some(line.len() - 1);
+    LANGUAGES.contains(&&after[..len]) && (line.is_empty() || is_attributes(line.trim_ascii()))
 }
 
 /// Bytes at which a command may begin.

@@ -50,10 +50,7 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
         let here = if input.groups.has(b'$') { here_string(text) } else { None };
         let others = [cut.map(|span| (CMD_VARIABLE, span)), here.map(|span| (HERE_STRING, span))];
         for (kind, span) in span.into_iter().chain(others.into_iter().flatten()) {
-            let is_shown = purpose::may_mention(Class::Command, input.location)
-                || purpose::takes_code(input.location)
-                || purpose::takes_command_lines(input.location);
-            if is_shown { found.mention(kind, span) } else { found.add(kind, span) }
+            found.add(kind, span);
         }
     }
     if input.groups.has(b'$') {

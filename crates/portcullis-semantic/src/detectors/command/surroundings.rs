@@ -1,14 +1,17 @@
 //! The surroundings of a command in prose: listings and quotations.
 //!
 //! It decides only what a field for texts takes as a mention; elsewhere a command is one whatever stands
-//! around it.
+//! around it. There, too, what breaks out of something is none: a sign with a command behind it, where no
+//! command line begins before the sign.
+
+use std::cell::OnceCell;
 
 use portcullis_lex::shell::Variables;
 
 use super::call::Call;
 use super::names::Names;
 use super::positions::{Position, Sign, schedule};
-use crate::detectors::quotation::Quotation;
+use crate::detectors::shown::Shown;
 
 /// Bytes of the beginning of a line that are read for a command or a prompt.
 const HEAD_BYTES_MAX: usize = 64;
@@ -18,30 +21,72 @@ const HEAD_BYTES_MAX: usize = 64;
 pub(super) struct Surroundings<'n, 't> {
     text: &'t [u8],
     names: &'n Names,
-    quotation: Quotation<'t>,
+    shown: OnceCell<Shown>,
     at: usize,
-    /// The line begins as those of a listing do.
-    is_command_line: bool,
+    /// Where the line begins.
+    line: usize,
 }
 
 impl<'n, 't> Surroundings<'n, 't> {
     pub fn new(text: &'t [u8], names: &'n Names) -> Surroundings<'n, 't> {
-        let is_command_line = begins_with_command(names, text);
-        Surroundings { text, names, quotation: Quotation::new(text), at: 0, is_command_line }
+        Surroundings { text, names, shown: OnceCell::new(), at: 0, line: 0 }
     }
 
-    /// True if `call` stands as people quote commands: on a line of its own, on one that begins with a
-    /// command or a prompt, in a quotation; or if it tells nothing. Positions come in order.
+    /// True if `call` stands as people quote commands: on a line of its own, in back-ticks of a sentence, or
+    /// on a line or in a quotation that begins with a command; or if it tells nothing. Positions come in
+    /// order.
     pub fn mention(&mut self, position: &Position, call: &Call) -> bool {
-        let line = memchr::memrchr(b'\n', &self.text[self.at.min(position.start)..position.start]);
-        if let Some(line) = line.map(|line| self.at + line + 1) {
-            self.is_command_line = begins_with_command(self.names, &self.text[line..]);
+        match position.sign {
+            Sign::Begin | Sign::Newline => true,
+            Sign::Backtick => {
+                (!call.is_disguised() || call.is_mere_word()) && self.is_in_sentence(position.start)
+                    || !call.is_hidden() && !call.has_host() && self.marks_fence(position.start)
+            }
+            Sign::Substitution => !call.is_hidden() && !call.has_host() && self.is_command_line(position),
+            Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical => {
+                !call.is_telling() || self.is_command_line(position)
+            }
+        }
+    }
+
+    /// A command begins the line or the quotation that `position` stands in. Positions come in order.
+    pub fn is_command_line(&mut self, position: &Position) -> bool {
+        let from = self.at.min(position.start);
+        let ends = memchr::memrchr_iter(b'\n', &self.text[from..position.start]);
+        // A backslash at its end continues a line.
+        let is_end = |at: &usize| !self.text[..from + at].ends_with(b"\\");
+        if let Some(line) = ends.take(CONTINUED_LINES_MAX).find(is_end) {
+            self.line = from + line + 1;
         }
         self.at = position.start;
-        match position.sign {
-            Sign::Begin | Sign::Newline | Sign::Backtick => true,
-            _ => self.is_command_line || !call.is_telling() || self.quotation.holds(position.start),
+        let shown = self.shown().begin(position.start).filter(|begin| *begin <= position.start);
+        let begin = shown.unwrap_or(0).max(self.line);
+        begins_with_command(self.names, &self.text[begin..position.start], shown.is_some())
+    }
+
+    fn shown(&self) -> &Shown {
+        self.shown.get_or_init(|| Shown::of(self.text))
+    }
+
+    /// The back-tick at `at` opens a quotation that touches no word before it and is not all of the text, or
+    /// ends one that touches none behind it.
+    pub fn is_in_sentence(&self, at: usize) -> bool {
+        let (before, after) = self.text.split_at(at);
+        let touches = |b: &u8| b.is_ascii_alphanumeric() || b"$=;|&`'\"\\-".contains(b);
+        match self.shown().opens(at) {
+            Some(end) => {
+                let rest = self.text[end..].trim_ascii();
+                let is_all = before.trim_ascii().is_empty() && rest.is_empty();
+                !is_all && !before.last().is_some_and(touches)
+            }
+            None => self.shown().has(at) && !after.get(1).is_some_and(touches),
         }
+    }
+
+    /// The back-tick at `at` is one of a fence that is closed.
+    fn marks_fence(&self, at: usize) -> bool {
+        let line = memchr::memrchr(b'\n', &self.text[..at]).map_or(0, |line| line + 1);
+        self.text[line..at].iter().all(|b| b" >`".contains(b)) && self.shown().opens(line).is_some()
     }
 }
 
@@ -92,7 +137,10 @@ impl Surroundings<'_, '_> {
         };
         is_parted
             && !call.is_hidden()
-            && (begins_with_setting(line) || begins_with_command(self.names, line) || schedule(line) > 0)
+            && (begins_with_setting(line)
+                || begins_with_command(self.names, line, false)
+                || is_step && begins_with_program(line)
+                || schedule(line) > 0)
     }
 }
 
@@ -124,8 +172,15 @@ fn begins_with_setting(line: &[u8]) -> bool {
         || line.starts_with(b"@daily ")
 }
 
-/// `cd x`, `$ ls`, `# make`, `PS C:\> dir`, `sudo apt`, `X=1 make`: how lines of a listing begin.
-fn begins_with_command(names: &Names, line: &[u8]) -> bool {
+/// `tsc -p .`: what a step begins with is a program, whatever its name.
+fn begins_with_program(line: &[u8]) -> bool {
+    let head = &line[..line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len())];
+    !head.is_empty() && head.iter().all(|b| b.is_ascii_alphanumeric() || b"_-./@".contains(b))
+}
+
+/// `cd x`, `$ ls`, `# make`, `!pip install x`, `PS C:\> dir`, `sudo apt`, `X=1 make`, `./x`: how lines of a
+/// listing begin. What a text shows as code is no sentence.
+fn begins_with_command(names: &Names, line: &[u8], is_shown: bool) -> bool {
     let line = &line[..line.len().min(HEAD_BYTES_MAX)];
     let line = line[..memchr::memchr(b'\n', line).unwrap_or(line.len())].trim_ascii();
     // A step of a list: `2. sudo systemctl stop app; ...`
@@ -136,8 +191,24 @@ fn begins_with_command(names: &Names, line: &[u8]) -> bool {
     };
     // A step of a Dockerfile shows its command as a prompt does.
     let line = [&b"RUN "[..], b"CMD "].iter().find_map(|step| line.strip_prefix(*step)).unwrap_or(line);
-    let is_prompt = matches!(line, [b'$' | b'#' | b'>' | b'%', b' ', ..]) || line.starts_with(b"PS ");
-    let head = &line[..line.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(line.len())];
+    let line = match line {
+        [b'$' | b'#' | b'>' | b'%', b' ', rest @ ..] | [b'!', rest @ ..] => rest.trim_ascii_start(),
+        [b'P', b'S', b' ', ..] => {
+            memchr::memchr(b'>', line).map_or(line, |end| line[end + 1..].trim_ascii_start())
+        }
+        _ => line,
+    };
+    let mut line = line;
+    let head = loop {
+        let head = &line[..line.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(line.len())];
+        // `X=1 make`; of `x=1;id` nothing is told.
+        if Variables::assignment(head).is_none() || head.iter().any(|b| b";|&`$(".contains(b)) {
+            break head;
+        }
+        line = line[head.len()..].trim_ascii_start();
+    };
+    // `ls;id`
+    let head = &head[..head.iter().position(|b| b";|&".contains(b)).unwrap_or(head.len())];
     let folder = match head {
         [b'/' | b'.' | b'~', ..] => head.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1),
         _ => 0,
@@ -145,7 +216,7 @@ fn begins_with_command(names: &Names, line: &[u8]) -> bool {
     // `find the words`, `time and again`: a sentence begins so, too.
     let is_line = names.get(&head[folder..]).is_some_and(|command| {
         let next = line[head.len()..].trim_ascii_start().first();
-        !command.is_word || next.is_some_and(|b| b"-/.~$\"'".contains(b))
+        !command.is_word || is_shown || next.is_some_and(|b| b"-/.~$\"'".contains(b))
     });
-    is_prompt || is_line || Variables::assignment(head).is_some()
+    is_line || head.starts_with(b"./")
 }

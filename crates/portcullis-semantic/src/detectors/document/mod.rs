@@ -258,6 +258,11 @@ fn strings(line: &[u8], start: usize, above: Option<u8>, quotes: &mut Vec<usize>
             }
             return None;
         }
+        // Markdown's, in a sentence.
+        let words = head.trim_ascii_end();
+        if quote == b'`' && words.len() < head.len() && is_word(words.last()) && !words.ends_with(b"return") {
+            return None;
+        }
         if line[open..].starts_with(&[quote; 3]) {
             return (quote != b'`').then_some(open);
         }
@@ -322,6 +327,8 @@ mod tests {
         check("f(a)' or 'b' = '", "");
         check("' or 1=1 -- '", "");
         check("x\n' or 1=1 -- '", "");
+        check("look at `1' or 1=1 -- ` now", "");
+        check("return `it's`", "7 10 12");
         check("a = [\n  'b',\n  'c'\n]", "8 10 15 17");
     }
 

@@ -19,7 +19,6 @@ pub use self::orm::Orm;
 
 use super::document;
 use super::purpose::takes_text;
-use super::quotation::Quotation;
 use super::scan::{Nesting, is_one_of, is_word, run, skip_space, string_end};
 use crate::limits::LOOK_SHARE;
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
@@ -121,20 +120,12 @@ struct Scan<'s, 't, 'f> {
     is_file: bool,
     /// Where the quotes of a program's strings stand, in a field for files.
     strings: Vec<usize>,
-    quotation: Quotation<'t>,
     found: &'s mut Found<'f>,
 }
 
 impl<'s, 't, 'f> Scan<'s, 't, 'f> {
     fn new(text: &'t [u8], found: &'s mut Found<'f>) -> Scan<'s, 't, 'f> {
-        Scan {
-            text,
-            is_mention: false,
-            is_file: false,
-            strings: Vec::new(),
-            quotation: Quotation::new(text),
-            found,
-        }
+        Scan { text, is_mention: false, is_file: false, strings: Vec::new(), found }
     }
 
     fn add(&mut self, kind: KindId, from: usize, to: usize) {
@@ -145,10 +136,10 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
         }
     }
 
-    /// What breaks out at `at`: nothing but a quotation around it makes it a mention.
-    fn add_live(&mut self, kind: KindId, at: usize, from: usize, to: usize) {
+    /// What breaks out: nothing around it makes it a mention.
+    fn add_live(&mut self, kind: KindId, from: usize, to: usize) {
         let span = Span::new(from, to.min(self.text.len()));
-        match self.is_file || self.quotation.holds(at) {
+        match self.is_file {
             true => self.found.mention(kind, span),
             false => self.found.add(kind, span),
         }
@@ -248,15 +239,15 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
             let breaks_out =
                 closer.is_some_and(|head| !head.is_empty() && nesting.closes_foreign(head.len() - 1));
             if breaks_out {
-                self.add_live(kind, at, at, operand + 1);
-                self.add_live(BREAK_OUT, at, at, operand + 1);
+                self.add_live(kind, at, operand + 1);
+                self.add_live(BREAK_OUT, at, operand + 1);
                 let mut inner = closer.unwrap_or_default();
                 let len = inner.len();
                 while let Some(rest) = inner.strip_suffix(b"}").or_else(|| inner.strip_suffix(b"]")) {
                     inner = rest.trim_ascii_end();
                 }
                 if inner.len() < len && matches!(inner.last(), Some(b'\'' | b'"')) {
-                    self.add_live(SPLICE, at, at, operand + 1);
+                    self.add_live(SPLICE, at, operand + 1);
                 }
             }
             self.add(kind, at, operand + 1);
@@ -389,7 +380,7 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
             let is_string = || self.strings.binary_search(&(before.len() - 1)).is_ok();
             let is_live = closes && matches!(before.last(), Some(b'\'' | b'"')) && !is_string();
             if returns && is_live {
-                self.add_live(SCRIPT_RETURN, semicolon, semicolon, after + 8);
+                self.add_live(SCRIPT_RETURN, semicolon, after + 8);
             } else if returns {
                 self.add(SCRIPT_RETURN, semicolon, after + 8);
             }
@@ -397,7 +388,7 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
                 || closes
                 || head.iter().all(u8::is_ascii_digit) && !head.is_empty();
             if waits && is_live {
-                self.add_live(SCRIPT_WAITS, semicolon, semicolon, end + 1);
+                self.add_live(SCRIPT_WAITS, semicolon, end + 1);
             } else if quoted && waits {
                 self.add(SCRIPT_WAITS, semicolon, end + 1);
             }
@@ -409,7 +400,7 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
             && let Some(at) = has(b"do{").or(has(b"do {")).or(has(b"while(")).or(has(b"while ("))
         {
             match ends_string(text, at) {
-                true => self.add_live(SCRIPT_WAITS, at, at, at + 40),
+                true => self.add_live(SCRIPT_WAITS, at, at + 40),
                 false => self.add(SCRIPT_WAITS, at, at + 40),
             }
         }
@@ -437,7 +428,7 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
             }
             if text[next..].starts_with(b"this.") && (begins || after_quote) {
                 match is_live {
-                    true => self.add_live(SCRIPT_FIELD, at, at, next + 5),
+                    true => self.add_live(SCRIPT_FIELD, at, next + 5),
                     false => self.add(SCRIPT_FIELD, at, next + 5),
                 }
                 continue;
@@ -457,7 +448,7 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
             let right = skip_space(text, sign + equals);
             if right >= text.len() || constant_end(text, right).is_some() {
                 if is_live {
-                    self.add_live(SCRIPT_CONDITION, at, at, right + 1);
+                    self.add_live(SCRIPT_CONDITION, at, right + 1);
                 } else if begins {
                     self.add(SCRIPT_CONDITION, at, right + 1);
                 } else {

@@ -88,7 +88,7 @@ fn text_before() {
     }
 }
 
-/// In a field for text as well, where only a quotation makes it a mention, however long the text is.
+/// In a field for text as well, in a quotation or not, however long the text is.
 #[test]
 fn text_before_in_texts() {
     let attacks = [
@@ -107,9 +107,9 @@ fn text_before_in_texts() {
                     look(NoSql, Place::Form, name, format!("{words}{attack}").as_bytes());
                 assert!(is_blocked, "{name}: {} bytes and {attack}: {have}", words.len());
             }
-            let fence = format!("see\n```\nfind({{a: 'b{attack} }})\n```\nand so on");
-            let (have, _) = look(NoSql, Place::Form, "comment", fence.as_bytes());
-            assert!(have.split(' ').all(|kind| kind.is_empty() || kind.ends_with('~')), "{fence}: {have}");
+            let fence = format!("see\n```\nb{attack}\n```\nand so on");
+            let (have, is_blocked) = look(NoSql, Place::Form, "comment", fence.as_bytes());
+            assert!(is_blocked, "{fence}: {have}");
         }
     }
 }

@@ -262,16 +262,20 @@ impl PathTraversal {
         }
         // A pattern escapes slashes and dots.
         let is_pattern = purpose::takes_pattern(input.location) || input.document.is_file;
-        if (path.is_mixed || path.is_doubled) && ups + path.dots > 0 && !is_pattern {
+        let is_separated = (path.is_mixed || path.is_doubled) && ups + path.dots > 0;
+        if is_separated && !is_pattern {
             add(SEPARATORS);
         }
         let is_setting = ups == 0 && path.root.is_absolute() && path.dot_runs == 0 && is_own(input, target);
-        if is_setting {
-            // Where a file of the installation lies.
-        } else if file == Some(Group::File) {
-            add(FILE);
-        } else if ups == 0 && path.root.is_absolute() && !is_request_path {
-            self.absolute(input, path, target, is_mention, &mut add);
+        let opens = |mut add: &mut dyn FnMut(KindId)| {
+            if file == Some(Group::File) {
+                add(FILE);
+            } else if ups == 0 && path.root.is_absolute() && !is_request_path {
+                self.absolute(input, path, target, is_mention, &mut add);
+            }
+        };
+        if !is_setting {
+            opens(&mut add);
         }
         let is_telling = ups > 0 || file.is_some() || continues_after_nul(path.span.of(text));
         if is_cut_name(input, path) && is_telling {
@@ -283,6 +287,25 @@ impl PathTraversal {
                 add(kind);
             }
         }
+        if is_separated && is_pattern {
+            found.suppress(SEPARATORS, path.span, "pattern");
+        }
+        // Where a file or a folder of the installation lies.
+        if is_setting {
+            opens(&mut |kind| found.suppress(kind, path.span, "own-file"));
+        }
+        if ups == 0 && file != Some(Group::File) && self.is_in_own_folder(input, path, target) {
+            found.suppress(SYSTEM, path.span, "own-folder");
+        }
+    }
+
+    /// The path leads into a folder of the machine, and the field says where the installation has one.
+    fn is_in_own_folder(&self, input: &Input<'_>, path: &Path, target: &[u8]) -> bool {
+        path.root.is_absolute()
+            && path.root != Root::Share
+            && path.names().len() > 1
+            && purpose::names_own_folder(input.location)
+            && self.names.is_system(target)
     }
 
     /// A path that goes up.
@@ -358,10 +381,7 @@ impl PathTraversal {
         add: &mut impl FnMut(KindId),
     ) {
         let (text, place) = (input.text, input.location.place);
-        let is_system = !purpose::names_own_folder(input.location)
-            && path.root != Root::Share
-            && path.names().len() > 1
-            && self.names.is_system(target);
+        let is_system = path.root != Root::Share && path.names().len() > 1 && self.names.is_system(target);
         // A text names folders of the machine: one that stands after other text opens none of them.
         let is_parted = || {
             let before = &text[..path.span.start as usize];
@@ -371,7 +391,9 @@ impl PathTraversal {
         let is_named = is_mention && (!is_field || is_parted());
         // Programs report where their code lies; a page's parameter asks for a file.
         let is_code = || place == Place::Json && is_installed_code(target);
-        if is_system && (is_named || is_program_folder(target) || is_code()) {
+        if is_system && purpose::names_own_folder(input.location) {
+            // Where a folder of the installation lies.
+        } else if is_system && (is_named || is_program_folder(target) || is_code()) {
             add(PLACE);
         } else if is_system {
             add(SYSTEM);

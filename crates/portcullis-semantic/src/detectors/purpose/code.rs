@@ -27,11 +27,6 @@ pub(in crate::detectors) fn takes_code(location: Location<'_>) -> bool {
         && !is_key_of_list(location.name)
 }
 
-/// The same by a word that is a word for much else, too.
-pub(in crate::detectors) fn is_named_code(location: Location<'_>) -> bool {
-    has_word(last_part(location.name), SOURCES)
-}
-
 /// Words for code that are words for much else, too: a coupon's, a country's, where a visitor came from.
 const SOURCES: &[&[u8]] = &[b"code", b"source", b"sources"];
 
@@ -211,8 +206,6 @@ pub(in crate::detectors) fn takes_scripts(location: Location<'_>) -> bool {
     const WORDS: &[&[u8]] = &[
         b"js",
         b"javascript",
-        b"script",
-        b"scripts",
         b"tracking",
         b"analytics",
         b"gtm",
@@ -221,8 +214,6 @@ pub(in crate::detectors) fn takes_scripts(location: Location<'_>) -> bool {
         b"embed",
         b"injection",
         b"newcontent",
-        b"snippet",
-        b"snippets",
     ];
     const CODE: &[&[u8]] = &[b"code", b"html", b"tags", b"markup", b"content"];
     const PARTS: &[&[u8]] = &[b"head", b"header", b"footer", b"custom", b"body", b"theme", b"inject"];
@@ -330,7 +321,7 @@ mod tests {
             "source_code",
             "wpTextbox1",
             "file.data",
-            "asset[value]",
+            "asset.value",
             "body_html",
         ] {
             assert!(takes_page(at(Place::Json, name)) && takes_page(at(Place::Form, name)), "{name}");
@@ -369,7 +360,7 @@ mod tests {
             "head_code",
             "footer-code",
             "cells.0.source",
-            "files[0].code",
+            "files.0.code",
             "code2",
             "js_code",
             "newcontent",
@@ -390,6 +381,8 @@ mod tests {
             "address[zip][code]",
             "source_id",
             "promo-code",
+            "items[code]",
+            "files[0][code]",
         ] {
             for place in [Place::Json, Place::Form, Place::MultipartField] {
                 assert!(!takes_code(at(place, name)) && !takes_page(at(place, name)), "{name}");

@@ -2,13 +2,13 @@
 //!
 //! A word alone is an attack only where the application runs what the field says.
 
-use super::name::{has_last_word, has_word, is_of_field, last_part, parts};
+use super::name::{above, has_last_word, has_word, innermost, is_of_field, last_part, parts};
 use crate::{Location, Place};
 
 /// The field holds command lines of a project: `scripts` of a package, steps of a pipeline.
 pub(in crate::detectors) fn takes_command_lines(location: Location<'_>) -> bool {
     let last = last_part(location.name);
-    let above = &location.name[..location.name.len() - last.len()];
+    let above = above(location.name);
     location.place == Place::Json
         && (last_part(above) == b"scripts"
             || !above.is_empty() && [&b"run"[..], b"entrypoint"].contains(&last))
@@ -23,13 +23,14 @@ pub(in crate::detectors) fn runs_commands(location: Location<'_>) -> bool {
 /// The field is named as one for a command, wherever it stands; an interface may mean its own.
 pub(in crate::detectors) fn names_command(location: Location<'_>) -> bool {
     const COMMANDS: &[&[u8]] = &[b"cmd", b"command", b"exec", b"execute", b"shell"];
-    has_word(last_part(location.name), COMMANDS)
+    has_word(innermost(location.name), COMMANDS)
 }
 
 /// The field is for the name or address of one machine or network interface: neither a separator of commands
 /// nor a space is in one.
 pub(in crate::detectors) fn names_machine(location: Location<'_>) -> bool {
-    let is_machine = |word: &&str| has_last_word(location.name, &[word.as_bytes()]);
+    let key = innermost(location.name);
+    let is_machine = |word: &&str| has_last_word(key, &[word.as_bytes()]);
     is_of_field(location.place) && MACHINES.iter().any(is_machine)
 }
 
@@ -102,7 +103,7 @@ pub(in crate::detectors) fn names_function(location: Location<'_>) -> bool {
         b"handler",
         b"vars",
     ];
-    is_of_field(location.place) && has_word(last_part(location.name), FUNCTIONS)
+    is_of_field(location.place) && has_word(innermost(location.name), FUNCTIONS)
 }
 
 /// The field is for one host, file, user or password: signs that join names of columns elsewhere join nothing
@@ -138,7 +139,7 @@ pub(in crate::detectors) fn takes_single_name(location: Location<'_>) -> bool {
         b"cmd",
         b"command",
     ];
-    has_word(last_part(location.name), SINGLE)
+    has_word(innermost(location.name), SINGLE)
 }
 
 #[cfg(test)]

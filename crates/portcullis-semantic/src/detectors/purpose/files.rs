@@ -1,6 +1,6 @@
 //! Fields that name a file or a folder: one that a page asks for, or one of the installation.
 
-use super::name::{has_word, is_of_body, last_part};
+use super::name::{above, has_word, innermost, is_of_body, last_part};
 use crate::{Location, Place};
 
 /// The parameter of a page says which file it is about.
@@ -17,7 +17,7 @@ pub(in crate::detectors) fn asks_for_file(location: Location<'_>) -> bool {
         b"document",
     ];
     // `fileName`, `file_name`, `filePath`
-    location.place == Place::Query && has_word(last_part(location.name), FILES)
+    location.place == Place::Query && has_word(innermost(location.name), FILES)
 }
 
 /// The field is called `path` and no more: where something lies on the machine, or below a folder of the
@@ -95,7 +95,7 @@ pub(in crate::detectors) fn names_own_file(location: Location<'_>) -> bool {
     ];
     let last = last_part(location.name);
     // `log.file.path`, as collectors of logs write it.
-    let above = location.name[..location.name.len() - last.len()].strip_suffix(b".file.");
+    let above = above(location.name).strip_suffix(b".file.");
     // The label of each line that a collector of logs sends.
     let is_of_stream =
         || last == b"filename" && has_word(&location.name[..location.name.len() - 8], &[b"stream"]);

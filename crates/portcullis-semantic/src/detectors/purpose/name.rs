@@ -23,10 +23,19 @@ pub(super) fn is_plain_name(name: &[u8]) -> bool {
     name.iter().all(is_usual) && !name.windows(2).any(is_glued)
 }
 
+/// The name up to the first bracket: `hook` of `hook[url]`. Applications that take `hook` as a list take the
+/// values of all keys, and the sender chooses the keys.
+pub(super) fn declared(name: &[u8]) -> &[u8] {
+    match memchr::memchr(b'[', name) {
+        Some(at) if at > 0 => &name[..at],
+        _ => name,
+    }
+}
+
 /// The names of a path of names that are not numbers, the innermost first: `sql` and `panels` of
-/// `panels.0.sql`, `url` and `hook` of `hook[url]`.
+/// `panels.0.sql`, `hook` of `hook[url]`.
 pub(super) fn parts(name: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
+    let parts = declared(name).rsplit(|b| matches!(b, b'.' | b'/'));
     parts.filter(|part| part.iter().any(|b| !b.is_ascii_digit()))
 }
 
@@ -35,9 +44,40 @@ pub(super) fn last_part(name: &[u8]) -> &[u8] {
     parts(name).next().unwrap_or_default()
 }
 
+/// The innermost key, in brackets or not: what a name makes worse it makes worse there, too.
+pub(super) fn innermost(name: &[u8]) -> &[u8] {
+    keys(name).find(|part| part.iter().any(|b| !b.is_ascii_digit())).unwrap_or_default()
+}
+
+/// The innermost key of a record, in brackets or not: `bio` of `user[bio]`, `posts[0][bio]`. A key of a list
+/// (`ids[bio]`) is none.
+pub(super) fn key_of_record(name: &[u8]) -> Option<&[u8]> {
+    let mut keys = keys(name);
+    let last = keys.find(|key| key.iter().any(|b| !b.is_ascii_digit()))?;
+    let is_list =
+        |above: &[u8]| above.last().is_some_and(|b| b.eq_ignore_ascii_case(&b's')) || is_list(above);
+    let is_bracketed = declared(name).len() < name.len();
+    (!is_bracketed || !keys.next().is_some_and(is_list)).then_some(last)
+}
+
+fn keys(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/')).filter(|key| !key.is_empty())
+}
+
+/// The name without its [`last_part`].
+pub(super) fn above(name: &[u8]) -> &[u8] {
+    let name = declared(name);
+    name.strip_suffix(last_part(name)).unwrap_or_default()
+}
+
 /// True if the innermost name is only the key of an entry in a list of hosts, ids or the like, whose values
 /// an application takes one by one: who sends `hosts[code]` chooses the key.
 pub(super) fn is_key_of_list(name: &[u8]) -> bool {
+    parts(name).nth(1).is_some_and(is_list)
+}
+
+/// The name is that of a list of hosts, ids or the like.
+fn is_list(name: &[u8]) -> bool {
     const LISTS: &[&[u8]] = &[
         b"hosts",
         b"host",
@@ -56,7 +96,7 @@ pub(super) fn is_key_of_list(name: &[u8]) -> bool {
         b"emails",
         b"usernames",
     ];
-    parts(name).nth(1).is_some_and(|list| has_last_word(list, LISTS))
+    has_last_word(name, LISTS)
 }
 
 /// True if one of the words of `name` is in `list`, in any case.

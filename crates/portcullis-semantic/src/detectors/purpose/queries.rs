@@ -4,7 +4,7 @@
 //! An editor of reports or dashboards sends whole statements, and a search box sends names of functions: they
 //! are what the field is for.
 
-use super::name::{has_last_word, has_word, is_key_of_list, is_of_body, is_of_field, last_part};
+use super::name::{has_last_word, has_word, innermost, is_key_of_list, is_of_body, is_of_field, last_part};
 use crate::{Location, Place};
 
 /// The field takes whole SQL statements: the editor of a database, a report or an alert.
@@ -53,7 +53,8 @@ pub(in crate::detectors) fn takes_filters(location: Location<'_>) -> bool {
 /// The field holds the number of a record or a page, and nothing that people write: `id`, `user_id`, `page`.
 pub(in crate::detectors) fn takes_number(location: Location<'_>) -> bool {
     const NUMBERS: &[&[u8]] = &[b"id", b"pid", b"uid", b"cid", b"gid", b"page", b"limit", b"offset"];
-    (is_of_field(location.place) || location.place == Place::Cookie) && has_last_word(location.name, NUMBERS)
+    let is_of_field = is_of_field(location.place) || location.place == Place::Cookie;
+    is_of_field && has_last_word(innermost(location.name), NUMBERS)
 }
 
 /// The field of a query string lists columns: to show, to sort or to group by.
@@ -76,7 +77,7 @@ pub(in crate::detectors) fn takes_columns(location: Location<'_>) -> bool {
         b"expand",
         b"projection",
     ];
-    let last = last_part(location.name);
+    let last = innermost(location.name);
     let last = last.strip_prefix(b"$").unwrap_or(last);
     location.place == Place::Query && LISTS.iter().any(|known| last.eq_ignore_ascii_case(known))
 }
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn fields_for_statements() {
-        for name in ["sql", "rawSql", "json.panels.0.raw_sql", "report[sql][0]", "SQL", "sql-text"] {
+        for name in ["sql", "rawSql", "json.panels.0.raw_sql", "sql[0]", "SQL", "sql-text"] {
             assert!(
                 takes_statements(at(Place::Json, name)) && takes_statements(at(Place::Query, name)),
                 "{name}"
@@ -137,7 +138,7 @@ mod tests {
         let attribute = "resourceSpans.scopeSpans.spans.attributes.attributes.value.stringValue";
         assert!(takes_statements(at(Place::Json, attribute)));
         assert!(!takes_statements(at(Place::Json, "value.stringValue")));
-        for name in ["q", "sqlite", "text", "id", "", "sql.x", "nosql"] {
+        for name in ["q", "sqlite", "text", "id", "", "sql.x", "nosql", "report[sql]", "ids[0][sql]"] {
             assert!(!takes_statements(at(Place::Form, name)), "{name}");
         }
         assert!(!takes_statements(at(Place::Cookie, "sql")) && !takes_statements(at(Place::Header, "X-Sql")));

@@ -1,6 +1,6 @@
 //! Fields of reports that browsers and proxies send: the page, the request or the error they tell of.
 
-use super::name::{has_word, is_of_body, last_part};
+use super::name::{above, has_word, is_of_body, last_part};
 use crate::{Location, Place};
 
 /// The value is part of a browser's report: a name above it is that of the page, the request or the error.
@@ -20,7 +20,7 @@ pub(in crate::detectors) fn is_of_report(location: Location<'_>) -> bool {
     // Where a frame of a stack trace has its source.
     const SOURCES: &[&[u8]] = &[b"filename", b"abs_path", b"file", b"module"];
     let last = last_part(location.name);
-    let above = &location.name[..location.name.len() - last.len()];
+    let above = above(location.name);
     let is_frame = || SOURCES.contains(&last) && has_word(above, &[b"frames", b"stacktrace"]);
     // Where the browser is, whatever stands above it: `$current_url`, `pageUrl`.
     let is_current = || has_word(last, &[b"url"]) && has_word(last, &[b"current", b"page"]);
@@ -31,7 +31,7 @@ pub(in crate::detectors) fn is_of_report(location: Location<'_>) -> bool {
 pub(in crate::detectors) fn quotes_lines(location: Location<'_>) -> bool {
     const LINES: &[&[u8]] = &[b"context_line", b"pre_context", b"post_context"];
     let last = last_part(location.name);
-    let above = &location.name[..location.name.len() - last.len()];
+    let above = above(location.name);
     location.place == Place::Json && LINES.contains(&last) && has_word(above, &[b"frames", b"stacktrace"])
 }
 
@@ -39,7 +39,7 @@ pub(in crate::detectors) fn quotes_lines(location: Location<'_>) -> bool {
 pub(in crate::detectors) fn quotes_code(location: Location<'_>) -> bool {
     const SAMPLES: &[&[u8]] = &[b"script-sample", b"scriptSample", b"sample"];
     let last = last_part(location.name);
-    let above = &location.name[..location.name.len() - last.len()];
+    let above = above(location.name);
     location.place == Place::Json
         && SAMPLES.contains(&last)
         && (has_word(above, &[b"report", b"body"]) || above.is_empty())

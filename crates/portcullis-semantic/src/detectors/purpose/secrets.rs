@@ -2,12 +2,12 @@
 
 use portcullis_types::is_password_name;
 
-use super::name::{has_word, is_of_body, last_part};
+use super::name::{has_word, innermost, is_of_body, key_of_record};
 use crate::Location;
 
 /// The field is for a password or a secret.
 pub(in crate::detectors) fn takes_password(location: Location<'_>) -> bool {
-    let last = last_part(location.name);
+    let last = key_of_record(location.name).unwrap_or_default();
     has_word(last, &[b"pwd", b"pass"]) || is_password_name(last) || takes_secret(location)
 }
 
@@ -27,7 +27,7 @@ fn takes_secret(location: Location<'_>) -> bool {
         b"passkey",
         b"hmac",
     ];
-    let last = last_part(location.name);
+    let last = key_of_record(location.name).unwrap_or_default();
     is_of_body(location.place)
         && (has_word(last, SECRETS) || has_word(last, &[b"key"]) && has_word(last, KEYS))
 }
@@ -63,7 +63,7 @@ pub(in crate::detectors) fn names_secret(name: &[u8]) -> bool {
     ];
     // What is joined without a sign: `userpassword`, `pwdhash`.
     const STEMS: &[&[u8]] = &[b"passw", b"pwd", b"secret", b"token"];
-    let last = last_part(name);
+    let last = innermost(name);
     let has_stem = |stem: &&[u8]| last.windows(stem.len()).any(|part| part.eq_ignore_ascii_case(stem));
     has_word(last, WORDS)
         || last.len() <= IDENTIFIER_BYTES_MAX && STEMS.iter().any(has_stem)

@@ -4,7 +4,7 @@
 //! Addresses of the internal network are usual in settings, and an attack where the server loads what a
 //! client names.
 
-use super::name::{has_word, is_of_body, last_part};
+use super::name::{above, has_word, innermost, is_of_body, last_part};
 use crate::{Location, Place};
 
 /// The field is for the address of a service: `url`, `server_url`, `endpoint`, `http_proxy`, `healthcheck`.
@@ -79,7 +79,7 @@ pub(in crate::detectors) fn names_server(location: Location<'_>) -> bool {
 pub(in crate::detectors) fn names_own_service(location: Location<'_>) -> bool {
     let last = last_part(location.name);
     // `servers.url`, `bugs.url`, `remote.host`: the word stands before it.
-    let above = location.name[..location.name.len() - last.len()].strip_suffix(b".");
+    let above = above(location.name).strip_suffix(b".");
     let above = above.filter(|_| has_word(last, &[b"url", b"uri", b"host", b"hosts", b"address"]));
     is_of_body(location.place)
         && (has_word(last, SERVICE_WORDS) || above.is_some_and(|above| has_word(last_part(above), OWNERS)))
@@ -111,7 +111,7 @@ pub(in crate::detectors) fn names_database(location: Location<'_>) -> bool {
         b"smtp",
     ];
     let last = last_part(location.name);
-    let above = location.name[..location.name.len() - last.len()].strip_suffix(b".").unwrap_or_default();
+    let above = above(location.name).strip_suffix(b".").unwrap_or_default();
     is_of_body(location.place) && (has_word(last, STORES) || has_word(last_part(above), STORES))
 }
 
@@ -193,7 +193,7 @@ pub(in crate::detectors) fn leads_elsewhere(location: Location<'_>) -> bool {
         b"to",
         b"go",
     ];
-    let last = last_part(location.name);
+    let last = innermost(location.name);
     has_word(last, WORDS) || WHOLE.iter().any(|known| last.eq_ignore_ascii_case(known))
 }
 
@@ -297,21 +297,20 @@ mod tests {
 
     #[test]
     fn addresses() {
-        for name in [
-            "url",
-            "server_url",
-            "settings.endpoint",
-            "http_proxy",
-            "hostUrl",
-            "health_check_url",
-            "hooks[url]",
-        ] {
+        for name in ["url", "server_url", "settings.endpoint", "http_proxy", "hostUrl", "health_check_url"] {
             assert!(names_address(at(Place::Json, name)), "{name}");
             assert!(!names_address(at(Place::Query, name)), "{name}");
         }
-        for name in
-            ["imageUrl", "avatar_url", "import_url", "source_url", "q", "urls_total", "redirect_url", "page"]
-        {
+        for name in [
+            "imageUrl",
+            "avatar_url",
+            "import_url",
+            "source_url",
+            "q",
+            "urls_total",
+            "redirect_url",
+            "ids[url]",
+        ] {
             assert!(!names_address(at(Place::Json, name)), "{name}");
         }
     }

@@ -3,7 +3,7 @@
 //! People quote in them what they saw, attacks included.
 
 use super::name::{NAME_BYTES_MAX, has_last_word, has_word, is_key_of_list, is_of_body, is_plain_name};
-use super::name::{last_part, words};
+use super::name::{key_of_record, last_part, words};
 use super::reports::quotes_lines;
 use crate::Location;
 
@@ -43,8 +43,10 @@ pub(crate) fn is_text_of_document(path: &[u8]) -> bool {
 fn is_text_name(name: &[u8]) -> bool {
     const PARTS_MAX: usize = 4;
     // A post as its author wrote it.
-    if last_part(name) == b"raw" {
-        return true;
+    match key_of_record(name) {
+        Some(b"raw") => return true,
+        Some(_) => {}
+        None => return false,
     }
     let parts = name.rsplit(|b| matches!(b, b'.' | b'[' | b']' | b'/'));
     let telling = parts.filter(|part| part.iter().any(|b| b.is_ascii_alphabetic()));

@@ -163,11 +163,11 @@ impl Detector for Sqli {
         walk.run();
         let is_spent = !found.may_walk(walk.bytes_read(), walk.tokens_read());
         if walk.is_ordinary_statement() && purpose::takes_statements(location) {
-            return;
+            return walk.commit(found, Some("statements"));
         }
         // A dump of a database.
         if is_file && walk.is_script() {
-            return;
+            return walk.commit(found, Some("dump"));
         }
         let may_be_said = || purpose::is_search(location) || purpose::takes_text(location);
         let is_asked_for = || {
@@ -175,14 +175,20 @@ impl Detector for Sqli {
                 || purpose::takes_conditions(location)
                 || purpose::takes_formula(location)
         };
-        if walk.is_expression_whole() && !input.document.is_file && !may_be_said() && !is_asked_for() {
-            found.add(EXPRESSION, Span::new(0, text.len()));
-            found.add(WHOLE, Span::new(0, text.len()));
+        if walk.is_expression_whole() && !input.document.is_file {
+            for kind in [EXPRESSION, WHOLE] {
+                let span = Span::new(0, text.len());
+                match may_be_said() || is_asked_for() {
+                    true => found.suppress(kind, span, "function-said"),
+                    false => found.add(kind, span),
+                }
+            }
         }
-        if let Some(span) = value::call(text)
-            && !may_be_said()
-        {
-            found.add(CALL_ALONE, span);
+        if let Some(span) = value::call(text) {
+            match may_be_said() {
+                true => found.suppress(CALL_ALONE, span, "function-said"),
+                false => found.add(CALL_ALONE, span),
+            }
         }
         if input.groups.has(b',')
             && !is_file
@@ -194,7 +200,7 @@ impl Detector for Sqli {
         if !is_spent {
             self.after_quotes(input, &mut walk, found);
         }
-        walk.commit(found);
+        walk.commit(found, None);
     }
 }
 

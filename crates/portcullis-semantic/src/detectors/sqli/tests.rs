@@ -150,14 +150,19 @@ fn fields_that_take_statements() {
 #[test]
 fn payloads_that_a_text_speaks_of() {
     for text in [
-        "The classic payload is `' OR '1'='1` and it still works somewhere",
-        "try this:\n```\nx' or 1=1 -- \n```\nand see",
-        "use `1=1` to test, then `' or 1=1--` if the first is filtered",
+        "The query is `SELECT name FROM users WHERE id = 1 OR 1 = 1` and it is slow",
+        "try this:\n```\nDELETE FROM users WHERE name = 'x' OR 1=1;\n```\nand see",
+        "use `1=1` to test",
     ] {
         let (have, is_blocked) = testing::look(Class::Sqli, Place::Form, "text", text.as_bytes());
         assert!(!is_blocked, "{text}: {have}");
     }
     for text in [
+        // No more do marks of a quotation.
+        "The classic payload is `' OR '1'='1` and it still works somewhere",
+        "try this:\n```\nx' or 1=1 -- \n```\nand see",
+        "> ' or 1=1 -- ",
+        "<pre><code>x' union select a, b from c-- </code></pre>",
         // Words around it take nothing from a piece that ends the literal.
         "The classic payload is ' OR '1'='1 and it still works somewhere",
         "nice old post ' or '1'='1 ok",
@@ -331,7 +336,7 @@ fn calls_and_nothing_else() {
     {
         assert!(at("id", text).contains("call-alone"), "{text}");
         // Somebody looks for it.
-        assert!(!at("q", text).contains("call-alone"), "{text}");
+        assert!(at("q", text).contains("call-alone!function-said"), "{text}");
     }
     for text in
         ["sleep (8)", "time.sleep(5)", "sleep()", "sleep(ms)", "asleep(5)", "user(1)", "version", "@@x"]

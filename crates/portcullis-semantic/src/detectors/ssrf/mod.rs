@@ -152,27 +152,27 @@ impl Ssrf {
     fn note(&self, input: &Input<'_>, url: &Url, is_page: bool, is_mention: bool, found: &mut Found<'_>) {
         let text = input.text;
         let names_database = is_page && purpose::names_database(input.location);
-        let mut add = |kind: KindId| match is_mention {
+        let add = |found: &mut Found<'_>, kind: KindId| match is_mention {
             true => found.mention(kind, url.span),
             false => found.add(kind, url.span),
         };
         // `ssh://-oProxyCommand=...`: to the program that is called with it the host is an option.
         if url.authority.of(text).starts_with(b"-") {
-            add(CONFUSED);
+            add(found, CONFUSED);
         }
         let scheme = inner_scheme(url.scheme.of(text));
         match scheme_kind(scheme) {
-            Some(kind) => add(kind),
+            Some(kind) => add(found, kind),
             None if !is_web(scheme) && !scheme.is_empty() => {
                 return self.note_of_other_scheme(input, url, is_page, is_mention, found);
             }
             None => {}
         }
         if is_socket(text, url) {
-            add(SCHEME);
+            add(found, SCHEME);
         }
         if url.is_confused {
-            add(CONFUSED);
+            add(found, CONFUSED);
         }
         let mut hosts = 0;
         for bytes in url.hosts(text).filter(|bytes| !bytes.is_empty()) {
@@ -188,14 +188,17 @@ impl Ssrf {
                 && host.port.is_some_and(speaks_http)
                 && matches!(kind, Some(PRIVATE | INTERNAL_NAME | SHORT_NAME))
                 && is_setting(text, url);
-            if is_first && !names_database && !is_own && host.port.is_some_and(is_service) {
-                add(SERVICE_PORT);
+            if is_first && host.port.is_some_and(is_service) {
+                match names_database || is_own {
+                    true => found.suppress(SERVICE_PORT, url.span, "own-service"),
+                    false => add(found, SERVICE_PORT),
+                }
             }
             let Some(kind) = kind else {
                 let is_host =
                     |name: &[u8]| name.contains(&b'.') && host.port.is_none() && !name.contains(&b':');
                 if !is_first && url.has_user && is_host(host.name()) {
-                    add(USER_HOST);
+                    add(found, USER_HOST);
                 }
                 continue;
             };
@@ -209,19 +212,19 @@ impl Ssrf {
             let is_plain = !is_disguised && matches!(kind, LOOPBACK | PRIVATE | SHORT_NAME | INTERNAL_NAME);
             let is_callback = host.port.is_some_and(is_web_port) && is_callback(url.path.of(text));
             if (is_page || is_callback) && is_plain && !url.is_confused {
-                add(LOCAL_PAGE);
+                add(found, LOCAL_PAGE);
                 continue;
             }
-            add(kind);
+            add(found, kind);
             if is_disguised {
-                add(DISGUISED);
+                add(found, DISGUISED);
             }
             if kind != COLLECTOR && host.port.is_some_and(|port| !is_web_port(port)) {
-                add(PORT);
+                add(found, PORT);
             }
         }
         if is_metadata_path(url.path.of(text)) {
-            add(METADATA_PATH);
+            add(found, METADATA_PATH);
         }
     }
 
@@ -365,10 +368,11 @@ impl Ssrf {
             && purpose::names_server(input.location);
         let is_expected = purpose::takes_host(input.location) || is_server;
         let is_search = purpose::is_search(input.location);
-        if !is_plain || !is_asked || is_network || !is_whole || is_expected {
+        if !is_plain || !is_asked || is_network || !is_whole {
             return;
         }
         match (kind, host.port) {
+            (Some(kind), _) if is_expected => found.suppress(kind, span, "own-host"),
             _ if may_be_local => found.add(LOCAL_PAGE, span),
             // What people look for; whoever has a server ask writes a scheme.
             (Some(_), Some(port)) if is_search && tail.is_empty() && !is_service_port(port) => {

@@ -21,7 +21,6 @@ mod tests;
 use self::delimiters::{Delimiters, Form};
 use super::code::names::Names;
 use super::code::scan::Fact;
-use super::quotation::Quotation;
 use super::scan::is_body_of_class;
 use super::{command, purpose};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
@@ -61,9 +60,6 @@ kinds! {
 const READINGS: usize = 6;
 /// What stands in single braces and calls nothing is not read as one of a template.
 const SINGLE_READINGS: usize = 3;
-
-/// What reaches the language below an engine, wherever it stands.
-const LIVE: &[KindId] = &[CODE, BUILTIN, FILTER, PREPROCESSING, PHP_BLOCK, SHELL_TEXT, FLOOD];
 
 /// See the module.
 #[derive(Debug)]
@@ -165,8 +161,6 @@ impl Detector for Template {
             Place::Query | Place::Name | Place::Header | Place::Cookie | Place::PathSegment
         );
         let is_editor = purpose::takes_templates(input.location);
-        let takes_text = purpose::may_mention(Class::Template, input.location);
-        let mut quotation = Quotation::new(text);
         // Loops in one another: what each does is done by all around it.
         let mut rounds = 1u64;
         for expression in Delimiters::new(text) {
@@ -204,11 +198,10 @@ impl Detector for Template {
             if facts == 0 || !is_parameter && plain::is_placeholder(inner) {
                 continue;
             }
-            let is_shown =
-                is_editor || takes_text && quotation.holds((expression.span.end as usize).saturating_sub(1));
+            // An engine renders the text whatever quotation marks are in it.
             for kind in (0..KINDS.len() as u16).map(KindId).filter(|kind| facts >> kind.0 & 1 == 1) {
-                match is_shown && !LIVE.contains(&kind) {
-                    true => found.mention(kind, expression.span),
+                match is_editor {
+                    true => found.shown(kind, expression.span),
                     false => found.add(kind, expression.span),
                 }
             }

@@ -22,17 +22,20 @@ impl Xss {
         let takes_code = purpose::takes_code(input.location);
         // Without these the whole tells nothing, and of what follows quotes only the first one does.
         let may_have_sinks = self.names.may_have_sinks(text, input.is_telling);
-        if may_have_sinks && !is_question(text) && !purpose::quotes_code(input.location) {
+        if may_have_sinks && !is_question(text) {
             let whole = walk(text, 0, &self.names);
             found.may_walk(whole.bytes_read, whole.tokens as usize);
-            // The editor of a page's scripts takes a dialog that says something.
-            if !(whole.is_demo && takes_code) {
-                // What reads the visitor's data is none that a text shows.
-                let reads = whole.effects.any(Effects::DATA);
-                let is_shown = takes_code || purpose::takes_text(input.location);
-                let is_text = is_text || is_shown && !reads;
-                self.note_code(0, &whole, found, if is_text { Reading::Lines } else { Reading::Whole });
-            }
+            // What reads the visitor's data is none that a text shows.
+            let reads = whole.effects.any(Effects::DATA);
+            let is_shown = takes_code || purpose::takes_text(input.location);
+            let reading = match is_text || is_shown && !reads {
+                // The editor of a page's scripts takes a dialog that says something.
+                _ if whole.is_demo && takes_code => Reading::Suppressed("dialog-in-code"),
+                _ if purpose::quotes_code(input.location) => Reading::Suppressed("reported-code"),
+                true => Reading::Lines,
+                false => Reading::Whole,
+            };
+            self.note_code(0, &whole, found, reading);
         }
         self.between_quotes(text, found);
         if !may_have_sinks && is_text {
@@ -111,19 +114,22 @@ impl Xss {
         let sinks = effects.any(Effects::SINKS);
         let telling = effects.any(Effects::TELLING);
         let ends = outcome.ends_in_comment || outcome.ends_in_string;
-        let is_mention = reading == Reading::Lines;
         let takes_password = purpose::takes_password(found.location);
-        let mut note =
-            |kind: KindId| if is_mention { found.mention(kind, span) } else { found.add(kind, span) };
+        let mut note = |kind: KindId| match reading {
+            Reading::Suppressed(row) => found.suppress(kind, span, row),
+            Reading::Lines => found.mention(kind, span),
+            _ => found.add(kind, span),
+        };
         match reading {
             Reading::Whole if outcome.is_worded => return,
-            Reading::Whole | Reading::Lines if sinks => note(JS_WHOLE),
+            Reading::Whole | Reading::Lines | Reading::Suppressed(_) if sinks => note(JS_WHOLE),
             Reading::FirstQuote | Reading::LaterQuote if telling => note(JS_BREAK_OUT),
             // A call of an unknown name is code only where nothing else can be meant.
             // Whoever draws a password by lot may have one in it.
-            Reading::FirstQuote if ends && effects.any(Effects::CALL) && !takes_password => {
-                note(JS_BREAK_OUT_CALL)
+            Reading::FirstQuote if ends && effects.any(Effects::CALL) && takes_password => {
+                return found.suppress(JS_BREAK_OUT_CALL, span, "password-signs");
             }
+            Reading::FirstQuote if ends && effects.any(Effects::CALL) => note(JS_BREAK_OUT_CALL),
             _ => return,
         }
         for (effect, kind) in [
@@ -202,6 +208,8 @@ enum Reading {
     LaterQuote,
     /// It has several lines.
     Lines,
+    /// From its beginning, in a field that this exception is for.
+    Suppressed(&'static str),
 }
 
 /// What a string that ends may be followed by in code: an operator, a bracket or the end of the statement.

@@ -23,8 +23,6 @@ mod tests;
 mod url;
 mod words;
 
-use std::cell::OnceCell;
-
 use portcullis_lex::html::{Lexer, Raw, Start, TokenKind, name_is};
 use portcullis_types::Span;
 
@@ -38,7 +36,6 @@ use self::url::{Scheme, scheme};
 use self::words::event_name;
 use crate::detectors::purpose;
 use crate::detectors::scan::{is_one_of, skip_space};
-use crate::detectors::shown::Shown;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
@@ -235,9 +232,6 @@ impl Xss {
             reader.is_quoted = is_quoted;
             reader.in_tag(first);
         }
-        let shown = OnceCell::new();
-        let takes_text = purpose::takes_text(input.location);
-        let is_shown = |at| takes_text && shown.get_or_init(|| Shown::of(text)).has(at);
         let mut at = first;
         while let Some(name) = next_event(text, at) {
             let value = name + memchr::memchr(b'=', &text[name..]).unwrap_or(0) + 1;
@@ -256,7 +250,7 @@ impl Xss {
             }
             if outcome.effects.any(Effects::SINKS) {
                 let span = Span::new(name, end);
-                match is_after_quote(before) && !is_shown(name) {
+                match is_after_quote(before) {
                     true => found.add(EVENT_SINK, span),
                     // Without a tag and without a quote that ends one of the page's it may be a sentence
                     // about handlers.

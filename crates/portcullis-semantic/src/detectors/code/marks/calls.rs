@@ -59,11 +59,11 @@ impl Marks<'_> {
     }
 
     /// `include 'http://..'`
-    pub(super) fn inclusions(&mut self, found: &mut Found<'_>) {
+    pub(super) fn inclusions(&self, found: &mut Found<'_>) {
         for at in memmem::find_iter(self.text, b"://").take(64) {
             if let Some(start) = includes(&self.text[..at]) {
                 let span = Span::new(start, at + 3);
-                let is_shown = self.takes_code || self.takes_text && self.quotation.holds(at);
+                let is_shown = self.is_shown(at);
                 for kind in [FILE, FILE_ARGUMENT] {
                     add(found, kind, span, is_shown);
                 }
@@ -72,14 +72,12 @@ impl Marks<'_> {
     }
 
     /// `require('fs').readdirSync('.')`
-    pub(super) fn modules(&mut self, found: &mut Found<'_>) {
+    pub(super) fn modules(&self, found: &mut Found<'_>) {
         let text = self.text;
         for at in memmem::find_iter(text, b"require(") {
             if uses_module(&text[at + 8..]) {
                 let span = Span::new(at, text.len().min(at + 40));
-                let is_shown = self.takes_code
-                    || self.takes_text && (is_followed_by_word(&text[at..]) || self.quotation.holds(at));
-                add(found, MODULE, span, is_shown);
+                add(found, MODULE, span, self.is_shown(at) || is_followed_by_word(&text[at..]));
             }
         }
     }

@@ -5,23 +5,34 @@ mod calls;
 mod properties;
 mod tags;
 
+use std::cell::{Cell, OnceCell};
+
 use portcullis_types::Span;
 
 pub(super) use self::properties::render_keys;
-use super::BACKDOOR;
-use crate::detectors::quotation::Quotation;
+use super::{BACKDOOR, PHP_READINGS, runs_input, takes_input};
+use crate::detectors::shown::Shown;
 use crate::detectors::{command, purpose};
 use crate::{Class, Found, Input, KindId, Place};
 
-/// Notes all marks in the text. With `is_source`, it is a source of PHP that runs nothing a request gives it.
-pub(super) fn detect(shell: &command::Names, input: &Input<'_>, is_source: bool, found: &mut Found<'_>) {
-    let mut marks = Marks {
+/// Notes all marks in the text. With `is_source`, it is a source of PHP that runs nothing a request gives it;
+/// `shown` is what the text shows as code, once that was asked.
+pub(super) fn detect(
+    shell: &command::Names,
+    input: &Input<'_>,
+    is_source: bool,
+    shown: &OnceCell<Shown>,
+    found: &mut Found<'_>,
+) {
+    let marks = Marks {
+        shell,
         input,
         text: input.text,
         is_source,
         takes_code: purpose::takes_code(input.location),
         takes_text: purpose::may_mention(Class::Code, input.location),
-        quotation: Quotation::new(input.text),
+        shown,
+        is_active: Cell::new(None),
     };
     let groups = input.groups;
     if groups.has(b'<') {
@@ -61,6 +72,7 @@ pub(super) fn detect(shell: &command::Names, input: &Input<'_>, is_source: bool,
 
 /// The text, and what its field is for.
 struct Marks<'i> {
+    shell: &'i command::Names,
     input: &'i Input<'i>,
     text: &'i [u8],
     /// See [`detect`].
@@ -69,16 +81,36 @@ struct Marks<'i> {
     takes_code: bool,
     /// The field is for text in which code may be quoted.
     takes_text: bool,
-    quotation: Quotation<'i>,
+    shown: &'i OnceCell<Shown>,
+    /// See [`Marks::is_active`].
+    is_active: Cell<Option<bool>>,
+}
+
+impl Marks<'_> {
+    /// The field is for code, or for texts and the byte at `at` stands in what the text shows as code.
+    fn is_shown(&self, at: usize) -> bool {
+        self.takes_code || self.takes_text && self.shown.get_or_init(|| Shown::of(self.text)).has(at)
+    }
+
+    /// As a source of PHP the text runs what it is given, or takes a value of the request.
+    fn is_active(&self, found: &mut Found<'_>) -> bool {
+        let is_active = self.is_active.get().unwrap_or_else(|| {
+            !found.may_read(PHP_READINGS * self.text.len())
+                || takes_input(self.text)
+                || runs_input(self.text, self.shell)
+        });
+        self.is_active.set(Some(is_active));
+        is_active
+    }
 }
 
 /// Bytes of a block or call in which its end is looked for.
 const BLOCK_BYTES_MAX: usize = 400;
 
-/// Adds `kind`, as a mention if it is only shown there.
+/// Adds `kind`; if it is only shown there, as what is.
 fn add(found: &mut Found<'_>, kind: KindId, span: Span, is_shown: bool) {
     match is_shown {
-        true => found.mention(kind, span),
+        true => found.shown(kind, span),
         false => found.add(kind, span),
     }
 }

@@ -9,7 +9,7 @@ use crate::{Found, KindId};
 
 impl Marks<'_> {
     /// `<?php`, `<%@ page`, `<script runat=`
-    pub(super) fn tags(&mut self, found: &mut Found<'_>) {
+    pub(super) fn tags(&self, found: &mut Found<'_>) {
         for at in memchr::memchr_iter(b'<', self.text) {
             if let Some(kind) = tag(&self.text[at + 1..]) {
                 self.note_tag(kind, at, found);
@@ -17,17 +17,15 @@ impl Marks<'_> {
         }
     }
 
-    fn note_tag(&mut self, kind: KindId, at: usize, found: &mut Found<'_>) {
+    fn note_tag(&self, kind: KindId, at: usize, found: &mut Found<'_>) {
         let text = self.text;
         let rest = &text[at + 1..];
         let span = Span::new(at, text.len().min(at + 24));
-        // Documents and posts show how PHP begins: in a quotation, after a word.
+        // Documents and posts show how PHP begins: in a quotation, after a word. A server runs it there, too.
+        let follows_word = || matches!(text[..at], [.., before, b' '] if before.is_ascii_alphabetic());
         let is_shown = kind == PHP_TAG
-            && (self.takes_code
-                || self.is_source
-                || self.takes_text
-                    && (self.quotation.holds(at)
-                        || matches!(text[..at], [.., before, b' '] if before.is_ascii_alphabetic())));
+            && (self.is_source
+                || (self.is_shown(at) || self.takes_text && follows_word()) && !self.is_active(found));
         add(found, kind, span, is_shown);
         if kind != PHP_TAG {
             return;

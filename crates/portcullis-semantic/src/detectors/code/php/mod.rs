@@ -119,6 +119,12 @@ pub(in crate::detectors) fn runs_input(text: &[u8], shell: &command::Names) -> b
     source.calls() || source.includes() || source.variable_calls() || source.backticks()
 }
 
+/// True if a value of the request stands anywhere in `text`.
+pub(in crate::detectors) fn takes_input(text: &[u8]) -> bool {
+    let lower = text.to_ascii_lowercase();
+    SOURCES.iter().any(|source| memmem::find(&lower, source).is_some())
+}
+
 /// What a variable was given: a value of the request, a decoded text, one that was put together.
 const SENT: u8 = 1;
 const DECODED: u8 = 1 << 1;

@@ -132,6 +132,18 @@ impl Call {
     /// Nobody writes it so into a set-up: its name is hidden, a shell is connected to another machine, a file
     /// that tells about the system is read.
     pub fn is_hidden(&self) -> bool {
+        self.is_disguised()
+            || self.group == Group::Read && self.has(SENSITIVE_FILE)
+            || self.group == Group::Net && self.has(EXEC_ARGUMENT)
+    }
+
+    /// Nothing but a word that is a name, too: `\b`.
+    pub fn is_mere_word(&self) -> bool {
+        self.has(BARE_WORD)
+    }
+
+    /// Signs hide what it is, or it connects a shell.
+    pub fn is_disguised(&self) -> bool {
         let hides = [
             SPLIT_NAME,
             IFS,
@@ -143,8 +155,6 @@ impl Call {
             REVERSE_SHELL,
         ];
         hides.iter().any(|kind| self.has(*kind))
-            || self.group == Group::Read && self.has(SENSITIVE_FILE)
-            || self.group == Group::Net && self.has(EXEC_ARGUMENT)
     }
 
     /// It names another machine.

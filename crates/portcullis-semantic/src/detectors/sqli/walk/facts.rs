@@ -59,8 +59,9 @@ impl Facts {
         rest.is_telling()
     }
 
-    pub(super) fn get(&self, kind: KindId) -> Option<Span> {
-        self.has(kind).then(|| self.spans[usize::from(kind.0)])
+    /// The kinds, each with its span.
+    pub(super) fn spans(&self) -> impl Iterator<Item = (KindId, Span)> + '_ {
+        kinds_in(self.kinds).map(|kind| (kind, self.spans[usize::from(kind.0)]))
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Pieces<'n> {
     live: Best,
     /// Those that are quoted or named, in a field where that matters.
     mentioned: Best,
+    /// Those that the field is for, with the exception that suppresses them.
+    suppressed: [(&'static str, Best); 2],
 }
 
 #[derive(Debug)]
@@ -56,7 +58,8 @@ impl Best {
 
 impl<'n> Pieces<'n> {
     pub fn new(field: Field<'n>) -> Pieces<'n> {
-        Pieces { field, live: Best::NONE, mentioned: Best::NONE }
+        let suppressed = [("password-signs", Best::NONE), ("conditions", Best::NONE)];
+        Pieces { field, live: Best::NONE, mentioned: Best::NONE, suppressed }
     }
 }
 
@@ -94,16 +97,20 @@ impl Walk<'_, '_> {
             return;
         }
         let field = self.pieces.field;
-        if field.is_password && self.is_of_signs() || field.takes_conditions && self.is_of_conditions() {
-            return;
-        }
+        let is_for =
+            [field.is_password && self.is_of_signs(), field.takes_conditions && self.is_of_conditions()];
+        let row = is_for.iter().position(|is_for| *is_for);
         let weight: f32 = kinds_in(self.facts.kinds).map(|kind| field.weights[usize::from(kind.0)]).sum();
         if self.is_inside && weight < INSIDE_WEIGHT_MIN {
             return;
         }
         // Elsewhere all count alike.
         let is_mention = field.may_mention && (field.is_file || self.is_mention());
-        let best = if is_mention { &mut self.pieces.mentioned } else { &mut self.pieces.live };
+        let best = match row {
+            Some(row) => &mut self.pieces.suppressed[row].1,
+            None if is_mention => &mut self.pieces.mentioned,
+            None => &mut self.pieces.live,
+        };
         if weight > best.weight {
             best.weight = weight;
             best.facts = self.facts;
@@ -136,22 +143,24 @@ impl Walk<'_, '_> {
         Lexer::new(self.text, 0).map(|token| token.kind).find(|kind| *kind != TokenKind::Open)
     }
 
-    /// Gives the pieces that weigh most to `found`.
-    pub(in crate::detectors::sqli) fn commit(&self, found: &mut Found<'_>) {
+    /// Gives the pieces that weigh most to `found`; with a `row`, that exception suppresses them.
+    pub(in crate::detectors::sqli) fn commit(&self, found: &mut Found<'_>, row: Option<&'static str>) {
         for (best, is_mention) in [(&self.pieces.live, false), (&self.pieces.mentioned, true)] {
-            for id in kinds_in(best.facts.kinds) {
-                match best.facts.get(id) {
-                    Some(span) if is_mention => found.mention(id, span),
-                    Some(span) => found.add(id, span),
-                    None => {}
+            for (id, span) in best.facts.spans() {
+                match row {
+                    Some(row) => found.suppress(id, span, row),
+                    None if is_mention => found.mention(id, span),
+                    None => found.add(id, span),
                 }
             }
+        }
+        for (row, best) in &self.pieces.suppressed {
+            best.facts.spans().for_each(|(id, span)| found.suppress(id, span, row));
         }
     }
 
     /// The piece is what a text speaks of: a statement that reads or changes rows, a piece after foreign
-    /// text and no quote, where no application's statement would hold, one after a quote of a pair, or one
-    /// in a quotation of code.
+    /// text and no quote, where no application's statement would hold, or one after a quote of a pair.
     fn is_mention(&self) -> bool {
         let is_statement = || {
             const LIVE: u64 = 1 << TAUTOLOGY.0 | 1 << UNION_SELECT.0 | 1 << UNION_COLUMNS.0;
@@ -160,22 +169,7 @@ impl Walk<'_, '_> {
             is_ordinary && self.facts.kinds & LIVE == 0
         };
         let is_after_text = self.start == Start::Raw && (self.is_inside || is_statement());
-        self.is_literal || is_after_text || self.start == Start::Quote(b'`') || self.is_quoted()
-    }
-
-    /// The piece stands between back-ticks of one line, or in a fence of Markdown, of a text that goes on.
-    fn is_quoted(&self) -> bool {
-        let (before, after) = self.text.split_at(self.from.min(self.text.len()));
-        let line = &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..];
-        let rest = &after[..memchr::memchr(b'\n', after).unwrap_or(after.len())];
-        let ticks = memchr::memchr_iter(b'`', line).count();
-        if ticks % 2 == 1 && memchr::memchr(b'`', rest).is_some() {
-            return true;
-        }
-        const FENCE: &[u8] = b"\n```";
-        let fences =
-            usize::from(before.starts_with(b"```")) + memchr::memmem::find_iter(before, FENCE).count();
-        fences % 2 == 1 && memchr::memmem::find(after, FENCE).is_some()
+        self.is_literal || is_after_text || self.start == Start::Quote(b'`')
     }
 
     /// The value is a whole statement that reads or changes rows: what an application that takes statements

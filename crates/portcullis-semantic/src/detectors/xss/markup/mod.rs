@@ -9,6 +9,7 @@ use std::cell::OnceCell;
 use portcullis_lex::html::{Lexer, Raw, Start, Token, TokenKind, name_is};
 use portcullis_types::Span;
 
+use crate::Found;
 use crate::detectors::purpose;
 use crate::detectors::shown::Shown;
 use crate::detectors::xss::effects::{Effects, Outcome};
@@ -18,7 +19,6 @@ use crate::detectors::xss::style::{Style, style};
 use crate::detectors::xss::url::{Scheme, scheme_in_list};
 use crate::detectors::xss::words::{begins_code, has_words, is_frame, is_sentence};
 use crate::detectors::xss::*;
-use crate::{Found, Layer};
 
 /// A value that is longer is more than one element.
 const ALONE_BYTES_MAX: usize = 256;
@@ -42,6 +42,8 @@ pub(in crate::detectors::xss) struct Reader<'a, 'f, 'x, 't> {
     pub runs: bool,
     /// A script in it reads what the browser keeps for the site, and sends it or leads elsewhere.
     reads_data: bool,
+    /// A script in it opens a dialog, or hides what it calls.
+    is_telling: bool,
     /// The form that is open is sent to another site.
     form: Option<Span>,
     /// In a tag of the page, after a quote.
@@ -129,6 +131,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
             runs: false,
             form: None,
             reads_data: false,
+            is_telling: false,
             is_quoted: false,
             is_own_page: false,
         }
@@ -250,8 +253,11 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
         } else if is_style {
             self.add(LINK, span, false);
             let location = self.found.location;
-            if location.place != Place::FileContent && !purpose::takes_documents(location) {
-                self.add(STYLESHEET, span, false);
+            if location.place != Place::FileContent {
+                match purpose::takes_documents(location) {
+                    true => self.found.suppress(STYLESHEET, span, "embedded-documents"),
+                    false => self.add(STYLESHEET, span, false),
+                }
             }
         }
     }
@@ -396,8 +402,11 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
                 }
                 // Players and maps that people embed are loaded by HTTPS, and editors of articles take what
                 // is old.
-                if element.has_plain_source && !purpose::takes_documents(self.found.location) {
-                    self.add(FRAME_FOREIGN, element.name, false);
+                if element.has_plain_source {
+                    match purpose::takes_documents(self.found.location) {
+                        true => self.found.suppress(FRAME_FOREIGN, element.name, "embedded-documents"),
+                        false => self.add(FRAME_FOREIGN, element.name, false),
+                    }
                 }
             }
         } else if element.kind == Some(Markup::Frame) {
@@ -419,6 +428,8 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
     fn note_data(&mut self, outcome: &Outcome) {
         let takes = Effects::SEND.or(Effects::NAVIGATE).or(Effects::DIALOG);
         self.reads_data |= outcome.effects.any(Effects::DATA) && outcome.effects.any(takes);
+        let hides = Effects::COMPUTED.or(Effects::INDIRECT).or(Effects::OBFUSCATED);
+        self.is_telling |= outcome.effects.any(Effects::DIALOG.or(hides));
     }
 
     /// A form that goes to another site, and what asks in it. In a text, a form of a newsletter or a shop has
@@ -449,19 +460,15 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
 
     /// A field for text shows what stands at `span` as code.
     fn is_shown(&self, span: Span) -> bool {
-        // `<code>&lt;script>`: what was escaped in the element is shown there.
-        let is_unescaped = self.found.layers.iter().any(|layer| layer == Layer::Entity);
         purpose::takes_text(self.found.location)
-            && self
-                .shown
-                .get_or_init(|| Shown::of(self.text).with_elements(self.text, is_unescaped))
-                .has(span.start as usize)
+            && self.shown.get_or_init(|| Shown::of(self.text)).has(span.start as usize)
     }
 
     fn add(&mut self, kind: KindId, span: Span, loose: bool) {
-        // There a site's own scripts are set; one that takes its visitors' data away is none of them.
-        if !self.reads_data && purpose::takes_scripts(self.found.location) {
-            return;
+        // There a site's own scripts are set; one that takes its visitors' data away is none of them, nor one
+        // that opens dialogs or hides what it does.
+        if !self.reads_data && !self.is_telling && purpose::takes_scripts(self.found.location) {
+            return self.found.suppress(kind, span, "site-scripts");
         }
         // `<script` in a list of words that no text may have.
         let is_listed = || {
@@ -469,8 +476,9 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
                 && purpose::lists_words(self.found.location)
         };
         let is_own = self.is_own_page && is_of_page(kind);
-        match loose || is_own || self.is_mention || is_listed() || self.is_shown(span) {
+        match loose || is_own || self.is_mention || is_listed() {
             true => self.found.mention(kind, span),
+            false if self.is_shown(span) => self.found.shown(kind, span),
             false => self.found.add(kind, span),
         }
     }
