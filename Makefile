@@ -15,7 +15,7 @@ SEED ?= 1
         bench-peers bench-proxy bench-scaling bench-worst reload-soak chaos chaos-quick soak smuggling paths evasions \
         differential libmodsecurity libmodsecurity-crs libmodsecurity-package libmodsecurity-package-test \
         libmodsecurity-memcheck libmodsecurity-connector-tests package-test console console-test crs crs-suite \
-        crs-suite-strict go-ftw kubernetes-test caddy-test client-test traefik-test node node-test python python-test corpus fuzz \
+        crs-suite-strict go-ftw semantic-same kubernetes-test caddy-test client-test traefik-test node node-test python python-test corpus fuzz \
         api-fuzz dependencies clean-run
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo 'make go-ftw            the same tests sent and judged by go-ftw, from our error log (ARGS=-only REGEX)'
 	@echo 'make evasions          body and parser evasions through the proxy, judged form by form'
 	@echo 'make corpus            benign and attack corpora through the proxy, release build (ARGS=--every 20)'
+	@echo 'make semantic-same     compares every finding of the detectors over the corpora with those of the last run (ARGS="--every 20")'
 	@echo 'make differential      generated rules and requests through us, ModSecurity 2 and 3 (PAIRS=20000 SEED=1 ARGS=)'
 	@echo 'make bench             what inspecting a message costs, engine only (ARGS=--only json)'
 	@echo 'make bench-counts      the same in instructions, and against the stored ones (CASES="get json_1k" BLESS=1)'
@@ -156,6 +157,9 @@ evasions: crs
 corpus: crs
 	$(CARGO) build --release --locked -p portcullis -p portcullis-testkit --bins
 	target/release/corpus-run $(ARGS)
+
+semantic-same:
+	CARGO="$(CARGO)" scripts/semantic-same.sh $(ARGS)
 
 differential:
 	$(CARGO) build --locked -p portcullis-differential

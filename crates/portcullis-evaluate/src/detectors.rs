@@ -66,6 +66,18 @@ impl DetectorsAlone {
         DetectorsAlone { detectors: Detectors::new(), analysis: Analysis::new(), level }
     }
 
+    /// The findings of the last sample, one a line: the value, kind, and how it counts (`~` mentioned, `!`
+    /// and the exception that suppresses it).
+    pub fn findings(&self) -> impl Iterator<Item = String> + '_ {
+        self.analysis.findings().iter().map(|found| {
+            let value = &self.analysis.values()[found.value as usize];
+            let row = found.suppressed_by.map_or(String::new(), |row| format!("!{row}"));
+            let mentioned = if found.mentioned { "~" } else { "" };
+            let (start, end) = (found.span.start, found.span.end);
+            format!("{value} {}{mentioned}{row} {} {start}-{end}", found.kind.id, found.layers)
+        })
+    }
+
     /// Bytes that were read for the last sample, by all who read, and how many were allowed.
     pub fn work(&self) -> (u64, u64) {
         self.analysis.work()
