@@ -121,6 +121,34 @@ fn no_dependency_is_unused() {
     assert!(wrong.is_empty(), "not used: {wrong:#?}");
 }
 
+/// A target with `test = false` has no tests, which would not run; one without it has some, or it is built twice for
+/// nothing.
+#[test]
+fn what_is_built_for_tests_has_tests() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for folder in fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()) {
+        let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else { continue };
+        if !folder.join("src/lib.rs").is_file() {
+            continue;
+        }
+        seen += 1;
+        let has_tests = sources(&folder.join("src")).contains("#[test]");
+        let library = manifest.split("\n[").find(|part| part.starts_with("lib]")).unwrap_or_default();
+        if library.contains("test = false") == has_tests {
+            wrong.push(format!("{}: tests in src: {has_tests}", folder.display()));
+        }
+        let programs = manifest.split("\n[").filter(|part| part.starts_with("[bin]]"));
+        if sources(&folder.join("src/bin")).contains("#[test]")
+            && programs.into_iter().any(|part| part.contains("test = false"))
+        {
+            wrong.push(format!("{}: tests in src/bin", folder.display()));
+        }
+    }
+    assert!(seen >= 50, "only {seen} libraries were found");
+    assert!(wrong.is_empty(), "`test = false` of [lib] or [[bin]] is wrong: {wrong:#?}");
+}
+
 #[test]
 fn every_crate_is_in_the_table_or_for_development_only() {
     let (rows, others) = documented();
