@@ -93,6 +93,8 @@ profiled: crs console
 
 # The same cases in each run; another number, or an empty one for chance, makes others.
 test: export PROPTEST_RNG_SEED ?= 20261122
+# Most of their time is waiting: for servers, for deadlines. Twice as many as cores take half of it.
+test: export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc))
 # Checks that need what is not in the repository, and were left out for want of it: a line each.
 test: export PORTCULLIS_LEFT_OUT = $(CURDIR)/.portcullis/left-out.txt
 # How long each stage took; a table of it is printed at the end.
