@@ -23,7 +23,6 @@ fn logged_until_hosts_are_listed() {
         "/login?next=https://evil.example/login",
         "/login?returnUrl=%2f%2fevil.example",
         "/out?url=https:evil.example",
-        "/out?url=https://shop.example.com@evil.example/",
         "/out?url=https://shop.example.com.evil.example/",
         "/out?url=/%09/evil.example",
         "//evil.example/login",
@@ -40,6 +39,9 @@ fn logged_until_hosts_are_listed() {
         assert_eq!(run(&open, target).0, Action::Pass, "{target}");
         assert_eq!(run(&listed, target).0, Action::Pass, "{target}");
     }
+    // Who logs in there as a host means to be taken for it, by whatever fetches or follows the address.
+    let embedded = "/out?url=https://shop.example.com@evil.example/";
+    assert_eq!(run(&open, embedded), (Action::Deny, Some(Class::Ssrf)));
     assert_eq!(run(&listed, "/login?next=https://id.example.net/").0, Action::Pass);
     assert_eq!(run(&open, "/login?next=https://id.example.net/").0, Action::Detect);
 }

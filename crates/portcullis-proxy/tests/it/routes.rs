@@ -261,7 +261,7 @@ fn parent_segments_do_not_go_upstream() {
         ("mode = \"off\"\n[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/..;/b", 400),
         ("mode = \"off\"\n[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/%252e%252e/b", 400),
         ("mode = \"off\"\n[[sites.routes]]\npath = \"/\"\nrewrite = \"/app/\"", "/a;/b", 200),
-        ("[[sites.routes]]\npath = \"/\"\nrespond = { body = \"x\" }", "/a/../b", 200),
+        ("mode = \"off\"\n[[sites.routes]]\npath = \"/\"\nrespond = { body = \"x\" }", "/a/../b", 200),
     ] {
         let front = Front::start(&document(backend.address, "", "", routes, ""));
         let before = backend.seen().len();

@@ -113,10 +113,14 @@ fn asks_by_prefix(text: &[u8]) -> bool {
 /// A list of names of columns, one of which is that of passwords.
 fn lists_password(text: &[u8]) -> bool {
     let is_part = |b: &u8| is_word(*b) || b" ,.+-:()[]$/".contains(b);
+    // `password_changed_at` is about the password; the name ends with what is kept of it.
     let is_password = |name: &[u8]| {
-        [&b"passw"[..], b"pwd"]
+        let name = name.to_ascii_lowercase();
+        let stem = ["hash", "_hash", "digest", "_digest", "_salt"]
             .iter()
-            .any(|stem| name.windows(stem.len()).any(|part| part.eq_ignore_ascii_case(stem)))
+            .find_map(|end| name.strip_suffix(end.as_bytes()))
+            .unwrap_or(&name);
+        [&b"password"[..], b"passwd", b"pwd"].iter().any(|end| stem.ends_with(end))
     };
     let mut names = text.split(|b| !is_word(*b)).filter(|name| !name.is_empty());
     text.len() <= COLUMNS_BYTES_MAX && text.iter().all(is_part) && names.any(is_password)
@@ -394,6 +398,8 @@ mod tests {
             "/u?token[eq]=x",
             "/u?field=password",
             "/u?fields=access_token,name",
+            "/u?fields=id,password_changed_at",
+            "/u?sort=-passwordExpires",
         ] {
             assert!(!is_blocked(target, "", ""), "{target}");
         }
