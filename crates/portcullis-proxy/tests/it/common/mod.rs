@@ -384,6 +384,11 @@ impl Client {
         (head, body)
     }
 
+    /// Whether the connection was closed before anything of an answer came; waits for either.
+    pub fn is_closed(&mut self) -> bool {
+        self.input.is_empty() && !self.fill()
+    }
+
     /// Reads a response head.
     pub fn head(&mut self) -> String {
         loop {
