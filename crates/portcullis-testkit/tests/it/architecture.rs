@@ -121,8 +121,8 @@ fn no_dependency_is_unused() {
     assert!(wrong.is_empty(), "not used: {wrong:#?}");
 }
 
-/// A target with `test = false` has no tests, which would not run; one without it has some, or it is built twice
-/// for nothing.
+/// A target with `test = false` has no tests, which would not run; one without it has some, or it is built
+/// twice for nothing.
 #[test]
 fn what_is_built_for_tests_has_tests() {
     let mut wrong = Vec::new();
