@@ -4,14 +4,17 @@
 //! opcodes do, in whatever protocol, with frames and memo or without, as a library or a hand wrote them. What
 //! stands behind the first call does not matter: it has happened by then.
 
+use std::collections::HashMap;
+
 use portcullis_types::Span;
 
-/// Opcodes that are read.
-const STEPS_MAX: usize = 4_096;
-/// Values on the stack; what lies deeper is forgotten.
-const DEPTH_MAX: usize = 64;
+/// Opcodes that are read. The sender chooses how many stand before a call: a pickle that exceeds this limit or
+/// one of the next two is taken for one that calls something.
+const STEPS_MAX: usize = 1 << 20;
+/// Values on the stack.
+const DEPTH_MAX: usize = 1 << 16;
 /// Values that are remembered under numbers.
-const MEMO_MAX: usize = 64;
+const MEMO_MAX: usize = 1 << 16;
 /// Bytes of the name of a module or of what is in it.
 const NAME_BYTES_MAX: usize = 120;
 
@@ -50,9 +53,15 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Pickle> {
     if !may_begin(bytes) {
         return None;
     }
-    let mut reader = Reader { bytes, at: 0, stack: [Item::Other; DEPTH_MAX], depth: 0, memo: Vec::new() };
+    let mut reader = Reader { bytes, at: 0, stack: Vec::new(), memo: HashMap::new() };
     let mut pickle = Pickle::default();
-    for _ in 0..STEPS_MAX {
+    let mut steps = 0;
+    loop {
+        if steps == STEPS_MAX || reader.stack.len() > DEPTH_MAX || reader.memo.len() > MEMO_MAX {
+            pickle.call.get_or_insert((Span::new(0, 0), Span::new(0, 0)));
+            break;
+        }
+        steps += 1;
         match reader.step(&mut pickle) {
             Some(true) => {}
             Some(false) => {
@@ -69,9 +78,8 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Pickle> {
 struct Reader<'b> {
     bytes: &'b [u8],
     at: usize,
-    stack: [Item; DEPTH_MAX],
-    depth: usize,
-    memo: Vec<(u32, Item)>,
+    stack: Vec<Item>,
+    memo: HashMap<u32, Item>,
 }
 
 impl Reader<'_> {
@@ -80,7 +88,7 @@ impl Reader<'_> {
         let code = *self.bytes.get(self.at)?;
         self.at += 1;
         match code {
-            b'.' => return (self.depth > 0).then_some(false),
+            b'.' => return (!self.stack.is_empty()).then_some(false),
             b'(' => self.push(Item::Mark)?,
             b'0' => {
                 self.pop()?;
@@ -238,32 +246,29 @@ impl Reader<'_> {
     }
 
     fn push(&mut self, item: Item) -> Option<()> {
-        *self.stack.get_mut(self.depth)? = item;
-        self.depth += 1;
+        self.stack.push(item);
         Some(())
     }
 
     fn pop(&mut self) -> Option<Item> {
-        self.depth = self.depth.checked_sub(1)?;
-        Some(self.stack[self.depth])
+        self.stack.pop()
     }
 
     fn top(&self) -> Option<Item> {
-        Some(self.stack[self.depth.checked_sub(1)?])
+        self.stack.last().copied()
     }
 
     fn mark(&self) -> Option<usize> {
-        self.stack[..self.depth].iter().rposition(|item| *item == Item::Mark)
+        self.stack.iter().rposition(|item| *item == Item::Mark)
     }
 
     fn drop_to_mark(&mut self) -> Option<()> {
-        self.depth = self.mark()?;
+        self.stack.truncate(self.mark()?);
         Some(())
     }
 
     fn after_mark(&self) -> Option<Item> {
-        let at = self.mark()? + 1;
-        (at < self.depth).then(|| self.stack[at])
+        self.stack.get(self.mark()? + 1).copied()
     }
 
     fn line(&mut self) -> Option<Span> {
@@ -319,16 +324,12 @@ impl Reader<'_> {
 
     fn keep(&mut self, number: u32) -> Option<()> {
         let item = self.top()?;
-        if self.memo.len() < MEMO_MAX {
-            self.memo.push((number, item));
-        }
+        self.memo.insert(number, item);
         Some(())
     }
 
     fn recall(&mut self, number: u32) -> Option<()> {
-        let known = self.memo.iter().rev().find(|(of, _)| *of == number);
-        let item = known.map_or(Item::Other, |(_, item)| *item);
-        self.push(item)
+        self.push(self.memo.get(&number).copied().unwrap_or(Item::Other))
     }
 }
 
@@ -406,6 +407,23 @@ mod tests {
             assert_eq!(call(bytes).as_deref(), Some("posix.system"), "{}", bytes.escape_ascii());
         }
         assert_eq!(call(b"cany.module\nat_all\n)R.").as_deref(), Some("any.module.at_all"));
+    }
+
+    /// Values, opcodes and numbers that stand before a call hide it in no number.
+    #[test]
+    fn padding_before_a_call() {
+        let remembered = b"\x8c\x01a\x940".repeat(300);
+        let system = b"\x8c\x05posix\x94\x8c\x06system\x94\x93\x94";
+        for bytes in [
+            [&b"N".repeat(10_000)[..], b"cposix\nsystem\n(S'id'\ntR."].concat(),
+            [&b"N0".repeat(10_000)[..], b"cposix\nsystem\n(S'id'\ntR."].concat(),
+            [&remembered[..], system, b"0j\x2e\x01\0\0\x8c\x02id\x85R."].concat(),
+        ] {
+            let bytes = [b"\x80\x04", &bytes[..]].concat();
+            assert_eq!(call(&bytes).as_deref(), Some("posix.system"), "{} bytes", bytes.len());
+        }
+        assert_eq!(call(&[b"\x80\x04", &b"N".repeat(DEPTH_MAX + 1)[..]].concat()).as_deref(), Some("."));
+        assert_eq!(call(&[b"\x80\x04", &b"N0".repeat(STEPS_MAX)[..]].concat()).as_deref(), Some("."));
     }
 
     #[test]
