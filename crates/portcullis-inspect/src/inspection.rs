@@ -43,7 +43,7 @@ pub struct Inspection {
     pub(crate) request_body_seen: u64,
     /// The same with content codings undone.
     request_body_shown: u64,
-    /// What was shown of it was dropped.
+    /// Bytes of the body were dropped before the rules saw them.
     pub(crate) request_body_forgotten: bool,
     pub(crate) head_bytes: u64,
     pub(crate) request_coded: CodedBody,

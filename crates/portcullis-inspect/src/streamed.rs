@@ -125,7 +125,7 @@ impl Inspection {
         self.streamed.held_bytes = self.request_body_seen;
         match &mut self.semantic {
             Some(semantic) => {
-                // What is held may be less than the limit, where there is no memory for more.
+                // The held part may be shorter than the limit where there is no memory for more.
                 let fields_max = limit_bytes.min(held.len() as u64);
                 semantic.begin_upload(self.transaction.shown_request_body(), fields_max);
             }

@@ -373,7 +373,7 @@ mod tests {
             let found = [heavy.reserve(1_000), light.reserve(1_000)];
             assert_eq!(found, want, "{percent}");
         }
-        // Whoever holds the most gives it back, and is told why.
+        // The client network that holds the most gives it back; its request is refused with the reason.
         budget.memory.pretend(86);
         budget.ease();
         heavy.shed(0).await;

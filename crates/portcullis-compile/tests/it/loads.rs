@@ -162,7 +162,7 @@ fn targets_are_taken_away_for_a_path() {
             assert_eq!(matched(&rules, "/other?a=b"), [7], "{rules}");
         }
     }
-    // What is added or put in place of another cannot be said of a path: it is left out.
+    // Targets that an update adds or replaces cannot be limited to a path: the update is left out.
     for update in
         ["SecRuleUpdateTargetById 7 \"!ARGS:a,REQUEST_METHOD\"", "SecRuleUpdateTargetById 7 !ARGS:a ARGS"]
     {

@@ -39,7 +39,7 @@ fn logged_until_hosts_are_listed() {
         assert_eq!(run(&open, target).0, Action::Pass, "{target}");
         assert_eq!(run(&listed, target).0, Action::Pass, "{target}");
     }
-    // Who logs in there as a host means to be taken for it, by whatever fetches or follows the address.
+    // A user name that looks like a host misleads servers and readers that compare addresses by prefix.
     let embedded = "/out?url=https://shop.example.com@evil.example/";
     assert_eq!(run(&open, embedded), (Action::Deny, Some(Class::Ssrf)));
     assert_eq!(run(&listed, "/login?next=https://id.example.net/").0, Action::Pass);

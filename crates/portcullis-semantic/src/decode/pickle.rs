@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use portcullis_types::Span;
 
-/// Opcodes that are read. The sender chooses how many stand before a call: a pickle that exceeds this limit or
-/// one of the next two is taken for one that calls something.
+/// Opcodes that are read. The sender chooses how many stand before a call: a pickle that exceeds this limit
+/// or one of the next two counts as one that calls something.
 const STEPS_MAX: usize = 1 << 20;
 /// Values on the stack.
 const DEPTH_MAX: usize = 1 << 16;
@@ -334,7 +334,7 @@ impl Reader<'_> {
 }
 
 /// Makes a value of data, as libraries write them: times, decimals, sets, arrays. All else that a pickle
-/// calls is somebody's choice.
+/// calls is chosen by the sender.
 fn is_data(module: &[u8], name: &[u8]) -> bool {
     const MODULES: &[&[u8]] =
         &[b"datetime", b"_decimal", b"decimal", b"fractions", b"uuid", b"zoneinfo", b"ipaddress", b"array"];
