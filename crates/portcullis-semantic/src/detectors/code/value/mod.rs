@@ -92,7 +92,9 @@ impl Detector for CodeValue {
             return;
         }
         let whole = Span::new(0, input.text.len());
-        if input.text.len() <= VALUE_BYTES_MAX && hangs(input.text) {
+        // Spaces around a program make it no longer.
+        let text = input.text.trim_ascii();
+        if text.len() <= VALUE_BYTES_MAX && hangs(text) {
             add(found, HANGS, whole);
             return;
         }
@@ -106,10 +108,10 @@ impl Detector for CodeValue {
                 };
             }
         }
-        if input.text.len() > VALUE_BYTES_MAX {
+        if text.len() > VALUE_BYTES_MAX {
             return;
         }
-        let Some(program) = self.read(without_marks(input.text), found) else { return };
+        let Some(program) = self.read(without_marks(text), found) else { return };
         // Conditions of rules, formulas of sheets and filters are calls with constants, too.
         let is_of_language = purpose::takes_formula(location)
             || purpose::takes_conditions(location)

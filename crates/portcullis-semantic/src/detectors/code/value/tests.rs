@@ -209,3 +209,14 @@ fn hostile_texts_end() {
         }
     }
 }
+
+/// Space around a program hides it at no length.
+#[test]
+fn space_around() {
+    for text in ["process.env.SECRET", "getenv('SECRET')", "9**9**9"] {
+        for space in [" ", "\n", "\t \r\n"] {
+            attack(&format!("{}{text}", space.repeat(500)));
+            attack(&format!("{text}{}", space.repeat(500)));
+        }
+    }
+}
