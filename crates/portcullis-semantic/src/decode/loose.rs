@@ -89,13 +89,14 @@ fn is_odd(text: &[u8]) -> bool {
         return false;
     }
     // Most texts have too many other signs, or letters of one case only, and one short pass tells.
-    let (mut others, mut seen) = (0, 0);
-    for &b in text {
-        let kind = KINDS[usize::from(b)];
-        others += usize::from(kind & OTHER);
-        seen |= kind;
+    let mut tally = Tally::default();
+    for block in text.chunks(TALLY_BYTES) {
+        let of_block = Tally::of(block);
+        tally.others += of_block.others;
+        tally.has_upper |= of_block.has_upper;
+        tally.has_lower |= of_block.has_lower;
     }
-    if others * 10 > text.len() || seen & (UPPER | LOWER) != UPPER | LOWER {
+    if tally.others * 10 > text.len() || !(tally.has_upper && tally.has_lower) {
         return false;
     }
     let (mut letters, mut spaces, mut others) = (0, 0, 0);
@@ -126,25 +127,34 @@ fn is_odd(text: &[u8]) -> bool {
         && (is_split || spaces + others > 0 || padding > 0 && is_padded_twice())
 }
 
-/// It is neither a letter of Base64 nor padding nor white space.
-const OTHER: u8 = 1;
-const UPPER: u8 = 2;
-const LOWER: u8 = 4;
+/// Bytes that are counted together: their number fits in a byte.
+const TALLY_BYTES: usize = 128;
 
-const KINDS: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut b = 0;
-    while b < 256 {
-        table[b] = match b as u8 {
-            b' ' | b'\t' | b'\r' | b'\n' | b'=' => 0,
-            byte if byte.is_ascii_uppercase() => UPPER,
-            byte if byte.is_ascii_lowercase() => LOWER,
-            _ => (BASE64[b] >= 64) as u8,
-        };
-        b += 1;
+/// What a text has for one that may be Base64.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Bytes that are neither letters of Base64 nor padding nor white space.
+    others: usize,
+    has_upper: bool,
+    has_lower: bool,
+}
+
+impl Tally {
+    /// Of a block, without a branch or a table, so that the compiler looks at many bytes at once.
+    fn of(block: &[u8]) -> Tally {
+        let (mut others, mut has_upper, mut has_lower) = (0u8, false, false);
+        for &b in block {
+            let (upper, lower) = (b.wrapping_sub(b'A') < 26, b.wrapping_sub(b'a') < 26);
+            let digit = b.wrapping_sub(b'0') < 10;
+            let sign = (b == b'+') | (b == b'/') | (b == b'-') | (b == b'_') | (b == b'=');
+            let space = (b == b' ') | (b == b'\t') | (b == b'\r') | (b == b'\n');
+            others = others.wrapping_add(u8::from(!(upper | lower | digit | sign | space)));
+            has_upper |= upper;
+            has_lower |= lower;
+        }
+        Tally { others: usize::from(others), has_upper, has_lower }
     }
-    table
-};
+}
 
 /// Emits what the letters of `text` decode to, whatever stands between them.
 fn whole(text: &[u8], out: &mut Vec<u8>, emit: &mut dyn FnMut(&[u8])) {
@@ -253,4 +263,19 @@ fn next_token(text: &[u8]) -> Option<(&[u8], &[u8])> {
         start += token.len();
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tally_knows_the_letters_of_base64() {
+        for b in 0..=u8::MAX {
+            let is_other = value(b) >= 64 && !matches!(b, b' ' | b'\t' | b'\r' | b'\n' | b'=');
+            let Tally { others, has_upper, has_lower } = Tally::of(&[b; TALLY_BYTES]);
+            assert_eq!(others, if is_other { TALLY_BYTES } else { 0 }, "{b:#x}");
+            assert_eq!((has_upper, has_lower), (b.is_ascii_uppercase(), b.is_ascii_lowercase()), "{b:#x}");
+        }
+    }
 }

@@ -58,6 +58,14 @@ impl Detector for Orm {
         matches!(place, Place::RawBody | Place::QueryString | Place::Query | Place::Form | Place::Json)
     }
 
+    /// Names are read at once, which is less than to look for hints in a long body.
+    fn reads_body(&self, body: &[u8], groups: ByteGroups) -> bool {
+        match is_object(body) {
+            true => groups.has(b':'),
+            false => groups.has(b'=') && secret_name(body).is_some(),
+        }
+    }
+
     fn reads_word(&self, word: &[u8]) -> bool {
         word.len() <= KEY_BYTES_MAX / 2
     }
@@ -74,10 +82,14 @@ impl Detector for Orm {
         if purpose::takes_columns(input.location) && lists_password(text) {
             found.add(SECRET_COLUMN, Span::new(0, text.len()));
         }
-        let is_object = matches!(text.trim_ascii_start().first(), Some(b'{' | b'['));
+        let is_object = is_object(text);
         let is_of_pairs = matches!(input.location.place, Place::RawBody | Place::QueryString);
         match (is_object, is_of_pairs) {
-            (false, true) => names(text, found),
+            (false, true) => {
+                if let Some(name) = secret_name(text) {
+                    found.add(SECRET_OPERATOR, name);
+                }
+            }
             // A value that is an object, and what a document of GraphQL gives to a filter.
             _ if is_object && is_of_pairs => {
                 objects(text, found);
@@ -184,18 +196,20 @@ fn is_text(text: &[u8], at: usize) -> bool {
     matches!(text.get(at), Some(b'"' | b'\'')) && string_end(text, at).0 - at >= TEXT_BYTES_MIN + 2
 }
 
-/// `password__startswith=a&`, `user[password][not]=x`, `q[reset_password_token_start]=a`
-fn names(text: &[u8], found: &mut Found<'_>) {
-    let mut at = 0;
-    for pair in text.split(|b| *b == b'&') {
-        let name = &pair[..pair.iter().take(2 * KEY_BYTES_MAX).position(|b| *b == b'=').unwrap_or(0)];
-        let (plain, len) = without_percent(name);
-        if asks_secret(&plain[..len]) {
-            found.add(SECRET_OPERATOR, Span::new(at, at + name.len()));
-            return;
-        }
-        at += pair.len() + 1;
-    }
+fn is_object(text: &[u8]) -> bool {
+    matches!(text.trim_ascii_start().first(), Some(b'{' | b'['))
+}
+
+/// `password__startswith=a&`, `user[password][not]=x`, `q[reset_password_token_start]=a`: the first such name.
+fn secret_name(text: &[u8]) -> Option<Span> {
+    let starts = std::iter::once(0).chain(memchr::memchr_iter(b'&', text).map(|at| at + 1));
+    let name = |start: usize| {
+        let near = &text[start..text.len().min(start + 2 * KEY_BYTES_MAX)];
+        let len = near.iter().position(|b| matches!(b, b'=' | b'&')).filter(|at| near[*at] == b'=')?;
+        let (plain, plain_len) = without_percent(&near[..len]);
+        asks_secret(&plain[..plain_len]).then(|| Span::new(start, start + len))
+    };
+    starts.into_iter().find_map(name)
 }
 
 /// The name without the percent signs of an encoder.
