@@ -134,14 +134,10 @@ impl Parser<'_> {
                 b'(' => self.open(start)?,
                 b')' => self.close(start)?,
                 b'|' => self.alternate(),
-                b'^' => self.atom(Node::Look(if self.modifiers.multi_line {
-                    Look::StartLF
-                } else {
-                    Look::Start
-                }))?,
-                b'$' => {
-                    self.atom(Node::Look(if self.modifiers.multi_line { Look::EndLF } else { Look::End }))?
-                }
+                b'^' if self.modifiers.multi_line => self.push(Node::Look(Look::StartLF)),
+                b'^' => self.push(Node::Look(Look::Start)),
+                b'$' if self.modifiers.multi_line => self.push(Node::Look(Look::EndLF)),
+                b'$' => self.push(Node::Look(Look::End)),
                 b'.' if self.modifiers.dot_all => self.set(class::any())?,
                 b'.' => self.set(class::not_newline())?,
                 b'*' | b'+' | b'?' => return error(start, NOTHING_TO_REPEAT),
@@ -202,9 +198,15 @@ impl Parser<'_> {
         match escape::outside_class(&mut self.cursor, start, self.groups)? {
             Escape::Byte(byte) => self.literal(byte),
             Escape::Class(class) => self.set(class),
-            Escape::Look(look) => self.atom(Node::Look(look)),
+            Escape::Look(look) => {
+                self.push(Node::Look(look));
+                Ok(())
+            }
             Escape::LineEnding => self.atom(Node::LineEnding),
-            Escape::EndOrNewline => self.atom(Node::EndOrNewline(start)),
+            Escape::EndOrNewline => {
+                self.push(Node::EndOrNewline(start));
+                Ok(())
+            }
             Escape::Keep => {
                 self.backtracks(start, "`\\K` (reset of the match start)");
                 self.push(Node::Keep);
@@ -284,34 +286,33 @@ impl Parser<'_> {
         self.frame.concat.push(node);
     }
 
-    /// Applies the quantifiers that follow to the last item.
+    /// Applies the quantifier that follows to the last item. What is repeated is no item for another one.
     fn quantify(&mut self) -> Result<(), RegexError> {
-        loop {
-            self.skip_ignored()?;
-            let start = self.cursor.offset();
-            let (min, max) = match self.cursor.peek() {
-                Some(b'*') => (0, None),
-                Some(b'+') => (1, None),
-                Some(b'?') => (0, Some(1)),
-                Some(b'{') if looks_like_count(self.cursor.rest()) => self.counts(start)?,
-                _ => return Ok(()),
-            };
-            self.cursor.skip(usize::from(self.cursor.offset() == start));
-            let greed = if self.cursor.eat(b"+") {
-                Greed::Possessive
-            } else if self.cursor.eat(b"?") == self.modifiers.ungreedy {
-                Greed::Greedy
-            } else {
-                Greed::Lazy
-            };
-            let Some(item) = self.frame.concat.pop() else {
-                return error(start, NOTHING_TO_REPEAT);
-            };
-            if greed == Greed::Possessive {
-                self.backtracks(start, "a possessive quantifier");
-            }
-            self.push(Node::Repeat { node: Box::new(item), min, max, greed, offset: start });
+        self.skip_ignored()?;
+        let start = self.cursor.offset();
+        let (min, max) = match self.cursor.peek() {
+            Some(b'*') => (0, None),
+            Some(b'+') => (1, None),
+            Some(b'?') => (0, Some(1)),
+            Some(b'{') if looks_like_count(self.cursor.rest()) => self.counts(start)?,
+            _ => return Ok(()),
+        };
+        self.cursor.skip(usize::from(self.cursor.offset() == start));
+        let greed = if self.cursor.eat(b"+") {
+            Greed::Possessive
+        } else if self.cursor.eat(b"?") == self.modifiers.ungreedy {
+            Greed::Greedy
+        } else {
+            Greed::Lazy
+        };
+        let Some(item) = self.frame.concat.pop() else {
+            return error(start, NOTHING_TO_REPEAT);
+        };
+        if greed == Greed::Possessive {
+            self.backtracks(start, "a possessive quantifier");
         }
+        self.push(Node::Repeat { node: Box::new(item), min, max, greed, offset: start });
+        Ok(())
     }
 
     /// Reads `{n}`, `{n,}`, `{n,m}`.

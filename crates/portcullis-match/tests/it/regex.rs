@@ -144,10 +144,53 @@ fn quantifiers() {
     check("{a", &[(b"{a", Some(b"{a"))]);
     check("a{0}b", &[(b"ab", Some(b"b"))]);
     check("a(?#why)*b", &[(b"aab", Some(b"aab"))]);
-    check("(?:ab){2}{2}", &[(b"abababab", Some(b"abababab"))]);
     check("(a|ab)(c|bcd)(d*)", &[(b"abcd", Some(b"abcd"))]);
     check("", &[(b"", Some(b"")), (b"x", Some(b""))]);
     check("a||b", &[(b"b", Some(b""))]);
+}
+
+/// What PCRE2 takes for an item, and what not.
+#[test]
+fn what_a_quantifier_may_follow() {
+    let nothing = [
+        "x**y",
+        "x{2}*y",
+        "x*{2}y",
+        "x{2}{3}y",
+        "x+{2}y",
+        "x?*y",
+        "x???y",
+        "x+++y",
+        "x{2}?{3}y",
+        "x{1,2}{1}y",
+        r"\Qab\E**",
+        "(?x)x* *y",
+        "(?x)x{2} {3}y",
+        "x*(?#c)*y",
+        "^*x",
+        "$*",
+        r"\b*x",
+        r"\b{2}x",
+        r"\B*x",
+        r"\A*x",
+        r"\z*",
+        r"\Z*x",
+        r"\E*x",
+        r"\Q\E*x",
+        "(?i)*x",
+        "a|*b",
+        "(?#c)*a",
+    ];
+    for pattern in nothing {
+        let error = Regex::new(pattern.as_bytes(), RegexFlags::default()).unwrap_err();
+        assert!(error.to_string().contains("nothing to repeat"), "{pattern}: {error}");
+    }
+    check(r"x\Q\E*y", &[(b"xxy", Some(b"xxy"))]);
+    check("x(?#c)*y", &[(b"xxy", Some(b"xxy"))]);
+    check("[[:<:]]*x", &[(b"x", Some(b"x"))]);
+    check("()*x", &[(b"x", Some(b"x"))]);
+    let looks = portcullis_match::Pcre::new(b"(?=x){2}(?<=a)*(?!y)+x", RegexFlags::default());
+    assert!(looks.is_ok(), "{looks:?}");
 }
 
 #[test]
