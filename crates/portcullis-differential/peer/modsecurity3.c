@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <modsecurity/intervention.h>
 
 #define DUMP "PORTCULLIS_DUMP"
@@ -30,6 +31,9 @@ typedef struct {
     char *bytes; /* a zero byte follows */
     uint32_t length;
 } Text;
+
+/* Where answers go. The library itself prints to stdout now and then. */
+static FILE *out;
 
 static char *log_lines[LINES_MAX];
 static uint32_t log_count;
@@ -65,13 +69,13 @@ static Text text(void) {
 
 static void put_number(uint32_t n) {
     unsigned char b[4] = {n & 255, n >> 8 & 255, n >> 16 & 255, n >> 24 & 255};
-    fwrite(b, 1, 4, stdout);
+    fwrite(b, 1, 4, out);
 }
 
 static void put_text(const char *t) {
     size_t length = t == NULL ? 0 : strlen(t);
     put_number((uint32_t)length);
-    fwrite(t, 1, length, stdout);
+    fwrite(t, 1, length, out);
 }
 
 static void on_log(void *data, const void *line) {
@@ -152,7 +156,7 @@ static void exchange(ModSecurity *modsec, RulesSet *rules) {
     }
     msc_process_logging(transaction);
 
-    putchar('X');
+    fputc('X', out);
     put_number(phase);
     put_number(phase == 0 ? 0 : (uint32_t)found.status);
     put_text(found.url);
@@ -174,6 +178,9 @@ static void exchange(ModSecurity *modsec, RulesSet *rules) {
 }
 
 int main(void) {
+    int answers = dup(STDOUT_FILENO);
+    out = answers < 0 ? NULL : fdopen(answers, "wb");
+    if (out == NULL || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) quit("stdout cannot be moved");
     ModSecurity *modsec = msc_init();
     msc_set_connector_info(modsec, "portcullis-differential");
     msc_set_log_cb(modsec, on_log);
@@ -187,10 +194,10 @@ int main(void) {
             msc_rules_cleanup(rules);
             rules = msc_create_rules_set();
             if (msc_rules_add(rules, source.bytes, &error) < 0) {
-                putchar('E');
+                fputc('E', out);
                 put_text(error == NULL ? "refused" : error);
             } else {
-                putchar('O');
+                fputc('O', out);
             }
             free((void *)error);
             free(source.bytes);
@@ -199,7 +206,7 @@ int main(void) {
         } else {
             quit("an unknown frame");
         }
-        fflush(stdout);
+        fflush(out);
     }
     msc_rules_cleanup(rules);
     msc_cleanup(modsec);

@@ -3,6 +3,8 @@
 use portcullis_decode::Transformation;
 #[cfg(test)]
 use portcullis_seclang::operators::OperatorName;
+#[cfg(test)]
+use portcullis_types::Variable;
 
 pub(crate) const TARGETS: &[&str] = &[
     "ARGS",
@@ -48,6 +50,7 @@ pub(crate) const TARGETS: &[&str] = &[
     "TX:s",
     "TX:1",
     "TX:0",
+    "TX:10",
     "TX:/^k_/",
     "TX:spelled",
     "MATCHED_VAR",
@@ -70,6 +73,18 @@ pub(crate) const TARGETS: &[&str] = &[
     "RULE:logdata",
     "MULTIPART_NAME",
     "MULTIPART_FILENAME",
+    "MULTIPART_BOUNDARY_QUOTED",
+    "MULTIPART_BOUNDARY_WHITESPACE",
+    "MULTIPART_CRLF_LF_LINES",
+    "MULTIPART_DATA_AFTER",
+    "MULTIPART_DATA_BEFORE",
+    "MULTIPART_FILE_LIMIT_EXCEEDED",
+    "MULTIPART_HEADER_FOLDING",
+    "MULTIPART_INVALID_HEADER_FOLDING",
+    "MULTIPART_INVALID_PART",
+    "MULTIPART_INVALID_QUOTING",
+    "MULTIPART_LF_LINE",
+    "MULTIPART_MISSING_SEMICOLON",
 ];
 
 /// In rule sets that open collections.
@@ -128,6 +143,8 @@ pub(crate) const XPATHS: &[&str] = &[
     "/a[b='ab']/d",
     "//p:b",
     "//p:*/@c",
+    "//*[local-name()='b']",
+    "//*[local-name()='b']/@c",
     "/q",
 ];
 
@@ -141,6 +158,7 @@ pub(crate) const RESPONSE_TARGETS: &[&str] = &[
     "RESPONSE_CONTENT_TYPE",
     "RESPONSE_CONTENT_LENGTH",
     "RESPONSE_PROTOCOL",
+    "STATUS_LINE",
 ];
 
 pub(crate) const EXCLUSIONS: &[&str] = &[
@@ -172,6 +190,7 @@ pub(crate) const VALUES: &[&str] = &[
     "a%00b",
     "%c0%af",
     "%e4%bd%a0",
+    "%f4%90%80%80",
     "%ff%fe",
     "/a/./b/../c//d",
     "a%2f%2e%2e%2fb",
@@ -218,6 +237,7 @@ pub(crate) const OPERATORS: &[&str] = &[
     "@rx (x)?(y)?(b)",
     "@rx \\1(a)",
     "@rx (?:\\2b|(a)(b))+",
+    "@rx (?i)^(.)?(.)?(.)?(.)?(.)?(.)?(.)?(.)?(.)?(.)?(.)?",
     "@rx ^(a|%{tx.s}).*$",
     "@rx ^%{ARGS.a}$",
     "@rx %{tx.s}",
@@ -249,6 +269,7 @@ pub(crate) const OPERATORS: &[&str] = &[
     "@validateByteRange 10,13,32-126",
     "@validateByteRange 1-255",
     "@validateByteRange x,48-57",
+    "@validateByteRange",
     "@validateUrlEncoding",
     "@validateUtf8Encoding",
     "@ipMatch 127.0.0.0/8",
@@ -313,6 +334,7 @@ pub(crate) const ACTS: &[&str] = &[
     "setvar:tx.z=-%{tx.n}",
     "setvar:'tx.w=%{REQUEST_HEADERS.x-a}/%{REQUEST_COOKIES.a}/%{TX.s}'",
     "setvar:tx.d_%{tx.n}=%{tx.s}",
+    "setvar:'tx.y=%{REQUEST_HEADERS:x-a}/%{TX:s}'",
     "capture",
     "capture",
     "multiMatch",
@@ -347,9 +369,89 @@ const NOT_DRAWN: &[OperatorName] = &[
     OperatorName::VerifySvnr,
 ];
 
+/// Variables that are not drawn.
+#[cfg(test)]
+const VARIABLES_NOT_DRAWN: &[Variable] = &[
+    // Other values for each engine or request: clocks, connections, records, files.
+    Variable::Duration,
+    Variable::Env,
+    Variable::FilesTmpContent,
+    Variable::FilesTmpnames,
+    Variable::ModsecBuild,
+    Variable::RemotePort,
+    Variable::ServerAddr,
+    Variable::ServerPort,
+    Variable::Sessionid,
+    Variable::Time,
+    Variable::TimeDay,
+    Variable::TimeEpoch,
+    Variable::TimeHour,
+    Variable::TimeMin,
+    Variable::TimeMon,
+    Variable::TimeSec,
+    Variable::TimeWday,
+    Variable::TimeYear,
+    Variable::UniqueId,
+    Variable::Userid,
+    // Texts in each engine's own words.
+    Variable::MscPcreError,
+    Variable::MscPcreLimitsExceeded,
+    Variable::ReqbodyErrorMsg,
+    Variable::ReqbodyProcessorErrorMsg,
+    // The server's, not the module's.
+    Variable::AuthType,
+    Variable::FullRequest,
+    Variable::FullRequestLength,
+    Variable::Geo,
+    Variable::PathInfo,
+    Variable::RemoteHost,
+    Variable::RemoteUser,
+    Variable::ResponseHeadersNames,
+    Variable::UseragentIp,
+    Variable::Webappid,
+    // Of a body over its limit: the plain evaluator knows none, and Apache's own error page may be over it.
+    Variable::InboundDataError,
+    Variable::OutboundDataError,
+    // As `IP`, `GLOBAL` and `SESSION`.
+    Variable::Resource,
+    Variable::User,
+    // Another name of `REQBODY_ERROR`.
+    Variable::ReqbodyProcessorError,
+    // Of streams, which need directives of their own.
+    Variable::StreamInputBody,
+    Variable::StreamOutputBody,
+    // Not in both ModSecuritys.
+    Variable::ArgsPath,
+    Variable::Json,
+    Variable::MultipartCrlfLine,
+    Variable::ReqbodyAmbiguity,
+    Variable::ResBodyError,
+    Variable::ResBodyErrorMsg,
+    Variable::ResBodyProcessor,
+    Variable::ResBodyProcessorError,
+    Variable::ResBodyProcessorErrorMsg,
+    Variable::ResponseArgs,
+    Variable::ResponseXml,
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_variable_is_drawn() {
+        // Without a value for us (`docs/seclang-reference.md`).
+        let valueless = ["PERF_", "SCRIPT_", "SDBM_", "WEBSERVER_"];
+        for &variable in Variable::ALL {
+            let name = variable.name();
+            let is_such = |target: &&&str| target.split(':').next() == Some(name);
+            let lists = [TARGETS, RESPONSE_TARGETS, COLLECTION_TARGETS];
+            let is_drawn = lists.iter().any(|list| list.iter().any(|target| is_such(&target)));
+            let is_left_out = VARIABLES_NOT_DRAWN.contains(&variable)
+                || valueless.iter().any(|start| name.starts_with(start));
+            assert_ne!(is_drawn, is_left_out, "{name}");
+        }
+    }
 
     #[test]
     fn every_operator_is_drawn() {

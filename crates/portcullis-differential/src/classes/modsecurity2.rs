@@ -44,13 +44,19 @@ pub(super) const CLASSES: &[Class] = &[
         name: "error-page-inspected",
         kind: Kind::Choice,
         reason: "After an interruption Apache's own error page goes through phases 3 to 5 as a response; we do not inspect our \
-                 own answers, and RESPONSE_... is what the upstream sent, or not there.",
+                 own answers, and RESPONSE_... is what the upstream sent, or not there. The status in phase 5 is that of the answer \
+                 for both.",
         holds: |case| {
+            let is_status_of_answer = |entry: &Entry| {
+                (entry.variable == "RESPONSE_STATUS" || entry.variable == "STATUS_LINE")
+                    && case.phase_of(entry) == Some(5)
+            };
             let about_response = |entry: Option<&Entry>| {
-                entry.is_some_and(|entry| {
-                    let is_response = entry.variable.starts_with(b"RESPONSE_");
-                    is_response || case.phase_of(entry).is_some_and(|phase| phase >= 3)
-                })
+                entry.is_some_and(|entry| !is_status_of_answer(entry))
+                    && entry.is_some_and(|entry| {
+                        let is_response = entry.variable.starts_with(b"RESPONSE_");
+                        is_response || case.phase_of(entry).is_some_and(|phase| phase >= 3)
+                    })
             };
             let interrupted = case.ours.interruption.is_some();
             // Captures of a link of those phases from it, though it did not match.
@@ -78,6 +84,54 @@ pub(super) const CLASSES: &[Class] = &[
                 })
             };
             is_part(case.our_match()) || is_part(case.their_match())
+        },
+    },
+    Class {
+        name: "reason-of-the-server",
+        kind: Kind::Choice,
+        reason: "STATUS_LINE of an answer of the server's own has Apache's words, as 413 Request Entity Too Large; ours are those \
+                 of RFC 9110.",
+        holds: |case| {
+            let words = |entry: Option<&Entry>| {
+                entry
+                    .filter(|e| e.variable == "STATUS_LINE")
+                    .map(|e| e.value.split(|b| *b == b' ').next().map(<[u8]>::to_vec))
+            };
+            let (ours, theirs) = (words(case.our_match()), words(case.their_match()));
+            ours.is_some() && ours == theirs && case.ours.interruption.is_some()
+        },
+    },
+    Class {
+        name: "captures-beyond-nine",
+        kind: Kind::Choice,
+        reason: "With PCRE2 capture sets TX:10 and on, too, and later captures leave them as they are; ours are TX:0 to TX:9, as the \
+                 manual has them (docs/compatibility.md).",
+        holds: |case| {
+            let is_such = |key: &[u8]| key.len() == 2 && key.iter().all(u8::is_ascii_digit);
+            let reads = |link: &Link| link.targets.iter().any(|target| target.contains("TX:10"));
+            matches!(case.difference, Difference::Tx { key, .. } if is_such(key)) || case.about(reads)
+        },
+    },
+    Class {
+        name: "macro-with-a-colon",
+        kind: Kind::Choice,
+        reason: "A macro %{REQUEST_HEADERS:x-a} stands for nothing; for us, as for libmodsecurity, it is the value \
+                 (docs/compatibility.md).",
+        holds: |case| {
+            let colon = |action: &String| action.starts_with("setvar:'tx.y=") && action.contains(':');
+            let sets = || case.rules.links().any(|link| link.actions.iter().any(colon));
+            matches!(case.difference, Difference::Tx { key, .. } if key == "y") && sets()
+        },
+    },
+    Class {
+        name: "beyond-unicode",
+        kind: Kind::Theirs,
+        reason: "@validateUtf8Encoding takes F4 90 80 80, which is above U+10FFFF; for us it is not valid.",
+        holds: |case| {
+            let has =
+                |entry: Option<&Entry>| entry.is_some_and(|e| e.value.find(b"\xf4\x90\x80\x80").is_some());
+            case.about(|link| link.operator.contains("@validateUtf8Encoding"))
+                && (has(case.our_match()) || has(case.their_match()))
         },
     },
     Class {

@@ -4,6 +4,7 @@ use bstr::{BStr, ByteSlice};
 use portcullis_types::percent_decode;
 
 use super::{Case, Class, Kind, has_json_body};
+use crate::Link;
 use crate::engines::ours::joined;
 use crate::seen::{Difference, Entry, Interruption};
 
@@ -88,6 +89,35 @@ pub(super) const CLASSES: &[Class] = &[
                     link.operator.contains("%{MATCHED_VAR")
                         || link.targets.iter().any(|target| target.contains("MATCHED_VAR"))
                 })
+        },
+    },
+    Class {
+        name: "captures-beyond-nine",
+        kind: Kind::Choice,
+        reason: "Capture sets TX:10 and on, too; ours are TX:0 to TX:9, as the manual has them (docs/compatibility.md).",
+        holds: |case| {
+            let is_such = |key: &[u8]| key.len() == 2 && key.iter().all(u8::is_ascii_digit);
+            let reads = |link: &Link| link.targets.iter().any(|target| target.contains("TX:10"));
+            matches!(case.difference, Difference::Tx { key, .. } if is_such(key)) || case.about(reads)
+        },
+    },
+    Class {
+        name: "line-is-a-status",
+        kind: Kind::Theirs,
+        reason: "STATUS_LINE is RESPONSE_STATUS, 200 and not 200 OK.",
+        holds: |case| {
+            case.about(|link| link.targets.iter().any(|target| target.ends_with("STATUS_LINE")))
+                && names(case, |name| name == b"STATUS_LINE" || name == b"RESPONSE_STATUS")
+        },
+    },
+    Class {
+        name: "beyond-unicode",
+        kind: Kind::Theirs,
+        reason: "@validateUtf8Encoding takes F4 90 80 80, which is above U+10FFFF; for us it is not valid.",
+        holds: |case| {
+            let has = |entry: &Entry| entry.value.find(b"\xf4\x90\x80\x80").is_some();
+            case.about(|link| link.operator.contains("@validateUtf8Encoding"))
+                && [case.our_match(), case.their_match()].into_iter().flatten().any(has)
         },
     },
     Class {

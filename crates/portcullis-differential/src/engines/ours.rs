@@ -106,6 +106,12 @@ pub fn joined(request: &Request) -> Option<Request> {
     (headers.len() < request.headers.len()).then(|| Request { headers, ..request.clone() })
 }
 
+/// What no rule refuses is answered all the same.
+fn refuse(transaction: &mut Transaction, status: u16) -> Option<portcullis_engine::Interruption> {
+    transaction.answered(status);
+    Some(portcullis_engine::Interruption::Deny { status })
+}
+
 /// As the proxy does it: bodies up to their limits, and what is refused for its length by no rule.
 fn phases(
     transaction: &mut Transaction,
@@ -115,7 +121,6 @@ fn phases(
     fn fields(list: &[(BString, BString)]) -> impl Iterator<Item = (&[u8], &[u8])> {
         list.iter().map(|(name, value)| (name.as_slice(), value.as_slice()))
     }
-    let refused = |status| Some(portcullis_engine::Interruption::Deny { status });
     let line = RequestLine {
         line: &request.line,
         method: &request.method,
@@ -130,7 +135,7 @@ fn phases(
     let (body, cut) = match within(transaction.request_body_plan(), body) {
         Within::Refused => {
             *over_limit = true;
-            return refused(413);
+            return refuse(transaction, 413);
         }
         Within::Part(part) => (part, true),
         Within::Whole => (body, false),
@@ -146,7 +151,7 @@ fn phases(
     }
     if transaction.refuses_request_body() {
         *over_limit = true;
-        return refused(413);
+        return refuse(transaction, 413);
     }
     let response = request.response.as_ref()?;
     let headers = fields(&response.headers);
@@ -157,7 +162,7 @@ fn phases(
     let (body, cut) = match within(transaction.response_body_plan(), &response.body) {
         Within::Refused => {
             *over_limit = true;
-            return refused(500);
+            return refuse(transaction, 500);
         }
         Within::Part(part) => (part, true),
         Within::Whole => (response.body.as_slice(), false),

@@ -273,18 +273,7 @@ fn write(stream: &mut TcpStream, response: &Response, keep: bool, head_only: boo
 }
 
 fn reason(status: u16) -> &'static str {
-    match status {
-        200 => "OK",
-        204 => "No Content",
-        302 => "Found",
-        303 => "See Other",
-        400 => "Bad Request",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        413 => "Content Too Large",
-        500 => "Internal Server Error",
-        _ => "Status",
-    }
+    http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or_default()
 }
 
 #[cfg(test)]
