@@ -200,7 +200,7 @@ fn is_object(text: &[u8]) -> bool {
     matches!(text.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-/// `password__startswith=a&`, `user[password][not]=x`, `q[reset_password_token_start]=a`: the first such name.
+/// The first name such as `password__startswith=`, `user[password][not]=`, `q[reset_password_token_start]=`.
 fn secret_name(text: &[u8]) -> Option<Span> {
     let starts = std::iter::once(0).chain(memchr::memchr_iter(b'&', text).map(|at| at + 1));
     let name = |start: usize| {
