@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use portcullis_event::{Action, BlindSpot, Exception, ExceptionCause, ExceptionPolicy};
+use portcullis_event::{Action, BlindSpot, ExceptionCause, ExceptionPolicy};
 use portcullis_http::h1::Parsed;
 use portcullis_http::message::{BodyFraming, Refusal, RequestHead, ResponseHead};
-use portcullis_inspect::{BodyLimitAction, BodyPlan, Connection, Inspection, Rejection, Step};
+use portcullis_inspect::{BodyLimitAction, BodyPlan, Connection};
 
 use crate::decide::Block;
 use crate::finish;
-use crate::inspected::Inspected;
+use crate::lifecycle::{Beyond, Lifecycle, NO_MEMORY, Shown, TOO_LARGE, WorkClock};
 use crate::metrics::Unanswered;
 use crate::service::Service;
 use crate::settings::Settings;
@@ -50,28 +50,21 @@ pub struct Told {
 pub struct Conversation {
     pub(crate) service: Arc<Service>,
     pub(crate) settings: Arc<Settings>,
-    pub(crate) inspected: Inspected,
+    pub(crate) life: Lifecycle,
     pub(crate) head: RequestHead,
-    pub(crate) refusal: Option<Refusal>,
     pub(crate) arrival: Arrival,
     pub(crate) request_id: String,
     pub(crate) began: Instant,
     pub(crate) epoch_millis: u64,
     pub(crate) block: Option<Block>,
-    pub(crate) rejection: Option<Rejection>,
-    pub(crate) exceptions: Vec<Exception>,
     pub(crate) blind_spots: Vec<BlindSpot>,
     /// Bytes that the asking server did not send, of both bodies.
     pub(crate) missing_bytes: u64,
-    pub(crate) request_bytes: u64,
-    pub(crate) response_bytes: u64,
-    pub(crate) response_status: Option<u16>,
     held_bytes: usize,
     /// Bytes that the caller holds of the bodies, beside what the inspection does.
     kept_bytes: usize,
-    /// Bytes of the body that were shown, and whether more came than may be.
-    shown_bytes: u64,
-    is_over: bool,
+    /// The body that is being shown.
+    shown: Shown,
     is_request_over: bool,
 }
 
@@ -99,29 +92,29 @@ impl Conversation {
             keep_request_bytes: service.outputs.keep_request_bytes,
             capture_share: service.outputs.capture.as_ref().map_or(0.0, |capture| capture.share),
         };
-        let inspected = Inspected::begin(service, &settings, connection);
+        let mut life = Lifecycle::begin(settings.failure, WorkClock::WALL, || {
+            let mut inspection =
+                settings.inspector.begin(&settings.names, connection, service.take_scratch());
+            inspection.name_files(|| service.secret());
+            inspection
+        });
+        life.refusal = refusal;
+        life.outcome.no_event = service.outputs.on_event.is_none();
         let mut conversation = Conversation {
             service: Arc::clone(service),
             settings,
-            inspected,
+            life,
             head,
-            refusal,
             arrival,
             request_id,
             began,
             epoch_millis,
             block: None,
-            rejection: None,
-            exceptions: Vec::new(),
             blind_spots: Vec::new(),
             missing_bytes: 0,
-            request_bytes: 0,
-            response_bytes: 0,
-            response_status: None,
             held_bytes: 0,
             kept_bytes: 0,
-            shown_bytes: 0,
-            is_over: false,
+            shown: Shown::default(),
             is_request_over: false,
         };
         conversation.phase_1();
@@ -129,10 +122,10 @@ impl Conversation {
     }
 
     fn phase_1(&mut self) {
-        let Conversation { inspected, head, refusal, .. } = self;
-        let step = inspected.step(|inspection| inspection.request_head(head, *refusal));
+        let refusal = self.life.refusal;
+        let step = self.life.request_head(&self.head, refusal);
         self.carry_out(step);
-        if let (Some(refusal), None) = (self.refusal, &self.block) {
+        if let (Some(refusal), None) = (refusal, &self.block) {
             self.block = Some(self.answer(Action::Refuse, refusal.status(), refusal.explanation()));
         }
     }
@@ -154,7 +147,7 @@ impl Conversation {
 
     /// Bytes of the request body that came.
     pub fn request_bytes(&self) -> u64 {
-        self.request_bytes
+        self.life.outcome.request_body_bytes
     }
 
     /// Counts bytes of a body that are not shown.
@@ -164,7 +157,7 @@ impl Conversation {
 
     /// The findings so far.
     pub fn told(&mut self) -> Told {
-        let told = self.inspected.call(|inspection| {
+        let told = self.life.call(|inspection| {
             let transaction = inspection.transaction();
             let number = |key: &[u8]| transaction.tx_number(key).unwrap_or(0);
             let plan = self.settings.inspector.plan();
@@ -198,13 +191,12 @@ impl Conversation {
 
     /// True if the request body is wanted, and to be held back until phase 2 has run.
     pub fn wants_request_body(&mut self) -> bool {
-        let plan = self.inspected.call(|inspection| inspection.request_body_plan());
-        self.block.is_none() && plan.is_some_and(|plan| plan != BodyPlan::Skip)
+        self.block.is_none() && self.life.request_body_plan() != BodyPlan::Skip
     }
 
     /// True if the body that is being shown is longer than what is inspected of it.
     pub fn is_over_limit(&self) -> bool {
-        self.is_over
+        self.shown.is_truncated
     }
 
     /// Counts so many bytes more, or none of those before, that the caller holds of a body until the verdict.
@@ -215,8 +207,8 @@ impl Conversation {
 
     /// Counts bytes of the bodies that went on without being shown.
     pub fn passed(&mut self, request_bytes: u64, response_bytes: u64) {
-        self.request_bytes += request_bytes;
-        self.response_bytes += response_bytes;
+        self.life.outcome.request_body_bytes += request_bytes;
+        self.life.outcome.response_body_bytes += response_bytes;
     }
 
     /// Refuses the exchange, since something did not come as it should.
@@ -227,12 +219,12 @@ impl Conversation {
 
     /// The rest of the response body goes on without being shown.
     pub fn response_released(&mut self) {
-        self.is_over = true;
+        self.shown.is_truncated = true;
     }
 
     /// The longest wait for a response body; none: as long as the application takes.
     pub fn response_wait_max(&mut self) -> Option<Duration> {
-        self.inspected.call(|inspection| inspection.response_wait_max()).flatten()
+        self.life.response_wait_max()
     }
 
     /// A piece of the request body.
@@ -240,50 +232,48 @@ impl Conversation {
         if self.block.is_some() {
             return;
         }
-        self.request_bytes += piece.len() as u64;
-        let plan = self.inspected.call(|inspection| inspection.request_body_plan());
-        let Some(over) = self.show(plan, piece, Inspection::request_body) else { return };
-        match over {
-            (_, BodyLimitAction::Reject) => {
-                self.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed, Some(over.0));
+        self.life.outcome.request_body_bytes += piece.len() as u64;
+        let plan = self.life.request_body_plan();
+        let Some(beyond) = self.show(plan, piece, Lifecycle::request_body) else { return };
+        match beyond.over_limit {
+            BodyLimitAction::Reject => {
+                self.life.exception_once(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
                 self.end_obstructed();
-                self.reject(413, "The request body is larger than this site accepts.");
+                self.reject(TOO_LARGE.0, TOO_LARGE.1);
             }
-            (limit, BodyLimitAction::ProcessPartial) => {
-                self.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Open, Some(limit));
+            BodyLimitAction::ProcessPartial => {
+                self.life.exception_once(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Open);
             }
         }
     }
 
-    /// Shows as much of a piece as the plan lets; the limit and what to do if it does not fit for the first
-    /// time.
+    /// Shows as much of a piece as the plan lets; the limit, if it does not fit for the first time.
     fn show(
         &mut self,
-        plan: Option<BodyPlan>,
+        plan: BodyPlan,
         piece: &[u8],
-        take: impl FnOnce(&mut Inspection, &[u8]),
-    ) -> Option<(u64, BodyLimitAction)> {
-        let Some(BodyPlan::Hold { limit_bytes, over_limit }) = plan else { return None };
-        let room = limit_bytes.saturating_sub(self.shown_bytes);
-        let fits = usize::try_from(room).unwrap_or(usize::MAX).min(piece.len());
-        self.inspected.call(|inspection| take(inspection, &piece[..fits]));
-        self.shown_bytes += fits as u64;
-        let held = self.inspected.held_bytes() + self.kept_bytes;
+        take: impl FnOnce(&mut Lifecycle, &[u8]),
+    ) -> Option<Beyond> {
+        if plan == BodyPlan::Skip {
+            return None;
+        }
+        let (fits, beyond) = self.shown.take(piece.len(), plan);
+        take(&mut self.life, &piece[..fits]);
+        let held = self.life.held_bytes() + self.kept_bytes;
         if !self.service.hold(self.held_bytes, held) {
             self.service.metrics.unanswered(Unanswered::Memory);
-            self.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed, None);
-            self.reject(503, "Too many large bodies at this moment.");
+            self.life.exception_once(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
+            self.reject(NO_MEMORY.0, NO_MEMORY.1);
             return None;
         }
         self.held_bytes = held;
-        let is_first = fits < piece.len() && !std::mem::replace(&mut self.is_over, fits < piece.len());
-        is_first.then_some((limit_bytes, over_limit))
+        beyond.filter(|beyond| beyond.is_first)
     }
 
     /// Fields behind the request body.
     pub fn request_trailers<'h>(&mut self, fields: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone) {
         if self.block.is_none() {
-            self.inspected.call(|inspection| inspection.request_trailers(fields));
+            self.life.request_trailers(fields);
         }
     }
 
@@ -297,42 +287,32 @@ impl Conversation {
             self.blind(BlindSpot::RequestBodyCut);
             let refuses = self.service.limits.refuses_cut_bodies;
             let policy = if refuses { ExceptionPolicy::Closed } else { ExceptionPolicy::Open };
-            self.exception(ExceptionCause::RequestBodyOverLimit, policy, Some(self.request_bytes));
+            let shown_bytes = self.life.outcome.request_body_bytes;
+            self.life.exception_at(ExceptionCause::RequestBodyOverLimit, policy, shown_bytes);
             if refuses {
                 self.end_obstructed();
                 return self.reject(413, "The request body is larger than what can be inspected.");
             }
         }
-        let truncated = self.is_over || cut.is_some();
-        let hidden = self.undecodable(!truncated);
-        let step = self.timely(|inspection| inspection.request_end(truncated));
+        let truncated = self.shown.is_truncated || cut.is_some();
+        let hidden = self.life.undecodable(!truncated);
+        self.life.set_elapsed(self.began.elapsed());
+        let step = self.life.request_end(truncated);
         self.carry_out(step);
         if self.block.is_some() {
             return;
         }
-        if self.inspected.call(|inspection| inspection.refuses_request_body()).unwrap_or(false) {
-            self.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed, None);
-            return self.reject(413, "The request body is larger than this site accepts.");
+        let refused = self.life.oversized().or(hidden).or_else(|| self.life.exhausted());
+        if let Some((status, text)) = refused {
+            self.reject(status, text);
         }
-        match hidden {
-            Some((status, text)) => self.reject(status, text),
-            None => self.exhausted(),
-        }
-        (self.shown_bytes, self.is_over) = (0, false);
-    }
-
-    /// A phase that had to wait for what it is about.
-    fn timely(&mut self, phase: impl FnOnce(&mut Inspection) -> Step) -> Step {
-        let elapsed = self.began.elapsed();
-        self.inspected.step(|inspection| {
-            inspection.set_elapsed(elapsed);
-            phase(inspection)
-        })
+        self.shown = Shown::default();
     }
 
     /// Phase 2 over what there is of a body that is refused.
     fn end_obstructed(&mut self) {
-        let step = self.timely(|inspection| inspection.request_end(true));
+        self.life.set_elapsed(self.began.elapsed());
+        let step = self.life.request_end(true);
         self.carry_out(step);
     }
 
@@ -341,15 +321,15 @@ impl Conversation {
         if self.block.is_some() {
             return;
         }
-        self.response_status = Some(head.status());
-        let step = self.timely(|inspection| inspection.response_head(head));
+        self.life.outcome.status = Some(head.status());
+        self.life.set_elapsed(self.began.elapsed());
+        let step = self.life.response_head(head);
         self.carry_out(step);
     }
 
     /// True if the body of the response is wanted. To be asked once its head has been shown.
     pub fn wants_response_body(&mut self) -> bool {
-        let plan = self.inspected.call(|inspection| inspection.response_body_plan());
-        self.block.is_none() && plan.is_some_and(|plan| plan != BodyPlan::Skip)
+        self.block.is_none() && self.life.response_body_plan() != BodyPlan::Skip
     }
 
     /// A piece of the response body.
@@ -357,19 +337,18 @@ impl Conversation {
         if self.block.is_some() {
             return;
         }
-        self.response_bytes += piece.len() as u64;
-        let plan = self.inspected.call(|inspection| inspection.response_body_plan());
-        match self.show(plan, piece, Inspection::response_body) {
-            Some((limit, BodyLimitAction::Reject)) => {
-                self.exception(ExceptionCause::ResponseBodyOverLimit, ExceptionPolicy::Closed, Some(limit));
+        self.life.outcome.response_body_bytes += piece.len() as u64;
+        let plan = self.life.response_body_plan();
+        let Some(beyond) = self.show(plan, piece, Lifecycle::response_body) else { return };
+        let (cause, limit) = (ExceptionCause::ResponseBodyOverLimit, beyond.limit_bytes);
+        match beyond.over_limit {
+            BodyLimitAction::Reject => {
+                self.life.exception_at(cause, ExceptionPolicy::Closed, limit);
                 self.reject(500, "The response is larger than what this site inspects.");
             }
             // Held for the semantic detector alone, its rest may go on.
-            Some((_, BodyLimitAction::ProcessPartial)) if self.response_wait_max().is_some() => {}
-            Some((limit, BodyLimitAction::ProcessPartial)) => {
-                self.exception(ExceptionCause::ResponseBodyOverLimit, ExceptionPolicy::Open, Some(limit));
-            }
-            None => {}
+            BodyLimitAction::ProcessPartial if self.life.response_wait_max().is_some() => {}
+            BodyLimitAction::ProcessPartial => self.life.exception_at(cause, ExceptionPolicy::Open, limit),
         }
     }
 
@@ -382,8 +361,9 @@ impl Conversation {
             self.missing_bytes += missing_bytes;
             self.blind(BlindSpot::ResponseBodyCut);
         }
-        let truncated = self.is_over || cut.is_some();
-        let step = self.timely(|inspection| inspection.response_end(truncated));
+        let truncated = self.shown.is_truncated || cut.is_some();
+        self.life.set_elapsed(self.began.elapsed());
+        let step = self.life.response_end(truncated);
         self.carry_out(step);
     }
 }

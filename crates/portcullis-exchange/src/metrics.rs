@@ -1,7 +1,9 @@
 //! The metrics of one integration.
 
-use portcullis_event::{Action, BlindSpot, ExceptionCause, ExceptionPolicy, IntegrationKind};
+use portcullis_event::{Action, BlindSpot, IntegrationKind};
 use portcullis_metrics::{DataPlane, EnumCounters, Registry, catalogue};
+
+use crate::counters::exception_counters;
 
 /// The reason why a question got no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,32 +37,23 @@ pub(crate) struct Metrics {
     pub(crate) verdicts: EnumCounters,
     pub(crate) blind_spots: EnumCounters,
     errors: EnumCounters,
-    exceptions: Vec<EnumCounters>,
+    pub(crate) exceptions: Vec<EnumCounters>,
 }
 
 impl Metrics {
     pub(crate) fn new(registry: &Registry, data_plane: DataPlane, kind: IntegrationKind) -> Metrics {
         let kind = [kind.name()];
-        let exceptions = ExceptionCause::NAMES
-            .iter()
-            .map(|cause| registry.enum_counters(&catalogue::EXCEPTIONS, &[cause], ExceptionPolicy::NAMES));
         Metrics {
             data_plane,
             verdicts: registry.enum_counters(&catalogue::INTEGRATION_EXCHANGES, &kind, Action::NAMES),
             blind_spots: registry.enum_counters(&catalogue::INTEGRATION_BLIND_SPOTS, &kind, BlindSpot::NAMES),
             errors: registry.enum_counters(&catalogue::INTEGRATION_ERRORS, &kind, &Unanswered::NAMES),
-            exceptions: exceptions.collect(),
+            exceptions: exception_counters(registry),
         }
     }
 
     /// A question that gets no verdict.
     pub(crate) fn unanswered(&self, why: Unanswered) {
         self.errors.inc(why as usize);
-    }
-
-    pub(crate) fn exception(&self, cause: ExceptionCause, policy: ExceptionPolicy) {
-        if let Some(counters) = self.exceptions.get(cause as usize) {
-            counters.inc(policy as usize);
-        }
     }
 }

@@ -121,3 +121,27 @@ fn rules_see_the_request() {
     assert_eq!((verdict.action, &verdict.told.rules[..]), (Action::Deny, &[1][..]));
     assert_eq!(waf.inspect(&request("off"), client()).action, Action::Pass);
 }
+
+/// Nothing can be refused any more when a pattern uses up its steps in the response: the event says so.
+#[test]
+fn a_pattern_that_gives_up_in_the_response_is_reported() {
+    let (waf, events) = waf(|builder| {
+        builder.mode(Mode::Both).directives(
+            "SecResponseBodyAccess On\nSecResponseBodyMimeType text/plain\nSecPcreMatchLimit 100\n\
+             SecRule RESPONSE_BODY \"@rx ^(?:(\\w+)+)(?=!)\\1?\" \"id:1,phase:4,pass,nolog\"",
+        )
+    });
+    for (body, is_reported) in [("short", false), ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-!", true)] {
+        let parts = Request::get("/").header("host", "a").body(()).unwrap().into_parts().0;
+        let mut exchange = waf.begin(&parts, true, client());
+        exchange.request_end();
+        let fields: [(&[u8], &[u8]); 1] = [(b"content-type", b"text/plain")];
+        exchange.response_head(200, fields.into_iter(), false);
+        exchange.response_body(body.as_bytes());
+        exchange.response_end(true);
+        assert!(!exchange.is_blocked());
+        drop(exchange);
+        let event = events.lock().unwrap().pop();
+        assert_eq!(event.is_some_and(|event| event.contains("budget_spent")), is_reported, "{body}");
+    }
+}
