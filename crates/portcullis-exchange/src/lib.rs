@@ -43,7 +43,7 @@ pub use form::Form;
 pub use http_head::request_head;
 pub use lifecycle::{
     Beyond, Borrowed, Facts, Finished, Health, Lifecycle, NO_MEMORY, Phase, REDIRECTED, Shown, TOO_LARGE,
-    WorkClock, coding_answer, settle, upload,
+    WorkClock, settle, upload,
 };
 pub use local_time::LocalTime;
 pub use metrics::Unanswered;

@@ -8,7 +8,7 @@ mod send;
 use std::borrow::Cow;
 
 use portcullis_event::{Action, UpstreamError};
-use portcullis_exchange::Page;
+use portcullis_exchange::{Page, REDIRECTED};
 use portcullis_inspect::Interruption;
 
 use crate::access::Denial;
@@ -102,9 +102,8 @@ impl Answer {
             // fault of ours.
             Interruption::Proxy { .. } => Answer::new(500, Content::Blocked, Cause::Verdict(Action::Deny)),
             Interruption::Redirect { status, location } => {
-                let text = "The request was redirected by the web application firewall.";
                 let cause = Cause::Verdict(Action::Redirect);
-                Answer::new(status, Content::Message(text.into()), cause).with("Location", location)
+                Answer::new(status, Content::Message(REDIRECTED.into()), cause).with("Location", location)
             }
         }
     }
@@ -160,16 +159,18 @@ impl Answer {
 
     /// Tells the transaction why it is answered so.
     fn note(&self, transaction: &mut Transaction) {
-        transaction.status = self.status;
+        transaction.life.outcome.status = self.status;
         if !matches!(self.cause, Cause::Route) {
             // What the route changes of headers is for its own answers.
             transaction.response_headers = None;
         }
         match &self.cause {
             Cause::Protocol | Cause::Route => {}
-            Cause::Rejected { reason } => transaction.reject(self.status.unwrap_or(0), reason),
-            Cause::Verdict(action) => transaction.action = *action,
-            Cause::Upstream(error) => transaction.upstream_error = Some(*error),
+            Cause::Rejected { reason } => {
+                transaction.life.reject(self.status.unwrap_or(0), &**reason, Action::Deny);
+            }
+            Cause::Verdict(action) => transaction.life.action = *action,
+            Cause::Upstream(error) => transaction.life.outcome.upstream_error = Some(*error),
             Cause::ClientGone => transaction.client_aborted = true,
         }
     }

@@ -14,6 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use portcullis_exchange::Borrowed;
 use portcullis_inspect::{Inspection, Step};
 use portcullis_metrics::{Counter, Registry, catalogue};
 use tokio::sync::oneshot;
@@ -50,20 +51,11 @@ type Work = Box<dyn FnOnce(&mut Inspection) -> Step + Send>;
 struct Job {
     inspection: Box<Inspection>,
     work: Work,
-    reply: oneshot::Sender<Result<Done, Busy>>,
+    reply: oneshot::Sender<Result<Borrowed, Busy>>,
     /// It may take long.
     is_long: bool,
     bytes: u64,
     since: Instant,
-}
-
-/// The outcome of the controls of clients.
-pub(crate) struct Done {
-    /// None if a bug was caught.
-    pub(crate) ended: Option<(Box<Inspection>, Step)>,
-    pub(crate) took: Duration,
-    /// The processor time of that.
-    pub(crate) worked: Duration,
 }
 
 /// The properties of a job that decide its turn.
@@ -143,7 +135,7 @@ impl Beside {
         member: &Member,
         weight: Weight,
         work: impl FnOnce(&mut Inspection) -> Step + Send + 'static,
-    ) -> Result<Done, Busy> {
+    ) -> Result<Borrowed, Busy> {
         self.offloaded.inc();
         let part = member.begin_job();
         let (reply, done) = oneshot::channel();
@@ -153,7 +145,7 @@ impl Beside {
         self.shared.push(rank(&part, weight), job);
         match done.await {
             Ok(answer) => answer,
-            Err(_) => Ok(Done { ended: None, took: Duration::ZERO, worked: Duration::ZERO }),
+            Err(_) => Ok(Borrowed { ended: None, took: Duration::ZERO, worked: Duration::ZERO }),
         }
     }
 }
@@ -275,7 +267,7 @@ fn run(Job { mut inspection, work, reply, .. }: Job) {
         }
     };
     let worked = clock::of_thread().saturating_sub(before);
-    let _ = reply.send(Ok(Done { ended, took: began.elapsed(), worked }));
+    let _ = reply.send(Ok(Borrowed { ended, took: began.elapsed(), worked }));
 }
 
 #[cfg(test)]

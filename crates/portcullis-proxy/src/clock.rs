@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use portcullis_event::Timestamp;
+use portcullis_exchange::WorkClock;
 use rustix::time::{ClockId, clock_gettime};
 
 thread_local! {
@@ -36,7 +37,7 @@ const ASKED_FROM: Duration = Duration::from_micros(400);
 const KNOWN_FOR: Duration = Duration::from_micros(200);
 
 /// Work begins at `start`, which is now: see [`work_since`].
-pub(crate) fn begin_work(start: Instant) {
+fn begin_work(start: Instant) {
     let is_known = |(at, _): (Instant, Duration)| start.saturating_duration_since(at) < KNOWN_FOR;
     if !WORKED.get().is_some_and(is_known) {
         WORKED.set(Some((start, of_thread())));
@@ -45,13 +46,16 @@ pub(crate) fn begin_work(start: Instant) {
 
 /// The processor time of work that began at `start`, as [`begin_work`] was told, and ends `now`: exact to
 /// [`KNOWN_FOR`] where it took longer than [`ASKED_FROM`], whatever else ran on the processor meanwhile.
-pub(crate) fn work_since(start: Instant, now: Instant) -> Duration {
+fn work_since(start: Instant, now: Instant) -> Duration {
     let passed = now.saturating_duration_since(start);
     let Some((_, before)) = WORKED.get().filter(|_| passed >= ASKED_FROM) else { return passed };
     let worked = of_thread();
     WORKED.set(Some((now, worked)));
     passed.min(worked.saturating_sub(before))
 }
+
+/// Measures inspection.
+pub(crate) const WORK: WorkClock = WorkClock { begin: begin_work, since: work_since };
 
 /// `Date` of an answer that has none, written anew once a second.
 pub(crate) fn http_date() -> Rc<str> {

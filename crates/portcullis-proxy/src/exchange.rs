@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use h2::Reason;
-use portcullis_config::OpenOrClosed;
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
+use portcullis_exchange::NO_MEMORY;
 use portcullis_http::message::RequestHead;
-use portcullis_inspect::Answer::Unknown;
-use portcullis_inspect::{Interruption, Step};
+use portcullis_inspect::Step;
 use portcullis_metrics::Pause;
 
 use crate::access::Denial;
@@ -70,7 +69,7 @@ impl Exchange<'_> {
         let settings = &self.generation.lookups;
         let mut step = step;
         while step == Step::Ask {
-            let answers = match transaction.inspection.running() {
+            let answers = match transaction.life.running() {
                 Some(inspection) => {
                     let ask = |(id, question)| async move {
                         (id, worker.lookups.ask(&worker.shared.lookups, settings, question).await)
@@ -79,24 +78,14 @@ impl Exchange<'_> {
                 }
                 None => Vec::new(),
             };
-            let unknown = answers.iter().any(|(_, answer)| *answer == Unknown);
-            transaction.inspection.answer(answers);
-            if unknown || transaction.inspection.running().is_some_and(|i| i.questions_not_asked() > 0) {
-                if transaction.lookup_failure == OpenOrClosed::Closed {
-                    transaction.exception(ExceptionCause::LookupFailed, ExceptionPolicy::Closed);
-                    transaction.reject(503, "A lookup that the rules ask for failed.");
-                    return Step::Interrupt(Interruption::Deny { status: 503 });
-                }
-                transaction.exception_once(ExceptionCause::LookupFailed, ExceptionPolicy::Open);
-            }
-            step = transaction.inspection.resume();
+            step = transaction.life.resume(answers, "A lookup that the rules ask for failed.");
         }
         step
     }
 
     /// Waits as long as the rules that have just run asked for.
     pub(crate) async fn pause(&mut self) {
-        let asked = self.transaction.inspection.take_pause();
+        let asked = self.transaction.life.take_pause();
         if asked.is_zero() {
             return;
         }
@@ -119,7 +108,7 @@ impl Exchange<'_> {
 
     /// The request, or its inspection, finds no room.
     pub(crate) fn no_room(&mut self, full: Full) -> Answer {
-        self.transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
+        self.transaction.life.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
         self.shared().budget.count_refused(full);
         let (status, text) = full.answer();
         let answer = Answer::rejected(status, text);
@@ -128,7 +117,7 @@ impl Exchange<'_> {
 
     /// A body that rules made is larger than what may be held at present.
     pub(crate) fn no_memory(&mut self) -> Answer {
-        self.transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
-        Answer::rejected(503, "Too many large bodies at this moment.").retry_after(RETRY_AFTER_SECONDS)
+        self.transaction.life.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
+        Answer::rejected(NO_MEMORY.0, NO_MEMORY.1).retry_after(RETRY_AFTER_SECONDS)
     }
 }

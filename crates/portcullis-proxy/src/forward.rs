@@ -211,7 +211,7 @@ fn compose(
     if rewritten {
         remove.extend(STALE_REQUEST_FIELDS);
     }
-    if transaction.inspection.disables_compression() {
+    if transaction.life.disables_compression() {
         remove.extend(["accept-encoding", "te"]);
     }
     let id = ("X-Request-Id", transaction.request_id.as_bytes());
@@ -295,7 +295,7 @@ async fn send(
     let patience = request.group.settings.write_timeout;
     let done = upload::upload(exchange, upstream, patience, how, body.upload).await?;
     if body.upload.is_none() {
-        exchange.transaction.request_body_bytes += done.bytes;
+        exchange.transaction.life.outcome.request_body_bytes += done.bytes;
     }
     exchange.transaction.trailers_dropped = exchange.connection.trailers(decoder);
     Ok(Sent { whole: done.whole, pump: None })

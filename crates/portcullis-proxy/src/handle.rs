@@ -9,11 +9,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use portcullis_config::OpenOrClosed;
 use portcullis_event::{Action, ExceptionCause, ExceptionPolicy};
-use portcullis_exchange::{TOO_LARGE, coding_answer};
+use portcullis_exchange::TOO_LARGE;
 use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
-use portcullis_inspect::{BodyPlan, Interruption, Origin, Step};
+use portcullis_inspect::{Interruption, Origin, Step};
 use portcullis_metrics::StreamedUpload;
 
 use crate::access::{Address, Admission, Entry, Visitor};
@@ -182,7 +181,7 @@ async fn serve(
 /// Tells bans of the address, if something was found in the request.
 fn note_page(exchange: &mut Exchange<'_>, route: &Route) {
     let Some(jail) = route.access.as_ref().and_then(|access| access.jail.as_ref()) else { return };
-    if exchange.transaction.inspection.has_found()
+    if exchange.transaction.life.has_found()
         && let Some(address) = Address::asked(exchange.head)
     {
         let now = exchange.shared().clock(exchange.transaction.began.instant);
@@ -192,8 +191,8 @@ fn note_page(exchange: &mut Exchange<'_>, route: &Route) {
 
 /// The codec says no. Rules run over what could be read all the same, so that probes are seen and scored.
 async fn refuse(exchange: &mut Exchange<'_>, refusal: Refusal, status: u16) -> Answer {
-    exchange.transaction.refusal = Some(refusal);
-    let step = exchange.transaction.inspection.request_head(exchange.head, Some(refusal));
+    exchange.transaction.life.refusal = Some(refusal);
+    let step = exchange.transaction.life.request_head(exchange.head, Some(refusal));
     let step = exchange.settle(step).await;
     exchange.pause().await;
     unless_dropped(step, Answer::protocol(status, refusal.explanation()))
@@ -211,7 +210,7 @@ async fn unserved(exchange: &mut Exchange<'_>, text: &'static str) -> Answer {
         Step::Continue => {
             // A body is not waited for.
             let has_body = exchange.head.framing() != BodyFraming::None;
-            let step = exchange.transaction.inspection.request_end(has_body);
+            let step = exchange.transaction.life.request_end(has_body);
             exchange.settle(step).await
         }
         step => step,
@@ -258,8 +257,8 @@ async fn decide(exchange: &mut Exchange<'_>, route: &Route) -> Result<Ready, Ans
         // opened.
         return Err(Answer::protocol(200, "No tunnel is opened."));
     }
-    if !bodiless && let Some(answer) = undecodable(&mut exchange.transaction, route, false) {
-        return Err(answer);
+    if !bodiless && let Some((status, text)) = exchange.transaction.life.undecodable(false) {
+        return Err(Answer::rejected(status, text));
     }
     agents::begin(exchange, route).await;
     let mut body = match request_body::take(exchange, &route.request_trailers).await {
@@ -268,13 +267,15 @@ async fn decide(exchange: &mut Exchange<'_>, route: &Route) -> Result<Ready, Ans
     };
     let read = body.is_read();
     let hidden = match body.present {
-        true => undecodable(&mut exchange.transaction, route, !body.is_truncated()),
+        true => exchange.transaction.life.undecodable(!body.is_truncated()),
         false => None,
     };
     if let Some(what) = agents::verdict(&mut exchange.transaction, body.is_truncated()).await {
         return Err(Answer::verdict(what).reusable(read));
     }
-    exchange.transaction.inspection.request_trailers(&body.trailers);
+    if !body.trailers.is_empty() {
+        exchange.transaction.life.request_trailers(body.trailers.fields());
+    }
     let shared = Arc::clone(exchange.shared());
     let step = match exchange.transaction.request_end(&shared, body.is_truncated(), body.charged()).await {
         Ok(step) => exchange.settle(step).await,
@@ -286,9 +287,7 @@ async fn decide(exchange: &mut Exchange<'_>, route: &Route) -> Result<Ready, Ans
         step => step,
     };
     count(exchange, route, &step, read).await?;
-    if exchange.transaction.inspection.refuses_request_body() {
-        exchange.transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
-        let (status, text) = TOO_LARGE;
+    if let Some((status, text)) = exchange.transaction.life.oversized() {
         return Err(unless_dropped(step, Answer::rejected(status, text)));
     }
     if let Err(NoMemory) = rewrite::request(&mut exchange.transaction, &mut body) {
@@ -297,8 +296,8 @@ async fn decide(exchange: &mut Exchange<'_>, route: &Route) -> Result<Ready, Ans
     if let Some(to) = diverted(step, read)? {
         return Ok(Ready::Diverted(to, Some(body)));
     }
-    match hidden.or_else(|| exhausted(&mut exchange.transaction, route)) {
-        Some(answer) => Err(answer.reusable(read)),
+    match hidden.or_else(|| exchange.transaction.life.exhausted()) {
+        Some((status, text)) => Err(Answer::rejected(status, text).reusable(read)),
         None => Ok(Ready::Route(body)),
     }
 }
@@ -312,13 +311,13 @@ async fn count(
     reusable: bool,
 ) -> Result<(), Answer> {
     let mut denial = None;
-    let charges = exchange.transaction.inspection.take_charges();
+    let charges = exchange.transaction.life.take_charges();
     if let Some(access) = route.access.as_deref().filter(|_| !charges.is_empty()) {
         let now = exchange.shared().clock(exchange.connection.began.instant);
         let transaction = &mut exchange.transaction;
         if let Some((decision, refused)) = access.charge(transaction.visitor(), exchange.head, charges, now) {
             transaction.decision = Some(decision);
-            denial = refused.filter(|_| transaction.inspection.is_blocking());
+            denial = refused.filter(|_| transaction.life.is_blocking());
         }
     }
     exchange.pause().await;
@@ -395,7 +394,7 @@ async fn divert(
         // No tunnel goes there, and nothing that was not looked up when the settings were loaded.
         return Err(Answer::verdict(Interruption::Deny { status: 500 }));
     };
-    exchange.transaction.action = Action::Proxy;
+    exchange.transaction.life.action = Action::Proxy;
     let body = match body {
         Some(body) => body,
         None => match request_body::take(exchange, &[]).await {
@@ -411,9 +410,9 @@ async fn divert(
 async fn send(exchange: &mut Exchange<'_>, to: Destination<'_>, body: Body) -> Result<Next, Answer> {
     let (read, is_upload) = (body.is_read(), body.upload.is_some());
     if let Some(refusal) = parent(exchange.head, to.target) {
-        exchange.transaction.refusal = Some(refusal);
+        exchange.transaction.life.refusal = Some(refusal);
         let (status, text) = (refusal.status(), refusal.explanation());
-        exchange.transaction.reject_as(status, text.to_string(), Action::Refuse);
+        exchange.transaction.life.reject(status, text, Action::Refuse);
         return Err(Answer::protocol(status, text).reusable(read));
     }
     let result = forward::run(exchange, to, body).await;
@@ -427,7 +426,7 @@ async fn send(exchange: &mut Exchange<'_>, to: Destination<'_>, body: Body) -> R
             let pump = answered.pump.take();
             let next = response::pass_on(exchange, to.group, answered, pump.as_ref()).await;
             if let Some(pump) = pump {
-                exchange.transaction.request_body_bytes += pump.bytes();
+                exchange.transaction.life.outcome.request_body_bytes += pump.bytes();
                 exchange.transaction.trailers_dropped = pump.trailers();
             }
             next
@@ -451,47 +450,16 @@ fn parent(head: &RequestHead, target: Option<&[u8]>) -> Option<Refusal> {
     climbs.then_some(Refusal::ParentSegment)
 }
 
-/// A content coding hides the body from the rules, as far as it has come: the refusal, if that is the policy.
-/// `complete`: the whole body has come.
-fn undecodable(transaction: &mut Transaction, route: &Route, complete: bool) -> Option<Answer> {
-    if transaction.inspection.request_body_plan() == BodyPlan::Skip {
-        return None;
-    }
-    let error = transaction.inspection.request_coding_error(complete)?;
-    let policy = match transaction.inspection.passes_coding() {
-        true => ExceptionPolicy::Open,
-        false => policy(route.failure.undecodable, transaction),
-    };
-    transaction.exception_once(ExceptionCause::UndecodableBody, policy);
-    let (status, text) = coding_answer(error);
-    (policy == ExceptionPolicy::Closed).then(|| Answer::rejected(status, text))
-}
-
-/// A pattern used up its steps, so that it is not known whether a rule matches: the refusal, if that is the
-/// policy (rule 200005 of the recommended ModSecurity configuration).
-fn exhausted(transaction: &mut Transaction, route: &Route) -> Option<Answer> {
-    let text = transaction.inspection.given_up()?;
-    let policy = policy(route.failure.pattern_limit, transaction);
-    transaction.exception_once(ExceptionCause::BudgetSpent, policy);
-    (policy == ExceptionPolicy::Closed).then(|| Answer::rejected(403, text))
-}
-
-/// The policy for a failure of inspection where the settings say `setting`.
-fn policy(setting: OpenOrClosed, transaction: &mut Transaction) -> ExceptionPolicy {
-    match setting {
-        OpenOrClosed::Open => ExceptionPolicy::Open,
-        OpenOrClosed::Closed if transaction.inspection.is_blocking() => ExceptionPolicy::Closed,
-        OpenOrClosed::Closed => ExceptionPolicy::DetectOnly,
-    }
-}
-
 /// The request body cannot be had, or not be held. Rules see what there is of it.
 async fn obstructed(exchange: &mut Exchange<'_>, obstacle: Obstacle) -> Answer {
     let is_short = matches!(obstacle, Obstacle::NoMemory(_));
     let answer = match obstacle {
         Obstacle::Gone => return Answer::client_gone(),
         Obstacle::OverLimit => {
-            exchange.transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
+            exchange
+                .transaction
+                .life
+                .exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
             Answer::rejected(TOO_LARGE.0, TOO_LARGE.1)
         }
         Obstacle::NoMemory(full) => exchange.no_room(full),
@@ -500,7 +468,7 @@ async fn obstructed(exchange: &mut Exchange<'_>, obstacle: Obstacle) -> Answer {
     };
     if is_short {
         // Taking it apart would need more memory than it has.
-        exchange.transaction.inspection.forget_request_body();
+        exchange.transaction.life.forget_request_body();
     }
     let shared = Arc::clone(exchange.shared());
     let step = match exchange.transaction.request_end(&shared, true, 0).await {

@@ -7,7 +7,7 @@
 //!   SO_REUSEPORT  TLS, PROXY     route,        held up to       pool,        streamed, or
 //!                 protocol,      verdicts      its limit        retry        held up to its limit
 //!                 keep-alive        │              │                             │
-//!                                   └── guard: portcullis-inspect, panics contained ──> transaction: event, metrics
+//!                                   └── lifecycle (portcullis-exchange): inspection, policies ──> report
 //! ```
 //!
 //! A connection is one task; with HTTP/2 (`http2/`) or HTTP/3 (`http3/`, a feature) it has one more for each
@@ -83,7 +83,6 @@ mod exchange;
 mod facts;
 mod forward;
 mod generation;
-mod guard;
 mod handle;
 mod header_changes;
 mod http1;
@@ -97,6 +96,7 @@ mod listener;
 mod lookups;
 mod memory;
 mod network;
+mod offload;
 mod overload;
 mod path;
 mod pause;

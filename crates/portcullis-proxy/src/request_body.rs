@@ -49,7 +49,7 @@ pub(crate) struct Upload {
 impl Upload {
     /// More came of it than it may have.
     pub(crate) fn is_over(self, transaction: &Transaction) -> bool {
-        transaction.request_body_bytes > self.limit
+        transaction.life.outcome.request_body_bytes > self.limit
     }
 }
 
@@ -122,7 +122,7 @@ pub(crate) async fn take(exchange: &mut Exchange<'_>, trailers: &[String]) -> Re
     }
     let decoder = exchange.connection.body_decoder(framing);
     let transaction = &mut exchange.transaction;
-    let plan = transaction.inspection.request_body_plan();
+    let plan = transaction.life.request_body_plan();
     let (limit, over) = match agents::request_plan(transaction, plan) {
         BodyPlan::Skip => {
             let rest = (!decoder.is_done()).then_some(decoder);
@@ -136,7 +136,7 @@ pub(crate) async fn take(exchange: &mut Exchange<'_>, trailers: &[String]) -> Re
     };
     // Whoever else looks at bodies is shown what is held.
     let uploads = match transaction.agents {
-        None => transaction.inspection.upload_limit(),
+        None => transaction.life.upload_limit(),
         Some(_) => None,
     };
     let most = uploads.unwrap_or(limit);
@@ -177,9 +177,9 @@ async fn hold(
     transaction.charge(connection);
     let mut share = connection.memory(transaction.client().ip());
     let mut held = ByteBuf::new();
-    let piece_max = if transaction.inspection.is_request_coded() { CODED_PIECE_BYTES } else { usize::MAX };
+    let piece_max = if transaction.life.is_request_coded() { CODED_PIECE_BYTES } else { usize::MAX };
     let mut unfinished = None;
-    let mut turn = transaction.inspection.cost();
+    let mut turn = transaction.life.cost();
     let timeouts = &generation.timeouts;
     let deadline = Instant::now() + timeouts.body_total;
     loop {
@@ -187,8 +187,8 @@ async fn hold(
             let unread = connection.input.unread().len().min(piece_max);
             if uploads.is_some() {
                 // What may go on while it is inspected does so before it has all that its client may have.
-                let copies = unread.saturating_mul(transaction.inspection.request_copies());
-                let more = copies.saturating_add(transaction.inspection.request_end_bytes());
+                let copies = unread.saturating_mul(transaction.life.request_copies());
+                let more = copies.saturating_add(transaction.life.request_end_bytes());
                 if share.takes_most(more, transaction.charged()) {
                     limit = limit.min(held.len() as u64);
                 }
@@ -196,7 +196,7 @@ async fn hold(
             let room = usize::try_from(limit - held.len() as u64).unwrap_or(usize::MAX);
             // One byte more than there is room for tells a body that fits from one that does not.
             let length = unread.min(room.saturating_add(1));
-            let copies = length.saturating_mul(transaction.inspection.request_copies());
+            let copies = length.saturating_mul(transaction.life.request_copies());
             if share.reserve(copies).is_err() {
                 let beside = transaction.charged();
                 share.wait_to_reserve(copies, beside).await.map_err(Obstacle::NoMemory)?;
@@ -209,11 +209,11 @@ async fn hold(
                 held.expect(usize::try_from(expected).unwrap_or(usize::MAX));
             }
             held.extend_from_slice(&step.data[..fits]);
-            transaction.inspection.request_body(&step.data[..fits]);
+            transaction.life.request_body(&step.data[..fits]);
             transaction.recharge();
             share.set(held.held_bytes());
             agents::body(transaction, &step.data[..fits]).await;
-            transaction.request_body_bytes += step.data.len() as u64;
+            transaction.life.outcome.request_body_bytes += step.data.len() as u64;
             if fits < step.data.len() {
                 let upload = match over {
                     BodyLimitAction::Reject => uploads.map(|limit| Upload { shown: held.len(), limit }),
@@ -223,15 +223,16 @@ async fn hold(
                 };
                 match upload {
                     Some(_) => {
-                        if !transaction.inspection.begin_upload(&held) {
+                        if !transaction.life.begin_upload(&held) {
                             transaction
+                                .life
                                 .exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Open);
                         }
                     }
                     None if over == BodyLimitAction::Reject => return Err(Obstacle::OverLimit),
-                    None => {
-                        transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Open)
-                    }
+                    None => transaction
+                        .life
+                        .exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Open),
                 }
                 let trailers = match decoder.is_done() {
                     true => Trailers::of(&connection.stream, &decoder).map_err(Obstacle::Malformed)?,
@@ -248,7 +249,7 @@ async fn hold(
             let consumed = step.consumed;
             connection.input.consume(consumed);
             // What is read of it costs the worker, too: others have their turn in between.
-            let cost = transaction.inspection.cost();
+            let cost = transaction.life.cost();
             if cost.saturating_sub(turn) >= TURN_MAX {
                 turn = cost;
                 tokio::task::yield_now().await;

@@ -46,7 +46,7 @@ pub(crate) async fn pass_on(
     let mut held = inspect(exchange, group, &mut answered, &mut decoder, pump).await?;
     let Answered { mut upstream, mut lease, head, sent_whole, used_login, .. } = answered;
     let transaction = &mut exchange.transaction;
-    transaction.status = Some(head.status());
+    transaction.life.outcome.status = Some(head.status());
     transaction.sticky_cookie = group.sticky_cookie(exchange.head, lease.endpoint, exchange.connection.tls);
     if used_login && asks_for_http1(exchange, &head) {
         return Ok(Next::Http1);
@@ -76,7 +76,7 @@ pub(crate) async fn pass_on(
         && to_client != BodyFraming::UntilClose
         && !exchange.connection.worker.draining.get();
     compose(exchange, &head, to_client, keep, edited.changed);
-    exchange.transaction.own_body_bytes = edited.added();
+    exchange.transaction.life.outcome.own_body_bytes = edited.added();
     if !edited.before.is_empty() {
         let body = std::mem::replace(&mut held.bytes, edited.before.into());
         held.bytes.extend_from_slice(&body);
@@ -114,7 +114,7 @@ pub(crate) async fn pass_on(
         Err(_) => {
             // The client has a head that promised more; closing without an end is the only honest way to say
             // so.
-            exchange.transaction.upstream_error = Some(UpstreamError::BodyTruncated);
+            exchange.transaction.life.outcome.upstream_error = Some(UpstreamError::BodyTruncated);
             lease.failed(UpstreamError::BodyTruncated);
             return Ok(Next::Gone);
         }
@@ -136,8 +136,8 @@ async fn inspect(
         trace.answered(Some(head.status()));
     }
     let elapsed = exchange.transaction.began.instant.elapsed();
-    exchange.transaction.inspection.set_elapsed(elapsed);
-    let step = exchange.transaction.inspection.response_head(head);
+    exchange.transaction.life.set_elapsed(elapsed);
+    let step = exchange.transaction.life.response_head(head);
     let mut step = exchange.settle(step).await;
     let mut held = Held::default();
     if let Step::Continue = step {
@@ -228,12 +228,12 @@ fn bounds(
 ) -> Option<Bounds> {
     let transaction = &mut exchange.transaction;
     let plan = match head.status() != 101 && !decoder.is_done() {
-        true => transaction.inspection.response_body_plan(),
+        true => transaction.life.response_body_plan(),
         false => BodyPlan::Skip,
     };
     let (plan, of_agents) = agents::response_plan(transaction, plan);
     let BodyPlan::Hold { limit_bytes, over_limit } = plan else { return None };
-    let wait_max = of_agents.or_else(|| transaction.inspection.response_wait_max());
+    let wait_max = of_agents.or_else(|| transaction.life.response_wait_max());
     let patience = group.settings.read_timeout;
     Some(Bounds { bytes: limit_bytes, over: over_limit, wait_max, patience })
 }
@@ -326,6 +326,6 @@ async fn switch(
         return Ok(Next::Gone);
     }
     let (up, down) = tunnel::run(exchange.connection, &mut upstream).await;
-    exchange.transaction.upgraded_bytes = up + down;
+    exchange.transaction.life.outcome.upgraded_bytes = up + down;
     Ok(Next::Gone)
 }

@@ -29,12 +29,12 @@ pub(crate) const STALE_RESPONSE_FIELDS: &[&str] = &[
 
 /// Puts the body that rules made in the place of the one that came.
 pub(crate) fn request(transaction: &mut Transaction, body: &mut Body) -> Result<(), NoMemory> {
-    let Some(changed) = transaction.inspection.rewritten_request_body() else { return Ok(()) };
-    if !body.is_read() || body.is_truncated() || transaction.inspection.is_request_coded() {
+    let Some(changed) = transaction.life.rewritten_request_body() else { return Ok(()) };
+    if !body.is_read() || body.is_truncated() || transaction.life.is_request_coded() {
         not_rewritten(transaction);
         return Ok(());
     }
-    if transaction.inspection.is_rewriting_incomplete() {
+    if transaction.life.is_rewriting_incomplete() {
         not_rewritten(transaction);
     }
     body.replace(changed)
@@ -64,7 +64,7 @@ pub(crate) fn response(
     whole: bool,
 ) -> Result<Edited, NoMemory> {
     let Exchange { transaction, head: request, .. } = exchange;
-    let edits = transaction.inspection.response_edits();
+    let edits = transaction.life.response_edits();
     if edits.is_empty() {
         return Ok(Edited::default());
     }
@@ -77,7 +77,7 @@ pub(crate) fn response(
         not_rewritten(transaction);
         return Ok(Edited::default());
     }
-    let mut incomplete = transaction.inspection.is_rewriting_incomplete();
+    let mut incomplete = transaction.life.is_rewriting_incomplete();
     match edits.body {
         Some(body) if whole && !held.truncated => held.replace(body)?,
         Some(_) => incomplete = true,
@@ -94,5 +94,5 @@ fn is_coding(value: &[u8]) -> bool {
 }
 
 fn not_rewritten(transaction: &mut Transaction) {
-    transaction.exception(ExceptionCause::BodyNotRewritten, ExceptionPolicy::Open);
+    transaction.life.exception(ExceptionCause::BodyNotRewritten, ExceptionPolicy::Open);
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use portcullis_config::Config;
-use portcullis_event::{Action, ExceptionCause, ExceptionPolicy};
-use portcullis_exchange::RequestIds;
+use portcullis_event::Action;
+use portcullis_exchange::{RequestIds, exception_counters};
 use portcullis_inspect::{Memo, PolicyNames, Scratch};
 use portcullis_metrics::{Counter, EnumCounters, RouteMetrics, catalogue};
 use portcullis_tls::acme::Challenges;
@@ -80,11 +80,7 @@ impl Shared {
     ) -> Result<Shared, StartError> {
         services.metrics.policy_generation.set(1);
         let unrouted = RouteMetrics::new(&services.registry, "", "", Action::NAMES);
-        let by_policy = |cause: &ExceptionCause| {
-            let registry = &services.registry;
-            registry.enum_counters(&catalogue::EXCEPTIONS, &[cause.name()], ExceptionPolicy::NAMES)
-        };
-        let exceptions = ExceptionCause::ALL.iter().map(by_policy).collect();
+        let exceptions = exception_counters(&services.registry);
         let nameless = || Arc::from("");
         let unrouted_names = PolicyNames { site: nameless(), route: nameless(), generation: 0 };
         let current = ArcSwap::from_pointee(generation);

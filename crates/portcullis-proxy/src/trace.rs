@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use portcullis_config::TraceParent;
 use portcullis_event::{Action, limits, text};
+use portcullis_exchange::Phase;
 use portcullis_http::message::RequestHead;
 use portcullis_trace::{Context, HEADER_BYTES, Kind, Sender, Span, Trace, Value};
 
 use crate::connection::Connection;
 use crate::generation::Generation;
-use crate::guard::Phase;
 use crate::route::Route;
 use crate::upstream::Group;
 

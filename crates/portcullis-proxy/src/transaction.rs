@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portcullis_access::{Key, Whereabouts};
-use portcullis_config::OpenOrClosed;
-use portcullis_event::{Action, AgentWord, Exception, ExceptionCause, ExceptionPolicy, UpstreamError};
-use portcullis_http::message::{Refusal, RequestHead, Version};
-use portcullis_inspect::{BodyPlan, Connection as Inspected, Inspector, Rejection, Step};
+use portcullis_exchange::{Health, Lifecycle};
+use portcullis_http::message::{RequestHead, Version};
+use portcullis_inspect::{Connection as Inspected, Inspector, Step};
 
 use crate::access::{ControlDecision, Entry, Visitor};
 use crate::access_log::AccessLog;
@@ -16,13 +15,14 @@ use crate::agents;
 use crate::beside::{Asker, LARGE_BYTES_MIN};
 use crate::budget::{Full, Held};
 use crate::client;
+use crate::clock;
 use crate::compress::{Compression, Recoded};
 use crate::connection::{Began, Connection};
 use crate::facts::{self, Facts};
 use crate::generation::Generation;
-use crate::guard::{Guarded, Health};
 use crate::header_changes::Changed;
 use crate::https::{self, Https};
+use crate::offload;
 use crate::route::Route;
 use crate::state::Shared;
 use crate::trace::Traced;
@@ -35,37 +35,20 @@ const CHARGED_AT_ONCE: Duration = Duration::from_micros(500);
 /// One request with its response, from first byte to logged event.
 pub(crate) struct Transaction {
     pub(crate) request_id: String,
-    pub(crate) inspection: Guarded,
+    pub(crate) life: Lifecycle,
     /// The memory of the inspection, as the budget sees it; none while there was no body.
     memory: Option<Held>,
     inspector: Option<Arc<Inspector>>,
-    /// Status sent; none while there was no answer.
-    pub(crate) status: Option<u16>,
-    /// The action of the rules, where it was carried out.
-    pub(crate) action: Action,
-    pub(crate) refusal: Option<Refusal>,
-    /// The policy for a lookup without an answer.
-    pub(crate) lookup_failure: OpenOrClosed,
-    pub(crate) upstream_error: Option<UpstreamError>,
     pub(crate) trace: Option<Box<Traced>>,
     /// Agents that have yet to decide.
     pub(crate) agents: Option<Box<agents::Asked>>,
     pub(crate) agent_headers: agents::Headers,
-    pub(crate) agent_words: Vec<AgentWord>,
     /// One that gave no decision.
     pub(crate) failed_agent: Option<Arc<agents::Agent>>,
-    /// Bytes of the request body, without framing.
-    pub(crate) request_body_bytes: u64,
     /// Fields that came behind the request body. They do not go on.
     pub(crate) trailers_dropped: u32,
-    /// Bytes of the upstream's response body.
-    pub(crate) passed_body_bytes: u64,
     /// Bytes of a response body in the coding that we gave it.
     pub(crate) coded_body_bytes: Option<u64>,
-    /// Bytes of an answer of our own.
-    pub(crate) own_body_bytes: u64,
-    /// Headers of an answer of our own.
-    pub(crate) own_headers: Option<Vec<(Vec<u8>, Vec<u8>)>>,
     /// The changes of the answer's headers by the route.
     pub(crate) response_headers: Option<Box<Changed>>,
     /// The compression of answers, if the route has it.
@@ -80,8 +63,6 @@ pub(crate) struct Transaction {
     pub(crate) sticky_cookie: Option<String>,
     /// The client went away before it had the whole answer.
     pub(crate) client_aborted: bool,
-    /// Bytes of a connection that was upgraded.
-    pub(crate) upgraded_bytes: u64,
     client: SocketAddr,
     /// The account of the client's network, and how much of the inspection is on it.
     pub(crate) account: Key,
@@ -99,8 +80,6 @@ pub(crate) struct Transaction {
     pub(crate) access_log: Option<AccessLog>,
     /// The endpoint that was asked last.
     endpoint: Option<(Arc<Group>, usize)>,
-    pub(crate) rejection: Option<Rejection>,
-    pub(crate) exceptions: Vec<Exception>,
     pub(crate) began: Began,
 }
 
@@ -139,33 +118,32 @@ impl Transaction {
             keep_request_bytes: services.keep_request_bytes,
             capture_share: services.capture.as_ref().map_or(0.0, |capture| capture.share),
         };
-        let mut inspection =
-            Guarded::begin(route.filter(|_| entry == Entry::Inspected), &connection.worker, about);
+        let worker = &connection.worker;
+        let inspected = route.filter(|_| entry == Entry::Inspected);
+        let mut life = match inspected.and_then(|route| route.inspector.as_ref().zip(Some(route))) {
+            Some((inspector, route)) => Lifecycle::begin(route.failure, clock::WORK, || {
+                let mut inspection = inspector.begin(&route.names, about(), worker.take_scratch());
+                inspection.name_files(|| worker.request_ids.borrow_mut().secret());
+                inspection
+            }),
+            None => Lifecycle::default(),
+        };
+        life.outcome.no_event = services.on_event.is_none();
         let trace = Traced::begin(connection, generation, head);
         if trace.as_ref().is_some_and(|trace| trace.is_sampled()) {
-            inspection.keep_phases();
+            life.keep_phases();
         }
         Transaction {
             request_id,
-            inspection,
+            life,
             memory: None,
             inspector: route.and_then(|route| route.inspector.clone()),
-            status: None,
-            action: Action::Pass,
-            refusal: None,
-            lookup_failure: route.map_or(OpenOrClosed::Open, |route| route.failure.lookup),
-            upstream_error: None,
             trace,
             agents: None,
             agent_headers: agents::Headers::default(),
-            agent_words: Vec::new(),
             failed_agent: None,
-            request_body_bytes: 0,
             trailers_dropped: 0,
-            passed_body_bytes: 0,
             coded_body_bytes: None,
-            own_body_bytes: 0,
-            own_headers: None,
             response_headers: None,
             compression: route.and_then(|route| route.compression.clone()),
             recoded: Recoded::default(),
@@ -182,7 +160,6 @@ impl Transaction {
             },
             sticky_cookie: None,
             client_aborted: false,
-            upgraded_bytes: 0,
             client,
             account,
             charged_time: Duration::ZERO,
@@ -193,8 +170,6 @@ impl Transaction {
             entry,
             access_log: route.map_or(generation.access_log, |route| route.access_log),
             endpoint: None,
-            rejection: None,
-            exceptions: Vec::new(),
             began,
         }
     }
@@ -217,7 +192,7 @@ impl Transaction {
 
     /// Charges what the inspection holds of bodies.
     pub(crate) fn charge(&mut self, connection: &mut Connection) {
-        let bytes = self.inspection.held_bytes();
+        let bytes = self.life.held_bytes();
         self.memory.get_or_insert_with(|| connection.memory(self.client.ip())).set(bytes);
     }
 
@@ -229,8 +204,8 @@ impl Transaction {
         truncated: bool,
         held: u64,
     ) -> Result<Step, Full> {
-        self.inspection.set_elapsed(self.began.instant.elapsed());
-        let values = self.inspection.request_end_bytes();
+        self.life.set_elapsed(self.began.instant.elapsed());
+        let values = self.life.request_end_bytes();
         if values > 0
             && let Some(memory) = &mut self.memory
         {
@@ -239,15 +214,15 @@ impl Transaction {
         let step = match &self.memory {
             Some(memory) => {
                 let by = asker(shared, memory, self.account);
-                self.inspection.request_end_beside(truncated, by).await
+                offload::request_end(&mut self.life, truncated, by).await
             }
-            None => Ok(self.inspection.request_end(truncated)),
+            None => Ok(self.life.request_end(truncated)),
         };
         // The answer may be long in coming.
         let now = Instant::now();
         self.charge_time(shared, now);
-        let bytes = self.head_bytes + self.inspection.request_body_shown();
-        shared.overload.note_request(self.account, bytes, self.inspection.cost(), shared.clock(now));
+        let bytes = self.head_bytes + self.life.request_body_shown();
+        shared.overload.note_request(self.account, bytes, self.life.cost(), shared.clock(now));
         step
     }
 
@@ -259,12 +234,12 @@ impl Transaction {
     ) -> Result<Step, Full> {
         let shared = Arc::clone(&connection.worker.shared);
         let large_from = shared.overload.large_from(self.account, shared.clock(self.began.instant));
-        if self.head_bytes < large_from || self.inspection.health() != Health::Well {
-            return Ok(self.inspection.request_head(head, None));
+        if self.head_bytes < large_from || self.life.health() != Health::Well {
+            return Ok(self.life.request_head(head, None));
         }
         let memory = self.memory.get_or_insert_with(|| connection.memory(self.client.ip()));
         let by = asker(&shared, memory, self.account);
-        self.inspection.request_head_beside(head, by).await
+        offload::request_head(&mut self.life, head, by).await
     }
 
     /// A piece of an upload behind phase 2, the last one or not.
@@ -272,9 +247,9 @@ impl Transaction {
         let step = match &self.memory {
             Some(memory) => {
                 let by = asker(shared, memory, self.account);
-                self.inspection.upload_beside(piece, is_last, by).await
+                offload::upload_piece(&mut self.life, piece, is_last, by).await
             }
-            None => self.inspection.upload(piece, is_last),
+            None => self.life.upload(piece, is_last),
         };
         self.charge_time(shared, Instant::now());
         step
@@ -282,15 +257,15 @@ impl Transaction {
 
     /// Phase 4.
     pub(crate) async fn response_end(&mut self, shared: &Shared, truncated: bool) -> Step {
-        self.inspection.set_elapsed(self.began.instant.elapsed());
+        self.life.set_elapsed(self.began.instant.elapsed());
         match &self.memory {
             Some(memory) => {
                 let by = asker(shared, memory, self.account);
                 // What is long here is the application's answer.
                 let by = Asker { large_from: by.large_from.max(LARGE_BYTES_MIN), ..by };
-                self.inspection.response_end_beside(truncated, by).await
+                offload::response_end(&mut self.life, truncated, by).await
             }
-            None => self.inspection.response_end(truncated),
+            None => self.life.response_end(truncated),
         }
     }
 
@@ -306,13 +281,13 @@ impl Transaction {
 
     /// Processor time that is not on it.
     pub(crate) fn uncharged_time(&self) -> Duration {
-        self.inspection.cost().saturating_sub(self.charged_time)
+        self.life.cost().saturating_sub(self.charged_time)
     }
 
     /// The same after a phase, if there was a body.
     pub(crate) fn recharge(&mut self) {
         if let Some(memory) = &mut self.memory {
-            memory.set(self.inspection.held_bytes());
+            memory.set(self.life.held_bytes());
         }
     }
 
@@ -334,22 +309,6 @@ impl Transaction {
     /// The `Server` header of answers, if the rules set it; empty if there shall be none.
     pub(crate) fn server_signature(&self) -> Option<&[u8]> {
         self.inspector.as_ref()?.server_signature()
-    }
-
-    /// Notes that inspection could not do its full work, and what was done about it.
-    pub(crate) fn exception(&mut self, cause: ExceptionCause, policy: ExceptionPolicy) {
-        let limit_bytes = match (cause, self.inspection.request_body_plan()) {
-            (ExceptionCause::RequestBodyOverLimit, BodyPlan::Hold { limit_bytes, .. }) => Some(limit_bytes),
-            _ => None,
-        };
-        self.exceptions.push(Exception { cause, policy, limit_bytes });
-    }
-
-    /// As [`exception`](Transaction::exception), for what may happen several times.
-    pub(crate) fn exception_once(&mut self, cause: ExceptionCause, policy: ExceptionPolicy) {
-        if !self.exceptions.iter().any(|known| known.cause == cause && known.policy == policy) {
-            self.exception(cause, policy);
-        }
     }
 
     /// Counts bytes of a body that were sent in a coding of ours.
@@ -377,24 +336,9 @@ impl Transaction {
         group.report.why_not_connected(*endpoint)
     }
 
-    /// Notes that the proxy answers this on its own account.
-    pub(crate) fn reject(&mut self, status: u16, reason: &str) {
-        self.reject_as(status, reason.to_string(), Action::Deny);
-    }
-
-    /// The same, with what the answer is.
-    pub(crate) fn reject_as(&mut self, status: u16, reason: String, action: Action) {
-        self.rejection = Some(Rejection { status, reason, action });
-    }
-
     /// The client is one of those whose requests are not inspected.
     pub(crate) fn is_bypassed(&self) -> bool {
         self.entry == Entry::Bypassed
-    }
-
-    /// True if rules or the semantic detector decided, and not a limit or a fault of ours.
-    pub(crate) fn is_verdict(&self) -> bool {
-        self.rejection.is_none() && self.inspection.health() != Health::Broken
     }
 }
 

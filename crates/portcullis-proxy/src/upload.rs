@@ -10,6 +10,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use portcullis_event::{ExceptionCause, ExceptionPolicy};
+use portcullis_exchange::TOO_LARGE;
 use portcullis_http::h1::{BodyDecoder, CHUNK_END, LAST_CHUNK, write_chunk_size};
 use portcullis_inspect::{Interruption, Step};
 use tokio::io::AsyncWrite;
@@ -58,10 +59,10 @@ async fn inspect(
     is_last: bool,
     shared: &Shared,
 ) -> Result<(), Stopped> {
-    transaction.request_body_bytes += piece.len() as u64;
+    transaction.life.outcome.request_body_bytes += piece.len() as u64;
     if upload.is_over(transaction) {
-        transaction.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
-        return Err(Stopped::RequestBody(413, "The request body is larger than this site accepts."));
+        transaction.life.exception(ExceptionCause::RequestBodyOverLimit, ExceptionPolicy::Closed);
+        return Err(Stopped::RequestBody(TOO_LARGE.0, TOO_LARGE.1));
     }
     match transaction.upload(piece, is_last, shared).await {
         Step::Interrupt(what) => Err(Stopped::Verdict(what)),

@@ -17,7 +17,7 @@ pub const NO_MEMORY: (u16, &str) = (503, "Too many large bodies at this moment."
 pub const REDIRECTED: &str = "The request was redirected by the web application firewall.";
 
 /// The answer to a body whose content coding hides it.
-pub fn coding_answer(error: CodingError) -> (u16, &'static str) {
+fn coding_answer(error: CodingError) -> (u16, &'static str) {
     match error {
         CodingError::Unsupported => (
             415,

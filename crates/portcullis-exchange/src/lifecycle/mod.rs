@@ -26,7 +26,7 @@ use portcullis_http::message::Refusal;
 use portcullis_inspect::{Inspection, Outcome, Step};
 
 pub use end::{Facts, Finished};
-pub use failures::{NO_MEMORY, REDIRECTED, TOO_LARGE, coding_answer, settle};
+pub use failures::{NO_MEMORY, REDIRECTED, TOO_LARGE, settle};
 pub use guard::{Borrowed, Health, Phase, WorkClock};
 pub use phases::upload;
 pub use shown::{Beyond, Shown};

@@ -41,7 +41,7 @@ pub(crate) struct Headers {
 /// Tells the agents of the route of a request that phase 1 has let through.
 pub(crate) async fn begin(exchange: &mut Exchange<'_>, route: &Route) {
     let Exchange { connection, head, transaction, .. } = exchange;
-    if route.agents.is_empty() || transaction.is_bypassed() || transaction.inspection.is_left_alone() {
+    if route.agents.is_empty() || transaction.is_bypassed() || transaction.life.is_left_alone() {
         return;
     }
     let client = transaction.client();
@@ -61,7 +61,7 @@ pub(crate) async fn begin(exchange: &mut Exchange<'_>, route: &Route) {
     let has_body = head.framing() != BodyFraming::None;
     let begin = |of| Conversation::begin(&connection.worker.agents, of, message.clone(), has_body);
     let conversations = all(route.agents.iter().map(begin).collect()).await;
-    let enforced = transaction.inspection.running().is_none() || transaction.inspection.is_blocking();
+    let enforced = transaction.life.running().is_none() || transaction.life.is_blocking();
     transaction.agents = Some(Box::new(Asked { conversations, enforced }));
 }
 
@@ -187,7 +187,7 @@ impl Asked {
             _ => return stop,
         };
         let reason = transaction.decision.as_ref().map_or(String::new(), |decision| decision.reason.clone());
-        transaction.reject_as(status, reason, action);
+        transaction.life.reject(status, reason, action);
         stop
     }
 }
@@ -198,7 +198,7 @@ fn decided(
     decision: &Checked,
 ) -> Option<(Interruption, String)> {
     if decision.score > 0 {
-        transaction.inspection.add_agent_score(decision.score);
+        transaction.life.add_agent_score(decision.score);
     }
     let (outcome, stop) = match &decision.verdict {
         Verdict::Allow => (AgentOutcome::Allow, None),
@@ -211,7 +211,7 @@ fn decided(
     let (score, tags, reason) = (decision.score, decision.tags.clone(), decision.reason.clone());
     let word = AgentWord { name: Arc::clone(name), outcome, score, tags, reason };
     if word.is_finding() || !word.reason.is_empty() {
-        transaction.agent_words.push(word);
+        transaction.life.outcome.agents.push(word);
     }
     stop.map(|stop| {
         let reason = match decision.reason.as_str() {
@@ -238,8 +238,8 @@ fn failed(
     };
     let (name, reason) = (Arc::clone(name), why.text().to_string());
     let text = format!("the agent {name} gave no decision: {reason}");
-    transaction.agent_words.push(AgentWord { name, outcome, score: 0, tags: Vec::new(), reason });
-    transaction.exception_once(ExceptionCause::AgentFailed, policy);
+    transaction.life.outcome.agents.push(AgentWord { name, outcome, score: 0, tags: Vec::new(), reason });
+    transaction.life.exception_once(ExceptionCause::AgentFailed, policy);
     (policy == ExceptionPolicy::Closed).then_some((Interruption::Deny { status: 503 }, text))
 }
 

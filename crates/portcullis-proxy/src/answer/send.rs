@@ -76,7 +76,7 @@ fn write(
     let body = page.body.as_bytes();
     let output = &mut connection.output;
     output.clear();
-    if head.version() == Version::Http09 && transaction.refusal.is_none() {
+    if head.version() == Version::Http09 && transaction.life.refusal.is_none() {
         // A simple request knows no head.
         output.extend_from_slice(body);
     } else {
@@ -88,6 +88,6 @@ fn write(
         let shown = fields.iter().copied().chain([("Content-Length", length.as_bytes())]);
         shown.map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec())).collect()
     });
-    transaction.own_body_bytes = body.len() as u64;
-    transaction.own_headers = recorded;
+    transaction.life.outcome.own_body_bytes = body.len() as u64;
+    transaction.life.outcome.own_headers = recorded;
 }

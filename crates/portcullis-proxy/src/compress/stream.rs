@@ -21,7 +21,7 @@ pub(crate) async fn stream(flow: Flow<'_>, held: Held, append: &[u8], mut coder:
     // An encoder into memory does not fail; if it did, the body would end short.
     let broken = |_| Cut::Upstream;
     let gone = |_| Cut::Client;
-    transaction.passed_body_bytes = held.came;
+    transaction.life.outcome.response_body_bytes = held.came;
     transaction.coded(0);
     coder.write(&held.bytes).map_err(broken)?;
     drop(held);
@@ -29,7 +29,7 @@ pub(crate) async fn stream(flow: Flow<'_>, held: Held, append: &[u8], mut coder:
         while !decoder.is_done() && !upstream.input.unread().is_empty() {
             let step = decoder.decode(upstream.input.unread()).map_err(|_| Cut::Upstream)?;
             let consumed = step.consumed;
-            transaction.passed_body_bytes += step.data.len() as u64;
+            transaction.life.outcome.response_body_bytes += step.data.len() as u64;
             coder.write(step.data).map_err(broken)?;
             upstream.input.consume(consumed);
             if coder.waiting() >= SEND_BYTES {

@@ -33,7 +33,7 @@ pub(crate) struct Flow<'f> {
 /// body.
 pub(super) async fn stream(flow: Flow<'_>, held: Held, append: &[u8]) -> Result<(), Cut> {
     let Flow { mut sink, upstream, patience, transaction, mut decoder } = flow;
-    transaction.passed_body_bytes = held.came;
+    transaction.life.outcome.response_body_bytes = held.came;
     let mut small = Vec::new();
     let mut room = Trailers::default();
     let mut ended = false;
@@ -52,7 +52,7 @@ pub(super) async fn stream(flow: Flow<'_>, held: Held, append: &[u8]) -> Result<
         while !decoder.is_done() && !upstream.input.unread().is_empty() {
             let step = decoder.decode(upstream.input.unread()).map_err(|_| Cut::Upstream)?;
             let consumed = step.consumed;
-            transaction.passed_body_bytes += step.data.len() as u64;
+            transaction.life.outcome.response_body_bytes += step.data.len() as u64;
             let more = !step.done && consumed < upstream.input.unread().len();
             if more && small.len() + step.data.len() < SMALL_BYTES {
                 small.extend_from_slice(step.data);

@@ -75,7 +75,7 @@ pub(super) async fn hold(
         while !decoder.is_done() && !upstream.input.unread().is_empty() {
             let room = usize::try_from(limit - bytes.len() as u64).unwrap_or(usize::MAX);
             let length = upstream.input.unread().len().min(room.saturating_add(1));
-            let copies = length.saturating_mul(transaction.inspection.response_copies());
+            let copies = length.saturating_mul(transaction.life.response_copies());
             let mut has_room = share.reserve(copies).is_ok();
             // What others give back comes within moments.
             if !has_room && wait_max.is_none() {
@@ -87,7 +87,7 @@ pub(super) async fn hold(
             let fits = step.data.len().min(room);
             bytes.extend_from_slice(step.data);
             if has_room {
-                transaction.inspection.response_body(&step.data[..fits]);
+                transaction.life.response_body(&step.data[..fits]);
                 transaction.charge(connection);
             }
             share.set(bytes.held_bytes());
@@ -98,7 +98,7 @@ pub(super) async fn hold(
                 return Ok(Held::new(bytes, true, share));
             }
             if !has_room {
-                transaction.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
+                transaction.life.exception(ExceptionCause::BudgetSpent, ExceptionPolicy::Closed);
                 return Err(Unheld::NoMemory);
             }
             if beyond > 0 {
@@ -106,7 +106,7 @@ pub(super) async fn hold(
                     BodyLimitAction::Reject => ExceptionPolicy::Closed,
                     BodyLimitAction::ProcessPartial => ExceptionPolicy::Open,
                 };
-                transaction.exception(ExceptionCause::ResponseBodyOverLimit, policy);
+                transaction.life.exception(ExceptionCause::ResponseBodyOverLimit, policy);
                 if over == BodyLimitAction::Reject {
                     return Err(Unheld::Refused(500, "The response is larger than can be inspected."));
                 }
