@@ -84,6 +84,7 @@ impl Shared {
 pub(crate) struct Ready {
     pub(crate) inspector: Arc<Inspector>,
     pub(crate) names: PolicyNames,
+    pub(crate) redactor: Arc<Redactor>,
     logs: Option<Arc<Logs>>,
     uploads: Arc<DirectUploads>,
     /// Where events are sent.
@@ -106,7 +107,7 @@ impl Ready {
         // Before the server forks, so that its workers share what is built.
         loaded.plan.prepare();
         let (plan, redactor) = (Arc::clone(&loaded.plan), Arc::new(Redactor::default()));
-        let mut inspector = Inspector::new(plan, redactor, collections);
+        let mut inspector = Inspector::new(plan, Arc::clone(&redactor), collections);
         if let Some(level) = settings.semantic_detector {
             inspector = inspector.with_semantic(DetectionMode::Both, shared.semantic(level, settings));
         }
@@ -123,6 +124,7 @@ impl Ready {
         Ok(Ready {
             inspector: Arc::new(inspector),
             names,
+            redactor,
             logs,
             uploads: Arc::clone(&shared.uploads),
             outlet,

@@ -7,11 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use portcullis_config::Failure;
 use portcullis_event::{
-    Action, BlindSpot, FindingOutcome, Integration, IntegrationKind, LineEnd, RuleMatch, modsecurity3_line,
-    modsecurity3_remark, semantic_match,
+    Action, BlindSpot, FindingOutcome, Integration, IntegrationKind, LineEnd, NotInspected, RuleMatch,
+    modsecurity3_line, modsecurity3_remark, semantic_match,
 };
-use portcullis_inspect::{Answer, BodyPlan, Connection, Inspection, Outcome, Rejection, Step};
+use portcullis_exchange::{Beyond, Facts, Health, Lifecycle, WorkClock, settle};
+use portcullis_http::message::RequestHead;
+use portcullis_inspect::{Answer, BodyLimitAction, BodyPlan, Connection, Inspection, Step};
 use portcullis_types::Variable;
 
 use crate::body::Body;
@@ -51,7 +54,9 @@ pub struct Transaction {
     server: SocketAddr,
     request: Request,
     response_fields: Fields,
-    inspection: Option<Box<Inspection>>,
+    /// The head of the request, as rules saw it.
+    head: RequestHead,
+    life: Lifecycle,
     stage: Stage,
     /// Matches whose lines were made.
     told: usize,
@@ -59,7 +64,8 @@ pub struct Transaction {
     intervention: Option<Intervention>,
     /// It was interrupted: no more than that is asked of the server.
     is_decided: bool,
-    rejection: Option<Rejection>,
+    /// A bug ended the inspection, and the server was told.
+    has_failed: bool,
     request_body: Body,
     response_body: Body,
     status: Option<u16>,
@@ -81,13 +87,14 @@ impl Transaction {
             server: address("", 0),
             request: Request::default(),
             response_fields: Fields::default(),
-            inspection: None,
+            head: RequestHead::default(),
+            life: Lifecycle::default(),
             stage: Stage::Begun,
             told: 0,
             lines: Vec::new(),
             intervention: None,
             is_decided: false,
-            rejection: None,
+            has_failed: false,
             request_body: Body::default(),
             response_body: Body::default(),
             status: None,
@@ -138,10 +145,14 @@ impl Transaction {
             capture_share: 0.0,
         };
         let rules = &self.rules;
-        let mut inspection = rules.inspector.begin(&rules.names, connection, scratch::take());
-        inspection.name_files(id::secret);
-        let step = inspection.request_head(&self.request.head(), None);
-        self.inspection = Some(inspection);
+        self.life = Lifecycle::begin(Failure::default(), WorkClock::WALL, || {
+            let mut inspection = rules.inspector.begin(&rules.names, connection, scratch::take());
+            inspection.name_files(id::secret);
+            inspection
+        });
+        self.life.outcome.no_event = rules.outlet.is_none();
+        self.head = self.request.head();
+        let step = self.life.request_head(&self.head, None);
         self.settle(step);
         if self.request.fields.is_over() {
             self.refuse(431, "The request has more header fields than can be inspected.");
@@ -155,24 +166,29 @@ impl Transaction {
         if self.stage > Stage::RequestHead {
             return self.late_body(piece);
         }
-        let Some(inspection) = &mut self.inspection else { return };
-        let was_truncated = self.request_body.is_truncated;
-        let (shown, is_refused) = self.request_body.take(piece, inspection.request_body_plan());
-        inspection.request_body(&piece[..shown]);
-        let is_first_beyond = self.request_body.is_truncated && !was_truncated;
-        if is_refused {
-            self.refuse(OVER_LIMIT, "Request body limit is marked to reject the request");
-        } else if is_first_beyond {
-            let text = "Request body is longer than its limit: the rest is not inspected.";
-            self.lines.push(modsecurity3_remark(text, None, self.log.end()));
+        if self.life.health() != Health::Well {
+            return;
+        }
+        let (shown, beyond) = self.request_body.take(piece, self.life.request_body_plan());
+        self.life.request_body(&piece[..shown]);
+        self.note_bug();
+        match beyond {
+            Some(Beyond { over_limit: BodyLimitAction::Reject, .. }) => {
+                self.refuse(OVER_LIMIT, "Request body limit is marked to reject the request");
+            }
+            Some(Beyond { is_first: true, .. }) => {
+                let text = "Request body is longer than its limit: the rest is not inspected.";
+                self.lines.push(modsecurity3_remark(text, None, self.log.end()));
+            }
+            Some(_) | None => {}
         }
     }
 
     fn late_body(&mut self, piece: &[u8]) {
         let is_first = self.request_body.late == 0;
         self.request_body.late += piece.len() as u64;
-        let plan = self.inspection.as_ref().map(|inspection| inspection.request_body_plan());
-        if is_first && !piece.is_empty() && matches!(plan, Some(BodyPlan::Hold { .. })) {
+        let is_wanted = self.life.request_body_plan() != BodyPlan::Skip;
+        if is_first && !piece.is_empty() && is_wanted {
             self.refuse(FAILED, "The request body came behind its phase: it is not inspected.");
         }
     }
@@ -206,11 +222,12 @@ impl Transaction {
             return;
         }
         self.stage = Stage::RequestBody;
-        let Some(inspection) = self.inspection.as_mut().filter(|_| !self.is_decided) else { return };
-        inspection.set_elapsed(self.begun.1.elapsed());
-        let step = inspection.request_end(self.request_body.is_truncated);
+        if !self.goes_on() {
+            return;
+        }
+        let step = self.life.request_end(self.request_body.shown.is_truncated);
         self.settle(step);
-        if self.inspection.as_ref().is_some_and(|inspection| inspection.refuses_request_body()) {
+        if self.life.call(|inspection| inspection.refuses_request_body()).unwrap_or(false) {
             self.refuse(OVER_LIMIT, "Request body without its files is larger than the limit");
         }
     }
@@ -233,9 +250,10 @@ impl Transaction {
         }
         self.stage = Stage::ResponseHead;
         self.status = Some(status);
-        let Some(inspection) = self.inspection.as_mut().filter(|_| !self.is_decided) else { return };
-        inspection.set_elapsed(self.begun.1.elapsed());
-        let step = inspection.response_head(&head::response(status, protocol, &self.response_fields));
+        if !self.goes_on() {
+            return;
+        }
+        let step = self.life.response_head(&head::response(status, protocol, &self.response_fields));
         self.settle(step);
         if self.response_fields.is_over() {
             self.refuse(FAILED, "The response has more header fields than can be inspected.");
@@ -244,12 +262,13 @@ impl Transaction {
 
     /// A piece of the response body.
     pub fn append_response_body(&mut self, piece: &[u8]) {
-        let Some(inspection) = self.inspection.as_mut().filter(|_| self.stage == Stage::ResponseHead) else {
+        if self.life.health() != Health::Well || self.stage != Stage::ResponseHead {
             return;
-        };
-        let (shown, is_refused) = self.response_body.take(piece, inspection.response_body_plan());
-        inspection.response_body(&piece[..shown]);
-        if is_refused {
+        }
+        let (shown, beyond) = self.response_body.take(piece, self.life.response_body_plan());
+        self.life.response_body(&piece[..shown]);
+        self.note_bug();
+        if let Some(Beyond { over_limit: BodyLimitAction::Reject, .. }) = beyond {
             self.refuse(OVER_LIMIT, "Response body limit is marked to reject the request");
         }
     }
@@ -260,15 +279,22 @@ impl Transaction {
             return;
         }
         self.stage = Stage::ResponseBody;
-        let Some(inspection) = self.inspection.as_mut().filter(|_| !self.is_decided) else { return };
-        inspection.set_elapsed(self.begun.1.elapsed());
-        let step = inspection.response_end(self.response_body.is_truncated);
+        if !self.goes_on() {
+            return;
+        }
+        let step = self.life.response_end(self.response_body.shown.is_truncated);
         self.settle(step);
+    }
+
+    /// True if a phase is to run; it counts from the time that has passed.
+    fn goes_on(&mut self) -> bool {
+        self.life.set_elapsed(self.begun.1.elapsed());
+        !self.is_decided && self.life.health() == Health::Well
     }
 
     /// The response body as far as it was inspected; it ends with a NUL that is not part of it.
     pub fn shown_response_body(&mut self) -> &[u8] {
-        let body = self.inspection.as_ref().and_then(|inspection| {
+        let body = self.life.running().and_then(|inspection| {
             inspection.transaction().scalar_text(Variable::ResponseBody).map(<[u8]>::to_vec)
         });
         if let Some(mut body) = body {
@@ -294,32 +320,43 @@ impl Transaction {
         // A request that never got to its body has been seen as far as its head.
         self.request_headers();
         let last = std::mem::replace(&mut self.stage, Stage::Logged);
-        let duration = self.begun.1.elapsed();
-        let Some(inspection) = &mut self.inspection else { return };
-        let step = inspection.logging(duration);
-        let found = detected(inspection, FindingOutcome::Detected);
+        let now = Instant::now();
+        let step = self.life.logging(now, now.saturating_duration_since(self.begun.1));
+        let found = self.life.running().map(|inspection| detected(inspection, FindingOutcome::Detected));
+        let found = found.into_iter().flatten();
         self.lines.extend(found.map(|found| modsecurity3_line(&found, None, self.log.end())));
         self.settle(step);
-        let Some(inspection) = self.inspection.take() else { return };
-        let outcome = Outcome {
-            status: self.status,
-            request_body_bytes: self.request_body.seen,
-            response_body_bytes: self.response_body.seen,
-            duration,
-            rejection: self.rejection.take(),
-            no_event: self.rules.outlet.is_none(),
-            ..Outcome::default()
-        };
-        let report = inspection.finish(&outcome);
-        scratch::give(report.scratch);
-        for file in report.kept_files {
-            let name = file.name.clone();
-            if let Err(error) = self.rules.keep(file) {
-                let text = format!("SecUploadKeepFiles: {name} was not kept: {error}.");
-                self.lines.push(modsecurity3_remark(&text, None, self.log.end()));
+        self.life.outcome.status = self.status;
+        self.life.outcome.request_body_bytes = self.request_body.seen;
+        self.life.outcome.response_body_bytes = self.response_body.seen;
+        let rules = &self.rules;
+        let finished = self.life.finish(&Facts {
+            head: &self.head,
+            names: &rules.names,
+            generation: rules.names.generation,
+            inspector: Some(&rules.inspector),
+            exclusions: None,
+            redactor: &rules.redactor,
+            request_id: &self.log.id,
+            epoch_millis: self.begun.0,
+            client: self.client,
+            server: self.server,
+            tls: false,
+            // Each is inspected, unless a bug ends that.
+            uninspected: NotInspected::EngineError,
+        });
+        self.note_bug();
+        if let Some(report) = finished.report {
+            scratch::give(report.scratch);
+            for file in report.kept_files {
+                let name = file.name.clone();
+                if let Err(error) = self.rules.keep(file) {
+                    let text = format!("SecUploadKeepFiles: {name} was not kept: {error}.");
+                    self.lines.push(modsecurity3_remark(&text, None, self.log.end()));
+                }
             }
         }
-        if let (Some(outlet), Some(mut event)) = (&self.rules.outlet, report.event) {
+        if let (Some(outlet), Some(mut event)) = (&self.rules.outlet, finished.event) {
             let (kind, blind_spots) = (IntegrationKind::Libmodsecurity, self.blind_spots(last));
             event.integration = Some(Integration { kind, blind_spots });
             outlet.submit(*event);
@@ -364,19 +401,24 @@ impl Transaction {
 
     /// An error of ours ended the inspection: the request is refused where rules block, and told in the log.
     pub fn fail(&mut self) {
-        self.inspection = None;
-        self.refuse(FAILED, "The inspection failed by an error of its own.");
+        self.life.abandon();
+        self.note_bug();
+    }
+
+    fn note_bug(&mut self) {
+        if self.life.health() == Health::Broken && !std::mem::replace(&mut self.has_failed, true) {
+            self.refuse(FAILED, "The inspection failed by an error of its own.");
+        }
     }
 
     fn settle(&mut self, mut step: Step) {
         let phase = self.phase();
-        let Some(inspection) = &mut self.inspection else { return };
-        while step == Step::Ask {
+        if step == Step::Ask {
             // Nobody here looks names up or scans files: such rules do not match.
-            let asked: Vec<_> = inspection.questions().map(|(question, _)| question).collect();
-            asked.into_iter().for_each(|question| inspection.answer(question, Answer::Unknown));
-            step = inspection.resume();
+            step = self.life.step(|inspection| settle(inspection, step, |_| Answer::Unknown));
         }
+        self.note_bug();
+        let Some(inspection) = self.life.running() else { return };
         let mut logged = inspection.logged_since(self.told);
         self.told = inspection.match_count();
         let Step::Interrupt(interruption) = step else {
@@ -399,13 +441,13 @@ impl Transaction {
         if self.is_decided {
             return;
         }
-        let is_blocking = match &self.inspection {
+        let is_blocking = match self.life.running() {
             Some(inspection) => inspection.is_blocking(),
             None => self.rules.is_blocking(),
         };
         if is_blocking {
             let line = modsecurity3_remark(text, Some((status, self.phase())), self.log.end());
-            self.rejection = Some(Rejection { status, reason: text.to_owned(), action: Action::Deny });
+            self.life.reject(status, text, Action::Deny);
             self.intervene(status, None, line);
         } else {
             self.lines.push(modsecurity3_remark(text, None, self.log.end()));
