@@ -2,13 +2,13 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use portcullis_engine::{BodyLimitAction, BodyPlan};
+use portcullis_exchange::{Shown, settle};
 use portcullis_http::h1::{
     BodyDecoder, BodyFraming, Compat, Limits, Parsed, RequestHead, RequestParser, ResponseHead,
     ResponseParser,
 };
 use portcullis_http::message::Refusal;
-use portcullis_inspect::{Answer, Connection, Inspection, Question, Step};
+use portcullis_inspect::{Answer, BodyLimitAction, BodyPlan, Connection, Inspection, Question, Step};
 
 /// A connection from `client` at a time of which nothing but the clock is known.
 pub fn connection(client: SocketAddr, epoch_millis: u64, utc_offset_seconds: i32) -> Connection {
@@ -94,14 +94,14 @@ impl<'a> Run<'a> {
         let body = self.decode(BodyDecoder::request(head.framing(), &Limits::default()), body);
         self.body_bytes = body.len() as u64;
         let mut truncated = false;
-        if let BodyPlan::Hold { limit_bytes, over_limit } = self.inspection.request_body_plan() {
+        let plan = self.inspection.request_body_plan();
+        if let BodyPlan::Hold { limit_bytes, over_limit } = plan {
             // An upload of files is streamed beyond the limit, up to one of its own.
             let most = self.inspection.upload_limit().unwrap_or(limit_bytes);
             self.refuses_body = over_limit == BodyLimitAction::Reject && self.body_bytes > most;
             // A body whose stated length is longer is refused unread.
             let unread = self.refuses_body && matches!(head.framing(), BodyFraming::Length(_));
-            let limit = if unread { 0 } else { usize::try_from(limit_bytes).unwrap_or(usize::MAX) };
-            let shown = body.len().min(limit);
+            let shown = if unread { 0 } else { Shown::default().take(body.len(), plan).0 };
             truncated = shown < body.len();
             if truncated && !unread {
                 self.notes.push(format!("only {shown} of {} body bytes are within the limit", body.len()));
@@ -129,8 +129,9 @@ impl<'a> Run<'a> {
         let body = self.decode(decoder, body);
         self.response_body_bytes = body.len() as u64;
         let mut truncated = false;
-        if let BodyPlan::Hold { limit_bytes, .. } = self.inspection.response_body_plan() {
-            let shown = body.len().min(usize::try_from(limit_bytes).unwrap_or(usize::MAX));
+        let plan = self.inspection.response_body_plan();
+        if plan != BodyPlan::Skip {
+            let (shown, _) = Shown::default().take(body.len(), plan);
             truncated = shown < body.len();
             if truncated {
                 let length = body.len();
@@ -146,35 +147,26 @@ impl<'a> Run<'a> {
     }
 
     /// Answers what rules ask from what was given, and notes questions without an answer.
-    pub fn settle(&mut self, mut step: Step) -> Step {
-        while step == Step::Ask {
-            let mut answers = Vec::new();
-            for (id, question) in self.inspection.questions() {
-                let answer = match question {
-                    Question::Address(name) => match self.dns.iter().find(|(known, _)| known == name) {
-                        Some((_, address)) => Answer::Address(*address),
-                        None => {
-                            let note = "a rule looks up NAME in DNS: unanswered here, so it does not match; \
-                                        --dns NAME=ADDRESS answers it";
-                            self.notes.push(note.replace("NAME", name));
-                            Answer::Unknown
-                        }
-                    },
-                    Question::Scan { scanner, content } => {
-                        let size = content.len();
-                        self.notes.push(format!(
-                            "a rule has {scanner} scan an upload of {size} bytes: not done here, so it does not match"
-                        ));
-                        Answer::Unknown
-                    }
-                };
-                answers.push((id, answer));
+    pub fn settle(&mut self, step: Step) -> Step {
+        let Run { inspection, notes, dns, .. } = self;
+        let step = settle(inspection, step, |question| match question {
+            Question::Address(name) => match dns.iter().find(|(known, _)| known == name) {
+                Some((_, address)) => Answer::Address(*address),
+                None => {
+                    let note = "a rule looks up NAME in DNS: unanswered here, so it does not match; \
+                                --dns NAME=ADDRESS answers it";
+                    notes.push(note.replace("NAME", name));
+                    Answer::Unknown
+                }
+            },
+            Question::Scan { scanner, content } => {
+                let size = content.len();
+                notes.push(format!(
+                    "a rule has {scanner} scan an upload of {size} bytes: not done here, so it does not match"
+                ));
+                Answer::Unknown
             }
-            for (id, answer) in answers {
-                self.inspection.answer(id, answer);
-            }
-            step = self.inspection.resume();
-        }
+        });
         for charge in self.inspection.take_charges() {
             let key = portcullis_event::text(&charge.key, portcullis_event::limits::VALUE_BYTES_MAX);
             self.notes.push(format!(

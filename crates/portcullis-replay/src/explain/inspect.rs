@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use portcullis_engine::RuleIndex;
 use portcullis_event::{Action, EngineMode, Redactor, Scores, Verdict, limits, text};
+use portcullis_exchange::TOO_LARGE;
 use portcullis_http::h1::{RequestHead, ResponseHead};
 use portcullis_http::message::Refusal;
 use portcullis_inspect::{
@@ -102,13 +103,10 @@ fn rejection(run: &Run<'_>, step: &Step) -> Option<Rejection> {
     let is_dropped = matches!(step, Step::Interrupt(Interruption::Drop));
     (run.refuses_body && !is_dropped).then(|| Rejection {
         action: Action::Deny,
-        status: BODY_OVER_LIMIT.0,
-        reason: BODY_OVER_LIMIT.1.into(),
+        status: TOO_LARGE.0,
+        reason: TOO_LARGE.1.into(),
     })
 }
-
-/// As the proxy has it.
-const BODY_OVER_LIMIT: (u16, &str) = (413, "The request body is larger than this site accepts.");
 
 /// The results of reading the messages.
 struct Ends<'a> {
@@ -131,8 +129,8 @@ fn finish(
     };
     let by_limit = rejection.as_ref().map(|_| Refused {
         name: "request-body-over-limit",
-        status: BODY_OVER_LIMIT.0,
-        explanation: BODY_OVER_LIMIT.1,
+        status: TOO_LARGE.0,
+        explanation: TOO_LARGE.1,
     });
     let refusal = refusal.map(by_http).or(by_limit);
     let step = run.inspection.logging(Duration::ZERO);
