@@ -1,8 +1,13 @@
 //! Transactions: phases as connectors call them, in order and out of it.
 
 use std::fs;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use modsecurity::{Cache, Intervention, RuleSet, Transaction};
+use portcullis_event::{Event, ExceptionCause};
+use portcullis_event_socket::{Listener, Settings};
+use portcullis_metrics::Registry;
 
 struct Fixture {
     cache: Cache,
@@ -260,6 +265,49 @@ fn an_error_of_ours_fails_closed_where_rules_block() {
     transaction.fail();
     assert_eq!(transaction.take_intervention(), None);
     assert!(transaction.take_lines()[0].contains("The inspection failed"));
+}
+
+#[test]
+fn an_error_of_ours_makes_an_event() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.sock");
+    let taken: Arc<Mutex<Vec<Event>>> = Arc::default();
+    let keep = Arc::clone(&taken);
+    let (on_event, say) = (Arc::new(move |event| keep.lock().unwrap().push(event)), Arc::new(|_: &str| {}));
+    let settings = Settings { path: path.clone(), users: Vec::new() };
+    let _listener =
+        Listener::open(&settings, false, &Registry::new(), on_event, Arc::new(|| true), say).unwrap();
+    let fixture = Fixture::new(&format!("{RULES}SecEventSocket {}\n", path.display()));
+    let mut transaction = fixture.begin("/a");
+    transaction.request_headers();
+    transaction.fail();
+    transaction.logging();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while taken.lock().unwrap().is_empty() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let taken = taken.lock().unwrap();
+    let event = taken.first().expect("an event");
+    assert_eq!((event.request.target.as_str(), event.verdict.status), ("/a", Some(500)));
+    assert_eq!(
+        event.exceptions.iter().map(|each| each.cause).collect::<Vec<_>>(),
+        [ExceptionCause::EngineError]
+    );
+    assert!(event.verdict.reason.contains("failed by an error of its own"), "{}", event.verdict.reason);
+}
+
+#[test]
+fn rules_of_phase_5_see_the_status_of_refusals() {
+    let fixture = Fixture::new(&format!(
+        "{RULES}SecRule RESPONSE_STATUS \"@streq 403\" \"id:8,phase:5,pass,log,msg:'Refused'\"\n"
+    ));
+    let mut transaction = fixture.begin("/");
+    transaction.request_headers();
+    transaction.append_request_body(&[b'a'; 101]);
+    assert_eq!(asked(&mut transaction).status, 403);
+    transaction.logging();
+    let lines = transaction.take_lines();
+    assert!(lines.iter().any(|line| line.contains("[id \"8\"]")), "{lines:?}");
 }
 
 #[test]
