@@ -4,7 +4,7 @@
     evaluate() { portcullis evaluate --mode both --crs CRS --paranoia $level --detect-only "$@"; }
     for level in 1 4; do
       [ $level = 4 ] && every=5 || every=1
-      evaluate --label benign --features honest$level.tsv CORPORA/benign CORPORA/lifelike CORPORA/review2/honest*.jsonl
+      evaluate --label benign --features benign$level.tsv CORPORA/benign CORPORA/lifelike CORPORA/review2/honest*.jsonl
       evaluate --weak tools/semantic/weak-labels.json --label attack --every $every --features attack$level.tsv \\
           CORPORA/attack CORPORA/nemesida-half CORPORA/review2/{attacks,nuclei-rest,afrog}.jsonl
       for place in item id cookie header form json; do
@@ -12,7 +12,7 @@
             --features $place$level.tsv CORPORA/attack
       done
     done
-    level() { echo attack$1.tsv+item$1.tsv+id$1.tsv+cookie$1.tsv+header$1.tsv+form$1.tsv+json$1.tsv+honest$1.tsv; }
+    level() { echo attack$1.tsv+item$1.tsv+id$1.tsv+cookie$1.tsv+header$1.tsv+form$1.tsv+json$1.tsv+benign$1.tsv; }
     tools/crs/train.py $(level 1) $(level 4) > crates/portcullis-inspect/weights/crs.tsv
 
 (of the benign sets of the review without the lines that are marked as hard: they carry a whole attack.)
@@ -31,8 +31,8 @@ above the anomaly points of the value count, below they do not. What is learned:
 * Where benign requests do not trigger a rule, its weight is that. Of a rule that hardly anything triggers its family (the rules
   of a file of the CRS; the files about the protocol are one) says what is to be expected: its weight is what the evidence of the
   middle one of these bears, or of all of them together. A family of which nothing is known needs a second opinion.
-* In fields for plain values (numbers, identifiers, words of a list) every rule about attacks has the weight 1, unless more than
-  one benign request in 20,000 triggers it there.
+* In fields for plain values (numbers, identifiers, words of a list) and in the path every rule about attacks has the weight 1 that
+  no benign request triggers there; in the former also one that fewer than one benign request in 20,000 does.
 * The others begin with weights from a logistic regression over the values, scaled so that every set of benign requests stays
   within LIMIT; then single weights are moved up and down (GRID) as long as attacks gain more than benign requests lose, within
   the limits. Sources count by the square root of their size.
@@ -47,14 +47,14 @@ import math
 import sys
 from collections import Counter, defaultdict
 
-LIMIT = 0.0009  # of a set of honest requests, beside what the semantic detector flags there
+LIMIT = 0.0009  # of a set of benign requests, beside what the semantic detector flags there
 PRIOR = 0.02
 STEPS = 300
-SHARP_HONEST = 1 / 20000
+SHARP_BENIGN = 1 / 20000
 SHARP_RATIO = 200
-COST = 3.0  # of an honest request beside an attack, both by the root of their set's size
+COST = 3.0  # of a benign request beside an attack, both by the root of their set's size
 GRID = [0.0, 0.1, 0.2, 0.25, 0.34, 0.4, 0.5, 0.6, 0.67, 0.75, 0.8, 0.9, 1.0]
-# Attacks trigger a rule so many times as often as honest requests do: its weight is at most that.
+# Attacks trigger a rule so many times as often as benign requests do: its weight is at most that.
 CAPS = [(20, 1.0), (5, 0.9), (2, 0.67), (1, 0.5), (0, 0.34)]
 # Attacks that trigger a rule; of fewer its family is asked.
 SCARCE = 20
@@ -67,7 +67,9 @@ ATTACKS = (921, *range(930, 945))
 # Classes that are logged, not blocked.
 LOGGED = ("leak", "redirect")
 # Kinds of fields, in the order of the table.
-FIELDS = ("document", "search", "plain", "argument", "cookie", "header", "path", "file", "other")
+FIELDS = ("document", "search", "plain", "query", "body", "cookie", "header", "path", "file", "other")
+# Of these, those for values without a sentence or a sign of a language.
+PLAIN = ("plain", "path")
 # Where the site made a field for what the rule looks for, a match weighs nothing and is no evidence.
 MADE = "made"
 
@@ -115,67 +117,67 @@ def read_file(path):
 
 
 class Evidence:
-    """What the samples say of each rule: matches in honest requests by kind of field, in attacks in any."""
+    """What the samples say of each rule: matches in benign requests by kind of field, in attacks in any."""
 
     def __init__(self, samples, exposed):
-        self.honest, self.honest_any, self.attacks = Counter(), Counter(), Counter()
+        self.benign, self.benign_any, self.attacks = Counter(), Counter(), Counter()
         self.exposed = exposed
         for sample in samples:
             keys = {key for spot in sample.spots.values() for key in spot if key[2] != MADE}
             if sample.label:
                 self.attacks.update({key[:2] for key in keys})
             else:
-                self.honest.update(keys)
-                self.honest_any.update({key[:2] for key in keys})
+                self.benign.update(keys)
+                self.benign_any.update({key[:2] for key in keys})
         self.totals = sum(not s.label for s in samples), sum(s.label for s in samples)
-        self.rules = {key[:2] for key in self.honest} | set(self.attacks)
+        self.rules = {key[:2] for key in self.benign} | set(self.attacks)
         families = defaultdict(list)
         for rule in self.rules:
             families[family(rule)].append(rule)
         # What the evidence bears of the middle one of each family's rules, by kind of field.
         self.bears = {}
         for name, rules in families.items():
-            known = [rule for rule in rules if self.honest_any[rule] + self.attacks[rule] >= SCARCE]
+            known = [rule for rule in rules if self.benign_any[rule] + self.attacks[rule] >= SCARCE]
             for field in FIELDS:
                 if known:
                     found = sorted(self.cap((*rule, field)) for rule in known)
                     self.bears[name, field] = found[(len(found) - 1) // 2]
                 else:
-                    honest = sum(self.honest[(*rule, field)] for rule in rules)
-                    honest_any, attacks = (sum(of[rule] for rule in rules) for of in (self.honest_any, self.attacks))
-                    self.bears[name, field] = self.bound(honest, honest_any, attacks, field)
+                    benign = sum(self.benign[(*rule, field)] for rule in rules)
+                    benign_any, attacks = (sum(of[rule] for rule in rules) for of in (self.benign_any, self.attacks))
+                    self.bears[name, field] = self.bound(benign, benign_any, attacks, field)
 
     def cap(self, key):
         """The most that the rule's own evidence bears in this kind of field."""
-        return self.bound(self.honest[key], self.honest_any[key[:2]], self.attacks[key[:2]], key[2])
+        return self.bound(self.benign[key], self.benign_any[key[:2]], self.attacks[key[:2]], key[2])
 
-    def bound(self, honest, honest_any, attacks, field):
-        prior = honest_any / max(self.totals[0], 1) * PRIOR_REQUESTS
-        upper = (honest + 1 + 1.28 * math.sqrt(honest + 1) + prior) / (self.exposed[field] + PRIOR_REQUESTS)
+    def bound(self, benign, benign_any, attacks, field):
+        prior = benign_any / max(self.totals[0], 1) * PRIOR_REQUESTS
+        upper = (benign + 1 + 1.28 * math.sqrt(benign + 1) + prior) / (self.exposed[field] + PRIOR_REQUESTS)
         ratio = attacks / max(self.totals[1], 1) / upper
         return next(most for least, most in CAPS if ratio >= least)
 
     def is_sharp(self, key):
-        """So few honest requests trigger it in such a field, and so many attacks, that it decides alone."""
-        rates = self.honest[key] / max(self.totals[0], 1), self.attacks[key[:2]] / max(self.totals[1], 1)
-        return rates[0] < SHARP_HONEST and rates[1] > SHARP_RATIO * rates[0]
+        """So few benign requests trigger it in such a field, and so many attacks, that it decides alone."""
+        rates = self.benign[key] / max(self.totals[0], 1), self.attacks[key[:2]] / max(self.totals[1], 1)
+        return rates[0] < SHARP_BENIGN and rates[1] > SHARP_RATIO * rates[0]
 
     def of_family(self, key):
         """A family of which nothing is known needs a second opinion, too."""
         return self.bears.get((family(key), key[2]), CAPS[-1][1])
 
     def quiet(self, key):
-        """The weight of a rule that no honest request triggers in this kind of field."""
-        if self.attacks[key[:2]] >= SCARCE or self.honest_any[key[:2]] >= SCARCE:
+        """The weight of a rule that no benign request triggers in this kind of field."""
+        if self.attacks[key[:2]] >= SCARCE or self.benign_any[key[:2]] >= SCARCE:
             weight = self.cap(key)
         else:
             weight = self.of_family(key)
-        # A number, an identifier or a short word has no reason to look like a piece of an attack.
-        return 1.0 if key[2] == "plain" and key[0] // 1000 in ATTACKS else weight
+        # A number, an identifier, a short word or a path has no reason to look like a piece of an attack.
+        return 1.0 if key[2] in PLAIN and key[0] // 1000 in ATTACKS else weight
 
 
 def exposure(samples):
-    """Honest requests with something in each kind of field that any rule of any level notes."""
+    """Benign requests with something in each kind of field that any rule of any level notes."""
     exposed = Counter()
     for sample in samples:
         if not sample.label:
@@ -244,14 +246,14 @@ def scaled(learned, fixed, scale):
 
 
 def calibrate(samples, learned, fixed, limit):
-    """The largest scale at which every set of honest requests is within the limit."""
-    honest = [s for s in samples if not s.label and s.points >= 5]
+    """The largest scale at which every set of benign requests is within the limit."""
+    benign = [s for s in samples if not s.label and s.points >= 5]
     everyone = [s for s in samples if not s.label]
     sizes = Counter(s.group for s in everyone)
 
     def fits(scale):
         weights = scaled(learned, fixed, scale)
-        flagged = Counter(s.group for s in honest if not s.semantic and counted(s, weights))
+        flagged = Counter(s.group for s in benign if not s.semantic and counted(s, weights))
         return all(flagged[group] <= limit * size for group, size in sizes.items())
 
     low, high = 0.0, 3.0
@@ -262,11 +264,11 @@ def calibrate(samples, learned, fixed, limit):
 
 
 def improve(samples, weights, noisy, caps, limit):
-    """Moves the weights of single rules while attacks gain more than honest requests lose."""
+    """Moves the weights of single rules while attacks gain more than benign requests lose."""
     sizes = Counter((s.label, s.group, s.source if s.label else "") for s in samples)
     budget = {group: limit * size for (label, group, _), size in sizes.items() if not label}
     # Equal samples are one.
-    worth, honest, rules_of = defaultdict(float), {}, {}
+    worth, benign, rules_of = defaultdict(float), {}, {}
     for s in samples:
         if s.points < 5 or not any(r in noisy for spot in s.spots.values() for r in spot):
             if not s.label and not s.semantic and counted(s, weights):
@@ -277,7 +279,7 @@ def improve(samples, weights, noisy, caps, limit):
             worth[key] += sizes[1, s.group, s.source] ** -0.5 * (0.2 if s.semantic else 1.0)
         elif not s.semantic:
             worth[key] -= COST * sizes[0, s.group, ""] ** -0.5
-            honest.setdefault(key, Counter())[s.group] += 1
+            benign.setdefault(key, Counter())[s.group] += 1
         rules_of.setdefault(key, {r for spot, _ in key for r in spot})
     having = defaultdict(list)
     for key, rules in rules_of.items():
@@ -286,7 +288,7 @@ def improve(samples, weights, noisy, caps, limit):
     on = lambda key: sum(p for spot, p in key if sum(weigh(weights, r) for r in spot) >= 0.999) >= 5
     state = {key: on(key) for key in rules_of}
     used = Counter()
-    for key, groups in honest.items():
+    for key, groups in benign.items():
         if state[key]:
             used.update(groups)
     for _ in range(8):
@@ -303,7 +305,7 @@ def improve(samples, weights, noisy, caps, limit):
                     if now != state[key]:
                         sign = 1 if now else -1
                         gain += sign * worth[key]
-                        for group, count in honest.get(key, {}).items():
+                        for group, count in benign.get(key, {}).items():
                             change[group] += sign * count
                 fits = all(c <= 0 or used[group] + c <= budget[group] for group, c in change.items())
                 if fits and gain > 1e-6 and (best is None or gain > best[0]):
@@ -341,12 +343,12 @@ def learn(pairs, limit, plan=()):
         for rule in evidence.rules - {key[:2] for key in weights if key[2] != MADE}:
             known[rule] = evidence
             for key in ((*rule, field) for field in FIELDS):
-                if not evidence.honest[key]:
+                if not evidence.benign[key]:
                     fixed[key] = evidence.quiet(key)
                 elif key[2] == "plain" and evidence.is_sharp(key):
                     fixed[key] = 1.0
                 elif key[2] == "document":
-                    # Honest texts trigger ten rules at once.
+                    # Benign texts trigger ten rules at once.
                     fixed[key] = 0.0
                 else:
                     caps[key] = evidence.cap(key)
@@ -357,9 +359,11 @@ def learn(pairs, limit, plan=()):
         if rule not in known and rule[0] // 1000 in FAMILIES:
             weights.update({key: first.quiet(key) for key in ((*rule, field) for field in FIELDS)})
     for rule in {key[:2] for key in weights}:
-        document, argument = (*rule, "document"), (*rule, "argument")
+        document, body, query = ((*rule, field) for field in ("document", "body", "query"))
         if document in weights:
-            weights[document] = min(weights[document], weights[argument])
+            # A field of the body that the query has, too, counts as one of the query: that takes nothing away.
+            weights[query] = max(weights[query], weights[body])
+            weights[document] = min(weights[document], weights[body])
     return weights, known
 
 
@@ -383,18 +387,18 @@ def report(name, samples, weights):
     for (label, group), (size, crs, semantic, both) in sorted(rates(samples, weights).items()):
         share = [100 * part / size for part in (crs, semantic, both)]
         missed = "  <" if label and share[2] < max(share[:2]) - 0.3 or not label and share[2] > share[1] + 0.2 else ""
-        say(f"  {'attack' if label else 'honest'} {group:34} {size:6} {share[0]:7.2f} {share[1]:7.2f} {share[2]:7.2f}{missed}")
+        say(f"  {'attack' if label else 'benign'} {group:34} {size:6} {share[0]:7.2f} {share[1]:7.2f} {share[2]:7.2f}{missed}")
 
 
 def frontier(pairs):
-    say("frontier: limit %, attacks that the CRS stops and semantic does not: % kept, honest requests flagged beside semantic: %")
+    say("frontier: limit %, attacks that the CRS stops and semantic does not: % kept, benign requests flagged beside semantic: %")
     low = pairs[0][0]
     for limit in (0.0, 0.0005, 0.001, 0.0015, 0.002, 0.005, 0.01, 0.03):
         weights, _ = learn(pairs, limit)
         gain = [s for s in low if s.label and s.points >= 5 and not s.semantic]
-        honest = [s for s in low if not s.label]
+        benign = [s for s in low if not s.label]
         kept = sum(counted(s, weights) for s in gain) / max(len(gain), 1)
-        flagged = sum(not s.semantic and counted(s, weights) for s in honest) / max(len(honest), 1)
+        flagged = sum(not s.semantic and counted(s, weights) for s in benign) / max(len(benign), 1)
         say(f"  {100 * limit:5.2f} {100 * kept:7.2f} {100 * flagged:7.3f}")
 
 
@@ -411,7 +415,7 @@ def leave_out(pairs, least, limit, plan):
         held = [s for s in low if is_held(s)]
         stopped = sum(s.points >= 5 for s in held)
         hits = sum(counted(s, weights) for s in held)
-        say(f"  {'attack' if label else 'honest'} {group} {source}: {size}, {stopped} stopped, {hits} counted = {100 * hits / size:.2f} % of all")
+        say(f"  {'attack' if label else 'benign'} {group} {source}: {size}, {stopped} stopped, {hits} counted = {100 * hits / size:.2f} % of all")
 
 
 def main():
@@ -430,13 +434,13 @@ def main():
     print("# How much a match of a rule of the CRS says. Made by tools/crs/train.py; do not edit by hand, learn.")
     print("# 1 decides alone; below, the points of a value count where the weights of the rules that match in it come to 1.")
     totals = [sum(s.label == label for first, _ in pairs for s in first) for label in (0, 1)]
-    print(f"# Evidence: requests with a match, of {totals[0]} honest ones and {totals[1]} attacks.")
-    print("# rule", "fingerprint", *FIELDS, "attacks with a match", "honest requests with a match, by field", sep="\t")
+    print(f"# Evidence: requests with a match, of {totals[0]} benign ones and {totals[1]} attacks.")
+    print("# rule", "fingerprint", *FIELDS, "attacks with a match", "benign requests with a match, by field", sep="\t")
     for rule in sorted({rule[:2] for rule in weights if rule[2] != MADE}):
         of = evidence.get(rule)
-        honest = [f"{field} {of.honest[(*rule, field)]}" for field in FIELDS if of.honest[(*rule, field)]] if of else []
+        benign = [f"{field} {of.benign[(*rule, field)]}" for field in FIELDS if of.benign[(*rule, field)]] if of else []
         row = [f"{weights.get((*rule, field), 1.0):.2f}" for field in FIELDS]
-        print(*rule, *row, of.attacks[rule] if of else 0, ", ".join(honest) or "none", sep="\t")
+        print(*rule, *row, of.attacks[rule] if of else 0, ", ".join(benign) or "none", sep="\t")
     for at, (first, second) in enumerate(pairs):
         report(f"{args.features[2 * at]}", first, weights)
         report(f"{args.features[2 * at + 1]}", second, weights)

@@ -81,7 +81,7 @@ pub use analysis::{Analysis, Detectors, Judge};
 pub use body::Parsed;
 pub use decode::Layer;
 pub use detector::{Detector, Found, Hint, Input, Profile};
-pub use detectors::purpose::{is_made_for, takes_plain_value, takes_search};
+pub use detectors::purpose::{is_made_for, names_redirect, takes_plain_value, takes_search};
 pub use finding::{Finding, Kind, KindId, Layers, Value};
 pub use location::Location;
 pub use memo::Memo;

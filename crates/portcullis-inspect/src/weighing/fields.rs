@@ -19,8 +19,10 @@ pub enum Field {
     Search,
     /// A parameter that takes a number, an identifier or a short word.
     Plain,
-    /// Any other parameter of the query or the body.
-    Argument,
+    /// Any other parameter of the query.
+    Query,
+    /// Any other field of the body.
+    Body,
     /// A cookie.
     Cookie,
     /// A header field.
@@ -35,11 +37,12 @@ pub enum Field {
 
 impl Field {
     /// All of them, in the order of the table of weights.
-    pub const ALL: [Field; 9] = [
+    pub const ALL: [Field; 10] = [
         Field::Document,
         Field::Search,
         Field::Plain,
-        Field::Argument,
+        Field::Query,
+        Field::Body,
         Field::Cookie,
         Field::Header,
         Field::Path,
@@ -53,7 +56,8 @@ impl Field {
             Field::Document => "document",
             Field::Search => "search",
             Field::Plain => "plain",
-            Field::Argument => "argument",
+            Field::Query => "query",
+            Field::Body => "body",
             Field::Cookie => "cookie",
             Field::Header => "header",
             Field::Path => "path",
@@ -95,8 +99,10 @@ impl<'t> Fields<'t> {
             Field::Plain
         } else if takes_search(name) {
             Field::Search
+        } else if self.query_has(name) {
+            Field::Query
         } else {
-            Field::Argument
+            Field::Body
         }
     }
 
@@ -105,6 +111,12 @@ impl<'t> Fields<'t> {
     pub fn of_body(&self, record: &Match, is: impl FnOnce(&[u8]) -> bool) -> bool {
         let name = Spot::argument(record.variable, self.transaction.matched_key(record));
         name.is_some_and(|name| is(name) && !self.query_has(name))
+    }
+
+    /// True if the rule matched in the parameter that says where a login leads back to.
+    pub fn names_redirect(&self, record: &Match) -> bool {
+        let name = Spot::argument(record.variable, self.transaction.matched_key(record));
+        name.is_some_and(portcullis_semantic::names_redirect)
     }
 
     fn query_has(&self, name: &[u8]) -> bool {

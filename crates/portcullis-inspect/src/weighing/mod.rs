@@ -267,6 +267,9 @@ const MADE_FOR: [Class; 8] = [
     Class::Crlf,
 ];
 
+/// Classes of addresses that a server loads.
+const LOADED: [Class; 2] = [Class::Ssrf, Class::RemoteFile];
+
 /// Weights have two digits; sums of them are as good as that.
 const ROUNDING: f32 = 0.001;
 
@@ -321,11 +324,13 @@ fn spot(transaction: TransactionView<'_>, record: &Match) -> Spot {
     Spot::of_match(record.variable, transaction.matched_key(record))
 }
 
-/// True if the rule matched in a field of the body that the site made for what the rule looks for.
+/// True if the rule matched in a field of the body that the site made for what the rule looks for, or looks
+/// for addresses that a server loads and matched in the one that a login leads back to: a browser follows it.
 fn is_made_for(rule: &OfRule, fields: &Fields<'_>, record: &Match) -> bool {
     let is_about = |class: &&Class| rule.classes & bit(**class) != 0;
     let mut classes = MADE_FOR.iter().filter(is_about);
     fields.of_body(record, |name| classes.any(|class| portcullis_semantic::is_made_for(*class, name)))
+        || LOADED.iter().any(|class| is_about(&class)) && fields.names_redirect(record)
 }
 
 fn bit(class: Class) -> u64 {

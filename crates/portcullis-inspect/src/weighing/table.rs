@@ -113,24 +113,29 @@ mod tests {
     fn the_shipped_table_can_be_read() {
         let weights = Weights::shipped().unwrap_or_else(|error| panic!("weights/crs.tsv: {error}"));
         assert!(weights.len() > 100, "{}", weights.len());
+        // A field of the body that the query has, too, weighs as one of the query, and the sender may add it.
+        for (rule, weight) in &weights.rules {
+            assert!(weight.in_field(Field::Query) >= weight.in_field(Field::Body), "{rule:?}");
+            assert!(weight.in_field(Field::Body) >= weight.in_field(Field::Document), "{rule:?}");
+        }
     }
 
     #[test]
     fn what_is_not_in_the_table_decides_alone() {
         let weights = Weights::parse(
-            "# rules\n942100\t00000000000000ab\t0\t0.25\t1\t0.5\t0.6\t0.7\t0.8\t0.9\t0.34\t17\tsynthetic\n",
+            "# rules\n942100\t00000000000000ab\t0\t0.25\t1\t0.5\t0.6\t0.7\t0.8\t0.9\t1\t0.34\t17\tsynthetic\n",
         )
         .unwrap();
         let weight = weights.of(RuleId(942100), 0xab);
         let of_fields = Field::ALL.map(|field| weight.in_field(field));
-        assert_eq!(of_fields, [0.0, 0.25, 1.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.34]);
+        assert_eq!(of_fields, [0.0, 0.25, 1.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 0.34]);
         assert_eq!(weights.of(RuleId(942100), 0xac), Weight::DECISIVE, "the same id, other contents");
         assert_eq!(weights.of(RuleId(942101), 0xab), Weight::DECISIVE);
     }
 
     #[test]
     fn mistakes_have_a_line() {
-        let with = |first: &str, weight: &str| format!("{first}\t{weight}{}", "\t0.5".repeat(8));
+        let with = |first: &str, weight: &str| format!("{first}\t{weight}{}", "\t0.5".repeat(9));
         for (text, message) in [
             (with("x\t1", "0.5"), "the first field is a rule id"),
             (with("1\tzz", "0.5"), "the second field is a fingerprint of 16 hexadecimal digits"),

@@ -35,8 +35,8 @@ impl Detector for Suspicious {
 
 /// Rules in the way of the CRS: each adds 5 points to the score of its paranoia level, and 949110 denies at
 /// 5. Of the weights below the noisy ones are 101 (0.4), 102 (0.6), 103 (0.5) and 107 (0.9), all nothing in
-/// fields for documents; 101 is sharp in fields for plain values, 104 everywhere, and 109 is not in the
-/// table.
+/// fields for documents; 101 is sharp in fields for plain values, 103 in other parameters of the query, 104
+/// everywhere; 110 looks for addresses, and 109 is not in the table.
 const RULES: &str = r#"
 SecRuleEngine On
 SecRequestBodyAccess On
@@ -48,6 +48,7 @@ SecRule ARGS "@contains sharp" "id:104,phase:2,block,log,tag:'attack-sqli',setva
 SecRule ARGS "@contains half" "id:105,phase:2,block,log,tag:'attack-sqli',setvar:tx.inbound_anomaly_score_pl1=+3"
 SecRule ARGS "@contains second" "id:106,phase:2,block,log,tag:'attack-sqli',setvar:tx.inbound_anomaly_score_pl2=+5"
 SecRule ARGS "@contains strong" "id:107,phase:2,block,log,tag:'attack-sqli',setvar:tx.inbound_anomaly_score_pl1=+5"
+SecRule ARGS "@contains address" "id:110,phase:2,block,log,tag:'attack-ssrf',setvar:tx.inbound_anomaly_score_pl1=+5"
 SecRule ARGS "@contains own" "id:109,phase:2,block,log,setvar:tx.inbound_anomaly_score_pl1=+5"
 "#;
 const GATE: &str = r#"
@@ -64,12 +65,16 @@ SecRule TX:ANOMALY_SCORE "@ge %{tx.inbound_anomaly_score_threshold}" "id:949110,
 fn weights() -> Weights {
     let plan = plan(&format!("{RULES}{GATE}"));
     let mut table = String::new();
-    for (id, weight) in [(101, 0.4), (102, 0.6), (103, 0.5), (104, 1.0), (105, 0.0), (106, 0.0), (107, 0.9)] {
+    let of_rules =
+        [(101, 0.4), (102, 0.6), (103, 0.5), (104, 1.0), (105, 0.0), (106, 0.0), (107, 0.9), (110, 1.0)];
+    for (id, weight) in of_rules {
         let rule = plan.rules.iter().find(|rule| rule.id.0 == id).unwrap();
         let in_documents = if id == 104 { weight } else { 0.0 };
         let in_plain_fields = if id == 101 { 1.0 } else { weight };
+        let in_query = if id == 103 { 1.0 } else { weight };
         let in_fields = Field::ALL.map(|field| match field {
             Field::Document => in_documents,
+            Field::Query => in_query,
             Field::Plain => in_plain_fields,
             _ => weight,
         });
@@ -155,6 +160,33 @@ fn a_rule_weighs_by_the_kind_of_field() {
         ("id.name=one", Action::Detect),
         // The sender chooses the keys of an array.
         ("filter[page]=one", Action::Detect),
+        ("lines=three", Action::Deny),
+        ("q=three", Action::Detect),
+    ] {
+        check(DetectionMode::Both, query, action);
+    }
+    let post = |query: &str, action: Action| {
+        let form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 11";
+        let head = format!("POST /?{query} HTTP/1.1\r\nHost: h\r\n{form}\r\n\r\nlines=three");
+        message(&format!("{RULES}{GATE}"), &head, action);
+    };
+    post("", Action::Detect);
+    post("lines=x", Action::Deny);
+    post("Lines=x", Action::Deny);
+}
+
+/// A browser follows where a login leads back to; a server loads what other parameters name.
+#[test]
+fn addresses_that_a_login_leads_back_to() {
+    for (query, action) in [
+        ("redirect_uri=address", Action::Detect),
+        ("post_logout_redirect_uri=address", Action::Detect),
+        ("uri=address", Action::Deny),
+        ("redirect=address", Action::Deny),
+        ("redirect_uri=sharp", Action::Deny),
+        ("redirect_uri=own", Action::Deny),
+        ("id[]redirect_uri=address", Action::Deny),
+        ("redirect_uri=address&uri=address", Action::Deny),
     ] {
         check(DetectionMode::Both, query, action);
     }

@@ -33,6 +33,7 @@ pub(super) use self::queries::{
 };
 pub(super) use self::reports::{is_of_report, quotes_code, takes_headers};
 pub(super) use self::secrets::{names_secret, takes_password};
+pub use self::services::names_redirect;
 pub(super) use self::services::{
     leads_elsewhere, names_address, names_database, names_own_service, names_server, takes_host,
 };
@@ -42,7 +43,6 @@ pub(crate) use self::texts::{holds_document, is_text_of_document, takes_text};
 
 use self::code::takes_xml;
 use self::name::{NAME_BYTES_MAX, is_of_body, is_plain_name};
-use self::services::names_redirect;
 use crate::{Class, Location, Place};
 
 /// What is quoted or named there is no attack of `class`: the site made the field for text or for such
@@ -127,7 +127,7 @@ pub fn is_made_for(class: Class, name: &[u8]) -> bool {
                 names_address(location)
                     || names_own_service(location)
                     || takes_configuration(location)
-                    || names_redirect(location)
+                    || names_redirect(name)
             }
             Class::Crlf => takes_scripts(location) || takes_markup(location) || takes_headers(location),
             _ => false,

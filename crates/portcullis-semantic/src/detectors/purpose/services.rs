@@ -4,7 +4,7 @@
 //! Addresses of the internal network are usual in settings, and an attack where the server loads what a
 //! client names.
 
-use super::name::{above, has_word, innermost, is_of_body, last_part};
+use super::name::{NAME_BYTES_MAX, above, has_word, innermost, is_of_body, is_plain_name, last_part};
 use crate::{Location, Place};
 
 /// The field is for the address of a service: `url`, `server_url`, `endpoint`, `http_proxy`, `healthcheck`.
@@ -146,9 +146,12 @@ pub(in crate::detectors) fn takes_host(location: Location<'_>) -> bool {
 
 /// The field says where a login leads back to: programs for a desk or a terminal wait on the machine itself
 /// (RFC 8252).
-pub(super) fn names_redirect(location: Location<'_>) -> bool {
-    let last = last_part(location.name);
-    has_word(last, &[b"redirect"]) && has_word(last, &[b"uri", b"uris", b"url", b"urls"])
+pub fn names_redirect(name: &[u8]) -> bool {
+    let last = last_part(name);
+    name.len() <= NAME_BYTES_MAX
+        && is_plain_name(name)
+        && has_word(last, &[b"redirect"])
+        && has_word(last, &[b"uri", b"uris", b"url", b"urls"])
 }
 
 /// The parameter says where a page leads: back, on, or out.
@@ -291,7 +294,7 @@ mod tests {
     #[test]
     fn redirects() {
         for name in ["uri", "redirect", "next", "return_url", "image_redirect"] {
-            assert!(!names_redirect(at(Place::Json, name)), "{name}");
+            assert!(!names_redirect(name.as_bytes()), "{name}");
         }
     }
 
