@@ -12,11 +12,13 @@ pub(crate) fn takes_statements(location: Location<'_>) -> bool {
     let part = last_part(location.name);
     is_of_field(location.place) && has_word(part, STATEMENT_WORDS)
         || is_of_body(location.place) && (has_word(part, EDITOR_WORDS) || is_attribute(location))
+        // S3 Select.
+        || location.place == Place::XmlText && location.name == b"Expression"
 }
 
 /// The value of an attribute of a span or log record of OpenTelemetry, which tells what a service asked its
-/// database.
-fn is_attribute(location: Location<'_>) -> bool {
+/// database, and which command line started it.
+pub(in crate::detectors) fn is_attribute(location: Location<'_>) -> bool {
     const VALUES: [&[u8]; 2] = [b"value.stringValue", b"value.string_value"];
     let above = VALUES.iter().find_map(|end| location.name.strip_suffix(*end));
     location.place == Place::Json && above.is_some_and(|above| above.ends_with(b"attributes."))
@@ -138,6 +140,8 @@ mod tests {
         let attribute = "resourceSpans.scopeSpans.spans.attributes.attributes.value.stringValue";
         assert!(takes_statements(at(Place::Json, attribute)));
         assert!(!takes_statements(at(Place::Json, "value.stringValue")));
+        assert!(takes_statements(at(Place::XmlText, "Expression")));
+        assert!(!takes_statements(at(Place::Json, "Expression")));
         for name in ["q", "sqlite", "text", "id", "", "sql.x", "nosql", "report[sql]", "ids[0][sql]"] {
             assert!(!takes_statements(at(Place::Form, name)), "{name}");
         }

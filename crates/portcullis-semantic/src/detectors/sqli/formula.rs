@@ -57,12 +57,40 @@ const FORMULA_BYTES_MAX: usize = 8_192;
 
 /// True if all of `text` is a formula whose first string that has anything in it is a word.
 pub(super) fn is_inert(text: &[u8]) -> bool {
-    let text = text.trim_ascii();
-    let Some(formula) = text.strip_prefix(b"=").filter(|_| text.len() <= FORMULA_BYTES_MAX) else {
-        return false;
-    };
-    let mut first = None;
-    is_formula(formula, &mut first) && first.is_some_and(is_word)
+    Formula::of(text).is_some_and(|formula| formula.first_string.is_some_and(is_word))
+}
+
+/// True if all of `text` is a formula that names a cell: no statement that takes it for an expression has a
+/// column of that name, and databases look for all columns before they compute anything.
+pub(super) fn names_cell(text: &[u8]) -> bool {
+    Formula::of(text).is_some_and(|formula| formula.names_cell)
+}
+
+#[derive(Debug, Default)]
+struct Formula<'t> {
+    /// The first string that has anything in it.
+    first_string: Option<&'t [u8]>,
+    names_cell: bool,
+}
+
+impl<'t> Formula<'t> {
+    /// The formula that all of `text` is.
+    fn of(text: &'t [u8]) -> Option<Formula<'t>> {
+        let text = text.trim_ascii();
+        let rest = text.strip_prefix(b"=").filter(|_| text.len() <= FORMULA_BYTES_MAX)?;
+        let mut formula = Formula::default();
+        formula.read(rest).then_some(formula)
+    }
+}
+
+/// `A1`, `$B$22`, `AA10:AB20`, `Sheet!A1`
+fn is_cell(name: &[u8]) -> bool {
+    let name = &name[memchr::memchr(b'!', name).map_or(0, |at| at + 1)..];
+    let name = name.strip_prefix(b"$").unwrap_or(name);
+    let column = name.iter().take_while(|b| b.is_ascii_uppercase()).count();
+    let row = name[column..].strip_prefix(b"$").unwrap_or(&name[column..]);
+    let digits = row.iter().take_while(|b| b.is_ascii_digit()).count();
+    (1..=2).contains(&column) && (1..=6).contains(&digits) && matches!(row.get(digits), None | Some(b':'))
 }
 
 fn is_word(text: &[u8]) -> bool {
@@ -70,46 +98,52 @@ fn is_word(text: &[u8]) -> bool {
     text.iter().all(is_part) && !JOINING.iter().any(|known| text.eq_ignore_ascii_case(known))
 }
 
-/// Operands and operators by turns, with calls, parentheses and arrays that are closed.
-fn is_formula<'t>(text: &'t [u8], first: &mut Option<&'t [u8]>) -> bool {
-    let (mut at, mut depth, mut has_operand) = (0, 0u32, false);
-    while let Some(&b) = text.get(at) {
-        match b {
-            b' ' | b'\t' | b'\n' | b'\r' => {}
-            b'(' | b'{' if !has_operand => depth += 1,
-            b')' | b'}' if depth > 0 => {
-                depth -= 1;
-                has_operand = true;
-            }
-            // An argument may be left out.
-            b',' | b';' | b'\\' if depth > 0 => has_operand = false,
-            b'+' | b'-' if !has_operand => {}
-            b'%' if has_operand => {}
-            b'+' | b'-' | b'*' | b'/' | b'^' | b'&' | b'=' | b'<' | b'>' if has_operand => {
-                let is_two = matches!((b, text.get(at + 1)), (b'<', Some(b'>' | b'=')) | (b'>', Some(b'=')));
-                at += usize::from(is_two);
-                has_operand = false;
-            }
-            b'"' if !has_operand => {
-                let Some(len) = string(&text[at + 1..]) else { return false };
-                let inner = &text[at + 1..at + 1 + len];
-                if !inner.is_empty() && first.is_none() {
-                    *first = Some(inner);
+impl<'t> Formula<'t> {
+    /// Reads operands and operators by turns, with calls, parentheses and arrays that are closed; false if
+    /// `text` is something else.
+    fn read(&mut self, text: &'t [u8]) -> bool {
+        let (mut at, mut depth, mut has_operand) = (0, 0u32, false);
+        while let Some(&b) = text.get(at) {
+            match b {
+                b' ' | b'\t' | b'\n' | b'\r' => {}
+                b'(' | b'{' if !has_operand => depth += 1,
+                b')' | b'}' if depth > 0 => {
+                    depth -= 1;
+                    has_operand = true;
                 }
-                at += len + 1;
-                has_operand = true;
+                // An argument may be left out.
+                b',' | b';' | b'\\' if depth > 0 => has_operand = false,
+                b'+' | b'-' if !has_operand => {}
+                b'%' if has_operand => {}
+                b'+' | b'-' | b'*' | b'/' | b'^' | b'&' | b'=' | b'<' | b'>' if has_operand => {
+                    let is_two =
+                        matches!((b, text.get(at + 1)), (b'<', Some(b'>' | b'=')) | (b'>', Some(b'=')));
+                    at += usize::from(is_two);
+                    has_operand = false;
+                }
+                b'"' if !has_operand => {
+                    let Some(len) = string(&text[at + 1..]) else { return false };
+                    let inner = &text[at + 1..at + 1 + len];
+                    if !inner.is_empty() && self.first_string.is_none() {
+                        self.first_string = Some(inner);
+                    }
+                    at += len + 1;
+                    has_operand = true;
+                }
+                _ if !has_operand && (b.is_ascii_alphanumeric() || !b.is_ascii() || b"_$.".contains(&b)) => {
+                    let is_part = |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii() || b"_$.!:".contains(b);
+                    let len = text[at..].iter().take_while(|b| is_part(b)).count();
+                    let name = &text[at..at + len];
+                    at += len - 1;
+                    has_operand = text.get(at + 1) != Some(&b'(');
+                    self.names_cell |= has_operand && is_cell(name);
+                }
+                _ => return false,
             }
-            _ if !has_operand && (b.is_ascii_alphanumeric() || !b.is_ascii() || b"_$.".contains(&b)) => {
-                let is_part = |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii() || b"_$.!:".contains(b);
-                let len = text[at..].iter().take_while(|b| is_part(b)).count();
-                at += len - 1;
-                has_operand = text.get(at + 1) != Some(&b'(');
-            }
-            _ => return false,
+            at += 1;
         }
-        at += 1;
+        depth == 0 && has_operand
     }
-    depth == 0 && has_operand
 }
 
 /// The length of a string up to its quote; two of them stand for one.
@@ -152,6 +186,23 @@ mod tests {
             "=\"a\"--\"b\"; drop",
         ] {
             assert!(!is_inert(text.as_bytes()), "{text}");
+        }
+        for text in ["=CONCAT(A1,\" \",$B$2)", "=SUM(Sheet2!A1:B7)*2", "=IF(AA10>1,\"or\",0)"] {
+            assert!(names_cell(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "=CONCAT(a1,\" \",b)",
+            "=SLEEP(5)",
+            "=VERSION()",
+            "=A1 OR 1=1",
+            "A1",
+            "=A1;SELECT 1",
+            "=A1-- ",
+            "=ABC1",
+            "=A1()",
+            "=CONCAT(A1",
+        ] {
+            assert!(!names_cell(text.as_bytes()), "{text}");
         }
     }
 }

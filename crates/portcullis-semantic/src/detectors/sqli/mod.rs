@@ -160,7 +160,10 @@ impl Detector for Sqli {
         };
         let mut walk = Walk::new(text, &self.names, field);
         walk.may_read(found.left());
-        walk.run();
+        let is_of_sheet = input.text.starts_with(b"=") && formula::names_cell(text);
+        if !is_of_sheet {
+            walk.run();
+        }
         let is_spent = !found.may_walk(walk.bytes_read(), walk.tokens_read());
         if walk.is_ordinary_statement() && purpose::takes_statements(location) {
             return walk.commit(found, Some("statements"));

@@ -38,6 +38,9 @@ pub(super) struct Quotes<'t> {
     is_encoded: bool,
 }
 
+/// Letters before a string of Python.
+const PREFIX_BYTES_MAX: usize = 2;
+
 impl<'t> Quotes<'t> {
     pub fn new(text: &'t [u8], quote: u8) -> Quotes<'t> {
         let first = memchr(quote, text).unwrap_or(0);
@@ -81,6 +84,16 @@ impl Quotes<'_> {
             _ => None,
         };
         (at.checked_sub(3).and_then(escaped).or(before), escaped(at + 1).or(after))
+    }
+
+    /// The byte before the letters that say of what sort a string of a program is: `(f"select`, `= rb'`.
+    fn before_prefix(&self, at: usize) -> Option<u8> {
+        let before = &self.text[..at];
+        let is_letter = |b: &&u8| b"fFrRbBuU".contains(*b);
+        let letters = before.iter().rev().take(PREFIX_BYTES_MAX + 1).take_while(is_letter).count();
+        let before = before[..at - letters].last().copied();
+        let begins = |b: &u8| b.is_ascii_whitespace() || b"([{=,+".contains(b);
+        before.filter(|b| (1..=PREFIX_BYTES_MAX).contains(&letters) && begins(b))
     }
 
     /// What stands between the quotes at `at` and `end` is a name without signs that join, and nothing of a
@@ -148,6 +161,7 @@ impl Iterator for Quotes<'_> {
         }
         self.last = at;
         let (before, after) = self.beside(at);
+        let before = self.before_prefix(at).or(before);
         let touches_word = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
         // A sign of other scripts may end what is open: `'/usr'）`.
         let ends = self.is_open && after.is_some_and(|b| !b.is_ascii());
@@ -360,6 +374,9 @@ mod tests {
         check("In ''Hamlet'', Shakespeare's play", &[true, true, true, true, false]);
         check("''a b'' it's ''c''", &[true, true, true, true, false, true, true, true, true]);
         check("'' or ''='", &[false; 5]);
+        check("run(f'select 1 from {a}') or b'a'", &[true; 4]);
+        check("b'or'1'='1", &[false; 4]);
+        check("a rub'or'1'='1", &[false; 4]);
         let fence = b"see ```\nx - interval\n``` and `a`";
         assert!(Quotes::new(fence, b'`').all(|place| place.is_literal));
     }
