@@ -16,16 +16,16 @@ pub(super) struct Form {
     /// Made of JSON as a whole: quotes that were escaped in its strings end them now. Its values have forms
     /// of their own.
     of_json: bool,
-    /// A text in a document that its field is for, or made of one.
-    is_text: bool,
+    /// In a document that its field is for, or made of such a value: the name of a field for what it is.
+    named: Option<&'static [u8]>,
 }
 
 /// The form or value that a form is made from.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parent {
     part: u32,
-    /// Forms made of it are texts.
-    is_text: bool,
+    /// Forms made of it are values of a field of that name.
+    named: Option<&'static [u8]>,
 }
 
 /// The decoded forms of one value, in the order in which they were made.
@@ -55,12 +55,14 @@ impl Forms {
     /// Keeps `form` of `value`, made by `layer` from a form of `parent`, if it is new and there is room;
     /// without `layers` there are too many of them.
     fn keep(&mut self, value: &[u8], parent: Parent, layer: Layer, layers: Option<Layers>, form: &[u8]) {
-        let Parent { part, is_text } = parent;
+        let Parent { part, named } = parent;
         let end = self.bytes.len() + form.len();
         let is_part = matches!(layer, Layer::Json | Layer::Parameter | Layer::Php);
         // What two ways of decoding lead to has been looked at once, or will be.
         let mut known = self.list.iter().take(FORMS_MAX);
-        let is_known = |known: &Form| (is_text || !known.is_text) && known.span.of(&self.bytes) == form;
+        let is_known = |known: &Form| {
+            (known.named.is_none() || known.named == named) && known.span.of(&self.bytes) == form
+        };
         if form == value || known.any(is_known) {
             return;
         }
@@ -82,7 +84,7 @@ impl Forms {
         };
         self.parts[part as usize] += 1;
         let span = Span::new(self.bytes.len(), end);
-        self.list.push(Form { span, layers, part, of_json: false, is_text });
+        self.list.push(Form { span, layers, part, of_json: false, named });
         self.bytes.extend_from_slice(form);
     }
 }
@@ -132,13 +134,15 @@ impl Analysis {
                     only_changed,
                     &mut spare,
                     &mut |layer, path, form| {
-                        let mut holds =
-                            || *holds_document.get_or_insert_with(|| purpose::holds_document(location));
-                        let is_text = parent.is_text
-                            || !path.is_empty() && holds() && purpose::is_text_of_document(path);
+                        let mut document =
+                            || *holds_document.get_or_insert_with(|| purpose::Document::of(location));
+                        let of_document = || {
+                            document().filter(|_| !path.is_empty()).and_then(|document| document.field(path))
+                        };
+                        let named = parent.named.or_else(of_document);
                         // Escapes and references of a program or a page are its own.
                         if !is_document || matches!(layer, Layer::Utf16 | Layer::Utf7) {
-                            made.keep(bytes, Parent { is_text, ..parent }, layer, layers.then(layer), form);
+                            made.keep(bytes, Parent { named, ..parent }, layer, layers.then(layer), form);
                         }
                     },
                 );
@@ -153,8 +157,8 @@ impl Analysis {
             text.extend_from_slice(form.span.of(&made.bytes));
             groups = ByteGroups::of(&text);
             (layers, of_json) = (form.layers, form.of_json);
-            parent = Parent { part: form.part, is_text: form.is_text };
-            let location = if form.is_text { Location { name: TEXT, ..location } } else { location };
+            parent = Parent { part: form.part, named: form.named };
+            let location = form.named.map_or(location, |name| Location { name, ..location });
             // A serialised object, which no text is: what reads texts would read lines into it.
             let of_bytes =
                 layers.iter().last().is_some_and(|layer| matches!(layer, Layer::Base64 | Layer::Hex))
@@ -170,9 +174,6 @@ impl Analysis {
         (self.arena, self.forms) = (made.bytes, made.list);
     }
 }
-
-/// A name of a field for texts.
-const TEXT: &[u8] = b"text";
 
 /// A shorter file may be a field to the application.
 const DOCUMENT_BYTES_MIN: usize = 1_024;

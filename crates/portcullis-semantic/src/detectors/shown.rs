@@ -5,7 +5,19 @@
 //! [`Found::shown`](crate::Found::shown). A mark that opens and is not closed shows nothing.
 
 /// Elements in which pages show code.
-const ELEMENTS: &[&[u8]] = &[b"code", b"pre", b"kbd", b"samp", b"blockquote", b"tt"];
+const ELEMENTS: &[&[u8]] = &[
+    b"code",
+    b"pre",
+    b"kbd",
+    b"samp",
+    b"blockquote",
+    b"tt",
+    // Of Confluence.
+    b"ac:plain-text-body",
+];
+
+/// Bytes of a name that are read.
+const NAME_BYTES_MAX: usize = 24;
 
 /// The spans of a text that are shown as code, by where they begin; one may hold others.
 #[derive(Debug, Default)]
@@ -139,7 +151,8 @@ fn elements(text: &[u8], spans: &mut Vec<Span>) {
     while let Some(found) = memchr::memchr(b'<', &text[at..]) {
         let open = at + found;
         at = open + 1;
-        let len = text[at..].iter().take(12).take_while(|b| b.is_ascii_alphabetic()).count();
+        let is_part = |b: &&u8| b.is_ascii_alphabetic() || matches!(b, b':' | b'-');
+        let len = text[at..].iter().take(NAME_BYTES_MAX).take_while(is_part).count();
         let (name, rest) = text[at..].split_at(len);
         let Some(number) = ELEMENTS.iter().position(|known| name.eq_ignore_ascii_case(known)) else {
             continue;
@@ -148,6 +161,7 @@ fn elements(text: &[u8], spans: &mut Vec<Span>) {
             continue;
         }
         let Some(inner) = memchr::memchr(b'>', rest).map(|end| at + len + end + 1) else { return };
+        let inner = inner + if text[inner..].starts_with(CDATA) { CDATA.len() } else { 0 };
         match end_of(&text[inner..], name) {
             Some(end) => {
                 spans.push(Span { start: open, end: inner + end, inner });
@@ -157,6 +171,9 @@ fn elements(text: &[u8], spans: &mut Vec<Span>) {
         }
     }
 }
+
+/// Text without references begins.
+const CDATA: &[u8] = b"<![CDATA[";
 
 /// Where the end tag of `name` begins.
 fn end_of(text: &[u8], name: &[u8]) -> Option<usize> {
@@ -214,6 +231,8 @@ mod tests {
         assert_eq!(begin("<p><code x>a;b", "b"), None);
         assert_eq!(begin("<code x>a;b</code>", "b"), Some(8));
         assert_eq!(begin("<pre>a `b`", "b"), Some(8));
+        let macro_text = "<ac:plain-text-body><![CDATA[a;b]]></ac:plain-text-body>";
+        assert_eq!(begin(macro_text, "a;b"), macro_text.find("a;b"));
         assert_eq!(begin("```sh\na\n```\n", "a"), Some(6));
     }
 

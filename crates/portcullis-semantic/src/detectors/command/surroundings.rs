@@ -13,6 +13,9 @@ use super::names::Names;
 use super::positions::{Position, Sign, schedule};
 use crate::detectors::shown::Shown;
 
+/// Back-ticks in a row that quote.
+const TICKS_MAX: usize = 8;
+
 /// Bytes of the beginning of a line that are read for a command or a prompt.
 const HEAD_BYTES_MAX: usize = 64;
 
@@ -44,7 +47,7 @@ impl<'n, 't> Surroundings<'n, 't> {
             }
             Sign::Substitution => !call.is_hidden() && !call.has_host() && self.is_command_line(position),
             Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical => {
-                !call.is_telling() || self.is_command_line(position)
+                !call.is_telling() || !call.is_disguised() && self.is_command_line(position)
             }
         }
     }
@@ -61,17 +64,22 @@ impl<'n, 't> Surroundings<'n, 't> {
         self.at = position.start;
         let shown = self.shown().begin(position.start).filter(|begin| *begin <= position.start);
         let begin = shown.unwrap_or(0).max(self.line);
-        begins_with_command(self.names, &self.text[begin..position.start], shown.is_some())
+        let (line, after) = (&self.text[begin..position.start], &self.text[position.start..]);
+        begins_with_command(self.names, line, after, shown.is_some())
+            || after_colon(line).is_some_and(|line| begins_with_command(self.names, line, after, false))
     }
 
     fn shown(&self) -> &Shown {
         self.shown.get_or_init(|| Shown::of(self.text))
     }
 
-    /// The back-tick at `at` opens a quotation that touches no word before it and is not all of the text, or
-    /// ends one that touches none behind it.
+    /// The back-tick at `at` is one of those that open a quotation that touches no word before it and is not
+    /// all of the text, or that end one that touches none behind it.
     pub fn is_in_sentence(&self, at: usize) -> bool {
+        let is_tick = |b: &&u8| **b == b'`';
+        let at = at - self.text[..at].iter().rev().take(TICKS_MAX).take_while(is_tick).count();
         let (before, after) = self.text.split_at(at);
+        let after = &after[after.iter().take(TICKS_MAX).take_while(is_tick).count()..];
         let touches = |b: &u8| b.is_ascii_alphanumeric() || b"$=;|&`'\"\\-".contains(b);
         match self.shown().opens(at) {
             Some(end) => {
@@ -79,7 +87,7 @@ impl<'n, 't> Surroundings<'n, 't> {
                 let is_all = before.trim_ascii().is_empty() && rest.is_empty();
                 !is_all && !before.last().is_some_and(touches)
             }
-            None => self.shown().has(at) && !after.get(1).is_some_and(touches),
+            None => self.shown().has(at) && !after.first().is_some_and(touches),
         }
     }
 
@@ -138,10 +146,15 @@ impl Surroundings<'_, '_> {
         is_parted
             && !call.is_hidden()
             && (begins_with_setting(line)
-                || begins_with_command(self.names, line, false)
+                || begins_with_command(self.names, line, b"", false)
                 || is_step && begins_with_program(line)
                 || schedule(line) > 0)
     }
+}
+
+/// What a sentence or a step names behind the last colon: `try: sudo x`.
+fn after_colon(line: &[u8]) -> Option<&[u8]> {
+    memchr::memmem::rfind(line, b": ").map(|at| &line[at + 2..])
 }
 
 /// Lines that may go on with one another, of which the first says what they are.
@@ -178,9 +191,10 @@ fn begins_with_program(line: &[u8]) -> bool {
     !head.is_empty() && head.iter().all(|b| b.is_ascii_alphanumeric() || b"_-./@".contains(b))
 }
 
-/// `cd x`, `$ ls`, `# make`, `!pip install x`, `PS C:\> dir`, `sudo apt`, `X=1 make`, `./x`: how lines of a
-/// listing begin. What a text shows as code is no sentence.
-fn begins_with_command(names: &Names, line: &[u8], is_shown: bool) -> bool {
+/// True if the line up to a sign is one of a listing or a program: `cd x`, `$ ls`, `# make`, `!pip install`,
+/// `PS C:\> dir`, `sudo apt`, `X=1 make`, `./x`, `x --y z`, `if [ -f x ]`, `v=`. `after` is the text from
+/// the sign on. What a text shows as code is no sentence.
+fn begins_with_command(names: &Names, line: &[u8], after: &[u8], is_shown: bool) -> bool {
     let line = &line[..line.len().min(HEAD_BYTES_MAX)];
     let line = line[..memchr::memchr(b'\n', line).unwrap_or(line.len())].trim_ascii();
     // A step of a list: `2. sudo systemctl stop app; ...`
@@ -191,13 +205,19 @@ fn begins_with_command(names: &Names, line: &[u8], is_shown: bool) -> bool {
     };
     // A step of a Dockerfile shows its command as a prompt does.
     let line = [&b"RUN "[..], b"CMD "].iter().find_map(|step| line.strip_prefix(*step)).unwrap_or(line);
-    let line = match line {
-        [b'$' | b'#' | b'>' | b'%', b' ', rest @ ..] | [b'!', rest @ ..] => rest.trim_ascii_start(),
-        [b'P', b'S', b' ', ..] => {
-            memchr::memchr(b'>', line).map_or(line, |end| line[end + 1..].trim_ascii_start())
-        }
-        _ => line,
+    // Behind a prompt stands a program, whatever its name.
+    let (line, is_prompted) = match line {
+        [b'$' | b'%', b' ', rest @ ..] => (rest.trim_ascii_start(), true),
+        [b'#' | b'>', b' ', rest @ ..] | [b'!', rest @ ..] => (rest.trim_ascii_start(), false),
+        [b'P', b'S', b' ', ..] => match memchr::memchr(b'>', line) {
+            Some(end) => (line[end + 1..].trim_ascii_start(), true),
+            None => (line, false),
+        },
+        _ => (line, false),
     };
+    if sets_variable(line) || begins_with_keyword(names, line) {
+        return true;
+    }
     let mut line = line;
     let head = loop {
         let head = &line[..line.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(line.len())];
@@ -213,10 +233,62 @@ fn begins_with_command(names: &Names, line: &[u8], is_shown: bool) -> bool {
         [b'/' | b'.' | b'~', ..] => head.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1),
         _ => 0,
     };
+    let rest = line[head.len()..].trim_ascii_start();
     // `find the words`, `time and again`: a sentence begins so, too.
     let is_line = names.get(&head[folder..]).is_some_and(|command| {
-        let next = line[head.len()..].trim_ascii_start().first();
-        !command.is_word || is_shown || next.is_some_and(|b| b"-/.~$\"'".contains(b))
+        let next = rest.first().or(after.first());
+        !(command.is_word || KEYWORDS.contains(&head))
+            || is_shown
+            || next.is_some_and(|b| b"-/.~$\"'".contains(b))
     });
-    is_line || head.starts_with(b"./")
+    is_line || head.starts_with(b"./") || is_program(head) && (is_prompted || has_option(rest))
+}
+
+/// `v=`, `export V="a-`, `VERSION := `: the line sets a variable to what the sign behind it begins.
+fn sets_variable(line: &[u8]) -> bool {
+    const BEFORE: &[&[u8]] = &[b"export ", b"local ", b"readonly ", b"declare "];
+    let line = BEFORE.iter().find_map(|word| line.strip_prefix(*word)).unwrap_or(line).trim_ascii_start();
+    let name = line.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let is_name = line.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
+    let rest = line[name..].trim_ascii_start();
+    // Of a makefile.
+    let rest = rest.strip_prefix(b":").or(rest.strip_prefix(b"?")).unwrap_or(rest);
+    let Some(value) = rest.strip_prefix(b"=").filter(|_| is_name) else { return false };
+    let value = value.trim_ascii_start();
+    let value = value.strip_prefix(b"\"").unwrap_or(value);
+    value.iter().all(|b| b.is_ascii_alphanumeric() || b"_-./:".contains(b))
+}
+
+/// Words of a shell before a command, and of sentences.
+const KEYWORDS: &[&[u8]] = &[b"if", b"elif", b"while", b"until", b"then", b"do", b"else"];
+
+/// `if [ .. ]`, `for x in ..`, `while read ..`, `then make`, `case x in`: a statement of a shell.
+fn begins_with_keyword(names: &Names, line: &[u8]) -> bool {
+    const TESTS: &[&[u8]] = &[b"[", b"[[", b"!", b"test", b"read", b"true"];
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut word = || words.next().unwrap_or_default();
+    match word() {
+        first if KEYWORDS.contains(&first) => {
+            let next = word();
+            TESTS.contains(&next) || names.get(next).is_some_and(|command| !command.is_word)
+        }
+        b"for" | b"case" => !word().is_empty() && word() == b"in",
+        b"[" | b"[[" => true,
+        _ => false,
+    }
+}
+
+/// The name of a program, as most are written.
+fn is_program(word: &[u8]) -> bool {
+    let is_part = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-.".contains(b);
+    word.len() > 1 && word[0].is_ascii_lowercase() && word.iter().all(is_part)
+}
+
+/// `--x`, `-x`: an option as a word.
+fn has_option(words: &[u8]) -> bool {
+    words.split(u8::is_ascii_whitespace).any(|word| match word {
+        [b'-', b'-', first, ..] => first.is_ascii_lowercase(),
+        [b'-', letter] => letter.is_ascii_alphabetic(),
+        _ => false,
+    })
 }

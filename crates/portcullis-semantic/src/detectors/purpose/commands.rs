@@ -14,6 +14,39 @@ pub(in crate::detectors) fn takes_command_lines(location: Location<'_>) -> bool 
             || !above.is_empty() && [&b"run"[..], b"entrypoint"].contains(&last))
 }
 
+/// The field holds the command line that a language model gives a tool: an argument of a call of MCP, or of
+/// one that a conversation records.
+pub(in crate::detectors) fn takes_tool_call(location: Location<'_>) -> bool {
+    let mut parts = parts(location.name);
+    location.place == Place::Json
+        && parts.next().is_some_and(is_command)
+        && matches!(
+            (parts.next(), parts.next()),
+            (Some(b"arguments"), Some(b"params")) | (Some(b"input"), Some(b"content"))
+        )
+}
+
+/// A name that [`takes_tool_call`].
+pub(super) const COMMAND_OF_CALL: &[u8] = b"params.arguments.command";
+
+/// The field is for the arguments of a tool in a conversation, a document of JSON:
+/// `tool_calls.function.arguments`, `input.arguments`.
+pub(super) fn is_call(location: Location<'_>) -> bool {
+    let mut parts = parts(location.name);
+    location.place == Place::Json
+        && parts.next() == Some(b"arguments")
+        && match parts.next() {
+            Some(b"function") => parts.next() == Some(b"tool_calls"),
+            next => next == Some(b"input"),
+        }
+}
+
+/// The argument of a tool that is a command line, or a list of its words.
+pub(super) fn is_command(path: &[u8]) -> bool {
+    let mut names = parts(path).peekable();
+    names.peek().is_some() && names.all(|name| matches!(name, b"command" | b"cmd"))
+}
+
 /// The field holds the command that something is to run, by its name.
 pub(in crate::detectors) fn runs_commands(location: Location<'_>) -> bool {
     let is_field = matches!(location.place, Place::Query | Place::Form | Place::Header | Place::Cookie);
@@ -158,6 +191,26 @@ mod tests {
         for name in ["hosts", "hosting", "ip_list", "address", "zip", "ship"] {
             assert!(!names_machine(at(Place::Query, name)), "{name}");
         }
+    }
+
+    #[test]
+    fn calls_of_tools() {
+        for name in ["params.arguments.command", "messages.messages.content.content.input.cmd"] {
+            assert!(takes_tool_call(at(Place::Json, name)), "{name}");
+            assert!(!takes_tool_call(at(Place::Form, name)), "{name}");
+        }
+        for name in [
+            "command",
+            "arguments.command",
+            "input.command",
+            "params.arguments.repo",
+            "params.arguments[command]",
+            "params[arguments][command]",
+            "content.input.command.host",
+        ] {
+            assert!(!takes_tool_call(at(Place::Json, name)), "{name}");
+        }
+        assert!(takes_tool_call(Location::new(Place::Json, COMMAND_OF_CALL)));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Fields of reports that browsers and proxies send: the page, the request or the error they tell of.
 
 use super::name::{above, has_word, is_of_body, last_part};
+use super::queries::is_attribute;
 use crate::{Location, Place};
 
-/// The value is part of a browser's report: a name above it is that of the page, the request or the error.
+/// The value is part of a report of a browser or a service: a name above it is that of the page, the request
+/// or the error, or it is an attribute of a span.
 pub(in crate::detectors) fn is_of_report(location: Location<'_>) -> bool {
     const REPORTS: &[&[u8]] = &[
         b"request",
@@ -24,7 +26,8 @@ pub(in crate::detectors) fn is_of_report(location: Location<'_>) -> bool {
     let is_frame = || SOURCES.contains(&last) && has_word(above, &[b"frames", b"stacktrace"]);
     // Where the browser is, whatever stands above it: `$current_url`, `pageUrl`.
     let is_current = || has_word(last, &[b"url"]) && has_word(last, &[b"current", b"page"]);
-    location.place == Place::Json && (has_word(above, REPORTS) || is_current() || is_frame())
+    location.place == Place::Json
+        && (has_word(above, REPORTS) || is_current() || is_frame() || is_attribute(location))
 }
 
 /// The field quotes lines of a program around the place where it failed: frames of a stack trace.
@@ -63,6 +66,8 @@ mod tests {
         assert!(quotes_code(at(Place::Json, "csp-report.script-sample")));
         assert!(quotes_code(at(Place::Json, "array.array.body.sample")));
         assert!(is_of_report(at(Place::Json, "array.properties.$current_url")));
+        assert!(is_of_report(at(Place::Json, "spans.attributes.value.stringValue")));
+        assert!(!is_of_report(at(Place::Json, "spans.value.stringValue")));
         let frame = "exception.values.stacktrace.frames.context_line";
         assert!(quotes_lines(at(Place::Json, frame)) && !quotes_lines(at(Place::Json, "a.context_line")));
         assert!(!quotes_lines(at(Place::Form, frame)));

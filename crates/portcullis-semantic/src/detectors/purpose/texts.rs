@@ -2,6 +2,7 @@
 //!
 //! People quote in them what they saw, attacks included.
 
+use super::commands::{COMMAND_OF_CALL, is_call, is_command};
 use super::name::{NAME_BYTES_MAX, has_last_word, has_word, is_key_of_list, is_of_body, is_plain_name};
 use super::name::{key_of_record, last_part, words};
 use super::reports::quotes_lines;
@@ -14,30 +15,51 @@ pub(crate) fn takes_text(location: Location<'_>) -> bool {
     is_of_body(location.place) && (is_text_name(location.name) || quotes_lines(location))
 }
 
-/// The field is for a document of JSON in a string: what editors, chats and queues send. Who reads it reads
-/// nothing else.
-pub(crate) fn holds_document(location: Location<'_>) -> bool {
-    const DOCUMENTS: &[&[u8]] = &[
-        b"blocks",
-        b"attachments",
-        b"variables",
-        b"lexical",
-        b"mobiledoc",
-        b"richtext",
-        b"json",
-        b"arguments",
-        b"payload",
-        b"editorstate",
-        b"delta",
-        // The frames that SockJS sends, all of a body.
-        b"array",
-    ];
-    is_of_body(location.place) && has_last_word(location.name, DOCUMENTS)
+/// A document of JSON in a string: what editors, chats and queues send. Who reads it reads nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Document {
+    /// Its texts are named as fields for texts are.
+    Texts,
+    /// The arguments of a tool that a language model calls.
+    Call,
 }
 
-/// True if the scalar at `path` of such a document is a text.
-pub(crate) fn is_text_of_document(path: &[u8]) -> bool {
-    path.len() <= NAME_BYTES_MAX && is_plain_name(path) && !is_key_of_list(path) && is_text_name(path)
+impl Document {
+    /// The document that the field is for.
+    pub(crate) fn of(location: Location<'_>) -> Option<Document> {
+        const DOCUMENTS: &[&[u8]] = &[
+            b"blocks",
+            b"attachments",
+            b"variables",
+            b"lexical",
+            b"mobiledoc",
+            b"richtext",
+            b"json",
+            b"arguments",
+            b"payload",
+            b"editorstate",
+            b"delta",
+            // The frames that SockJS sends, all of a body.
+            b"array",
+        ];
+        if !is_of_body(location.place) || !has_last_word(location.name, DOCUMENTS) {
+            return None;
+        }
+        Some(if is_call(location) { Document::Call } else { Document::Texts })
+    }
+
+    /// The name of a field for what the scalar at `path` of the document is.
+    pub(crate) fn field(self, path: &[u8]) -> Option<&'static [u8]> {
+        if path.len() > NAME_BYTES_MAX || !is_plain_name(path) || is_key_of_list(path) {
+            None
+        } else if is_text_name(path) {
+            Some(b"text")
+        } else if self == Document::Call && is_command(path) {
+            Some(COMMAND_OF_CALL)
+        } else {
+            None
+        }
+    }
 }
 
 fn is_text_name(name: &[u8]) -> bool {
@@ -270,15 +292,21 @@ mod tests {
 
     #[test]
     fn documents() {
+        let of = |place, name| Document::of(at(place, name));
         for name in ["blocks", "variables", "richtext_json", "tool_calls.function.arguments", "array"] {
-            assert!(holds_document(at(Place::Json, name)), "{name}");
-            assert!(!holds_document(at(Place::Query, name)), "{name}");
+            assert!(of(Place::Json, name).is_some(), "{name}");
+            assert_eq!(of(Place::Query, name), None, "{name}");
         }
         for name in ["data", "host", "id", "blocks.id", "", "json_id"] {
-            assert!(!holds_document(at(Place::Json, name)), "{name}");
+            assert_eq!(of(Place::Json, name), None, "{name}");
         }
-        assert!(is_text_of_document(b"array.elements.text") && !is_text_of_document(b"hosts.text"));
-        assert!(!is_text_of_document(b"id") && !is_text_of_document(b"id\0text"));
+        let is_text = |path: &[u8]| Document::Texts.field(path) == Some(b"text");
+        assert!(is_text(b"array.elements.text") && !is_text(b"hosts.text"));
+        assert!(!is_text(b"id") && !is_text(b"id\0text"));
+        let calls = of(Place::Json, "messages.tool_calls.function.arguments").unwrap();
+        assert_eq!(calls.field(b"cmd"), Some(COMMAND_OF_CALL));
+        assert_eq!(calls.field(b"host"), None);
+        assert_eq!(of(Place::Json, "arguments").unwrap().field(b"cmd"), None);
     }
 
     #[test]
