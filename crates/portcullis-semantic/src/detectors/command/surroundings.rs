@@ -65,8 +65,9 @@ impl<'n, 't> Surroundings<'n, 't> {
         let shown = self.shown().begin(position.start).filter(|begin| *begin <= position.start);
         let begin = shown.unwrap_or(0).max(self.line);
         let (line, after) = (&self.text[begin..position.start], &self.text[position.start..]);
+        let behind_colon = || after_colon(line).filter(|_| is_parted(after));
         begins_with_command(self.names, line, after, shown.is_some())
-            || after_colon(line).is_some_and(|line| begins_with_command(self.names, line, after, false))
+            || behind_colon().is_some_and(|line| begins_with_command(self.names, line, after, false))
     }
 
     fn shown(&self) -> &Shown {
@@ -152,6 +153,12 @@ impl Surroundings<'_, '_> {
     }
 }
 
+/// A space stands behind the sign that `text` begins with, as people write programs, or it is a substitution.
+fn is_parted(text: &[u8]) -> bool {
+    let signs = text.iter().take_while(|b| b";|&".contains(b)).count();
+    signs == 0 || text.get(signs).is_some_and(u8::is_ascii_whitespace)
+}
+
 /// What a sentence or a step names behind the last colon: `try: sudo x`.
 fn after_colon(line: &[u8]) -> Option<&[u8]> {
     memchr::memmem::rfind(line, b": ").map(|at| &line[at + 2..])
@@ -215,7 +222,9 @@ fn begins_with_command(names: &Names, line: &[u8], after: &[u8], is_shown: bool)
         },
         _ => (line, false),
     };
-    if sets_variable(line) || begins_with_keyword(names, line) {
+    let is_parted = is_parted(after);
+    let is_set = || matches!(after.first(), Some(b'$' | b'`')) && sets_variable(line);
+    if is_set() || is_parted && begins_with_keyword(names, line) {
         return true;
     }
     let mut line = line;
@@ -241,7 +250,7 @@ fn begins_with_command(names: &Names, line: &[u8], after: &[u8], is_shown: bool)
             || is_shown
             || next.is_some_and(|b| b"-/.~$\"'".contains(b))
     });
-    is_line || head.starts_with(b"./") || is_program(head) && (is_prompted || has_option(rest))
+    is_line || head.starts_with(b"./") || is_parted && is_program(head) && (is_prompted || has_option(rest))
 }
 
 /// `v=`, `export V="a-`, `VERSION := `: the line sets a variable to what the sign behind it begins.
