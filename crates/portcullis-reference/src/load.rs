@@ -315,9 +315,11 @@ impl Loader<'_> {
         match setting {
             Setting::Compatibility(settings::Compatibility::ModSecurity3) => {
                 self.settings.body.json_names = JsonNames::ModSecurity3;
+                self.settings.body.boundary_parameters = true;
             }
             Setting::Compatibility(settings::Compatibility::ModSecurity2) => {
                 self.settings.body.json_names = JsonNames::ModSecurity2;
+                self.settings.body.boundary_parameters = false;
             }
             Setting::XmlExternalDtd(true) => self.settings.body.doctype = Doctype::SkipExternal,
             Setting::XmlExternalDtd(false) => self.settings.body.doctype = Doctype::Refuse,

@@ -278,6 +278,7 @@ impl RequestBody {
         self.is_usual = options.second_readings
             && options.separator == usual.separator
             && options.json_names == usual.json_names
+            && options.boundary_parameters == usual.boundary_parameters
             && options.limits.json_depth_max == usual.limits.json_depth_max;
         self.files.texts_max = store
             .bytes()
@@ -407,6 +408,7 @@ fn options(settings: &Settings, store: &Values, xml_args: Option<XmlArgs>) -> Op
         limits: limits(settings, store.class_len(Class::ArgsGet)),
         separator: settings.argument_separator,
         json_names: if settings.modsecurity3 { JsonNames::ModSecurity3 } else { JsonNames::ModSecurity2 },
+        boundary_parameters: settings.modsecurity3,
         second_readings: settings.second_readings,
         xml_args: xml_args.unwrap_or(settings.xml_args),
         doctype: if settings.xml_external_dtd { Doctype::SkipExternal } else { Doctype::Refuse },

@@ -19,6 +19,9 @@ pub struct Options {
     pub separator: u8,
     /// Names of JSON values. Default as ModSecurity 2.
     pub json_names: JsonNames,
+    /// Parameters may stand behind the boundary of a multipart body, as in ModSecurity 3. Default: they are
+    /// an error.
+    pub boundary_parameters: bool,
     /// Document type declarations in XML. Default: refused.
     pub doctype: Doctype,
     /// The setting of whether XML makes arguments. Default: it does not.
@@ -33,6 +36,7 @@ impl Default for Options {
             limits: Limits::default(),
             separator: b'&',
             json_names: JsonNames::default(),
+            boundary_parameters: false,
             doctype: Doctype::default(),
             xml_args: XmlArgs::default(),
             second_readings: false,
@@ -169,7 +173,8 @@ impl Kind {
                     .with_second_readings(options.second_readings),
             ),
             Processor::Multipart => Kind::Multipart(
-                Multipart::new(limits, content_type).with_decoded_parts(options.second_readings),
+                Multipart::with_parameters(limits, content_type, options.boundary_parameters)
+                    .with_decoded_parts(options.second_readings),
             ),
             Processor::Json => Kind::Json(Json::with_names(limits, options.json_names)),
             Processor::Xml => {

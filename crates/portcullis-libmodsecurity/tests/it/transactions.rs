@@ -23,11 +23,15 @@ impl Fixture {
     }
 
     fn begin(&self, target: &str) -> Transaction {
+        self.begin_with(target, "application/x-www-form-urlencoded")
+    }
+
+    fn begin_with(&self, target: &str, content_type: &str) -> Transaction {
         let mut transaction = Transaction::new(&self.rules, Some(b"the-id"), &self.cache).unwrap();
         transaction.connection(("192.0.2.7", 4711), ("127.0.0.1", 80));
         transaction.uri(target.as_bytes(), b"POST", b"1.1");
         transaction.add_request_header(b"Host", b"a.example");
-        transaction.add_request_header(b"Content-Type", b"application/x-www-form-urlencoded");
+        transaction.add_request_header(b"Content-Type", content_type.as_bytes());
         transaction
     }
 }
@@ -215,6 +219,22 @@ fn what_rules_leave_unsaid_is_as_in_the_original() {
         transaction.request_body();
         let found = (transaction.take_intervention().is_some(), transaction.take_lines().len());
         assert_eq!(found, (is_denied, lines), "{settings:?}");
+    }
+}
+
+/// Rules see the fields of a form without a rule that looks at `REQBODY_ERROR`, wherever the original does.
+#[test]
+fn a_form_is_inspected_whatever_stands_behind_its_boundary() {
+    let fixture =
+        Fixture::new("SecRuleEngine On\nSecRule ARGS:a \"@contains attack\" \"id:1,phase:2,deny\"\n");
+    for boundary in ["X", "X; charset=utf-8", "X;charset=utf-8", "X ; a=\"b;c\"", "\"X\"; charset=utf-8"] {
+        let mut transaction = fixture.begin_with("/", &format!("multipart/form-data; boundary={boundary}"));
+        transaction.request_headers();
+        transaction.append_request_body(
+            b"--X\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nan attack\r\n--X--\r\n",
+        );
+        transaction.request_body();
+        assert!(transaction.take_intervention().is_some(), "{boundary}");
     }
 }
 

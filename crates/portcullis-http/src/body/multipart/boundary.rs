@@ -8,8 +8,12 @@ const CONTENT_TYPE_BYTES_MAX: usize = 1_024;
 
 /// Finds the boundary in a `Content-Type` value, with the strictness of ModSecurity 2.9.7: the boundary is
 /// the only parameter, reaches to the end of the value, and its name is in lower case. Sets the flags that
-/// belong to it.
-pub(super) fn parse(content_type: &[u8], flags: &mut MultipartFlags) -> Result<Vec<u8>, MultipartError> {
+/// belong to it. `parameters_behind`: it ends at a semicolon, where other parameters may follow.
+pub(super) fn parse(
+    content_type: &[u8],
+    parameters_behind: bool,
+    flags: &mut MultipartFlags,
+) -> Result<Vec<u8>, MultipartError> {
     let value = content_type;
     if value.len() > CONTENT_TYPE_BYTES_MAX {
         return Err(MultipartError::ContentTypeLength);
@@ -42,6 +46,9 @@ pub(super) fn parse(content_type: &[u8], flags: &mut MultipartFlags) -> Result<V
     }
     let mut boundary = &rest[equals + 1..];
     flags.boundary_whitespace = equals > 0 || boundary.first().is_some_and(|&b| is_space(b));
+    if parameters_behind {
+        boundary = without_parameters(boundary);
+    }
 
     if let [b'"', inner @ .., b'"'] = boundary {
         flags.boundary_quoted = true;
@@ -57,6 +64,18 @@ pub(super) fn parse(content_type: &[u8], flags: &mut MultipartFlags) -> Result<V
         return Err(MultipartError::BoundaryCharacters);
     }
     Ok(boundary.to_vec())
+}
+
+/// The value of the parameter at the beginning of `value`, quotation marks included.
+fn without_parameters(value: &[u8]) -> &[u8] {
+    let quoted = match value {
+        [b'"', inner @ ..] => memchr(b'"', inner).map_or(0, |close| close + 2),
+        _ => 0,
+    };
+    match memchr(b';', &value[quoted..]) {
+        Some(at) => value[..quoted + at].trim_ascii_end(),
+        None => value,
+    }
 }
 
 /// Counts the occurrences of the word, in any case, with an equals sign somewhere behind it.
@@ -82,7 +101,7 @@ mod tests {
 
     fn check(value: &str, expected: Result<&str, MultipartError>, raised: &str) {
         let mut flags = MultipartFlags::default();
-        let result = parse(value.as_bytes(), &mut flags);
+        let result = parse(value.as_bytes(), false, &mut flags);
         assert_eq!(result, expected.map(|b| b.as_bytes().to_vec()), "{value}");
         if result.is_ok() {
             let names = [
@@ -122,5 +141,29 @@ mod tests {
         check("multipart/mixed; boundary=x", Err(MediaType), "");
         check("", Err(MediaType), "");
         check(&format!("multipart/form-data; boundary={}", "x".repeat(1_000)), Err(ContentTypeLength), "");
+    }
+
+    /// What the strict reading finds, the other finds as well; and where it stops at a parameter, the other
+    /// has the boundary in front of it.
+    #[test]
+    fn parameters_behind_it() {
+        let read = |value: &str, parameters_behind| {
+            parse(value.as_bytes(), parameters_behind, &mut MultipartFlags::default())
+        };
+        for boundary in ["x", "\"x\"", "\"x y\"", "'x'", "----WebKit1", "x?a=b"] {
+            let plain = format!("multipart/form-data; boundary={boundary}");
+            let expected = read(&plain, false);
+            assert!(expected.is_ok(), "{plain}");
+            assert_eq!(read(&plain, true), expected);
+            for behind in [";", ";charset=utf-8", "; charset=utf-8", " ; a=\"b;c\"; d", "\t;;"] {
+                let value = format!("{plain}{behind}");
+                assert_eq!(read(&value, true), expected, "{value}");
+                assert!(read(&value, false).is_err(), "{value}");
+            }
+        }
+        for bad in ["; a=b", "\"x; a=b", "x\"; a=b", "\"x\"y; a=b", "x; boundary=y", "x; BOUNDARY=y"] {
+            let value = format!("multipart/form-data; boundary={bad}");
+            assert!(read(&value, true).is_err(), "{value}");
+        }
     }
 }

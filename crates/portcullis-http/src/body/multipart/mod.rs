@@ -99,8 +99,14 @@ impl Multipart {
     /// A parser for a body with this `Content-Type` value (empty if there is none). A value without a good
     /// boundary makes every body an error, told by [`finish`](Multipart::finish).
     pub fn new(limits: Limits, content_type: &[u8]) -> Self {
+        Multipart::with_parameters(limits, content_type, false)
+    }
+
+    /// The same; `parameters_behind`: the boundary ends at a semicolon, as in ModSecurity 3 and in most
+    /// applications, so that other parameters may stand behind it.
+    pub fn with_parameters(limits: Limits, content_type: &[u8], parameters_behind: bool) -> Self {
         let mut report = Report::default();
-        let boundary = boundary::parse(content_type, &mut report.multipart);
+        let boundary = boundary::parse(content_type, parameters_behind, &mut report.multipart);
         let mut delimiter = b"--".to_vec();
         let mut state = State::Preamble;
         match boundary {
