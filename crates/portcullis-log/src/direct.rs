@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use md5::{Digest as _, Md5};
 use portcullis_audit::{Record, file_name, index_line};
@@ -12,6 +13,9 @@ use crate::audit::{AuditConfig, AuditLimits};
 use crate::audit_writer::Boundaries;
 use crate::file::LogFile;
 use crate::store::Store;
+
+/// Longest wait for the reader of a pipe: requests of the server wait, too.
+const PIPE_WAIT: Duration = Duration::from_millis(20);
 
 /// Log files that are open in a process, for rule sets that name the same ones. A rule set that comes later
 /// shares the file, which the user of that moment may not be able to open.
@@ -28,7 +32,8 @@ impl OpenFiles {
             return Ok(file);
         }
         let file = LogFile::open_with_mode(path, None, mode)
-            .map_err(|error| StartError::Open { path: path.to_owned(), error })?;
+            .map_err(|error| StartError::Open { path: path.to_owned(), error })?
+            .with_pipe_wait(PIPE_WAIT);
         let file = Arc::new(Mutex::new(file));
         open.push(Arc::downgrade(&file));
         Ok(file)

@@ -2,11 +2,12 @@
 
 use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use portcullis_config::Config;
 use portcullis_log::AuditConfig;
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, OFlags, access};
 
 /// Returns the paths that a start could not write, a line each.
 pub fn check(config: &Config) -> Vec<String> {
@@ -35,8 +36,11 @@ pub fn check_audit(config: &AuditConfig) -> Vec<String> {
 
 fn file_error(path: &Path) -> Option<String> {
     let shown = path.display();
-    match OpenOptions::new().append(true).open(path) {
+    // Opening a pipe waits for its reader otherwise.
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    match OpenOptions::new().append(true).custom_flags(flags).open(path) {
         Ok(_) => None,
+        Err(error) if is_pipe(path) && error.kind() != io::ErrorKind::PermissionDenied => None,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let folder = match path.parent() {
                 Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
@@ -50,6 +54,11 @@ fn file_error(path: &Path) -> Option<String> {
         }
         Err(error) => Some(format!("{shown}: the file cannot be written: {error}")),
     }
+}
+
+/// A pipe is written to also where nobody reads from it yet.
+fn is_pipe(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
 }
 
 /// A folder that is made at the start if it is missing.

@@ -515,6 +515,55 @@ fn a_reload_that_meets_no_file_ends() {
     assert_eq!(running.ended(), Some(0), "{}", place.said());
 }
 
+/// A pipe that nobody reads from keeps neither a check nor a start, a request, a reload or the end from
+/// happening.
+#[test]
+fn logs_may_be_pipes_that_nobody_reads() {
+    let place = Place::new();
+    let pipes = ["access.pipe", "errors.pipe", "events.pipe", "audit.pipe"].map(|name| {
+        let path = place.folder.path().join(name);
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        path
+    });
+    let [access, errors, events, audit] = &pipes;
+    let more = format!(
+        "access_log = {{ file = {access:?} }}\nerror_log = {{ file = {errors:?} }}\nevents = {{ file = {events:?} }}"
+    );
+    place.write(
+        &format!("first\" \"id:2,phase:1,deny,log\"\nSecAuditEngine On\nSecAuditLog {}\n#", audit.display()),
+        &more,
+    );
+    let text = std::fs::read_to_string(place.document()).unwrap();
+    // Several lines of rules.
+    std::fs::write(
+        place.document(),
+        text.replace("directives = 'Sec", "directives = '''\nSec").replace("log\"' }", "log\"\n''' }"),
+    )
+    .unwrap();
+    let mut check = Command::new(env!("CARGO_BIN_EXE_portcullis"));
+    let check = check.arg("check").arg(place.document()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut check = Running(check);
+    until(|| check.ended().is_some());
+    let mut running = place.start(|_| {});
+    until(|| place.is_served());
+    // More than a pipe holds.
+    for _ in 0..400 {
+        assert_eq!(place.get("/first"), Some(403));
+    }
+    let lost = |name: &str| {
+        let (_, text) = ask(place.admin, "GET", "/metrics").unwrap_or_default();
+        text.lines()
+            .any(|line| line.starts_with(name) && line.contains("write_error") && !line.ends_with(" 0"))
+    };
+    until(|| lost("portcullis_events_dropped_total") && lost("portcullis_audit_dropped_total"));
+    let (status, text) = ask(place.admin, "POST", "/reload").unwrap();
+    assert!(status == 200 && place.is_served(), "{status} {text}");
+    running.signal(Signal::USR1);
+    running.signal(Signal::TERM);
+    until(|| running.ended().is_some());
+    assert_eq!(running.ended(), Some(0), "{}", place.said());
+}
+
 /// A data folder that cannot be written is no reason not to protect.
 #[test]
 fn protects_with_a_data_folder_that_cannot_be_written() {
