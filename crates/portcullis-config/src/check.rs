@@ -220,6 +220,7 @@ impl<'a> Checker<'a> {
             files_max: raw.files.as_ref().map_or(default.files_max, |number| number.value.into()),
             stored_bytes_max: raw.stored.map_or(default.stored_bytes_max, |size| size.0),
             queue_bytes_max: raw.queue.map_or(default.queue_bytes_max, |size| size.0),
+            shows_secrets: raw.secrets == Some(raw::AuditSecrets::Shown),
         }
     }
 

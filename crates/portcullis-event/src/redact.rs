@@ -143,6 +143,28 @@ impl Redactor {
         self.clean(text, Pairs::Form, &Known::new(Vec::new()));
     }
 
+    /// Writes `*` over the secrets of a text of a message, so that lengths and places stay: a request line, a
+    /// body.
+    pub fn hide_in(&self, text: &mut [u8]) {
+        self.hide_pairs(text, Pairs::Form);
+    }
+
+    /// The same in the value of a header.
+    pub fn hide_in_header(&self, name: &[u8], value: &mut [u8]) {
+        match name.eq_ignore_ascii_case(b"cookie") {
+            _ if self.is_secret_header(name) => value.fill(b'*'),
+            true => self.hide_pairs(value, Pairs::Cookie),
+            false => self.hide_pairs(value, Pairs::Form),
+        }
+    }
+
+    fn hide_pairs(&self, text: &mut [u8], pairs: Pairs) {
+        for span in secret_spans(text, self, pairs) {
+            // The span of a part's value begins with the end of its head.
+            text[span].iter_mut().filter(|byte| !matches!(byte, b'\r' | b'\n')).for_each(|byte| *byte = b'*');
+        }
+    }
+
     /// As [`Redactor::redact`], and takes out `secrets` wherever they occur: values that the caller knows to
     /// be secret by their names, whether they matched or not.
     pub fn redact_known(&self, event: &mut Event, secrets: &[&[u8]]) {

@@ -9,7 +9,7 @@ use portcullis_audit::{
     WebApp,
 };
 use portcullis_engine::{AuditEngine, BodyProcessor, Class, HiddenIn, Plan, Rule, RuleEngine};
-use portcullis_event::{Action, EngineMode, RuleMatch, modsecurity_finding, modsecurity_message};
+use portcullis_event::{Action, EngineMode, Redactor, RuleMatch, modsecurity_finding, modsecurity_message};
 use portcullis_types::Variable;
 
 use crate::exchange::Outcome;
@@ -28,6 +28,7 @@ pub trait AuditSink: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct AuditNames {
     sink: Arc<dyn AuditSink>,
+    shows_secrets: bool,
     components: Arc<[String]>,
     server_software: Arc<str>,
     sensor_id: Option<Arc<str>>,
@@ -37,7 +38,7 @@ pub(crate) struct AuditNames {
 }
 
 impl AuditNames {
-    pub(crate) fn new(plan: &Plan, sink: Arc<dyn AuditSink>) -> AuditNames {
+    pub(crate) fn new(plan: &Plan, sink: Arc<dyn AuditSink>, shows_secrets: bool) -> AuditNames {
         let settings = &plan.settings;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let named = |bytes: &Option<Vec<u8>>| bytes.as_deref().map(text).filter(|name| name != "default");
@@ -45,6 +46,7 @@ impl AuditNames {
         let signature = settings.server_signature.as_deref().map(text).filter(|text| !text.is_empty());
         AuditNames {
             sink,
+            shows_secrets,
             components: settings.component_signatures.iter().map(|name| text(name)).collect(),
             server_software: signature.map_or_else(
                 || concat!("Portcullis/", env!("CARGO_PKG_VERSION")).into(),
@@ -99,7 +101,7 @@ impl Inspection {
         if !recorded && level == 0 {
             return;
         }
-        let messages = self.audit_messages(action, outcome);
+        let messages = self.audit_messages(action, outcome, names.shows_secrets);
         if level > 0 {
             let lines = self.debug_lines(level, action, outcome, &messages, recorded);
             if !lines.is_empty() {
@@ -135,10 +137,13 @@ impl Inspection {
     }
 
     /// The matches that asked for `log` or `auditlog`, with nothing in them that must not be shown.
-    fn audit_messages(&self, action: Action, outcome: &Outcome) -> Vec<Message> {
+    fn audit_messages(&self, action: Action, outcome: &Outcome, shows_secrets: bool) -> Vec<Message> {
         let shown = || self.transaction.matches().iter().filter(|found| found.log || found.audit_log);
         let mut found: Vec<RuleMatch> = shown().map(|found| self.rule_match(found)).collect();
         self.redact_hidden(&mut found);
+        if !shows_secrets {
+            self.redact_matches(&mut found);
+        }
         let verdict = self.verdict(action, outcome);
         let text = |logged: bool, found: &RuleMatch| {
             let decided = verdict.rule_id == Some(found.rule.rule_id);
@@ -195,6 +200,9 @@ impl Inspection {
             Some(BodyProcessor::Multipart | BodyProcessor::Json | BodyProcessor::Xml)
         );
         secrets.hide(&mut record, &args, form);
+        if !names.shows_secrets {
+            hide_by_name(&mut record, &self.inspector.redactor);
+        }
         record
     }
 
@@ -340,6 +348,24 @@ impl Inspection {
             response_headers: names(HiddenIn::ResponseHeader),
         }
     }
+}
+
+/// Hides the values of secret names wherever a record has something of the message.
+fn hide_by_name(record: &mut Record, redactor: &Redactor) {
+    let request = &mut record.request;
+    let body = request.body.iter_mut().chain(&mut request.fake_body);
+    for text in [&mut request.line, &mut request.target].into_iter().chain(body) {
+        redactor.hide_in(text);
+    }
+    let response = record.response.iter_mut();
+    for part in response {
+        part.headers.iter_mut().for_each(|(name, value)| redactor.hide_in_header(name, value));
+        part.body.iter_mut().for_each(|body| redactor.hide_in(body));
+    }
+    request.headers.iter_mut().for_each(|(name, value)| redactor.hide_in_header(name, value));
+    // The key of the collection SESSION is the id of a session.
+    let session = record.web_app.iter_mut().filter_map(|web_app| web_app.session.as_mut());
+    session.for_each(|id| *id = "*".repeat(id.len()));
 }
 
 /// As a form writes it.

@@ -25,6 +25,19 @@ impl Inspection {
         *found = event.matches;
     }
 
+    /// Takes the values of secret names out of `found`, wherever they stand in it.
+    pub(crate) fn redact_matches(&self, found: &mut Vec<RuleMatch>) {
+        let redactor = &self.inspector.redactor;
+        let classes = [Class::ArgsGet, Class::ArgsPost].into_iter();
+        let args = classes.flat_map(|class| self.transaction.values_of(class));
+        let secrets: Vec<&[u8]> =
+            args.filter(|(name, _)| redactor.is_secret_arg(name)).map(|(_, value)| value).collect();
+        let mut event = Event::new("", self.time());
+        event.matches = std::mem::take(found);
+        redactor.redact_known(&mut event, &secrets);
+        *found = event.matches;
+    }
+
     /// Takes what the rules hid out of `event`.
     pub(crate) fn hide_in_event(&self, event: &mut Event) {
         if let Some(hidden) = self.hidden() {

@@ -140,9 +140,10 @@ impl Inspector {
         self
     }
 
-    /// The same, with audit records and debug lines going to `sink`.
-    pub fn with_audit(mut self, sink: Arc<dyn AuditSink>) -> Inspector {
-        self.audit = Some(AuditNames::new(&self.plan, sink));
+    /// The same, with audit records and debug lines going to `sink`. `shows_secrets`: records have the values
+    /// of names that events redact.
+    pub fn with_audit(mut self, sink: Arc<dyn AuditSink>, shows_secrets: bool) -> Inspector {
+        self.audit = Some(AuditNames::new(&self.plan, sink, shows_secrets));
         self
     }
 

@@ -112,7 +112,8 @@ impl Ready {
             inspector = inspector.with_semantic(DetectionMode::Both, shared.semantic(level, settings));
         }
         if let Some(logs) = &logs {
-            inspector = inspector.with_audit(Arc::clone(logs) as _);
+            // As in the original: rules say what is hidden.
+            inspector = inspector.with_audit(Arc::clone(logs) as _, true);
         }
         let route: Arc<str> = Arc::from("libmodsecurity");
         let site = match &settings.web_app_id[..] {

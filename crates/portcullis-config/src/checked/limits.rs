@@ -100,6 +100,8 @@ pub struct AuditLogLimits {
     pub stored_bytes_max: u64,
     /// Bytes that wait to be written.
     pub queue_bytes_max: u64,
+    /// Records have the values of names that events redact.
+    pub shows_secrets: bool,
 }
 
 impl Default for AuditLogLimits {
@@ -109,6 +111,7 @@ impl Default for AuditLogLimits {
             files_max: 100_000,
             stored_bytes_max: 4 << 30,
             queue_bytes_max: 64 << 20,
+            shows_secrets: false,
         }
     }
 }

@@ -77,6 +77,19 @@ pub(crate) struct AuditLog {
     pub stored: Option<Size>,
     /// Records that wait to be written; further ones are dropped and counted. Default: 64MiB.
     pub queue: Option<Size>,
+    /// Values of the names that events redact, in all parts of a record: `hidden`, or `shown` as ModSecurity
+    /// shows them. Default: hidden.
+    pub secrets: Option<AuditSecrets>,
+}
+
+/// Treatment of secrets in audit records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AuditSecrets {
+    /// Their bytes are written as `*`.
+    Hidden,
+    /// They are written as they came, except those that rules sanitise.
+    Shown,
 }
 
 /// Uploaded files that rules keep.

@@ -13,10 +13,12 @@ use portcullis_metrics::Registry;
 pub struct Audit {
     log: AuditLog,
     registry: Arc<Registry>,
+    shows_secrets: bool,
 }
 
 impl Audit {
     pub fn new(limits: AuditLogLimits, registry: &Arc<Registry>) -> Audit {
+        let shows_secrets = limits.shows_secrets;
         let limits = AuditLimits {
             queue: QueueLimits {
                 events_max: AuditLimits::default().queue.events_max,
@@ -26,7 +28,7 @@ impl Audit {
             files_max: limits.files_max,
             stored_bytes_max: limits.stored_bytes_max,
         };
-        Audit { log: AuditLog::new(limits, registry), registry: Arc::clone(registry) }
+        Audit { log: AuditLog::new(limits, registry), registry: Arc::clone(registry), shows_secrets }
     }
 
     /// `inspector` with the logs that its rules ask for, their files opened.
@@ -36,7 +38,7 @@ impl Audit {
             return Ok(inspector);
         }
         let sender = self.log.open(&config, &self.registry)?;
-        Ok(inspector.with_audit(Arc::new(Sink(sender))))
+        Ok(inspector.with_audit(Arc::new(Sink(sender)), self.shows_secrets))
     }
 
     /// After `logrotate`.

@@ -273,6 +273,44 @@ fn sanitised_matches_leave_events_and_error_log() {
     }
 }
 
+/// In whatever form and part, the values of secret names are in no record, and all else is; unless they are
+/// to be shown, as ModSecurity shows them.
+#[test]
+fn secrets_are_in_no_record() {
+    let rule = "SecRule ARGS|!ARGS:body|!ARGS:headers.Set-Cookie|REQUEST_HEADERS|REQUEST_COOKIES \
+                \"@rx (?i)un[s]aid\" \"id:50,phase:2,pass,log,auditlog,\
+                msg:'Found %{MATCHED_VAR}',logdata:'%{MATCHED_VAR_NAME}=%{MATCHED_VAR}'\"";
+    for (form, configuration, shown) in [
+        ("Native", "", false),
+        ("JSON", "", false),
+        ("Native", "audit_log = { secrets = \"hidden\" }", false),
+        ("Native", "audit_log = { secrets = \"shown\" }", true),
+    ] {
+        let more = format!(
+            "SecAuditEngine On\nSecAuditLog FOLDER/audit.log\nSecAuditLogFormat {form}\n{rule}\n\
+             SecAction \"id:51,phase:1,pass,nolog,setsid:%{{REQUEST_COOKIES.PHPSESSID}}\""
+        );
+        let running = Running::start(&more, configuration);
+        let head = "Authorization: Bearer Unsaid2\r\nCookie: seen=1; PHPSESSID=Unsaid3\r\n\
+                    Referer: http://bob:Unsaid4@host.example/?api_key=Unsaid5&seen=2\r\nX-Api-Key: Unsaid6\r\n";
+        let json = "Content-Type: application/json\r\n";
+        let part = MULTIPART.replace("s3cret!", "Unsaid7");
+        // The request that has the application answer with secrets spells them in another way.
+        let answer = r#"{"status":200,"headers":{"Set-Cookie":"id=\u0055nsaid8","Content-Type":"text/plain"},
+            "body":"{\"access_token\": \"\u0055nsaid9\", \"seen\": 3}"}"#;
+        assert_eq!(running.get("/get?x=4&access_token=Unsaid1&y=5", head), 200);
+        assert_eq!(running.post("/post", FORM, "x=6&client_secret=Unsaid1&y=7"), 200);
+        assert_eq!(running.post("/post", json, "{\"x\": 8, \"api_key\": \"Unsaid1\", \"y\": 9}"), 200);
+        assert_eq!(running.post("/post", "Content-Type: multipart/form-data; boundary=b\r\n", &part), 200);
+        assert_eq!(running.post("/reflect", json, answer), 200);
+        let text = read(&running.stop().path().join("audit.log"));
+        assert_eq!(text.to_lowercase().contains("unsaid"), shown, "{form} {configuration}:\n{text}");
+        for seen in ["seen=1", "seen=2", "x=4", "y=5", "x=6&", "&y=7", "watch"] {
+            assert!(text.contains(seen), "no {seen} in {form} {configuration}:\n{text}");
+        }
+    }
+}
+
 #[test]
 fn json_has_the_names_of_version_3_where_its_reading_is_chosen() {
     let more = "SecCompatibility ModSecurity3\nSecAuditLogFormat JSON\nSecAuditLog FOLDER/audit.json";
