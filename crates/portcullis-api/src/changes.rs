@@ -7,7 +7,7 @@ use http::HeaderValue;
 use http::header::ETAG;
 use portcullis_identity::{AUDIT_TEXT_MAX, Role};
 use portcullis_revisions::{
-    Applied, Author, Change, Proposal, RevisionError, Revisions, added_exclusions, diff,
+    Applied, Author, Change, Listed, Proposal, RevisionError, Revisions, added_exclusions, diff,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -24,6 +24,13 @@ const CONTEXT_LINES: usize = 3;
 
 /// Characters of a reason.
 const REASON_MAX: usize = 1000;
+
+/// Exclusions that one who is no administrator adds within [`DAY_MS`]. Each alone may answer a false
+/// positive; very many of them end protection.
+const EXCLUSIONS_A_DAY: usize = 50;
+/// One of all fields of a path counts as so many of one field.
+const PATH_COUNTS: usize = 5;
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Characters of an error or a reason in the audit trail; the revision has the whole reason.
 const AUDIT_END_MAX: usize = 150;
@@ -98,11 +105,12 @@ pub(crate) async fn carry_out(
     let context_lines = if principal.role == Role::Admin { CONTEXT_LINES } else { 0 };
     let now = context.now_ms();
     let (role, live) = (principal.role, Arc::clone(&context.supplies.live));
+    let name = principal.actor().name;
     if order.dry_run {
         let proposal = change_with(context, move |revisions| {
             let etag = etag_of(revisions, expected, now)?;
             let proposal = revisions.propose(&order.change, &etag, now)?;
-            check_rights(role, &*live, revisions, &proposal)?;
+            check_rights((role, &name), &*live, revisions, &proposal, now)?;
             Ok(proposal)
         });
         let proposal = proposal.await?;
@@ -119,12 +127,13 @@ pub(crate) async fn carry_out(
     let context = Arc::clone(context);
     let work = tokio::spawn(async move {
         let _place = place;
-        let author = Author { name: principal.actor().name, reason: order.reason.unwrap_or_default() };
+        let author = Author { name: name.clone(), reason: order.reason.unwrap_or_default() };
         let reason = author.reason.clone();
         let result = change_with(&context, move |revisions| {
             let etag = etag_of(revisions, expected, now)?;
             // The entity tag stands for one text: what is looked at here is what the change makes of it.
-            check_rights(role, &*live, revisions, &revisions.propose(&order.change, &etag, now)?)?;
+            let proposal = revisions.propose(&order.change, &etag, now)?;
+            check_rights((role, &name), &*live, revisions, &proposal, now)?;
             revisions.apply(&order.change, &etag, &author, now)
         });
         let result = result.await;
@@ -141,12 +150,13 @@ pub(crate) async fn carry_out(
 }
 
 /// Refuses exclusions that only an administrator may have, in whatever way a change brings them: new,
-/// enforced after a trial, or on trial.
+/// enforced after a trial, or on trial; and more of them than one needs.
 fn check_rights(
-    role: Role,
+    (role, name): (Role, &str),
     live: &dyn LiveState,
     revisions: &Revisions,
     proposal: &Proposal,
+    now: u64,
 ) -> Result<(), RevisionError> {
     if role == Role::Admin {
         return Ok(());
@@ -155,11 +165,26 @@ fn check_rights(
     let added = added_exclusions(&proposal.before, &proposal.after, document.format(), &document.name());
     let added = added.map_err(RevisionError::Invalid)?;
     let wide = added.iter().find_map(|each| Some((each, each.width(|rule| live.decides(rule))?)));
-    match wide {
-        None => Ok(()),
-        Some((each, width)) => Err(RevisionError::Forbidden(format!(
+    if let Some((each, width)) = wide {
+        return Err(RevisionError::Forbidden(format!(
             "an exclusion at {} needs the role admin, and yours is {role}: {width}",
             each.scope
+        )));
+    }
+    if added.is_empty() {
+        return Ok(());
+    }
+    // A text that could not be read had no exclusions.
+    let then = revisions.text_at(now.saturating_sub(DAY_MS))?;
+    let earlier = then
+        .and_then(|then| added_exclusions(&then, &proposal.before, document.format(), &document.name()).ok());
+    let own = earlier.iter().flatten().filter(|each| each.author.as_deref() == Some(name));
+    let count = |each: &Listed| if each.is_of_field() { 1 } else { PATH_COUNTS };
+    match own.chain(&added).map(count).sum::<usize>() {
+        0..=EXCLUSIONS_A_DAY => Ok(()),
+        total => Err(RevisionError::Forbidden(format!(
+            "so many exclusions within a day need the role admin, and yours is {role}: with this change they \
+             would count {total}, and may count {EXCLUSIONS_A_DAY} (one of a field counts 1, one of a path {PATH_COUNTS})"
         ))),
     }
 }

@@ -101,6 +101,15 @@ pub fn exclusion_width(parts: &ExclusionIdentity<'_>, decides: impl Fn(u32) -> b
     }
 }
 
+/// True if an exclusion is of one field: the others of the same path are inspected as before.
+pub fn is_of_field(parts: &ExclusionIdentity<'_>) -> bool {
+    match parts {
+        ExclusionIdentity::Semantic([_, location, ..]) => location.is_some_and(is_field),
+        ExclusionIdentity::Rule(_, [target, _]) => target.is_some_and(is_target),
+        ExclusionIdentity::Directive(_) | ExclusionIdentity::Profile(..) => false,
+    }
+}
+
 impl Policy {
     /// The width of each of its exclusions, those from the semantic detector first.
     pub fn exclusion_widths(&self, decides: impl Fn(u32) -> bool) -> impl Iterator<Item = Option<Width>> {
@@ -197,6 +206,17 @@ mod tests {
         }
         check(None, None, Some("form:comment"), Some("/posts"), Some(Width::AnyFinding));
         check(None, None, None, None, Some(Width::Everything));
+    }
+
+    #[test]
+    fn fields_and_paths() {
+        let semantic =
+            |location, path| is_of_field(&ExclusionIdentity::Semantic([None, location, path, None]));
+        assert!(semantic(Some("form:comment"), None) && semantic(Some("*:q"), Some("/posts")));
+        assert!(!semantic(Some("form"), Some("/posts")) && !semantic(None, Some("/posts")));
+        let rule = |target, path| is_of_field(&ExclusionIdentity::Rule(&[942_100], [target, path]));
+        assert!(rule(Some("ARGS:comment"), None) && rule(Some("REQUEST_URI"), Some("/posts")));
+        assert!(!rule(Some("ARGS"), Some("/posts")) && !rule(None, Some("/posts")));
     }
 
     #[test]

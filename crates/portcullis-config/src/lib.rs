@@ -91,7 +91,7 @@ pub use error::{ConfigError, Mistake};
 pub use event_socket::EventSocket;
 pub use exclusion::exclusion_end;
 pub use exclusion_id::{ExclusionIdentity, exclusion_id};
-pub use exclusion_width::{Width, exclusion_width, score_rule};
+pub use exclusion_width::{Width, exclusion_width, is_of_field, score_rule};
 pub use flags::{Flags, LISTEN, PolicyFlags};
 pub use health::{Health, Probe};
 pub use host::HostPattern;

@@ -2,7 +2,7 @@
 //! written as one line in the document itself, and those of the profiles that it names.
 
 use portcullis_config::{
-    ConfigError, ExclusionIdentity, Format, Width, exclusion_id, exclusion_width, profile,
+    ConfigError, ExclusionIdentity, Format, Width, exclusion_id, exclusion_width, is_of_field, profile,
 };
 use serde_json::Value;
 
@@ -59,17 +59,25 @@ impl Listed {
     /// where.
     /// `decides`: the rule of this id blocks by what other rules have found.
     pub fn width(&self, decides: impl Fn(u32) -> bool) -> Option<Width> {
+        exclusion_width(&self.identity(), decides)
+    }
+
+    /// True if it is of one field: the others of the same path are inspected as before.
+    pub fn is_of_field(&self) -> bool {
+        is_of_field(&self.identity())
+    }
+
+    fn identity(&self) -> ExclusionIdentity<'_> {
         let [class, kind, location] = [&self.class, &self.kind, &self.location].map(Option::as_deref);
         let [target, path, directive] = [&self.target, &self.path, &self.directive].map(Option::as_deref);
-        let identity = match (&self.profile, directive) {
+        match (&self.profile, directive) {
             (Some(name), _) => ExclusionIdentity::Profile(name, [class, kind, location, path]),
             (None, Some(line)) => ExclusionIdentity::Directive(line),
             (None, None) if self.rules.is_empty() => {
                 ExclusionIdentity::Semantic([class, location, path, kind])
             }
             (None, None) => ExclusionIdentity::Rule(&self.rules, [target, path]),
-        };
-        exclusion_width(&identity, decides)
+        }
     }
 }
 

@@ -183,6 +183,20 @@ impl History {
         newest(&self.connection())
     }
 
+    /// The text that was the document at a time; the oldest that is known if none is so old.
+    pub(crate) fn text_at(&self, time: u64) -> Result<Option<String>, RevisionError> {
+        let connection = self.connection();
+        let time = i64::try_from(time).unwrap_or(i64::MAX);
+        let ask = |sql: &str, time: &[i64]| {
+            connection.query_row(sql, rusqlite::params_from_iter(time), |row| text(row, 0)).optional()
+        };
+        let then = ask("SELECT text FROM revisions WHERE time <= ? ORDER BY number DESC LIMIT 1", &[time])?;
+        match then {
+            Some(text) => Ok(Some(text)),
+            None => Ok(ask("SELECT text FROM revisions ORDER BY number LIMIT 1", &[])?),
+        }
+    }
+
     /// The newest revision with this text.
     pub(crate) fn of_text(&self, text: &Text) -> Result<Option<RevisionHead>, RevisionError> {
         let sql = format!("SELECT {HEAD} FROM revisions WHERE etag = ? ORDER BY number DESC LIMIT 1");

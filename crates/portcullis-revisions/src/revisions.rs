@@ -144,6 +144,11 @@ impl Revisions {
         self.history.list(before, limit)
     }
 
+    /// The document as it was at a time; the oldest text that is known if none is so old.
+    pub fn text_at(&self, time: u64) -> Result<Option<Text>, RevisionError> {
+        Ok(self.history.text_at(time)?.map(Text::new))
+    }
+
     /// A revision with its text.
     pub fn get(&self, number: i64) -> Result<Revision, RevisionError> {
         self.history.get(number)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
+use portcullis_config::Network;
 use portcullis_identity::Role;
 use portcullis_revisions::{Change, ClientList, Edit, Scope};
 use serde::Deserialize;
@@ -37,7 +38,7 @@ pub(crate) struct ClientOrder {
 }
 
 /// Adds an address or network to a list of the document. Only an administrator adds to `bypass`, whose
-/// clients are not inspected.
+/// clients are not inspected, and networks wider than /16 (IPv6: /32).
 #[utoipa::path(post, path = "/lists/{list}/clients", tag = "lists", operation_id = "add_client",
     request_body = ClientOrder,
     params(("list" = String, Path, description = "`deny`, `allow` or `bypass`."),
@@ -57,8 +58,8 @@ pub(crate) async fn add(
     read: IfMatch,
     Body(order): Body<ClientOrder>,
 ) -> Result<Response, Problem> {
-    let list = of_name(&list, &principal)?;
     let ClientOrder { client, site, route, reason, dry_run } = order;
+    let list = of_name(&list, &client, &principal)?;
     let summary = format!("{client} added to the list {}", list.name());
     let change = Change::Edit(Edit::AddClient(Scope { site, route }, list, client));
     carry_out(&context, principal, read, Order { change, reason, dry_run, summary }).await
@@ -102,15 +103,19 @@ pub(crate) async fn remove(
     Params(query): Params<ClientQuery>,
     read: IfMatch,
 ) -> Result<Response, Problem> {
-    let list = of_name(&list, &principal)?;
     let ClientQuery { client, site, route, reason, dry_run } = query;
+    let list = of_name(&list, &client, &principal)?;
     let summary = format!("{client} removed from the list {}", list.name());
     let change = Change::Edit(Edit::RemoveClient(Scope { site, route }, list, client));
     carry_out(&context, principal, read, Order { change, reason, dry_run, summary }).await
 }
 
-/// The list of a name, if this role may change it.
-fn of_name(name: &str, principal: &Principal) -> Result<ClientList, Problem> {
+/// The shortest prefixes of networks, of IPv4 and IPv6, that one who is no administrator puts on a list or
+/// takes off it: about what a provider has. A wider one decides who reaches the site at all.
+const PREFIX_BITS_MIN: (u8, u8) = (16, 32);
+
+/// The list of a name, if this role may change it for these clients.
+fn of_name(name: &str, client: &str, principal: &Principal) -> Result<ClientList, Problem> {
     let found = ClientList::ALL.into_iter().find(|list| list.name() == name);
     let list =
         found.ok_or_else(|| Problem::with(Kind::NotFound, "the lists are `deny`, `allow` and `bypass`"))?;
@@ -118,6 +123,21 @@ fn of_name(name: &str, principal: &Principal) -> Result<ClientList, Problem> {
         return Err(Problem::with(
             Kind::Forbidden,
             "clients of this list are not inspected: it needs the role admin",
+        ));
+    }
+    let is_wide = |network: Network| {
+        let (of_v4, of_v6) = PREFIX_BITS_MIN;
+        network.prefix() < if network.address().is_ipv4() { of_v4 } else { of_v6 }
+    };
+    // What is no network is told of later.
+    if principal.role < Role::Admin && client.parse().is_ok_and(is_wide) {
+        let (of_v4, of_v6) = PREFIX_BITS_MIN;
+        return Err(Problem::with(
+            Kind::Forbidden,
+            format!(
+                "{client} is a large part of all clients: a network of less than {of_v4} bits (IPv6: {of_v6}) needs \
+                 the role admin"
+            ),
         ));
     }
     Ok(list)

@@ -130,6 +130,14 @@ fn other_ways_are_for_administrators() {
         ("POST", "/revisions/1/restore", json!({})),
         ("POST", "/lists/bypass/clients", json!({"client": "0.0.0.0/0"})),
         ("DELETE", "/lists/bypass/clients?client=192.0.2.1", Value::Null),
+        // Who reaches a site at all.
+        ("POST", "/lists/deny/clients", json!({"client": "0.0.0.0/0"})),
+        ("POST", "/lists/deny/clients", json!({"client": "128.0.0.0/1", "dry_run": true})),
+        ("POST", "/lists/deny/clients", json!({"client": "::/0", "site": "shop"})),
+        ("POST", "/lists/allow/clients", json!({"client": "10.0.0.0/15"})),
+        ("POST", "/lists/allow/clients", json!({"client": "2001:db8::/31"})),
+        ("DELETE", "/lists/deny/clients?client=0.0.0.0%2F0", Value::Null),
+        ("DELETE", "/lists/allow/clients?client=10.0.0.0%2F8", Value::Null),
         ("POST", "/reload", json!({})),
         ("POST", "/tokens", json!({"name": "x", "role": "admin"})),
         ("POST", "/users", json!({"name": "x", "role": "admin", "password": "correct horse battery"})),
@@ -138,4 +146,47 @@ fn other_ways_are_for_administrators() {
         assert_eq!(answer.status, 403, "{method} {target}: {}", answer.text());
     }
     assert_eq!(server.text(), before);
+}
+
+/// What an analyst may add one by one is bounded in sum: by the day, whatever it comes with, and by nobody
+/// else's.
+#[test]
+fn many_narrow_exclusions_are_for_administrators() {
+    let server = Server::with_rules();
+    let (analyst, admin) = (server.token(Role::Analyst), server.token(Role::Admin));
+    let field = |at: usize| json!({"class": "sqli", "location": format!("form:f{at}")});
+    let batch = |range: std::ops::Range<usize>, trial: bool| {
+        let add: Vec<Value> = range.map(|at| order(&field(at), json!({"trial": trial}))).collect();
+        json!({"add": add})
+    };
+    let ask = |token: &str, body: &Value| change(&server, token, "POST", "/exclusions/batch", body);
+    let refused = |body: &Value| {
+        let before = server.text();
+        let answer = ask(&analyst, body);
+        assert_eq!(answer.status, 403, "{}", answer.text());
+        assert!(answer.text().contains("need the role admin"), "{}", answer.text());
+        assert_eq!(server.text(), before);
+    };
+    // Whatever others add in between counts for them.
+    assert_eq!(ask(&admin, &batch(1_000..1_020, false)).status, 200);
+    assert_eq!(ask(&analyst, &batch(0..20, false)).status, 200);
+    let path = order(&json!({"class": "xss", "path": "/posts/"}), json!({}));
+    assert_eq!(change(&server, &analyst, "POST", "/exclusions", &path).status, 200);
+    refused(&batch(20..46, false));
+    refused(&batch(20..46, true));
+    assert_eq!(ask(&analyst, &batch(20..45, true)).status, 200);
+    refused(&batch(45..46, false));
+    refused(&batch(45..46, true));
+    // One that is gone makes room for another.
+    let listed = server.get("/exclusions", &analyst).json();
+    let own = |item: &&Value| item["path"] == "/posts/";
+    let id = listed["items"].as_array().unwrap().iter().find(own).unwrap()["id"].as_str().unwrap().to_owned();
+    let gone = change(&server, &analyst, "DELETE", &format!("/exclusions/{id}"), &Value::Null);
+    assert_eq!(gone.status, 200, "{}", gone.text());
+    assert_eq!(ask(&analyst, &batch(45..50, false)).status, 200);
+    refused(&batch(50..51, false));
+    assert_eq!(ask(&admin, &batch(1_020..1_040, false)).status, 200);
+    // Another day.
+    server.pass(24 * 60 * 60 + 1);
+    assert_eq!(ask(&analyst, &batch(50..80, false)).status, 200);
 }
