@@ -1,7 +1,7 @@
 //! A service: one site.
 
 use super::{Context, routes, rules};
-use crate::model::{Access, Acme, ByMethod, Certificate, RuleKind, RuleSource, Settings, Site};
+use crate::model::{Access, Acme, ByMethod, Certificate, Engine, RuleKind, RuleSource, Settings, Site};
 use crate::site::finish;
 use crate::{text, units};
 
@@ -236,7 +236,25 @@ fn passwords(service: &str, settings: &mut Settings, cx: &Context<'_>) {
 fn methods(service: &str, settings: &mut Settings, cx: &mut Context<'_>) {
     /// The CRS refuses all others (911100) unless its settings name them.
     const OF_CRS: &[&str] = &["GET", "HEAD", "POST", "OPTIONS"];
-    let Some((value, entry)) = cx.variables.of(service, "ALLOWED_METHODS") else { return };
+    /// What it lets through where nothing is said.
+    const BY_DEFAULT: &str = "GET|POST|HEAD";
+    let Some((value, entry)) = cx.variables.of(service, "ALLOWED_METHODS") else {
+        let waf = &settings.waf;
+        let has_crs = waf.rules.iter().any(|source| source.kind == RuleKind::Crs);
+        if waf.on && has_crs && waf.engine != Some(Engine::DetectionOnly) {
+            return;
+        }
+        let name = cx.variables.of(service, "SERVER_NAME").or(cx.variables.global("SERVER_NAME"));
+        let Some((_, entry)) = name else { return };
+        let methods = BY_DEFAULT.split('|').map(str::to_owned).collect();
+        cx.ledger.taken(
+            entry,
+            "routes with the methods that BunkerWeb allows by default, others are answered 405",
+        );
+        let rule = ByMethod { methods, except: true, refused: Some(405), settings: settings.clone(), entry };
+        settings.by_method.push(rule);
+        return;
+    };
     let words: Vec<&str> = value.split('|').map(str::trim).collect();
     if !words.iter().all(|word| text::is_method(word)) {
         cx.ledger.left(entry, "methods are words of upper case letters, with `|` between them");
