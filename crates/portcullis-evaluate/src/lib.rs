@@ -15,7 +15,7 @@
 //!   request with what goes there). A line with a `status` is a response, `headers` and `body` are its own,
 //!   `method` and `uri` those of the request. A line may have a `label` of its own, `attack` or `benign`.
 //! - files with one raw HTTP request or response: `.black` is an attack, `.white` is benign; other names only
-//!   with `--label`.
+//!   with `--label`. One of another name that is neither is a list of values, a line each.
 //! - folders with such files, however deep.
 //!
 //! The label of a `.jsonl` file is `--label`, or comes from a folder called `benign` in its path; all others
@@ -46,7 +46,7 @@ pub use sample::{Content, Label};
 #[derive(Clone, Debug, clap::Args)]
 #[group(id = "evaluation")]
 pub struct Args {
-    /// JSON-lines files, raw requests or responses, or folders with them
+    /// JSON-lines files, lists of values, raw requests or responses, or folders with them
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Take everything as attack or benign, whatever the names say

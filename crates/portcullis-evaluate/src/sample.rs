@@ -143,7 +143,12 @@ pub fn read(path: &Path, label: Option<Label>, place: PlaceArg) -> Result<Vec<Se
     } else {
         let label =
             label.or_else(|| by_extension(path)).ok_or_else(|| EvaluateError::NoLabel(path.to_owned()))?;
-        vec![Set { name, samples: vec![raw_file(path, label)?] }]
+        let sample = raw_file(path, label)?;
+        let samples = match (&sample.content, by_extension(path)) {
+            (Content::Raw(bytes), None) if !begins_as_request(bytes) => values(&sample, bytes, &name, place),
+            _ => vec![sample],
+        };
+        vec![Set { name, samples }]
     };
     if sets.iter().all(|set| set.samples.is_empty()) {
         return Err(EvaluateError::Empty(path.to_owned()));
@@ -162,6 +167,25 @@ fn by_extension(path: &Path) -> Option<Label> {
 fn raw_file(path: &Path, label: Label) -> Result<Sample, EvaluateError> {
     let bytes = std::fs::read(path).map_err(|source| EvaluateError::Io { path: path.to_owned(), source })?;
     Ok(Sample { label, source: path.display().to_string(), content: Content::raw(bytes) })
+}
+
+/// True if the first line is that of a request: two blanks at least, and a version at its end.
+fn begins_as_request(bytes: &[u8]) -> bool {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
+    let mut words = line.rsplit(|byte| *byte == b' ');
+    words.next().is_some_and(|version| version.starts_with(b"HTTP/")) && words.count() >= 2
+}
+
+/// Each line of a list of values.
+fn values(list: &Sample, bytes: &[u8], name: &str, place: PlaceArg) -> Vec<Sample> {
+    let lines = bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let lines = lines.filter(|line| !line.trim_ascii().is_empty());
+    let sample = |line: &[u8]| Sample {
+        label: list.label,
+        source: list.source.clone(),
+        content: placed(line.to_vec(), name, place),
+    };
+    lines.map(sample).collect()
 }
 
 /// All files below a folder: raw requests together are one set, each `.jsonl` is its own.

@@ -25,6 +25,8 @@ fn corpus(folder: &Path) {
     write("raw/1.black", raw("/?id=1%27%20UNION%20SELECT%20name%20FROM%20users--%20-"));
     write("raw/2.white", raw("/?id=7"));
     write("raw/3.white", raw("/?forbidden=1"));
+    write("list.txt", format!("{UNION}\r\n\nhello\n<script>alert(1)</script>"));
+    write("request.txt", raw("/?id=1%27%20UNION%20SELECT%20name%20FROM%20users--%20-"));
     write("rules.conf", "SecRule ARGS_NAMES \"@streq forbidden\" \"id:1,phase:1,deny,log\"\n".to_owned());
 }
 
@@ -56,6 +58,19 @@ fn counts_what_is_caught_and_what_is_flagged_wrongly() {
     assert!(text.contains("values.jsonl: missed or wrongly flagged\n  [b] hello\n      passed"), "{text}");
     let missed = std::fs::read_to_string(folder.path().join("missed.txt")).unwrap();
     assert_eq!(missed.matches("missed\n").count(), 1, "{missed}");
+}
+
+/// A file of lines is a list of values, one of a request is a request.
+#[test]
+fn a_list_of_values_is_no_request() {
+    let (_folder, output) = evaluate(&["list.txt", "request.txt", "--label", "attack"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("4 samples, "), "{text}");
+    assert_eq!(row(&text, "list.txt"), ["3", "66.67", "0", "-"]);
+    assert_eq!(row(&text, "request.txt"), ["1", "100.00", "0", "-"]);
+    let (_folder, output) = evaluate(&["list.txt", "--label", "benign", "--place", "header"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(row(&text, "list.txt")[..3], ["0", "-", "3"], "{text}");
 }
 
 #[test]
