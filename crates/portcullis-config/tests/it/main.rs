@@ -2,3 +2,4 @@
 
 mod caps;
 mod golden;
+mod warnings;

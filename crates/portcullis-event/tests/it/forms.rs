@@ -4,9 +4,11 @@
 //! as the PyPI package `ocsf-json-schema` derives it from the schema of OCSF (Apache-2.0), without attributes
 //! that we do not write, titles, patterns and lengths. What is not in it is refused.
 
+use std::collections::BTreeSet;
+
 use portcullis_event::{
     Action, Control, ControlKind, Event, Exception, ExceptionCause, ExceptionPolicy, Gravity, Timestamp,
-    UpstreamError,
+    UpstreamError, modsecurity_lines, text,
 };
 use portcullis_types::{Class, Place, RuleId};
 use serde_json::Value;
@@ -167,4 +169,38 @@ fn events_without_a_finding_have_a_gravity() {
     event.verdict.control = Some(Control { by: ControlKind::RateLimit, name: "login".into() });
     assert_eq!((event.gravity(), event.gravity().otlp()), (Gravity::Limited, (10, "INFO2")));
     assert!(cef(&event).contains("|rate_limit|"), "{}", cef(&event));
+}
+
+/// Of the bytes of a value none is left in the error log that ends a field or a line, and no two look alike;
+/// as ModSecurity 2 has them in Apache's log.
+#[test]
+fn every_byte_has_a_writing_of_its_own() {
+    let written = |bytes: &[u8]| {
+        let mut event = full();
+        event.matches[0].message = text(bytes, 64);
+        event.matches[0].data = text(bytes, 64);
+        let lines = modsecurity_lines(&event);
+        let line = lines.lines().find(|line| line.contains("[id \"942100\"]")).expect("the line of the rule");
+        ["msg", "data"].map(|field| {
+            let (_, rest) = line.split_once(&format!(" [{field} \"")).expect("the field");
+            rest.split_once("\"] [").expect("its end").0.to_owned()
+        })
+    };
+    for field in [0, 1] {
+        let all: BTreeSet<String> =
+            (0..=255_u8).map(|byte| written(&[b'<', byte, b'>'])[field].clone()).collect();
+        assert_eq!(all.len(), 256);
+        assert!(all.iter().all(|one| one.bytes().all(|byte| (b' '..=b'~').contains(&byte))), "{all:?}");
+    }
+    for (bytes, msg, data) in [
+        (&b"\xff"[..], r"\\xff", r"\\xff"),
+        (b"\0", r"\\x00", r"\\x00"),
+        ("\u{e4}".as_bytes(), r"\\xc3\\xa4", r"\\xc3\\xa4"),
+        (b"\n", r"\\n", r"\\x0a"),
+        (b"\\", r"\\\\", r"\\x5c"),
+        (b"a\"b", r#"a\\"b"#, r"a\\x22b"),
+        (b"a b", "a b", "a b"),
+    ] {
+        assert_eq!(written(bytes), [msg, data], "{bytes:02x?}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Lists of clients: who is let in, who is refused, who is not inspected; files that change.
 
 use crate::common::*;
-use portcullis_event::{Action, ControlKind};
+use portcullis_event::{Action, ControlKind, DetectionMode, EngineMode};
 
 const TRUSTED: &str = "client_address = { trusted_proxies = [\"127.0.0.1\"], header = \"x-forwarded-for\" }";
 
@@ -124,4 +124,44 @@ fn lists_hold_for_hosts_that_no_site_has() {
         assert_eq!(status(&client.response().0), expected, "{host} {from}");
     }
     front.counts("portcullis_access_decisions_total{site=\"\",decision=\"denied\"}", 2.0);
+}
+
+/// Whatever refuses a request where nothing is inspected, its event says that no detector ran and that none
+/// was enforced; where something is inspected, it names the detector.
+#[test]
+fn events_say_where_nothing_is_inspected() {
+    let backend = Backend::start(|_| ok("ok"));
+    let controls = "access = { deny = { networks = [\"192.0.2.0/24\"] } }\n\
+                    rate_limits = [{ name = \"l\", rate = 1, per = \"1h\", key = [\"header:x-key\"] }]\n";
+    let front = front(&backend, &format!("{controls}[[sites.routes]]\npath = \"/plain\"\nmode = \"off\"\n"));
+    let ask = |path: &str, client: &str, more: &str| {
+        let mut connection = front.client();
+        connection.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {client}\r\n{more}\r\n"));
+        status(&connection.response().0)
+    };
+    let (denied, plain) = ("192.0.2.7", "198.51.100.7");
+    // Not inspected, so not refused either.
+    assert_eq!(ask("/plain/attack", plain, ""), 200);
+    for path in ["/plain/", "/"] {
+        assert_eq!(ask(path, denied, ""), 403);
+        let key = format!("X-Key: {path}\r\n");
+        assert_eq!((ask(path, plain, &key), ask(path, plain, &key)), (200, 429));
+    }
+    let events = front.events(4);
+    assert_eq!(events.len(), 4);
+    assert_eq!(events.iter().filter(|event| event.route.contains("plain")).count(), 2, "{events:?}");
+    for event in &events {
+        let expected = match event.route.contains("plain") {
+            true => (DetectionMode::Off, EngineMode::Off),
+            false => (DetectionMode::Crs, EngineMode::Blocking),
+        };
+        assert_eq!((event.mode, event.engine), expected, "{event:?}");
+        assert!(event.verdict.control.is_some() && event.matches.is_empty() && event.findings.is_empty());
+        let mut line = Vec::new();
+        event.write_json_line(&mut line);
+        let line = String::from_utf8(line).unwrap();
+        let (mode, engine) = (expected.0.name(), expected.1.name());
+        assert!(line.contains(&format!("\"mode\":\"{mode}\"")), "{line}");
+        assert!(line.contains(&format!("\"engine\":\"{engine}\"")), "{line}");
+    }
 }

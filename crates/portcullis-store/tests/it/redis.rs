@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use portcullis_engine::{Change, Collections, RecordId, Sum, Value, VariableChange};
@@ -201,6 +202,50 @@ fn a_hostile_redis_holds_nobody_up() {
         drop(node);
         assert!(began.elapsed() < Duration::from_secs(5), "{command}: {:?}", began.elapsed());
     }
+}
+
+/// A SCAN that never ends is asked for on and on, so that the records are found in the end where a server has
+/// very many keys; but at a bounded rate, and the end of the process does not wait for it.
+#[test]
+fn a_scan_without_end_is_asked_for_at_a_bounded_rate() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let count = Arc::clone(&count);
+            std::thread::spawn(move || {
+                let mut bytes = [0; 64 << 10];
+                while let Ok(length @ 1..) = stream.read(&mut bytes) {
+                    let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
+                    // Another place to go on from each time.
+                    let answer = match text.contains("SCAN") {
+                        true => {
+                            format!("*2\r\n$8\r\n{:08}\r\n*0\r\n", 1 + count.fetch_add(1, Ordering::Relaxed))
+                        }
+                        false => "*0\r\n".to_owned(),
+                    };
+                    if stream.write_all(answer.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    let registry = Registry::new();
+    let redis = Redis { url: format!("redis://{address}"), prefix: String::new() };
+    let options = Options { redis: Some(redis), ..Options::default() };
+    let say = Arc::new(|line: &str| println!("{line}"));
+    let node = Node { store: Store::open(options, StoreMetrics::new(&registry), say), registry };
+    until(|| asked.load(Ordering::Relaxed) > 500);
+    let (before, began) = (asked.load(Ordering::Relaxed), Instant::now());
+    std::thread::sleep(Duration::from_secs(1));
+    let rate = (asked.load(Ordering::Relaxed) - before) as f64 / began.elapsed().as_secs_f64();
+    assert!((1.0..600.0).contains(&rate), "{rate} a second");
+    let began = Instant::now();
+    drop(node);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
 /// Answers as an empty Redis does, but `hostile` as told, again and again.
