@@ -10,6 +10,8 @@ pub(super) enum Argument<'t> {
     Variable,
     Call,
     Number,
+    /// A name, and nothing behind it: `(id)`.
+    Word(&'t [u8]),
     Name,
     Other,
 }
@@ -32,6 +34,8 @@ pub(super) fn argument_at<'t>(mut lexer: Lexer<'t>, text: &'t [u8]) -> Argument<
             let next = lexer.next();
             if name[0] == b'$' {
                 Argument::Variable
+            } else if next.is_some_and(|next| next.is(b')')) {
+                Argument::Word(name)
             } else if let Some(open) = next.filter(|next| next.is(b'(')) {
                 // `system (Linux (any))` is said, not called.
                 let mut is_given = || {

@@ -21,6 +21,12 @@ impl<'t> Scan<'_, 't> {
         match group {
             Group::Execute | Group::Eval => {
                 let is_command = matches!(argument, Argument::Text(text) if self.shell.is_command_line(text));
+                // `system(id)`: PHP 7 takes the name of no constant for a text, and templates do.
+                let is_word = !is_member && self.text.get(span.end as usize) == Some(&b'(');
+                let is_command = is_command
+                    || matches!(argument, Argument::Word(word)
+                        if is_word && group == Group::Execute && self.shell.asks_system(word))
+                    || argument == Argument::Other && group == Group::Execute && self.runs_list(span);
                 // `pattern.exec(text)` and `db.exec("...")` are usual.
                 let counts = if is_member {
                     is_command || self.last_is(b'>') || self.last_is(b':') || self.is_after_close()
@@ -42,7 +48,11 @@ impl<'t> Scan<'_, 't> {
             Group::Info
                 if matches!(
                     argument,
-                    Argument::None | Argument::Number | Argument::Text(_) | Argument::Name
+                    Argument::None
+                        | Argument::Number
+                        | Argument::Text(_)
+                        | Argument::Name
+                        | Argument::Word(_)
                 ) && !is_member =>
             {
                 self.note(Fact::Info, span);
@@ -88,6 +98,15 @@ impl<'t> Scan<'_, 't> {
             }
             _ => {}
         }
+    }
+
+    /// `check_output(['sh', '-c', 'id'])`: the first of a list of texts is a program that asks something of the
+    /// system.
+    fn runs_list(&self, span: Span) -> bool {
+        let mut tokens = Lexer::new(self.text, span.end as usize);
+        let opens = tokens.next().is_some_and(|t| t.is(b'(')) && tokens.next().is_some_and(|t| t.is(b'['));
+        let program = tokens.next().filter(|t| opens && t.kind == TokenKind::Text);
+        program.is_some_and(|text| self.shell.asks_system(text.inner(self.text)))
     }
 
     /// The name that ends with `span` is a member of a browser's window.

@@ -122,7 +122,7 @@ impl Detector for Code {
             && found.may_read(PHP_READINGS * input.text.len())
             && !runs_input(input.text, &self.shell);
         let shown = OnceCell::new();
-        marks::detect(&self.shell, input, is_shown, &shown, found);
+        marks::detect(&self.names, &self.shell, input, is_shown, &shown, found);
         self.names_alone(input, found);
         self.walk(input, is_shown, &shown, found);
     }

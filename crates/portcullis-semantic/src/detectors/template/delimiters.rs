@@ -2,7 +2,8 @@
 
 use portcullis_types::Span;
 
-/// Bytes in which the end of an expression is looked for; one that does not end is read as far.
+/// Bytes of an expression that does not end, of a block in single braces, and of one whose end is the last of
+/// several pairs: no more are read. Others end where they do.
 const INNER_BYTES_MAX: usize = 600;
 
 /// Expressions without an end that are looked at so far: each takes in those after it.
@@ -64,11 +65,16 @@ pub(super) struct Delimiters<'t> {
     /// Where braces open, and where each of them closes, once somebody asked: going from each to its end
     /// would read the text many times.
     braces: Option<Vec<(usize, usize)>>,
+    /// A closing delimiter that the rest of the text does not have: it is not looked for again.
+    missing: [&'static [u8]; CLOSINGS],
 }
+
+/// Closing delimiters that the text is searched for: `}}`, `}}}`, `%}`, `%>`, `!!}`, `]]`, `>`.
+const CLOSINGS: usize = 7;
 
 impl<'t> Delimiters<'t> {
     pub fn new(text: &'t [u8]) -> Delimiters<'t> {
-        Delimiters { text, at: 0, unclosed: 0, braces: None }
+        Delimiters { text, at: 0, unclosed: 0, braces: None, missing: [b""; CLOSINGS] }
     }
 
     fn opening(&self, at: usize) -> Option<(Form, usize, &'static [u8])> {
@@ -106,19 +112,16 @@ impl<'t> Delimiters<'t> {
     }
 
     /// The end of what begins at `from`: the closing delimiter, outside of pairs of its own sign.
-    fn closing(&mut self, from: usize, close: &[u8]) -> Option<usize> {
+    fn closing(&mut self, from: usize, close: &'static [u8], form: Form) -> Option<usize> {
         if close == b"}" {
-            return self.closing_brace(from);
+            return self.closing_brace(from, form);
         }
-        let window = &self.text[from..self.text.len().min(from + INNER_BYTES_MAX)];
-        if close.len() > 1 {
-            return memchr::memmem::find(window, close).map(|at| from + at);
-        }
-        let open = match close[0] {
-            b')' => b'(',
-            b']' => b'[',
-            _ => return memchr::memchr(close[0], window).map(|at| from + at),
+        let open = match close {
+            b")" => b'(',
+            b"]" => b'[',
+            _ => return self.search(from, close),
         };
+        let window = &self.text[from..self.text.len().min(from + INNER_BYTES_MAX)];
         let mut depth = 0usize;
         for at in memchr::memchr2_iter(open, close[0], window) {
             match (window[at] == close[0], depth) {
@@ -130,12 +133,26 @@ impl<'t> Delimiters<'t> {
         None
     }
 
+    /// The next `close` from `from` on. The text is read no more than once for each of them.
+    fn search(&mut self, from: usize, close: &'static [u8]) -> Option<usize> {
+        if self.missing.contains(&close) {
+            return None;
+        }
+        let end = memchr::memmem::find(&self.text[from..], close).map(|at| from + at);
+        if end.is_none()
+            && let Some(free) = self.missing.iter_mut().find(|known| known.is_empty())
+        {
+            *free = close;
+        }
+        end
+    }
+
     /// The same for what a brace before `from` opened.
-    fn closing_brace(&mut self, from: usize) -> Option<usize> {
+    fn closing_brace(&mut self, from: usize, form: Form) -> Option<usize> {
         let open = memchr::memrchr(b'{', &self.text[..from])?;
         let pairs = self.braces.get_or_insert_with(|| pairs(self.text));
         let pair = pairs.binary_search_by_key(&open, |pair| pair.0).ok()?;
-        Some(pairs[pair].1).filter(|close| *close < from + INNER_BYTES_MAX)
+        Some(pairs[pair].1).filter(|close| form == Form::Marked || *close < from + INNER_BYTES_MAX)
     }
 }
 
@@ -189,7 +206,7 @@ impl Iterator for Delimiters<'_> {
                 continue;
             };
             let from = (start + open).min(self.text.len());
-            let end = self.closing(from, close);
+            let end = self.closing(from, close, form);
             let window = if self.unclosed < UNCLOSED_MAX { INNER_BYTES_MAX } else { FURTHER_BYTES_MAX };
             let inner_end = end.unwrap_or(self.text.len().min(from + window));
             // A single brace may be any other language's, with expressions in it.
@@ -243,6 +260,9 @@ mod tests {
         check("{", &[]);
         check("{a{b}} {c} }{d}{e", &["a{b}", "b", "c", "d"]);
         check(&format!("{{a{}}}", "b".repeat(600)), &[]);
-        check(&format!("${{a{}}}{{c}}", "b".repeat(597)), &[&format!("a{}", "b".repeat(597)), "c"]);
+        for len in [597, 60_000] {
+            let inner = format!("a{}", "b".repeat(len));
+            check(&format!("${{{inner}}}{{c}}{{{{{inner}}}}}<%={inner}%>"), &[&inner, "c", &inner, &inner]);
+        }
     }
 }

@@ -50,7 +50,7 @@ kinds! {
     SHELL_TEXT "template.shell-text" Error "a text in an expression is a command line or a file that tells about the system";
     COMMENT_PROBE "template.comment-probe" Critical "a comment of a template engine stands inside a word";
     POLYGLOT "template.polyglot" Critical "delimiters of several engines, one in the other";
-    METHOD "template.method" Error "a method of a variable is called, and the value is that expression";
+    METHOD "template.method" Error "a method of a variable, or a function of numbers, is called, and the value is that expression";
     FLOOD "template.flood" Critical "an expression makes millions of elements or letters";
     WHOLE "template.whole" Notice "the value is one expression, or a few, or a parameter of a page";
 }
@@ -110,6 +110,12 @@ const HINTS: &[Hint] = &[
     Hint::text("\"|"),
     Hint::text("'|"),
     Hint::text("]|"),
+    Hint::text("{.exec|"),
+    Hint::text("{.save|"),
+    Hint::text("{.load|"),
+    Hint::text("{.cmd|"),
+    Hint::text("{.add|"),
+    Hint::text("{.append|"),
     Hint::text("{math"),
     Hint::text("{function"),
     Hint::text("{="),
@@ -207,7 +213,7 @@ impl Detector for Template {
             }
             let rest = text.len() - expression.span.len();
             let calls = facts >> CALL.0 & 1 == 1 && input.location.place != Place::Json;
-            if calls && (is_parameter || rest == 0) && is_method(inner) {
+            if calls && (is_parameter || rest == 0) && (is_method(inner) || is_constant_call(inner)) {
                 found.add(METHOD, expression.span);
             }
             if is_parameter || rest <= 24 && text.len() <= 512 {
@@ -231,6 +237,17 @@ fn is_method(inner: &[u8]) -> bool {
     let inner = inner.trim_ascii();
     let name = inner.strip_suffix(b"()").unwrap_or_default();
     name.contains(&b'.') && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'))
+}
+
+/// `sum(1024, 123)`: a call of numbers, as who asks whether an engine is there writes it. A filter may follow.
+fn is_constant_call(inner: &[u8]) -> bool {
+    let inner = inner.trim_ascii();
+    let name = inner.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let Some(rest) = inner[name..].strip_prefix(b"(").filter(|_| name > 0) else { return false };
+    let Some(end) = memchr::memchr(b')', rest) else { return false };
+    let numbers = rest[..end].split(|b| *b == b',').map(<[u8]>::trim_ascii);
+    let is_number = |number: &[u8]| number.len() > 1 && number.iter().all(u8::is_ascii_digit);
+    numbers.clone().count() > 1 && numbers.clone().all(is_number)
 }
 
 /// The kind that a fact of a language means in an expression.

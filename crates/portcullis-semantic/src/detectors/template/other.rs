@@ -38,6 +38,15 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
     if input.groups.has(b'[') {
         toolkit(text, found);
     }
+    // `{.exec|calc.}`: macros of Rejetto's file server.
+    for at in memmem::find_iter(text, b"{.").take(16) {
+        let name = &text[at + 2..text.len().min(at + 2 + MACRO_BYTES_MAX)];
+        let len = name.iter().take_while(|b| b.is_ascii_lowercase()).count();
+        let is_one = matches!(&name[..len], b"exec" | b"save" | b"load" | b"cmd" | b"add" | b"append");
+        if is_one && name.get(len) == Some(&b'|') {
+            found.add(CODE, Span::new(at, at + 3 + len));
+        }
+    }
     comment_probe(text, found);
     polyglot(text, found);
     lines_of_python(text, found);
@@ -78,6 +87,9 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
 
 /// Bytes of a name of .NET that are read.
 const NAME_BYTES_MAX: usize = 96;
+
+/// Bytes of the name of a macro.
+const MACRO_BYTES_MAX: usize = 12;
 
 /// Bytes of a statement of Velocity that are read.
 const STATEMENT_BYTES_MAX: usize = 1_024;

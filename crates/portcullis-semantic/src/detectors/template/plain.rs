@@ -182,7 +182,9 @@ pub(super) fn is_arithmetic(text: &[u8]) -> bool {
                         matches!(t.kind, TokenKind::Number | TokenKind::Text) || t.is(b')')
                     }));
             }
-            TokenKind::Sign(b'|' | b':' | b'(' | b')' | b'@' | b'=' | b';') => {}
+            TokenKind::Sign(b'|' | b':' | b'(' | b')' | b'[' | b']' | b',' | b'?' | b'@' | b'=' | b';') => {}
+            // `(7*7)?c`: how FreeMarker writes a number.
+            TokenKind::Name if last.is_some_and(|t| t.is(b'?')) => {}
             TokenKind::Name if is_sum(token.span.of(text)) && last.is_some_and(|t| t.is(b'|')) => signs += 1,
             _ => return false,
         }
@@ -207,6 +209,7 @@ fn is_sum(filter: &[u8]) -> bool {
             | b"modulo"
             | b"sub"
             | b"mul"
+            | b"sum"
     )
 }
 

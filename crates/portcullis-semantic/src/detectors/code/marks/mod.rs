@@ -10,14 +10,18 @@ use std::cell::{Cell, OnceCell};
 use portcullis_types::Span;
 
 pub(super) use self::properties::render_keys;
+use super::names::Names;
+use super::value::program::{self, Act};
 use super::{BACKDOOR, PHP_READINGS, runs_input, takes_input};
 use crate::detectors::shown::Shown;
 use crate::detectors::{command, purpose};
+use crate::limits::TOKEN_BYTES;
 use crate::{Class, Found, Input, KindId, Place};
 
 /// Notes all marks in the text. With `is_source`, it is a source of PHP that runs nothing a request gives it;
 /// `shown` is what the text shows as code, once that was asked.
 pub(super) fn detect(
+    names: &Names,
     shell: &command::Names,
     input: &Input<'_>,
     is_source: bool,
@@ -25,6 +29,7 @@ pub(super) fn detect(
     found: &mut Found<'_>,
 ) {
     let marks = Marks {
+        names,
         shell,
         input,
         text: input.text,
@@ -72,6 +77,7 @@ pub(super) fn detect(
 
 /// The text, and what its field is for.
 struct Marks<'i> {
+    names: &'i Names,
     shell: &'i command::Names,
     input: &'i Input<'i>,
     text: &'i [u8],
@@ -101,6 +107,19 @@ impl Marks<'_> {
         });
         self.is_active.set(Some(is_active));
         is_active
+    }
+}
+
+impl Marks<'_> {
+    /// All of a block, `block` up to its end, is a program that reads a file, a variable of the system or what
+    /// its language keeps of the machine, by a function that is known for it.
+    fn reads_machine(&self, block: &[u8], found: &mut Found<'_>) -> bool {
+        let block = &block[..memchr::memmem::find(block, b"?>").unwrap_or(block.len())];
+        let reading = program::read(block, self.names, self.shell, found.left() / TOKEN_BYTES);
+        let reads =
+            |act: &Act| matches!(act, Act::Reaches { is_bare: false } | Act::Calls { is_known: true });
+        found.may_walk(reading.bytes, reading.tokens)
+            && reading.program.is_some_and(|program| program.acts.iter().flatten().any(reads))
     }
 }
 

@@ -25,7 +25,9 @@ impl Marks<'_> {
         let follows_word = || matches!(text[..at], [.., before, b' '] if before.is_ascii_alphabetic());
         let is_shown = kind == PHP_TAG
             && (self.is_source
-                || (self.is_shown(at) || self.takes_text && follows_word()) && !self.is_active(found));
+                || (self.is_shown(at) || self.takes_text && follows_word())
+                    && !self.is_active(found)
+                    && !self.reads_machine(block_of(rest), found));
         add(found, kind, span, is_shown);
         if kind != PHP_TAG {
             return;
@@ -40,6 +42,12 @@ impl Marks<'_> {
             add(found, BACKTICK, span, is_shown);
         }
     }
+}
+
+/// What stands behind `?php` or `?=`.
+fn block_of(rest: &[u8]) -> &[u8] {
+    let begins = rest.get(1..4).is_some_and(|name| name.eq_ignore_ascii_case(b"php"));
+    rest.get(if begins { 4 } else { 2 }..).unwrap_or_default()
 }
 
 /// The kind of the tag that `rest` goes on with after its `<`.

@@ -253,7 +253,10 @@ impl<'n, 't> Scan<'n, 't> {
             Group::Dunder
                 if token.span.of(self.text) == b"__import__"
                     && is_call
-                    && matches!(self.argument(), Argument::Text(_) | Argument::Name | Argument::Call) =>
+                    && matches!(
+                        self.argument(),
+                        Argument::Text(_) | Argument::Name | Argument::Word(_) | Argument::Call
+                    ) =>
             {
                 self.note(Fact::Import, token.span);
             }
@@ -488,6 +491,7 @@ impl<'n, 't> Scan<'n, 't> {
     fn is_given_command(&self, mut lexer: Lexer<'t>) -> bool {
         match argument_at(lexer, self.text) {
             Argument::Text(_) | Argument::Variable => true,
+            Argument::Word(word) => self.shell.asks_system(word),
             Argument::Name => lexer.next().is_some_and(|token| {
                 token.kind == TokenKind::Name && self.shell.asks_system(token.span.of(self.text))
             }),

@@ -168,13 +168,19 @@ const CODE_BYTES_MIN: usize = 6;
 /// it, the second one begins an argument, or it is an apostrophe. `x'.system('id').'`,
 /// `it's <?php system('id')`
 fn may_be_code(text: &[u8], at: usize, inner: &[u8]) -> bool {
-    if text[at] == b'`' || !has_call(inner) {
+    if !has_call(inner) {
         return false;
+    }
+    let has_tag =
+        || memchr::memchr_iter(b'<', inner).any(|tag| matches!(inner.get(tag + 1), Some(b'?' | b'%')));
+    // A fence of Markdown: a server runs the tag in it.
+    if text[at] == b'`' {
+        return has_tag();
     }
     let is_sign = |b: &u8| b".;,)+|&}]-*^?".contains(b);
     let is_apostrophe = at.checked_sub(1).is_some_and(|before| text[before].is_ascii_alphanumeric());
     is_apostrophe
         || inner.trim_ascii_start().first().is_some_and(is_sign)
         || inner.trim_ascii_end().ends_with(b"(")
-        || memchr::memchr_iter(b'<', inner).any(|tag| matches!(inner.get(tag + 1), Some(b'?' | b'%')))
+        || has_tag()
 }

@@ -1,12 +1,13 @@
 //! Values that are a program, all of it.
 //!
-//! What it does: reads a short value from its first byte to its last as a statement or two of PHP, Python,
-//! Ruby, Perl, JavaScript, Lua or Groovy, or as the rest of one behind a quote and brackets that it ends, and
+//! What it does: reads a value from its first byte to its last as statements of PHP, Python, Ruby, Perl,
+//! JavaScript, Lua or Groovy, or as the rest of one behind a quote and brackets that it ends, and
 //! asks what it reaches: what the language keeps of the machine, a file or address as a constant, the result
 //! of a call that it prints. Functions need not be known for that. In a sentence two words stand side by side
 //! without an operator between them, in a program never: so no sentence is read as one.
 //!
-//! It is a detector of its own, for its texts are short; of a long one it reads what stands behind quotes.
+//! How long the value is does not matter, nor what comments and terms without effect are in it: a reading ends
+//! where the text is no program, and the message's work allowance bounds all of them.
 
 mod breakout;
 pub(in crate::detectors) mod program;
@@ -16,9 +17,10 @@ mod tests;
 
 use portcullis_types::Span;
 
-use self::program::{Act, Program};
+use self::program::{Act, Program, Reading};
 use super::names::Names;
 use crate::detectors::{command, purpose};
+use crate::limits::TOKEN_BYTES;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
@@ -50,8 +52,8 @@ impl Default for CodeValue {
     }
 }
 
-/// A longer text is no single statement.
-const VALUE_BYTES_MAX: usize = 400;
+/// Bytes of a value that are shown as what was found in it.
+const SHOWN_BYTES_MAX: usize = 400;
 
 static PROFILE: Profile = Profile::new(Class::Code, KINDS).needs(ByteGroups::of(b"(.[`$*{@'\"")).hints(HINTS);
 
@@ -94,24 +96,23 @@ impl Detector for CodeValue {
         let whole = Span::new(0, input.text.len());
         // Spaces around a program make it no longer.
         let text = input.text.trim_ascii();
-        if text.len() <= VALUE_BYTES_MAX && hangs(text) {
+        if hangs(text) {
             add(found, HANGS, whole);
             return;
         }
-        for inner in breakout::statements(input.text) {
-            let Some(program) = self.read(inner, found) else { continue };
-            if program.acts.iter().any(|act| act.is_some()) || program.has_constant_call {
-                let span = Span::new(0, input.text.len().min(VALUE_BYTES_MAX));
+        for (inner, quote) in breakout::statements(input.text) {
+            let Ok(program) = self.read_fragment(inner, quote, found) else { return };
+            let does =
+                |program: Program| program.acts.iter().any(Option::is_some) || program.has_constant_call;
+            if program.is_some_and(does) {
+                let span = Span::new(0, input.text.len().min(SHOWN_BYTES_MAX));
                 return match purpose::takes_code(location) {
                     true => found.mention(BREAKS_OUT, span),
                     false => found.add(BREAKS_OUT, span),
                 };
             }
         }
-        if text.len() > VALUE_BYTES_MAX {
-            return;
-        }
-        let Some(program) = self.read(without_marks(text), found) else { return };
+        let Ok(Some(program)) = self.read(without_marks(text), found) else { return };
         // Conditions of rules, formulas of sheets and filters are calls with constants, too.
         let is_of_language = purpose::takes_formula(location)
             || purpose::takes_conditions(location)
@@ -124,7 +125,7 @@ impl Detector for CodeValue {
             let (kind, counts) = match act {
                 Act::Reaches { is_bare: true } => (REACHES, !is_looked_for),
                 Act::Reaches { is_bare: false } => (REACHES, true),
-                Act::Calls { .. } => (CALLS, !is_of_language && !program.compares),
+                Act::Calls { is_known } => (CALLS, !is_of_language && (*is_known || !program.compares)),
                 Act::Prints => (PRINTS, !is_of_language),
             };
             if counts {
@@ -134,11 +135,28 @@ impl Detector for CodeValue {
     }
 }
 
+/// The message's allowance is used up.
+struct Spent;
+
 impl CodeValue {
-    fn read(&self, text: &[u8], found: &mut Found<'_>) -> Option<Program> {
-        let program = program::read(text, &self.names, &self.shell)?;
-        found.may_walk(text.len(), program.tokens).then_some(program)
+    fn read(&self, text: &[u8], found: &mut Found<'_>) -> Result<Option<Program>, Spent> {
+        charged(program::read(text, &self.names, &self.shell, found.left() / TOKEN_BYTES), found)
     }
+
+    fn read_fragment(
+        &self,
+        text: &[u8],
+        quote: Option<u8>,
+        found: &mut Found<'_>,
+    ) -> Result<Option<Program>, Spent> {
+        let tokens_max = found.left() / TOKEN_BYTES;
+        charged(program::read_fragment(text, quote, &self.names, &self.shell, tokens_max), found)
+    }
+}
+
+/// What a reading found, if the message may cost that much.
+fn charged(reading: Reading, found: &mut Found<'_>) -> Result<Option<Program>, Spent> {
+    found.may_walk(reading.bytes, reading.tokens).then_some(reading.program).ok_or(Spent)
 }
 
 /// `9**9**9`: a power of a power of numbers; `do{}while(1)`: a loop with nothing in it.
@@ -155,10 +173,11 @@ fn hangs(text: &[u8]) -> bool {
     is_power || is_loop || matches!(condition, Some(b"(1)" | b"(true)" | b"(!0)"))
 }
 
-/// `#fileRead("x")#`: an expression of ColdFusion without its marks.
+/// `#fileRead("x")#`, `!= f(process.env)`: an expression of ColdFusion, or a line of Pug, without its marks.
 fn without_marks(text: &[u8]) -> &[u8] {
     let trimmed = text.trim_ascii();
-    trimmed.strip_prefix(b"#").and_then(|inner| inner.strip_suffix(b"#")).unwrap_or(text)
+    let line = [&b"!="[..], b"=", b"-"].iter().find_map(|mark| trimmed.strip_prefix(*mark));
+    trimmed.strip_prefix(b"#").and_then(|inner| inner.strip_suffix(b"#")).or(line).unwrap_or(text)
 }
 
 /// What a call with a constant, a call without arguments, or a name that a language keeps something of the
@@ -186,6 +205,9 @@ const HINTS: &[Hint] = &[
     Hint::text("(new "),
     Hint::text("[\""),
     Hint::text("['"),
+    Hint::text("(:"),
+    Hint::text("(process"),
+    Hint::text("=process"),
     Hint::text("process."),
     Hint::text("global"),
     Hint::text("environ"),

@@ -12,8 +12,6 @@ use super::roots::{
 use crate::detectors::code::names::{Group, Names};
 use crate::detectors::command;
 
-/// Tokens of a program that are read.
-const TOKENS_MAX: usize = 160;
 /// Brackets in one another.
 const DEPTH_MAX: usize = 24;
 
@@ -39,6 +37,15 @@ pub(in crate::detectors) struct Program {
     pub has_constant_call: bool,
     /// Outside of brackets something is compared, as in a condition.
     pub compares: bool,
+}
+
+/// What a reading found, and what it cost.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::detectors) struct Reading {
+    /// Nothing if the text is no program.
+    pub program: Option<Program>,
+    /// Bytes and tokens that were read.
+    pub bytes: usize,
     pub tokens: usize,
 }
 
@@ -52,39 +59,26 @@ impl Program {
     }
 }
 
-/// Reads all of `text`; `None` if it is no program.
-pub(in crate::detectors) fn read(text: &[u8], names: &Names, shell: &command::Names) -> Option<Program> {
-    let mut reader = Reader {
-        text,
-        names,
-        shell,
-        program: Program::default(),
-        operand: true,
-        last: None,
-        path: None,
-        after_call: None,
-        frames: [Frame::default(); DEPTH_MAX],
-        depth: 0,
-        statement: None,
-        assigns_variable: false,
-        has_shape: false,
-        opens_file: None,
-    };
-    let mut lexer = Lexer::new(text, 0);
-    while let Some(token) = lexer.next() {
-        reader.program.tokens += 1;
-        if reader.program.tokens > TOKENS_MAX {
-            return None;
-        }
-        let next = lexer.clone().next();
-        if reader.begins_comment(token, next) {
-            break;
-        }
-        reader.token(token, next)?;
-        reader.last = Some(token);
-    }
-    let ends = reader.depth == 0 && (!reader.operand || reader.is_ended());
-    (ends && reader.has_shape).then_some(reader.program)
+/// Reads all of `text`, which holds no more than `tokens_max` tokens.
+pub(in crate::detectors) fn read(
+    text: &[u8],
+    names: &Names,
+    shell: &command::Names,
+    tokens_max: usize,
+) -> Reading {
+    Reader::new(text, names, shell).run(None, tokens_max)
+}
+
+/// Reads what stands behind a quote that ended a string of a program: up to the end, a comment that takes the
+/// rest away, or another quote of the kind, in which the rest is text.
+pub(super) fn read_fragment(
+    text: &[u8],
+    quote: Option<u8>,
+    names: &Names,
+    shell: &command::Names,
+    tokens_max: usize,
+) -> Reading {
+    Reader::new(text, names, shell).run(Some(quote), tokens_max)
 }
 
 /// An open bracket.
@@ -119,6 +113,8 @@ struct Callee {
 struct Path {
     first: Token,
     last: Token,
+    /// The name behind the first.
+    second: Option<Token>,
     parts: usize,
     root: Option<Root>,
     is_new: bool,
@@ -147,9 +143,114 @@ struct Reader<'r> {
     has_shape: bool,
     /// The token that opened a file of Perl: `<`.
     opens_file: Option<usize>,
+    tokens: usize,
+    /// No comment ends behind here, and no line: neither is looked for again.
+    without_end: [bool; 2],
+    /// A member with two underscores at both ends: what Python keeps below its objects.
+    has_internal: bool,
+    /// Some call, of a member too, is given a text.
+    gives_text: bool,
+    /// An object that everything of the machine stands below is handed on as it is: `f(process)`, `=process`.
+    hands_root: bool,
+    /// A member of such an object is named somewhere: `env`.
+    names_member: bool,
 }
 
 impl<'r> Reader<'r> {
+    fn new(text: &'r [u8], names: &'r Names, shell: &'r command::Names) -> Reader<'r> {
+        Reader {
+            text,
+            names,
+            shell,
+            program: Program::default(),
+            operand: true,
+            last: None,
+            path: None,
+            after_call: None,
+            frames: [Frame::default(); DEPTH_MAX],
+            depth: 0,
+            statement: None,
+            assigns_variable: false,
+            has_shape: false,
+            opens_file: None,
+            tokens: 0,
+            without_end: [false; 2],
+            has_internal: false,
+            gives_text: false,
+            hands_root: false,
+            names_member: false,
+        }
+    }
+
+    /// Reads the text; a `fragment` ends before the quote that opens a string again, too.
+    fn run(mut self, fragment: Option<Option<u8>>, tokens_max: usize) -> Reading {
+        let mut lexer = Lexer::new(self.text, 0);
+        let (mut is_program, mut is_cut) = (true, false);
+        while let Some(token) = lexer.next() {
+            self.tokens += 1;
+            is_program = self.tokens <= tokens_max;
+            is_cut = fragment.is_some_and(|quote| self.ends_fragment(token, quote));
+            if !is_program || is_cut {
+                break;
+            }
+            let next = lexer.clone().next();
+            if let Some(end) = self.comment_end(token, next) {
+                lexer = lexer.go_on_at(end);
+                continue;
+            }
+            is_program = self.token(token, next).is_some();
+            if !is_program {
+                break;
+            }
+            self.last = Some(token);
+        }
+        let is_complete = is_cut || self.depth == 0 && (!self.operand || self.is_ended());
+        if self.has_internal && self.gives_text || self.hands_root && self.names_member {
+            self.program.note(Act::Reaches { is_bare: false });
+        }
+        Reading {
+            program: (is_program && is_complete && self.has_shape).then_some(self.program),
+            bytes: lexer.position(),
+            tokens: self.tokens,
+        }
+    }
+
+    /// The `quote` that ended a string opens one again, also as the first argument of a call that the text
+    /// leaves open; or a comment follows.
+    fn ends_fragment(&self, token: Token, quote: Option<u8>) -> bool {
+        let is_quote = quote.is_some() && self.bytes(token).first().copied() == quote;
+        let is_left_open = self.depth == 1 && self.last_is(b'(') && token.kind != TokenKind::Text;
+        let reopens = is_quote && self.operand && (self.depth == 0 || is_left_open);
+        let rest = &self.text[token.span.start as usize..];
+        // What stands in the lines behind a comment is read where nothing was found so far.
+        let does = || self.program.has_constant_call || self.program.acts.iter().any(Option::is_some);
+        let cuts = || [&b"--"[..], b"/*", b"//", b"#"].iter().any(|mark| rest.starts_with(mark));
+        reopens || self.depth == 0 && (!self.operand || self.is_ended()) && does() && cuts()
+    }
+
+    /// Where the comment ends that `token` begins, if one does: `#` and `//` up to the line's end, or the
+    /// text's where something may end; `/*`, which the lexer reads itself where it is short.
+    fn comment_end(&mut self, token: Token, next: Option<Token>) -> Option<usize> {
+        let follows = |sign: u8| next.is_some_and(|next| next.is(sign) && next.span.start == token.span.end);
+        let from = token.span.end as usize;
+        if token.is(b'/') && follows(b'*') {
+            let rest = self.text.get(from + 1..).filter(|_| !self.without_end[0])?;
+            let end = memchr::memmem::find(rest, b"*/").map(|len| from + len + 3);
+            self.without_end[0] = end.is_none();
+            return end;
+        }
+        if !(token.is(b'#') || token.is(b'/') && follows(b'/')) {
+            return None;
+        }
+        let may_end = self.depth == 0 && (!self.operand || self.is_ended());
+        let line_end = match self.without_end[1] {
+            false => memchr::memchr(b'\n', &self.text[from..]).map(|len| from + len + 1),
+            true => None,
+        };
+        self.without_end[1] = line_end.is_none();
+        line_end.or(may_end.then_some(self.text.len()))
+    }
+
     fn bytes(&self, token: Token) -> &'r [u8] {
         token.span.of(self.text)
     }
@@ -167,13 +268,11 @@ impl<'r> Reader<'r> {
         self.last.is_some_and(|last| last.is(b';') || last.is(b'}'))
     }
 
-    fn begins_comment(&self, token: Token, next: Option<Token>) -> bool {
-        let follows = |sign: u8| next.is_some_and(|next| next.is(sign) && next.span.start == token.span.end);
-        let may_end = self.depth == 0 && (!self.operand || self.is_ended());
-        may_end && (token.is(b'#') || token.is(b'/') && follows(b'/'))
-    }
-
     fn token(&mut self, token: Token, next: Option<Token>) -> Option<()> {
+        let is_operand = !matches!(token.kind, TokenKind::Sign(_));
+        if is_operand && !self.operand && self.begins_line(token) {
+            self.end_statement();
+        }
         match token.kind {
             TokenKind::Name => self.name(token, next),
             TokenKind::Number => {
@@ -216,6 +315,7 @@ impl<'r> Reader<'r> {
             let path = self.path.get_or_insert(Path {
                 first: token,
                 last: token,
+                second: None,
                 parts: 0,
                 root: None,
                 is_new: false,
@@ -223,6 +323,10 @@ impl<'r> Reader<'r> {
             });
             path.parts += 1;
             path.last = token;
+            if path.parts == 2 {
+                path.second = Some(token);
+            }
+            self.has_internal |= is_internal(name);
             self.operand = false;
             self.has_shape = true;
             if self.after_call.take() == Some(true) {
@@ -242,6 +346,14 @@ impl<'r> Reader<'r> {
                 self.operator();
                 return Some(());
             }
+            // `{|f|IO.read f}`
+            let is_given =
+                self.depth > 0 && self.path.is_some_and(|path| path.root.is_some() && path.parts > 1);
+            if is_given && self.frames[self.depth - 1].close == b'}' {
+                self.program.note(Act::Reaches { is_bare: false });
+                self.ends_operand();
+                return Some(());
+            }
             return None;
         }
         if is_statement(name) && !(is_called && (prints(name) || loads(name))) {
@@ -253,6 +365,7 @@ impl<'r> Reader<'r> {
             self.path = is_new.then_some(Path {
                 first: token,
                 last: token,
+                second: None,
                 parts: 0,
                 root: None,
                 is_new,
@@ -262,18 +375,31 @@ impl<'r> Reader<'r> {
         }
         let is_new = self.path.is_some_and(|path| path.is_new && path.parts == 0);
         let is_symbol = self.last_is(b':');
-        let path =
-            Path { first: token, last: token, parts: 1, root: root(name), is_new, is_of_result: false };
+        let path = Path {
+            first: token,
+            last: token,
+            second: None,
+            parts: 1,
+            root: root(name),
+            is_new,
+            is_of_result: false,
+        };
         self.item();
         if !is_called && !is_constant(name) {
             self.variable();
         }
-        if is_symbol && matches!(self.names.get(name), Some(Group::Execute | Group::Eval)) {
+        let is_argument = is_symbol && self.is_first_argument();
+        let group = if is_symbol { self.names.get(name) } else { None };
+        if matches!(group, Some(Group::Execute | Group::Eval))
+            || is_argument && matches!(group, Some(Group::File | Group::Open))
+        {
             self.has_shape = true;
             self.program.note(Act::Reaches { is_bare: false });
         }
-        let prints_it = self.depth > 0 || self.statement.is_some() || next.is_some_and(|t| t.is(b'['));
-        if is_superglobal(name) && prints_it || name == b"ARGV" && self.last_is(b'@') {
+        let is_element = next.is_some_and(|t| t.is(b'[') || t.is(b'{') && name == b"$ENV");
+        let prints_it = self.depth > 0 || self.statement.is_some() || is_element;
+        let is_all = name == b"ENV" && self.last_is(b'%') && next.is_none();
+        if is_superglobal(name) && prints_it || is_all || name == b"ARGV" && self.last_is(b'@') {
             self.has_shape = true;
             self.program.note(Act::Reaches { is_bare: false });
         }
@@ -285,15 +411,31 @@ impl<'r> Reader<'r> {
         Some(())
     }
 
+    /// A line begins with `token` where one statement may follow another.
+    fn begins_line(&self, token: Token) -> bool {
+        let in_block = self.depth.checked_sub(1).is_none_or(|at| self.frames[at].close == b'}');
+        let is_next = |last: Token| {
+            let space = &self.text[last.span.end as usize..token.span.start as usize];
+            memchr::memchr(b'\n', space).is_some()
+        };
+        in_block && self.last.is_some_and(is_next)
+    }
+
+    fn end_statement(&mut self) {
+        self.statement = None;
+        self.operator();
+    }
+
     /// A sign of `a->b` or `a::b`, or an operator behind an operand.
     fn is_part_of_path(&self, sign: u8) -> bool {
         let continues = sign == b'>' && self.last_is(b'-') || sign == b':' && self.last_is(b':');
-        self.opens_file.is_none_or(|open| self.program.tokens - open > 2) && (!self.operand || continues)
+        self.opens_file.is_none_or(|open| self.tokens - open > 2) && (!self.operand || continues)
     }
 
     /// The path of names ends before `next`, or goes on.
     fn path_done(&mut self, next: Option<Token>) {
         let Some(path) = self.path else { return };
+        self.names_member |= path.parts == 1 && is_deep_member(self.bytes(path.first));
         let Some(of) = path.root else { return };
         let goes_on = next.is_some_and(|next| next.is(b'.') || next.is(b'-') || next.is(b':'));
         let is_called = next.is_some_and(|next| next.is(b'('));
@@ -305,6 +447,11 @@ impl<'r> Reader<'r> {
             // A call is noted with its arguments.
             _ if is_called => false,
             Root::Any => path.parts > 1 || is_element,
+            Root::Deep if path.parts == 1 => {
+                let is_handed = self.depth > 0 || self.last_is(b'=');
+                self.hands_root |= is_handed && !is_element && !next.is_some_and(|next| next.is(b':'));
+                is_element && self.names_element(next)
+            }
             Root::Deep => self.is_deep(path) && (path.parts > 2 || is_inside || is_element),
             // `print(os.environ)`
             Root::Called => {
@@ -320,10 +467,19 @@ impl<'r> Reader<'r> {
 
     /// `process.env`, `global.process`: hosts and packages are called `global.shop.example`, too.
     fn is_deep(&self, path: Path) -> bool {
-        let rest = &self.text[path.first.span.end as usize..path.last.span.end as usize];
-        let member = rest.strip_prefix(b".").unwrap_or_default();
-        let len = member.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-        matches!(&member[..len], b"env" | b"process" | b"mainModule" | b"application" | b"report")
+        path.second.is_some_and(|member| is_deep_member(self.bytes(member)))
+    }
+
+    /// `['env']`: the element behind the bracket `next` is named by a text.
+    fn names_element(&self, next: Option<Token>) -> bool {
+        let inner = next.map(|next| self.text[next.span.end as usize..].trim_ascii_start());
+        matches!(inner, Some([b'\'' | b'"' | b'`', ..]))
+    }
+
+    /// The symbol that was read last is the first argument of a call or a later one.
+    fn is_first_argument(&self) -> bool {
+        let before = self.last.map_or(0, |colon| colon.span.start as usize);
+        self.depth > 0 && matches!(self.text[..before].trim_ascii_end().last(), Some(b'(' | b','))
     }
 
     /// After the dot a member follows: one of a path, a call's result, an element or a text.
@@ -360,6 +516,7 @@ impl<'r> Reader<'r> {
             return Some(());
         }
         self.item();
+        self.names_member |= is_deep_member(inner);
         let of_file = names_file(inner);
         // `include "x.php"`
         if of_file
@@ -424,8 +581,7 @@ impl<'r> Reader<'r> {
                         || self.frames[at].close == b')' && self.frames[at].callee.is_none()
                 });
                 in_block.then_some(())?;
-                self.statement = None;
-                self.operator();
+                self.end_statement();
             }
             b',' => {
                 (!self.operand).then_some(())?;
@@ -457,8 +613,7 @@ impl<'r> Reader<'r> {
             b'=' | b'<' | b'>' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'~' | b'!'
             | b'@' | b':' | b'?' | b'$' | b'\\' => {
                 // `<>`, `<F>` of Perl: a line of a file.
-                if sign == b'>' && self.opens_file.take_if(|open| self.program.tokens - *open <= 2).is_some()
-                {
+                if sign == b'>' && self.opens_file.take_if(|open| self.tokens - *open <= 2).is_some() {
                     self.ends_operand();
                     return Some(());
                 }
@@ -474,7 +629,7 @@ impl<'r> Reader<'r> {
                     return None;
                 }
                 if sign == b'<' && self.operand {
-                    self.opens_file = Some(self.program.tokens);
+                    self.opens_file = Some(self.tokens);
                 }
                 let is_second = self.last_is(b'=') && sign == b'=' && self.is_adjacent(token);
                 self.program.compares |= self.depth == 0 && (is_second || sign == b'<' && !self.operand);
@@ -492,9 +647,9 @@ impl<'r> Reader<'r> {
             _ => b'}',
         };
         let is_control = self.operand
-            && self
-                .last
-                .is_some_and(|last| matches!(self.bytes(last), b"foreach" | b"for" | b"while" | b"if"));
+            && self.last.is_some_and(|last| {
+                matches!(self.bytes(last), b"foreach" | b"for" | b"while" | b"if" | b"with")
+            });
         let mut frame = Frame { close, is_control, ..Frame::default() };
         if self.operand {
             self.item();
@@ -511,7 +666,9 @@ impl<'r> Reader<'r> {
             if sign == b'(' {
                 frame.callee = self.path.map(|path| Callee {
                     name: path.last,
-                    is_member: (path.parts > 1 || path.is_of_result) && !path.is_new,
+                    is_member: (path.parts > 1 || path.is_of_result)
+                        && !path.is_new
+                        && !self.joins_call(path),
                     root: path.root.filter(|root| path.parts > 1 || *root == Root::Called && path.is_new),
                     is_new: path.is_new,
                 });
@@ -539,7 +696,7 @@ impl<'r> Reader<'r> {
         if sign == b'}' {
             // Another statement may follow.
             self.operand = next.is_some_and(|next| {
-                !matches!(next.kind, TokenKind::Sign(b')' | b']' | b',' | b'.' | b';' | b'}'))
+                !matches!(next.kind, TokenKind::Sign(b')' | b']' | b',' | b'.' | b';' | b'}' | b'='))
             });
             return Some(());
         }
@@ -579,10 +736,27 @@ impl<'r> Reader<'r> {
         Some(())
     }
 
+    /// `''.readfile(..)`, `f(1).file_get_contents(..)`: in PHP the dot joins texts, and no text or result of
+    /// another language has a member that is called so.
+    fn joins_call(&self, path: Path) -> bool {
+        let name = self.bytes(path.last);
+        let before = self.text[..path.last.span.start as usize].trim_ascii_end();
+        let Some(before) = before.strip_suffix(b".").map(<[u8]>::trim_ascii_end) else { return false };
+        let is_of_text = matches!(before.last(), Some(b'\'' | b'"'));
+        let is_known = match self.names.get(name) {
+            Some(Group::Execute | Group::Eval | Group::File) => {
+                is_of_text || name == b"readfile" || name.contains(&b'_')
+            }
+            _ => is_variable_of_system(name),
+        };
+        path.is_of_result && path.parts == 1 && is_known
+    }
+
     /// What a call that ended tells.
     fn called(&mut self, callee: Callee, frame: &Frame, is_constant: bool) {
         let name = self.bytes(callee.name);
         let has_texts = frame.texts > 0;
+        self.gives_text |= has_texts;
         self.program.has_constant_call |=
             is_constant && name.len() > 2 && (has_texts || frame.items == 0) && !callee.is_member;
         if callee.root.is_some() {
@@ -624,6 +798,16 @@ impl<'r> Reader<'r> {
         let has_letter = || self.text[from..to.max(from)].iter().any(u8::is_ascii_alphabetic);
         frame.texts > 0 && (frame.names_file || has_letter())
     }
+}
+
+/// `__globals__`
+fn is_internal(name: &[u8]) -> bool {
+    name.len() > 4 && name.starts_with(b"__") && name.ends_with(b"__")
+}
+
+/// A member of the object that Node.js keeps the machine below.
+fn is_deep_member(name: &[u8]) -> bool {
+    matches!(name, b"env" | b"process" | b"mainModule" | b"application" | b"report")
 }
 
 /// A constant by its name.

@@ -126,6 +126,7 @@ pub(super) fn is_statement(name: &[u8]) -> bool {
             | b"for"
             | b"while"
             | b"if"
+            | b"with"
             | b"do"
             | b"else"
             | b"def"

@@ -50,8 +50,64 @@ fn members_of_roots() {
         "FFI::cdef('int puts(char*s);')->puts('x')",
         "send :system,'pr x'",
         "exec \"pr config.php\"",
+        "process['env']['SECRET']",
+        "const{env}=process;env.SECRET",
+        "with(process)env.SECRET",
+        "Reflect.get(process,'env').SECRET",
+        "x.__self__.open('config.php').read()",
+        "$ENV{SECRET}",
+        "send(:open,'config.php').read",
+        "Dir['*'].map{|f|IO.read f}",
+        "import os\nprint(os.environ)",
+        "a=1\nfor l in open('config.php'):\n  print(l)",
+        "!= JSON.stringify(process.env)",
+        "''.readfile('config.php')",
+        "md5(1).file_get_contents('config.php')",
     ] {
         attack(text);
+    }
+}
+
+/// Comments, lines and terms without effect hide a program at no length: they may be put before it, behind it
+/// and at the place of a space.
+#[test]
+fn padding_hides_nothing() {
+    const PROGRAMS: &[(&str, &[&str])] = &[
+        ("process.env.SECRET", &["0||", "//x\n", "/*x*/", "1;"]),
+        ("open('config.php').read()", &["''+", "#x\n", "0 or ", "1\n"]),
+        ("readfile('config.php')", &["0.", "''.", "#x\n", "//x\n", "/*x*/", "1;"]),
+        ("File.read('x')", &["nil||", "#x\n", "1;"]),
+    ];
+    for (program, pads) in PROGRAMS {
+        for pad in *pads {
+            for times in [1, 30, 100] {
+                attack(&format!("{}{program}", pad.repeat(times)));
+            }
+        }
+        for len in [10, 600, 6_000] {
+            let words = "the order of rows; ".repeat(len / 19 + 1);
+            attack(&format!("/*{words}*/{program}"));
+            attack(&format!("{program};/*{words}*/"));
+            attack(&format!("{program}//{words}"));
+            attack(&format!("#{words}\n{program}"));
+        }
+    }
+}
+
+/// How many quotes stand before a break-out, or terms in it, does not matter.
+#[test]
+fn padded_break_outs() {
+    for times in [1, 40, 400] {
+        for text in [
+            format!("{}'.readfile('config.php').'", "it's said. ".repeat(times)),
+            format!("{}'.readfile('config.php').'", "a 'b' ".repeat(times)),
+            format!("'+{}process.env.SECRET+'", "1+".repeat(times)),
+            format!("');{}unlink('x');//", "1;".repeat(times)),
+            format!("\\' '.readfile(\"config.php\").'{}", " and more".repeat(times)),
+            format!("'.readfile('config.php').' {}", "and more. ".repeat(times)),
+        ] {
+            attack(&text);
+        }
     }
 }
 

@@ -18,8 +18,9 @@ use crate::KindId;
 use crate::detectors::code::names::Group;
 use crate::detectors::code::scan::Scan;
 use crate::detectors::code::value::program::{self, Act};
+use crate::detectors::purpose;
 
-/// Tokens of an expression that are looked at.
+/// Tokens of a literal and its modifiers that are looked at.
 const TOKENS_MAX: usize = 200;
 
 /// The kinds of an expression, as bits.
@@ -92,7 +93,9 @@ fn reaches(detector: &Template, text: &[u8]) -> bool {
         Some(at) if text.ends_with(b"|") => &text[..at],
         _ => text.strip_suffix(b" do").unwrap_or(text),
     };
-    let Some(program) = program::read(text, &detector.names, &detector.shell) else { return false };
+    // What an expression costs is charged by its length.
+    let reading = program::read(text, &detector.names, &detector.shell, usize::MAX);
+    let Some(program) = reading.program else { return false };
     program.acts.iter().flatten().any(|act| match act {
         Act::Reaches { .. } => true,
         Act::Calls { is_known } => *is_known,
@@ -148,6 +151,10 @@ fn single(detector: &Template, inner: &[u8], facts: &mut Facts) {
     if prints && second.is(b'(') && inner.contains(&b'$') {
         facts.note(CODE);
     }
+    // `{0[__class__]}`: a format of Python.
+    if has(inner, b"[__") && has(inner, b"__]") {
+        facts.note(CODE);
+    }
     if second.is(b'*') && is_arithmetic(inner) {
         facts.note(ARITHMETIC);
     }
@@ -165,7 +172,8 @@ fn single(detector: &Template, inner: &[u8], facts: &mut Facts) {
     // `{fetch file="/etc/passwd"}`
     let is_tag = matches!(first.span.of(inner), b"fetch" | b"include" | b"include_php" | b"insert");
     let mut path = || lexer.find(|t| t.kind == TokenKind::Text).map(|t| t.inner(inner));
-    if is_tag && path().is_some_and(|path| path.starts_with(b"/") || has(path, b"://")) {
+    let is_other = |path: &[u8]| path.starts_with(b"/") || has(path, b"://") || is_of_server(path);
+    if is_tag && path().is_some_and(is_other) {
         facts.note(SHELL_TEXT);
         facts.note(super::CODE_CALL);
     }
@@ -207,6 +215,33 @@ fn makes_code(tag: &[u8], attribute: &[u8], mut rest: Lexer<'_>, inner: &[u8]) -
     }
 }
 
+/// `assign x=7*7`, `set x = 7*7`: what the variable is set to.
+fn assigned(text: &[u8]) -> Option<&[u8]> {
+    let rest =
+        [&b"assign "[..], b"set ", b"local ", b"global "].iter().find_map(|word| text.strip_prefix(*word))?;
+    let at = memchr::memchr(b'=', rest)?;
+    rest[..at].trim_ascii().iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_').then(|| &rest[at + 1..])
+}
+
+/// `config.php`, `.env`: a program or the settings of one by the file's end, which no engine has as a template.
+fn is_of_server(path: &[u8]) -> bool {
+    const ENDS: &[&[u8]] = &[
+        b".php",
+        b".py",
+        b".rb",
+        b".jsp",
+        b".env",
+        b".ini",
+        b".conf",
+        b".properties",
+        b".key",
+        b".pem",
+        b"passwd",
+        b".htaccess",
+    ];
+    ENDS.iter().any(|end| path.ends_with(end))
+}
+
 /// Freemarker's variables about itself that pages do not show.
 fn is_special(text: &[u8]) -> bool {
     let names =
@@ -243,7 +278,10 @@ impl<'w> Walk<'w> {
 
     fn run(&self, facts: &mut Facts) {
         let is_constant = match is_statement(self.form) {
-            true => self.text.strip_prefix(b"if ").is_some_and(is_constant_condition),
+            true => {
+                self.text.strip_prefix(b"if ").is_some_and(is_constant_condition)
+                    || assigned(self.text).is_some_and(is_arithmetic)
+            }
             false => is_arithmetic(self.text),
         };
         if is_constant {
@@ -254,11 +292,10 @@ impl<'w> Walk<'w> {
         let (mut last, mut before_last): (Option<Token>, Option<Token>) = (None, None);
         let mut count = 0;
         let mut in_object = false;
+        // Where the first parenthesis and the first space stand.
+        let first = memchr::memchr2(b'(', b' ', self.text).unwrap_or(self.text.len());
         while let Some(token) = lexer.next() {
             count += 1;
-            if count > TOKENS_MAX {
-                return;
-            }
             let next = lexer.clone().next();
             let last_is = |sign: u8| last.is_some_and(|t: Token| t.is(sign));
             let next_is = |sign: u8| next.is_some_and(|t| t.is(sign));
@@ -277,6 +314,10 @@ impl<'w> Walk<'w> {
                         {
                             facts.note(OBJECT);
                         }
+                    }
+                    if is_statement(self.form) && name == b"config" && is_secret_member(lexer, self.text) {
+                        facts.note(OBJECT);
+                        facts.note(OBJECT_CALL);
                     }
                     let is_given = next_is(b'.')
                         || next_is(b'[')
@@ -323,9 +364,7 @@ impl<'w> Walk<'w> {
                         && !next_is(b'>')
                         && count > 1;
                     // `key=value` in a call's arguments and in a helper's is usual.
-                    let depth_is_zero = !self.text[..token.span.start as usize].contains(&b'(')
-                        && !self.text[..token.span.start as usize].contains(&b' ');
-                    if is_assignment && depth_is_zero {
+                    if is_assignment && first >= token.span.start as usize {
                         facts.note(ASSIGNMENT);
                     }
                 }
@@ -357,9 +396,7 @@ impl<'w> Walk<'w> {
                 facts.note(FILTER);
             }
             // `source('config.php')`: the text of a program.
-            let is_program =
-                [&b".php"[..], b".py", b".rb", b".jsp", b".env"].iter().any(|end| inner.ends_with(end));
-            if is_program && last_is(b'(') && self.text.starts_with(b"source") {
+            if is_of_server(inner) && last_is(b'(') && self.text.starts_with(b"source") {
                 facts.note(SHELL_TEXT);
             }
             let is_path = inner.starts_with(b"/etc/")
@@ -378,6 +415,10 @@ impl<'w> Walk<'w> {
         }
         // `{% include '/etc/passwd' %}`, `<#include "/etc/passwd">`
         if is_statement(self.form) && (inner.starts_with(b"/etc/") || inner.starts_with(b"/proc/")) {
+            facts.note(SHELL_TEXT);
+        }
+        // `{% include 'config.php' %}`, `<%include file="config.php"/>`: what is no template is taken in.
+        if is_statement(self.form) && self.text.starts_with(b"include") && count <= 4 && is_of_server(inner) {
             facts.note(SHELL_TEXT);
         }
         self.argument_of_name(token, inner, facts);
@@ -470,6 +511,9 @@ impl Walk<'_> {
     }
 }
 
+/// Bytes of a word that is told apart from others.
+const WORD_BYTES_MAX: usize = 64;
+
 /// The text before is one of a sum: `'a' + 'b'.x`. `printf "%s" .x`, `if eq .x "y"`, `range printf "..."`: a
 /// word, and after it another one, a text or a dot, as Go's and Handlebars' calls are written. In the
 /// languages that have members of literals nothing can be read so.
@@ -503,10 +547,11 @@ fn is_call_of_words(text: &[u8]) -> bool {
     ];
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(b"-").unwrap_or(text).trim_ascii_start();
-    let len = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let is_part = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'_';
+    let len = text.iter().take(WORD_BYTES_MAX).take_while(is_part).count();
     let (word, rest) = text.split_at(len);
     let following = rest.trim_ascii_start();
-    let next = following.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    let next = following.iter().take(WORD_BYTES_MAX).take_while(is_part).count();
     let is_word = word.first().is_some_and(u8::is_ascii_alphabetic) && !OPERATORS.contains(&word);
     is_word
         && following.len() < rest.len()
@@ -515,6 +560,12 @@ fn is_call_of_words(text: &[u8]) -> bool {
             Some(b) => b.is_ascii_alphabetic() && !JOINTS.contains(&&following[..next]),
             None => false,
         }
+}
+
+/// `.SECRET_KEY`, `['SECRET_KEY']`: the member at the lexer is a secret by its name.
+fn is_secret_member(mut lexer: Lexer<'_>, text: &[u8]) -> bool {
+    let opens = lexer.next().is_some_and(|token| token.is(b'.') || token.is(b'['));
+    opens && lexer.next().is_some_and(|member| purpose::names_secret(member.inner(text)))
 }
 
 fn is_joined(before: Option<Token>) -> bool {
