@@ -11,7 +11,7 @@ use portcullis_semantic::Detectors;
 use crate::common::{Bench, case};
 
 /// Kinds that no value of a field is blocked for, and why.
-const ELSEWHERE: [(&str, &str); 14] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("code.function-name", "a name that counts beside other findings only"),
     ("command.install", "a word that counts beside other findings only"),
     ("deserialization.any-type", "counts beside other findings only"),
@@ -22,6 +22,7 @@ const ELSEWHERE: [(&str, &str); 14] = [
     ("graphql.repeated", "a body that repeats a field"),
     ("leak.", "stands in responses"),
     ("nosql.secret-column", "stands in a field that lists columns"),
+    ("path.host-step", "is about how the path begins"),
     ("protocol.", "is about the message, not a value"),
     ("redirect.", "needs the hosts of a site"),
     ("scanner.", "is about the request line and fields of the head"),

@@ -12,7 +12,10 @@ use super::names::{Group, Names};
 use super::positions::{Position, Positions, Sign};
 use super::stranger::{self, is_glued, stranger};
 use super::surroundings::Surroundings;
-use super::{BARE, BARE_WORD, CODE_ARGUMENT, INSTALL, OPTION, PIPED_TO_SHELL, QUOTE_BREAK, TOOL, UNKNOWN};
+use super::{
+    BARE, BARE_WORD, CODE_ARGUMENT, HOST_ASKED, INSTALL, OPTION, PIPED_TO_SHELL, QUOTE_BREAK, SCRIPT, TOOL,
+    UNKNOWN,
+};
 use crate::detectors::purpose;
 use crate::{Class, Found, Input, KindId, Place};
 
@@ -141,6 +144,9 @@ impl<'c, 'i> Calls<'c, 'i> {
         if self.field.names_machine {
             self.by_shape(outer, found);
         }
+        if let Some(call) = &call {
+            self.asks_host(position, call, found);
+        }
         match call {
             Some(call) if self.is_usual(position, &call) => {}
             // `%{date}` is a part of a format.
@@ -156,6 +162,33 @@ impl<'c, 'i> Calls<'c, 'i> {
             _ => self.by_shape(outer, found),
         }
         ControlFlow::Continue(())
+    }
+
+    /// `?cmd=nslookup a.example`, and a script whose lines load something: neither a page's parameter nor a
+    /// text is run by who means no harm. What sets machines up has such scripts.
+    fn asks_host(&self, position: &Position, call: &Call, found: &mut Found<'_>) {
+        if call.group != Group::Net || !call.has_host() || self.field.is_file {
+            return;
+        }
+        let location = self.input.location;
+        let is_end =
+            self.text[call.end..].iter().all(|b| b.is_ascii_whitespace() || matches!(b, b';' | b'&'));
+        let is_asked = match location.place {
+            // `ping a.example` is what people look for.
+            Place::Query => {
+                let is_said = !call.is_distinctive() && !purpose::names_command(location);
+                is_end && !is_said && !purpose::is_search(location)
+            }
+            // A part of a value that the sign of the query cut off.
+            Place::Name => self.text.contains(&b' '),
+            _ => false,
+        };
+        if position.sign == Sign::Begin && is_asked {
+            found.add(HOST_ASKED, call.span());
+        }
+        if position.sign == Sign::Newline && self.text.starts_with(b"#!/") && !self.field.sets_up {
+            found.add(SCRIPT, call.span());
+        }
     }
 
     fn suppress(&self, sign: KindId, kinds: &[KindId], span: Span, row: &'static str, found: &mut Found<'_>) {

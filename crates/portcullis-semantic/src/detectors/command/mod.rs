@@ -87,6 +87,8 @@ kinds! {
     CMD_VARIABLE "command.cmd-variable" Critical "cmd or a shell puts a part of a variable into a word: `who%x:~0,1%ami`";
     HERE_STRING "command.here-string" Critical "a substitution is given a text, so that what it writes is a command: `$(rev<<<'di')`";
     SPREADSHEET "command.spreadsheet" Critical "a formula that starts a program by DDE: `=cmd|'/C calc'!A0`";
+    HOST_ASKED "command.host-asked" Critical "a parameter of the query is a command line that reaches another machine";
+    SCRIPT "command.script" Critical "a script for a shell that loads from another machine, as all of a value";
     OPTION_INJECTION "command.option-injection" Critical "the value is an option that makes a program run commands or write files";
 }
 

@@ -88,7 +88,17 @@ fn names_thing(word: &[u8]) -> bool {
             && !text.ends_with(b",")
             && !text.ends_with(b".")
     };
-    is_thing(word) || is_thing(value)
+    is_thing(word) || is_thing(value) || sets_key(word)
+}
+
+/// `protocol.ext.allow=always`: a key of settings, of names that dots join, and its value.
+fn sets_key(word: &[u8]) -> bool {
+    let Some(at) = memchr::memchr(b'=', word).filter(|at| at + 1 < word.len()) else { return false };
+    let mut names = word[..at].split(|b| *b == b'.');
+    let is_name = |name: &[u8]| {
+        name.first().is_some_and(u8::is_ascii_lowercase) && name.iter().all(u8::is_ascii_alphabetic)
+    };
+    names.clone().count() > 1 && names.all(is_name)
 }
 
 #[cfg(test)]
@@ -115,6 +125,8 @@ mod tests {
             "-v /:/h",
             "--unix-socket /x",
             "-oProxyCommand=x",
+            "-c protocol.ext.allow=always",
+            "-c core.pager=x",
         ] {
             assert!(is_option_alone(text.as_bytes()), "{text}");
             let (kinds, is_blocked) = look(Class::Command, Place::Form, "name", text.as_bytes());

@@ -47,7 +47,7 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
         let span = dotnet(text).map(|span| (DOTNET, span));
         let cut = if input.groups.has(b'~') { cmd_variable(text) } else { None };
         let cut = cut.or_else(|| if input.groups.has(b'$') { bash_variable(text) } else { None });
-        let here = if input.groups.has(b'$') { here_string(text) } else { None };
+        let here = if input.groups.has(b'<') { here_string(text) } else { None };
         let others = [cut.map(|span| (CMD_VARIABLE, span)), here.map(|span| (HERE_STRING, span))];
         for (kind, span) in span.into_iter().chain(others.into_iter().flatten()) {
             found.add(kind, span);
@@ -170,18 +170,23 @@ fn bash_variable(text: &[u8]) -> Option<Span> {
     None
 }
 
-/// `$(rev<<<'di')`: a substitution is given a text, so that its output is a command.
+/// `$(rev<<<'di')`: a substitution is given a text, so that its output is a command. `;rev<<<txt.a`: so is what
+/// touches a separator.
 fn here_string(text: &[u8]) -> Option<Span> {
-    memmem::find_iter(text, b"$(").take(16).find_map(|at| {
-        let inner = &text[at + 2..text.len().min(at + 2 + HERE_BYTES_MAX)];
-        let inner = &inner[..memchr::memchr2(b')', b'\n', inner)?];
-        let sign = memmem::find(inner, b"<<<")?;
-        let begins = inner.first().is_some_and(u8::is_ascii_lowercase);
-        begins.then(|| Span::new(at, at + 2 + sign + 3))
+    memmem::find_iter(text, b"<<<").take(16).find_map(|sign| {
+        let before = &text[sign.saturating_sub(HERE_BYTES_MAX)..sign];
+        let name = before.iter().rev().take_while(|b| b.is_ascii_lowercase() || b.is_ascii_digit()).count();
+        let (lead, name) = before.split_at(before.len() - name);
+        let is_glued = name.len() > 1 && matches!(lead.last(), Some(b';' | b'|' | b'&' | b'`'));
+        let opens = memmem::rfind(before, b"$(").map(|at| &before[at + 2..]).filter(|inner| {
+            inner.first().is_some_and(u8::is_ascii_lowercase) && memchr::memchr2(b')', b'\n', inner).is_none()
+        });
+        let is_one = is_glued || opens.is_some();
+        (is_one && text.get(sign + 3).is_some_and(|b| *b != b'<')).then(|| Span::new(sign, sign + 3))
     })
 }
 
-/// Bytes of such a substitution that are read.
+/// Bytes of a command before its text that are read.
 const HERE_BYTES_MAX: usize = 96;
 
 /// `$((71*13))` and no more than a sign or quote around it: scripts compute with variables.

@@ -90,6 +90,8 @@ fn alone(text: &[u8], position: &Position, names_machine: bool) -> Option<Span> 
         Name::Dot => count == 1,
         Name::Test => count > 1 && files > 0,
         Name::Plain if begins => files > 0 || (1..=2).contains(&words),
+        // `"; touch x #`
+        Name::Plain if is_parted && cuts(text, arguments.end) => files > 0 || (1..=2).contains(&words),
         _ => files > 0 && words <= 2,
     };
     (is_end && is_one).then(|| Span::new(position.start, arguments.end))
@@ -201,6 +203,11 @@ fn goes_on(text: &[u8], position: &Position, end: usize) -> bool {
         Sign::Substitution | Sign::Backtick => rest.iter().any(|b| matches!(b, b')' | b'`')),
         _ => rest.trim_ascii_start().first().is_some_and(|b| b";|&\n#".contains(b)),
     }
+}
+
+/// A comment of the shell is all that stands behind `end`.
+fn cuts(text: &[u8], end: usize) -> bool {
+    text[end.min(text.len())..].trim_ascii() == b"#" && text.starts_with(b"\"") | text.starts_with(b"'")
 }
 
 fn trim_quotes(word: &[u8]) -> &[u8] {

@@ -3,7 +3,7 @@
 
 use portcullis_types::Span;
 
-use super::{DOT_ENCODED, PARAMETER_ODD, TRIMMED};
+use super::{DOT_ENCODED, HOST_STEP, LINE_END, PARAMETER_ODD, TRIMMED};
 use crate::KindId;
 
 /// What `path`, as sent, has of these.
@@ -19,7 +19,35 @@ pub(super) fn bypass(path: &[u8]) -> Option<(KindId, Span)> {
             return Some((DOT_ENCODED, span));
         }
     }
+    if let Some(at) = line_end(path) {
+        return Some((LINE_END, Span::new(at, path.len())));
+    }
+    if steps_behind_host(path) {
+        return Some((HOST_STEP, Span::new(0, path.len())));
+    }
     trimmed(path).map(|at| (TRIMMED, Span::new(at, path.len())))
+}
+
+/// `/%0a/a.example`, `/x.json.;%0aa.css`: an encoded line end with something behind it. At the end of a path it
+/// is what somebody copied along.
+fn line_end(path: &[u8]) -> Option<usize> {
+    let is_line_end = |unit: &[u8]| unit.eq_ignore_ascii_case(b"%0a") || unit.eq_ignore_ascii_case(b"%0d");
+    memchr::memchr_iter(b'%', path).find(|at| {
+        let rest = &path[*at..];
+        let goes_on = || rest.chunks(3).find(|unit| !is_line_end(unit) && *unit != b"%20");
+        rest.get(..3).is_some_and(is_line_end) && goes_on().is_some()
+    })
+}
+
+/// `//a.example/..`, `///a.example/%2f..`: what begins as an address of another host and ends with a step up. A
+/// server that adds a slash, or takes the step out, answers with it as the address.
+fn steps_behind_host(path: &[u8]) -> bool {
+    let slashes = path.iter().take_while(|b| matches!(b, b'/' | b'\\')).count();
+    let rest = &path[slashes..];
+    let host = &rest[..rest.iter().position(|b| matches!(b, b'/' | b'\\' | b'%')).unwrap_or(rest.len())];
+    let end = path.strip_suffix(b"/").unwrap_or(path);
+    let ends = [&b"/.."[..], b"%2f..", b"%2F..", b"%2e%2e", b"%2E%2E"].iter().any(|step| end.ends_with(step));
+    slashes > 1 && ends && memchr::memchr(b'.', host).is_some_and(|at| at > 0)
 }
 
 /// `/admin;/users`, `/admin;.css`, `/admin%3b.js`: a parameter without a name, or one that is an extension.
@@ -132,6 +160,13 @@ mod tests {
             "/admin%85",
             "/admin/;x/y",
             "/admin/%3bx/",
+            "/%0a/a.example/",
+            "/%0D%0Aa.example",
+            "/a.json.;%0ab.css",
+            "//a.example/..",
+            "///a.example//..",
+            "//a.example/%2f..",
+            "/\\a.example/%2e%2e",
         ] {
             assert!(bypass(path.as_bytes()).is_some(), "{path}");
         }
@@ -144,6 +179,11 @@ mod tests {
             "/%C3%A0",
             "/caf%C3%85",
             "/a%20",
+            "/a%0A",
+            "/a%0d%0a%20",
+            "//a/b/..",
+            "//a.example/b",
+            "/a.example/..",
             "/x;jsessionid=1.node2",
             "/a/./b",
             "/v1.2/%2ewell-known",

@@ -23,9 +23,9 @@ use bypass::{bypass, ends_in_extension};
 use hints::HINTS;
 use names::{Group, Names};
 use target::{
-    asks_for_path, continues_after_nul, is_asset, is_cut_name, is_installed_code, is_module, is_own,
-    is_own_settings, is_program_folder, is_run_or_setting, is_settings, is_settings_name, overlong_sign,
-    share_kind,
+    asks_for_path, continues_after_nul, is_asset, is_cut_name, is_installed_code, is_module, is_of_archive,
+    is_own, is_own_settings, is_program_folder, is_run_or_setting, is_settings, is_settings_name,
+    overlong_sign, share_kind,
 };
 use wrappers::{is_home, is_scheme, wrapper};
 
@@ -57,6 +57,8 @@ kinds! {
     PARAMETER_ODD "path.parameter-odd" Critical "a path parameter without a name, or one that is an extension, which rules of access and servers read differently";
     DOT_ENCODED "path.dot-encoded" Critical "a segment of the request's path that is one dot, encoded";
     TRIMMED "path.trimmed" Critical "the request's path ends in a sign that some servers take away before they look at it";
+    LINE_END "path.line-end" Critical "the request's path goes on behind an encoded line end";
+    HOST_STEP "path.host-step" Critical "the path begins as an address of another host and ends with a step up: servers redirect to it";
     QUERY_PATH "path.query-path" Critical "the query is the path of another page, for checks that look for an open one anywhere in the target";
     NUL "path.nul" Error "a path is cut off by a NUL byte";
     WRAPPER "path.wrapper" Critical "a stream wrapper reads, unpacks or runs what it names";
@@ -366,7 +368,7 @@ impl PathTraversal {
         }
         if path.climb > 0 && (self.names.is_system(target) || ups > 1 && self.names.is_place(target)) {
             add(TARGET_SYSTEM);
-        } else if self.names.file(target) == Some(Group::Name) {
+        } else if self.names.file(target) == Some(Group::Name) || is_of_archive(target) {
             add(TARGET_NAME);
         }
     }

@@ -14,7 +14,8 @@ pub(super) fn share_kind(share: &[u8], place: Place) -> Option<KindId> {
     } else if is_device(share) {
         Some(DEVICE)
     } else {
-        (place == Place::Query && is_elsewhere(share)).then_some(SHARE_ASKED)
+        let is_asked = matches!(place, Place::Query | Place::PathSegment);
+        (is_asked && is_elsewhere(share)).then_some(SHARE_ASKED)
     }
 }
 
@@ -265,10 +266,12 @@ pub(super) fn is_run_or_setting(target: &[u8]) -> bool {
         b".key",
         b".pem",
     ];
-    ENDS.iter().any(|end| target.ends_with(end))
-        || [&b"web-inf"[..], b"meta-inf"]
-            .iter()
-            .any(|folder| target.split(|b| *b == b'/').any(|part| part == *folder))
+    ENDS.iter().any(|end| target.ends_with(end)) || is_of_archive(target)
+}
+
+/// `web-inf/web.xml`: what an archive of a Java application keeps for its server.
+pub(super) fn is_of_archive(target: &[u8]) -> bool {
+    target.split(|b| *b == b'/').any(|part| matches!(part, b"web-inf" | b"meta-inf"))
 }
 
 /// A file's name alone that says it holds what an application is set up by, or somebody's key.

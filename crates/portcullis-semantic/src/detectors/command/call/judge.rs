@@ -47,8 +47,9 @@ impl Reader<'_, '_> {
             };
             fits |= seen.count > 0 && !is_quotation && (!takes(b'p') || has_file());
             call.note(ARGUMENT);
-            // `tee /var/www/x.php`
-            if takes(b'p') && (call.reaches_out || seen.has(Shape::Sensitive)) {
+            // `tee /var/www/x.php`, `echo x > /var/www/x.php`
+            let writes = takes(b'p') || seen.redirects_out;
+            if writes && (call.reaches_out || seen.has(Shape::Sensitive)) {
                 call.note(PATH);
             }
         } else if seen.count > 0 {
