@@ -15,6 +15,7 @@ mod lookup;
 use portcullis_types::Span;
 
 use self::lookup::{Event, Resolver};
+use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
 
 kinds! {
@@ -60,7 +61,7 @@ impl Detector for Log4j {
             let is_value = match input.location.place {
                 Place::Query | Place::Name | Place::Header | Place::Cookie | Place::PathSegment => true,
                 Place::Form | Place::Json | Place::MultipartField | Place::XmlText => {
-                    !starts_any_case(&input.text[start..], b"${env:")
+                    !starts_any_case(&input.text[start..], b"${env:") || asks_secret(input, start, end)
                 }
                 _ => false,
             };
@@ -75,6 +76,17 @@ impl Detector for Log4j {
             }
         }
     }
+}
+
+/// `${env:DB_PASSWORD}` where no settings belong: the variable's name says that it is a secret.
+fn asks_secret(input: &Input<'_>, start: usize, end: usize) -> bool {
+    let name = input.text.get(start + 6..end.saturating_sub(1)).unwrap_or_default();
+    let name = &name[..name.iter().position(|b| *b == b':').unwrap_or(name.len())];
+    purpose::names_secret(name)
+        && !purpose::takes_configuration(input.location)
+        && !purpose::takes_step(input.location)
+        && !purpose::takes_code(input.location)
+        && !purpose::takes_text(input.location)
 }
 
 fn starts_any_case(text: &[u8], start: &[u8]) -> bool {
@@ -131,6 +143,8 @@ mod tests {
         check("${marker:a}", "variable alone", true);
         check("%24%7Bsys:java.version%7D", "variable alone", true);
         passes_at(Class::Log4j, Place::Json, "env", "${env:PATH}");
+        passes_at(Class::Log4j, Place::Json, "config", "${env:DB_PASSWORD}");
+        blocks_at(Class::Log4j, Place::Json, "${env:DB_PASSWORD}", "variable alone");
         passes_at(Class::Log4j, Place::Form, "args", "${env:HOME}");
         passes_at(Class::Log4j, Place::Form, "config", "region: ${env:AWS_REGION}");
         check("region: ${env:AWS_REGION}", "variable alone", true);

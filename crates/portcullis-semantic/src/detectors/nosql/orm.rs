@@ -10,7 +10,7 @@ use portcullis_types::Span;
 
 use crate::detectors::purpose::{self, names_secret};
 use crate::detectors::scan::{has_at, is_one_of, is_word, run, skip_space, string_end};
-use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Location, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/Injection_Flaws";
@@ -79,7 +79,10 @@ impl Detector for Orm {
         if input.location.place == Place::Query && names_secret(input.location.name) && asks_by_prefix(text) {
             found.add(SECRET_OPERATOR, Span::new(0, text.len()));
         }
-        if purpose::takes_columns(input.location) && lists_password(text) {
+        // A form that sorts says so as a query does.
+        let is_form = input.location.place == Place::Form;
+        let place = if is_form { Place::Query } else { input.location.place };
+        if purpose::takes_columns(Location { place, ..input.location }) && lists_password(text) {
             found.add(SECRET_COLUMN, Span::new(0, text.len()));
         }
         let is_object = is_object(text);
@@ -94,6 +97,7 @@ impl Detector for Orm {
             _ if is_object && is_of_pairs => {
                 objects(text, found);
                 keys(text, found);
+                selections(text, found);
             }
             _ if is_object || memchr::memmem::find(text, b":{").is_some() => objects(text, found),
             _ => {}
@@ -122,18 +126,20 @@ fn asks_by_prefix(text: &[u8]) -> bool {
     text.get(len) == Some(&b'.') && text.len() > len + 1 && is_one_of(&text[..len], PREFIXES)
 }
 
+/// `password_changed_at` is about the password; the name of its column ends with what is kept of it.
+fn is_password(name: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
+    let stem = ["_hash", "hash", "_digest", "digest", "_salt"]
+        .iter()
+        .find_map(|end| name.strip_suffix(end.as_bytes()))
+        .unwrap_or(&name);
+    let is_kept = [&b"password"[..], b"passwd", b"pwd"].iter().any(|end| stem.ends_with(end));
+    is_kept || [&b"resettoken"[..], b"reset_token", b"passwordtoken"].contains(&name.as_slice())
+}
+
 /// A list of names of columns, one of which is that of passwords.
 fn lists_password(text: &[u8]) -> bool {
     let is_part = |b: &u8| is_word(*b) || b" ,.+-:()[]$/".contains(b);
-    // `password_changed_at` is about the password; the name ends with what is kept of it.
-    let is_password = |name: &[u8]| {
-        let name = name.to_ascii_lowercase();
-        let stem = ["hash", "_hash", "digest", "_digest", "_salt"]
-            .iter()
-            .find_map(|end| name.strip_suffix(end.as_bytes()))
-            .unwrap_or(&name);
-        [&b"password"[..], b"passwd", b"pwd"].iter().any(|end| stem.ends_with(end))
-    };
     let mut names = text.split(|b| !is_word(*b)).filter(|name| !name.is_empty());
     text.len() <= COLUMNS_BYTES_MAX && text.iter().all(is_part) && names.any(is_password)
 }
@@ -175,6 +181,77 @@ fn objects(text: &[u8], found: &mut Found<'_>) {
         found.add(SECRET_OPERATOR, Span::new(before.len() - len, end));
         return;
     }
+}
+
+/// `"select":{"password":true}`, `"attributes":["id","password"]`, `"include":{"author":{"select":..}}`: an
+/// interface of a query builder is asked for the column of passwords. Below such a key everything up to the
+/// bracket that closes it is a selection.
+fn selections(text: &[u8], found: &mut Found<'_>) {
+    const KEYS: &[&[u8]] =
+        &[b"\"select\"", b"\"attributes\"", b"\"fields\"", b"\"columns\"", b"\"include\"", b"\"projection\""];
+    let mut read = 0;
+    for key in memchr::memchr_iter(b':', text) {
+        let before = text[..key].trim_ascii_end();
+        if key < read || !KEYS.iter().any(|known| before.ends_with(known)) {
+            continue;
+        }
+        let open = skip_space(text, key + 1);
+        let is_list = match text.get(open) {
+            Some(b'{') => false,
+            Some(b'[') => true,
+            _ => continue,
+        };
+        read = closing(text, open);
+        if let Some(at) = password_key(text, open, read, is_list) {
+            found.add(SECRET_COLUMN, at);
+            return;
+        }
+    }
+}
+
+/// Where the bracket at `open` closes, outside of strings.
+fn closing(text: &[u8], open: usize) -> usize {
+    let (mut depth, mut at) = (0usize, open);
+    while at < text.len() {
+        match text[at] {
+            b'"' => {
+                at = string_end(text, at).0;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+/// A string from `from` to `to` that is the name of a column of passwords: one of a list, or a key whose value
+/// is true.
+fn password_key(text: &[u8], from: usize, to: usize, is_list: bool) -> Option<Span> {
+    let mut at = from;
+    while let Some(quote) = memchr::memchr(b'"', text.get(at..to)?).map(|len| at + len) {
+        let (end, is_closed) = string_end(text, quote);
+        let next = skip_space(text, end);
+        let is_chosen = match text.get(next) {
+            Some(b':') => {
+                let value = &text[skip_space(text, next + 1)..];
+                value.starts_with(b"true") || value.starts_with(b"1,") || value.starts_with(b"1}")
+            }
+            _ => is_list,
+        };
+        if is_closed && is_chosen && is_password(&text[quote + 1..end - 1]) {
+            return Some(Span::new(quote, end));
+        }
+        at = end;
+    }
+    None
 }
 
 /// `"password__startswith":`: the operator is a part of the key.
@@ -371,6 +448,9 @@ mod tests {
             r#"{"password":{"[Op.like]":"a%"}}"#,
             r#"{"OR":[{"user_password":{"lte":"zz"}}]}"#,
             r#"{"query":"{user(filter:{password:{startsWith:\"a\"}}){id}}"}"#,
+            r#"{"select":{"author":{"select":{"password":true}}}}"#,
+            r#"{"attributes": ["id", "password_hash"]}"#,
+            r#"{"include":[{"model":"User","attributes":["pwd"]}]}"#,
         ] {
             assert!(is_blocked("/", "application/json", body), "{body}");
         }
@@ -402,6 +482,10 @@ mod tests {
             r#"{"password":{"type":"string","minLength":8}}"#,
             r#"{"query":"{pools(where:{token:{eq:\"0x1\"}}){id}}"}"#,
             r#"{"keyboard":{"not":"x"},"compass":{"gt":1}}"#,
+            r#"{"select":{"id":true,"password":false},"password":"x"}"#,
+            r#"{"fields":{"password":{"label":"Password","required":true}},"touched":{"password":true}}"#,
+            r#"{"fields":["name","passwordChangedAt"]}"#,
+            r#"{"select":["a","b"],"label":"password"}"#,
         ] {
             assert!(!is_blocked("/", "application/json", body), "{body}");
         }

@@ -22,6 +22,7 @@ impl Walk<'_, '_> {
                 if self.tokens == 0 && self.start != Start::Raw {
                     self.note(QUOTE_WORD, span);
                 }
+                let mut is_distinct = false;
                 match (word, self.peek().map(|next| next.kind)) {
                     (Word::Sounds, Some(TokenKind::Word(Word::Like)))
                     | (Word::Is, Some(TokenKind::Word(Word::Not | Word::Distinct))) => {
@@ -35,6 +36,7 @@ impl Walk<'_, '_> {
                         }
                         if self.peek().is_some_and(|next| next.kind == TokenKind::Word(Word::From)) {
                             self.skip();
+                            is_distinct = true;
                         }
                     }
                     (Word::Sounds, _) => return self.alias(),
@@ -55,6 +57,7 @@ impl Walk<'_, '_> {
                     word == Word::Is && self.peek().is_some_and(|next| next.kind == TokenKind::Number);
                 self.comparing = (!is_spoken).then_some((self.last, self.last_span));
                 self.compares_by_word = true;
+                self.tells_apart = is_distinct;
                 self.expect = Expect::Operand;
                 true
             }
@@ -80,6 +83,17 @@ impl Walk<'_, '_> {
                 if self.peek().is_some_and(is_form) {
                     self.skip();
                 }
+                true
+            }
+            // `name notnull`: what `is not null` is elsewhere.
+            Part::Filler if matches!(word, Word::Isnull | Word::Notnull) && self.joined && !self.compared => {
+                let span_of_test = Span { start: self.joined_at.min(span.start), end: span.end };
+                self.note(CONDITION, span_of_test);
+                if self.joins_number {
+                    self.note(NUMBER_CONDITION, span_of_test);
+                }
+                self.comparing = None;
+                self.compared = true;
                 true
             }
             Part::Filler => {

@@ -207,6 +207,8 @@ pub(super) struct Walk<'t, 'n> {
     chooses: bool,
     /// The comparison is a word: `like`, `is`.
     compares_by_word: bool,
+    /// It is `is distinct from`.
+    tells_apart: bool,
     /// The quote that began the reading is one of a pair in the text.
     is_literal: bool,
     /// It looks like the first one of a pair.
@@ -283,6 +285,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             head: Operand::None,
             chooses: false,
             compares_by_word: false,
+            tells_apart: false,
             is_literal: false,
             is_opening: false,
             is_first: false,
@@ -340,6 +343,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         self.head = Operand::None;
         self.chooses = false;
         self.compares_by_word = false;
+        self.tells_apart = false;
     }
 
     /// What looks ahead may cost in the readings that follow; one in which they cost more ends.

@@ -103,7 +103,7 @@ impl Walk<'_, '_> {
             }
             _ if operator.is_comparison() || operator == Operator::Match => {
                 self.comparing = Some((self.last, self.last_span));
-                self.compares_by_word = false;
+                (self.compares_by_word, self.tells_apart) = (false, false);
                 self.expect = Expect::Operand;
                 self.quote_sign(span);
             }

@@ -42,7 +42,11 @@ impl Walk<'_, '_> {
             && !(self.compares_by_word && (self.is_inside || is_chained || self.is_spoken_condition_of_words()));
         let is_column = matches!(left, Operand::Name | Operand::Call | Operand::Variable | Operand::Select)
             || left == Operand::Complex && self.joined;
-        if self.joins_number && is_column && (right.is_constant() || right == Operand::Select) {
+        let is_told_apart = self.tells_apart && self.is_at_end();
+        if self.joins_number
+            && is_column
+            && (right.is_constant() || right == Operand::Select || is_told_apart)
+        {
             self.note(NUMBER_CONDITION, span);
         }
         let constants = left.is_constant()

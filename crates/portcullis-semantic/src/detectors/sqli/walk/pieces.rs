@@ -169,7 +169,21 @@ impl Walk<'_, '_> {
             is_ordinary && self.facts.kinds & LIVE == 0
         };
         let is_after_text = self.start == Start::Raw && (self.is_inside || is_statement());
-        self.is_literal || is_after_text || self.start == Start::Quote(b'`')
+        self.is_literal && !self.joins_at_quote() || is_after_text || self.start == Start::Quote(b'`')
+    }
+
+    /// `see '||(select a from b)||'`: the first quote of a pair, an operator right behind it, and a query or a
+    /// call that waits or tells: no string of a program begins so.
+    fn joins_at_quote(&self) -> bool {
+        const DOES: u64 = 1 << SUBSELECT.0
+            | 1 << TIME_FUNCTION.0
+            | 1 << ERROR_FUNCTION.0
+            | 1 << FILE_FUNCTION.0
+            | 1 << OUT_OF_BAND_FUNCTION.0
+            | 1 << EXECUTE_FUNCTION.0;
+        let is_tight = !self.text.get(self.begun).is_none_or(u8::is_ascii_whitespace);
+        let is_quote = matches!(self.start, Start::Quote(b'\'' | b'"'));
+        is_quote && self.is_opening && is_tight && self.has(QUOTE_SIGN) && self.facts.kinds & DOES != 0
     }
 
     /// The value is a whole statement that reads or changes rows: what an application that takes statements
