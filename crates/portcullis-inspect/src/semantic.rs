@@ -7,6 +7,7 @@ use portcullis_engine::{BodyArguments, Interruption};
 use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, limits, text};
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::message::{RequestHead, ResponseHead};
+use portcullis_semantic::detectors::redirect;
 use portcullis_semantic::{Analysis, Detectors, Judge, Location, Memo, Parsed, Score, Unreadable, Upload};
 use portcullis_types::{ByteBuf, Class, Level, Phase, Place, Severity};
 
@@ -513,9 +514,11 @@ impl SemanticRun {
             // A page that is not shown costs more than an error message that is; a key or a web shell costs
             // everything.
             Class::Leak if !self.is_severe(score) => ClassAction::Log,
-            // Many sites redirect elsewhere on purpose. A list of the hosts that are allowed excludes all
-            // others.
-            Class::Redirect if self.semantic.policy.hosts.is_empty() => ClassAction::Log,
+            // Many sites redirect elsewhere on purpose, and none writes such an address so that only browsers
+            // see its host. A list of the hosts that are allowed excludes all others.
+            Class::Redirect if self.semantic.policy.hosts.is_empty() && !self.is_disguised(score) => {
+                ClassAction::Log
+            }
             _ => ClassAction::Block,
         })
     }
@@ -527,6 +530,12 @@ impl SemanticRun {
         let is_own =
             |host: &[u8]| host.eq_ignore_ascii_case(&self.host) || self.semantic.policy.is_own_host(host);
         findings.any(|found| !found.excluded && !is_own(&found.evidence))
+    }
+
+    /// The address is written so that who checks it sees no other host.
+    fn is_disguised(&self, score: &Score) -> bool {
+        let mut findings = self.buffers.analysis.findings_of(&self.semantic.detectors, score);
+        findings.any(|found| !found.excluded && redirect::is_disguised(found.kind))
     }
 
     fn is_severe(&self, score: &Score) -> bool {

@@ -38,12 +38,12 @@ pub(crate) enum Level {
 pub(crate) struct Semantic {
     /// By class, for example `{ xss = "log", ssrf = "off" }`. Default: `block`; for `leak`, private keys,
     /// files of the system and web shells block, all else is logged; for `redirect`, `log` where `hosts` is
-    /// empty.
+    /// empty and the address does not hide its host.
     #[serde(default)]
     pub classes: BTreeMap<String, Spanned<ClassAction>>,
     /// The hosts to which pages of the site may lead, beside the one that is asked: names, or `*.example.com`
     /// for all below one. With them a parameter that leads elsewhere (class `redirect`) blocks; without, it
-    /// is logged. Default: none.
+    /// is logged, unless only browsers see the host in it. Default: none.
     #[serde(default)]
     pub hosts: Vec<Spanned<String>>,
     /// Findings that do not count.

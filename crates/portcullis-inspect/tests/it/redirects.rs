@@ -1,4 +1,5 @@
-//! Open redirects: logged, and blocked where the site lists the hosts to which its pages may lead.
+//! Open redirects: logged, and blocked where the site lists the hosts to which its pages may lead, or where
+//! the address hides its host.
 
 use crate::common::{begin, request_head, semantic_inspector};
 use portcullis_event::Action;
@@ -21,10 +22,10 @@ fn logged_until_hosts_are_listed() {
     let listed = SemanticPolicy { hosts: vec!["*.example.net".to_owned()], ..SemanticPolicy::default() };
     for target in [
         "/login?next=https://evil.example/login",
-        "/login?returnUrl=%2f%2fevil.example",
-        "/out?url=https:evil.example",
+        "/out?url=%2f%2fevil.example",
+        "/out?next=//evil.example/a.png",
         "/out?url=https://shop.example.com.evil.example/",
-        "/out?url=/%09/evil.example",
+        "/login?next=https://user@evil.example/",
         "//evil.example/login",
     ] {
         assert_eq!(run(&open, target), (Action::Detect, Some(Class::Redirect)), "{target}");
@@ -34,6 +35,7 @@ fn logged_until_hosts_are_listed() {
         "/login?next=/account",
         "/login?next=https://shop.example.com/account",
         "/login?next=https://SHOP.example.com:8443/account",
+        "/login?next=//shop.example.com/account",
         "/search?q=https://evil.example/",
     ] {
         assert_eq!(run(&open, target).0, Action::Pass, "{target}");
@@ -44,6 +46,26 @@ fn logged_until_hosts_are_listed() {
     assert_eq!(run(&open, embedded), (Action::Deny, Some(Class::Ssrf)));
     assert_eq!(run(&listed, "/login?next=https://id.example.net/").0, Action::Pass);
     assert_eq!(run(&open, "/login?next=https://id.example.net/").0, Action::Detect);
+}
+
+/// Nobody writes an address of the site so: only a browser sees the host in it.
+#[test]
+fn hidden_hosts_are_blocked() {
+    let open = SemanticPolicy::default();
+    for target in [
+        "/login?returnUrl=%2f%2fevil.example",
+        "/login?next=/%5cevil.example",
+        "/out?url=https:evil.example",
+        "/out?url=/%09/evil.example",
+        "/out?url=%5c%5cevil.example",
+        "/out?url=///evil.example/x",
+        "/login?next=//shop.example.com@evil.example/",
+    ] {
+        assert_eq!(run(&open, target).0, Action::Deny, "{target}");
+    }
+    assert_eq!(run(&open, "/login?next=/%5cevil.example").1, Some(Class::Redirect));
+    let logs = SemanticPolicy { classes: vec![(Class::Redirect, ClassAction::Log)], ..open };
+    assert_eq!(run(&logs, "/login?next=/%5cevil.example").0, Action::Detect);
 }
 
 #[test]

@@ -13,11 +13,12 @@
 use portcullis_types::Span;
 
 use super::purpose;
-use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Input, Kind, KindId, Place, Profile, kinds};
 
 kinds! {
     reference "https://cwe.mitre.org/data/definitions/601.html";
     HOST "redirect.host" Critical "the parameter says where to go, and names a host";
+    RELATIVE "redirect.relative" Critical "the parameter is an address without a scheme: `//host`";
     HIDDEN "redirect.hidden" Critical "the parameter says where to go, and names a host as only a browser reads it";
     USER "redirect.user" Critical "the parameter says where to go, and names its host after what looks like another one";
     PATH "redirect.path" Critical "the path begins as an address without a scheme does: a redirect to it leads to that host";
@@ -54,9 +55,27 @@ impl Detector for Redirect {
         } else if purpose::leads_elsewhere(input.location)
             && let Some((span, kind)) = host(input.text)
         {
-            found.add(kind, span);
+            // Where a page goes back to its own pages stand: two slashes before one are no address of it.
+            let hides = kind == RELATIVE
+                && purpose::leads_back(input.location)
+                && !loads(&input.text[span.end as usize..]);
+            found.add(if hides { HIDDEN } else { kind }, span);
         }
     }
+}
+
+/// What stands behind the host is a picture, a style or a script: a page loads it.
+fn loads(rest: &[u8]) -> bool {
+    const ENDS: &[&[u8]] =
+        &[b".js", b".css", b".png", b".jpg", b".jpeg", b".gif", b".svg", b".webp", b".ico"];
+    let path = &rest[..rest.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(rest.len())];
+    ENDS.iter().any(|end| path.ends_with(end))
+}
+
+/// True for a finding that no site's own address is written as: one that hides the host, or names it behind
+/// what looks like another one.
+pub fn is_disguised(kind: &Kind) -> bool {
+    [HIDDEN, USER].iter().any(|known| kind.id == KINDS[usize::from(known.0)].id)
 }
 
 /// The host that a browser goes to, and how it is written; `None` if the address stays on the site.
@@ -93,11 +112,16 @@ fn host(text: &[u8]) -> Option<(Span, KindId)> {
     if !bytes.iter().any(|b| b.is_ascii_alphanumeric() || *b >= 0x80) {
         return None;
     }
-    let is_plain = has_scheme && slashes == b"//" && start == 0 && scheme.len() == scheme_end;
-    let kind = match (user, is_plain) {
+    let is_usual = slashes == b"//" && start == 0 && memchr::memchr(b'\\', &rest[..stop]).is_none();
+    // `https://user@host` is a login; a name that looks like another host hides this one.
+    let is_plain = is_usual && has_scheme && scheme.len() == scheme_end;
+    let hides = user.is_some_and(|at| memchr::memchr2(b'.', b'\\', &rest[..at]).is_some());
+    let kind = match (user, has_scheme) {
+        (Some(_), _) if is_plain && !hides => HOST,
         (Some(_), _) => USER,
-        (None, true) => HOST,
-        (None, false) => HIDDEN,
+        (None, true) if is_usual && scheme.len() == scheme_end => HOST,
+        (None, false) if is_usual => RELATIVE,
+        (None, _) => HIDDEN,
     };
     Some((Span::new(from + name, from + name + len), kind))
 }
@@ -117,7 +141,7 @@ mod tests {
         for (text, host, kind) in [
             ("https://evil.example/login", "evil.example", "host"),
             ("HTTP://evil.example:8080?x", "evil.example", "hidden"),
-            ("//evil.example", "evil.example", "hidden"),
+            ("//evil.example", "evil.example", "relative"),
             ("/\\evil.example/", "evil.example", "hidden"),
             ("\\\\evil.example", "evil.example", "hidden"),
             ("/\t/evil.example/..", "evil.example", "hidden"),

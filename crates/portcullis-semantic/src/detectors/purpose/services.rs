@@ -162,6 +162,7 @@ pub(in crate::detectors) fn leads_elsewhere(location: Location<'_>) -> bool {
         b"next",
         b"return",
         b"redirect",
+        b"xredirect",
         b"redir",
         b"continue",
         b"dest",
@@ -195,6 +196,26 @@ pub(in crate::detectors) fn leads_elsewhere(location: Location<'_>) -> bool {
         b"continueurl",
         b"to",
         b"go",
+    ];
+    let last = innermost(location.name);
+    has_word(last, WORDS) || WHOLE.iter().any(|known| last.eq_ignore_ascii_case(known))
+}
+
+/// The same, where the page is one of the site's own: `next`, `return_to`, `redirect`.
+pub(in crate::detectors) fn leads_back(location: Location<'_>) -> bool {
+    const WORDS: &[&[u8]] =
+        &[b"next", b"return", b"redirect", b"redir", b"continue", b"goto", b"back", b"xredirect"];
+    const WHOLE: &[&[u8]] = &[
+        b"returnto",
+        b"returnurl",
+        b"redirecturl",
+        b"redirecturi",
+        b"redirectto",
+        b"backurl",
+        b"nexturl",
+        b"relaystate",
+        b"gotourl",
+        b"continueurl",
     ];
     let last = innermost(location.name);
     has_word(last, WORDS) || WHOLE.iter().any(|known| last.eq_ignore_ascii_case(known))
