@@ -100,8 +100,8 @@ impl<'t> Scan<'_, 't> {
         }
     }
 
-    /// `check_output(['sh', '-c', 'id'])`: the first of a list of texts is a program that asks something of the
-    /// system.
+    /// `check_output(['sh', '-c', 'id'])`: the first of a list of texts is a program that asks something of
+    /// the system.
     fn runs_list(&self, span: Span) -> bool {
         let mut tokens = Lexer::new(self.text, span.end as usize);
         let opens = tokens.next().is_some_and(|t| t.is(b'(')) && tokens.next().is_some_and(|t| t.is(b'['));

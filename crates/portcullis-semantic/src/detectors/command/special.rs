@@ -170,8 +170,8 @@ fn bash_variable(text: &[u8]) -> Option<Span> {
     None
 }
 
-/// `$(rev<<<'di')`: a substitution is given a text, so that its output is a command. `;rev<<<txt.a`: so is what
-/// touches a separator.
+/// `$(rev<<<'di')`: a substitution is given a text, so that its output is a command. `;rev<<<txt.a`: so is
+/// what touches a separator.
 fn here_string(text: &[u8]) -> Option<Span> {
     memmem::find_iter(text, b"<<<").take(16).find_map(|sign| {
         let before = &text[sign.saturating_sub(HERE_BYTES_MAX)..sign];

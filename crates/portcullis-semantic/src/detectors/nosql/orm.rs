@@ -232,8 +232,8 @@ fn closing(text: &[u8], open: usize) -> usize {
     text.len()
 }
 
-/// A string from `from` to `to` that is the name of a column of passwords: one of a list, or a key whose value
-/// is true.
+/// A string from `from` to `to` that is the name of a column of passwords: one of a list, or a key whose
+/// value is true.
 fn password_key(text: &[u8], from: usize, to: usize, is_list: bool) -> Option<Span> {
     let mut at = from;
     while let Some(quote) = memchr::memchr(b'"', text.get(at..to)?).map(|len| at + len) {

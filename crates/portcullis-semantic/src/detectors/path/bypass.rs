@@ -28,8 +28,8 @@ pub(super) fn bypass(path: &[u8]) -> Option<(KindId, Span)> {
     trimmed(path).map(|at| (TRIMMED, Span::new(at, path.len())))
 }
 
-/// `/%0a/a.example`, `/x.json.;%0aa.css`: an encoded line end with something behind it. At the end of a path it
-/// is what somebody copied along.
+/// `/%0a/a.example`, `/x.json.;%0aa.css`: an encoded line end with something behind it. At the end of a path
+/// it is what somebody copied along.
 fn line_end(path: &[u8]) -> Option<usize> {
     let is_line_end = |unit: &[u8]| unit.eq_ignore_ascii_case(b"%0a") || unit.eq_ignore_ascii_case(b"%0d");
     memchr::memchr_iter(b'%', path).find(|at| {
@@ -39,8 +39,8 @@ fn line_end(path: &[u8]) -> Option<usize> {
     })
 }
 
-/// `//a.example/..`, `///a.example/%2f..`: what begins as an address of another host and ends with a step up. A
-/// server that adds a slash, or takes the step out, answers with it as the address.
+/// `//a.example/..`, `///a.example/%2f..`: what begins as an address of another host and ends with a step up.
+/// A server that adds a slash, or takes the step out, answers with it as the address.
 fn steps_behind_host(path: &[u8]) -> bool {
     let slashes = path.iter().take_while(|b| matches!(b, b'/' | b'\\')).count();
     let rest = &path[slashes..];

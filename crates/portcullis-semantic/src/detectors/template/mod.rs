@@ -239,7 +239,8 @@ fn is_method(inner: &[u8]) -> bool {
     name.contains(&b'.') && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'))
 }
 
-/// `sum(1024, 123)`: a call of numbers, as who asks whether an engine is there writes it. A filter may follow.
+/// `sum(1024, 123)`: a call of numbers, as who asks whether an engine is there writes it. A filter may
+/// follow.
 fn is_constant_call(inner: &[u8]) -> bool {
     let inner = inner.trim_ascii();
     let name = inner.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();

@@ -111,8 +111,8 @@ impl Marks<'_> {
 }
 
 impl Marks<'_> {
-    /// All of a block, `block` up to its end, is a program that reads a file, a variable of the system or what
-    /// its language keeps of the machine, by a function that is known for it.
+    /// All of a block, `block` up to its end, is a program that reads a file, a variable of the system or
+    /// what its language keeps of the machine, by a function that is known for it.
     fn reads_machine(&self, block: &[u8], found: &mut Found<'_>) -> bool {
         let block = &block[..memchr::memmem::find(block, b"?>").unwrap_or(block.len())];
         let reading = program::read(block, self.names, self.shell, found.left() / TOKEN_BYTES);

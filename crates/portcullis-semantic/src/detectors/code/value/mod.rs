@@ -6,8 +6,8 @@
 //! of a call that it prints. Functions need not be known for that. In a sentence two words stand side by side
 //! without an operator between them, in a program never: so no sentence is read as one.
 //!
-//! How long the value is does not matter, nor what comments and terms without effect are in it: a reading ends
-//! where the text is no program, and the message's work allowance bounds all of them.
+//! How long the value is does not matter, nor what comments and terms without effect are in it: a reading
+//! ends where the text is no program, and the message's work allowance bounds all of them.
 
 mod breakout;
 pub(in crate::detectors) mod program;

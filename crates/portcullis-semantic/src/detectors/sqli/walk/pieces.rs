@@ -172,8 +172,8 @@ impl Walk<'_, '_> {
         self.is_literal && !self.joins_at_quote() || is_after_text || self.start == Start::Quote(b'`')
     }
 
-    /// `see '||(select a from b)||'`: the first quote of a pair, an operator right behind it, and a query or a
-    /// call that waits or tells: no string of a program begins so.
+    /// `see '||(select a from b)||'`: the first quote of a pair, an operator right behind it, and a query or
+    /// a call that waits or tells: no string of a program begins so.
     fn joins_at_quote(&self) -> bool {
         const DOES: u64 = 1 << SUBSELECT.0
             | 1 << TIME_FUNCTION.0

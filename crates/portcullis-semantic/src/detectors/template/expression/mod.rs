@@ -223,7 +223,8 @@ fn assigned(text: &[u8]) -> Option<&[u8]> {
     rest[..at].trim_ascii().iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_').then(|| &rest[at + 1..])
 }
 
-/// `config.php`, `.env`: a program or the settings of one by the file's end, which no engine has as a template.
+/// `config.php`, `.env`: a program or the settings of one by the file's end, which no engine has as a
+/// template.
 fn is_of_server(path: &[u8]) -> bool {
     const ENDS: &[&[u8]] = &[
         b".php",
