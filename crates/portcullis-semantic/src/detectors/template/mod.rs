@@ -247,8 +247,8 @@ fn is_constant_call(inner: &[u8]) -> bool {
     let Some(rest) = inner[name..].strip_prefix(b"(").filter(|_| name > 0) else { return false };
     let Some(end) = memchr::memchr(b')', rest) else { return false };
     let numbers = rest[..end].split(|b| *b == b',').map(<[u8]>::trim_ascii);
-    let is_number = |number: &[u8]| number.len() > 1 && number.iter().all(u8::is_ascii_digit);
-    numbers.clone().count() > 1 && numbers.clone().all(is_number)
+    let is_number = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+    numbers.clone().filter(|number| number.len() > 1).count() > 1 && numbers.clone().all(is_number)
 }
 
 /// The kind that a fact of a language means in an expression.

@@ -150,6 +150,11 @@ struct Reader<'r> {
     has_internal: bool,
     /// Some call, of a member too, is given a text.
     gives_text: bool,
+    /// The text is a file or an address.
+    gives_file: bool,
+    /// A function that runs commands or code, or reads files, has another name; one that opens files.
+    renames: bool,
+    renames_open: bool,
     /// An object that everything of the machine stands below is handed on as it is: `f(process)`, `=process`.
     hands_root: bool,
     /// A member of such an object is named somewhere: `env`.
@@ -177,6 +182,9 @@ impl<'r> Reader<'r> {
             without_end: [false; 2],
             has_internal: false,
             gives_text: false,
+            gives_file: false,
+            renames: false,
+            renames_open: false,
             hands_root: false,
             names_member: false,
         }
@@ -207,6 +215,9 @@ impl<'r> Reader<'r> {
         let is_complete = is_cut || self.depth == 0 && (!self.operand || self.is_ended());
         if self.has_internal && self.gives_text || self.hands_root && self.names_member {
             self.program.note(Act::Reaches { is_bare: false });
+        }
+        if self.renames && self.gives_text || self.renames_open && self.gives_file {
+            self.program.note(Act::Calls { is_known: true });
         }
         Reading {
             program: (is_program && is_complete && self.has_shape).then_some(self.program),
@@ -327,6 +338,7 @@ impl<'r> Reader<'r> {
                 path.second = Some(token);
             }
             self.has_internal |= is_internal(name);
+            self.names_member |= name != b"process" && is_deep_member(name);
             self.operand = false;
             self.has_shape = true;
             if self.after_call.take() == Some(true) {
@@ -356,7 +368,9 @@ impl<'r> Reader<'r> {
             }
             return None;
         }
-        if is_statement(name) && !(is_called && (prints(name) || loads(name))) {
+        // `p=x`, `p=>x`, `p.x`: a variable that is called like one.
+        let is_variable = next.is_some_and(|next| next.is(b'=') || next.is(b'.'));
+        if is_statement(name) && !is_variable && !(is_called && (prints(name) || loads(name))) {
             if prints(name) && self.depth == 0 {
                 self.statement = Some(token);
             }
@@ -403,6 +417,15 @@ impl<'r> Reader<'r> {
             self.has_shape = true;
             self.program.note(Act::Reaches { is_bare: false });
         }
+        // `f=open;f('x')`, `(lambda o:o('x'))(open)`: another name for it.
+        let is_kept = self.last_is(b'=') || self.last_is(b'(') && next.is_some_and(|next| next.is(b')'));
+        if is_kept && !is_called {
+            match self.names.get(name) {
+                Some(Group::File | Group::Execute | Group::Eval) => self.renames = true,
+                Some(Group::Open) => self.renames_open = true,
+                _ => {}
+            }
+        }
         self.assigns_variable |= name[0] == b'$' && next.is_some_and(|next| next.is(b'='));
         self.operand = false;
         self.after_call = None;
@@ -435,7 +458,10 @@ impl<'r> Reader<'r> {
     /// The path of names ends before `next`, or goes on.
     fn path_done(&mut self, next: Option<Token>) {
         let Some(path) = self.path else { return };
-        self.names_member |= path.parts == 1 && is_deep_member(self.bytes(path.first));
+        let first = self.bytes(path.first);
+        self.names_member |= path.parts == 1 && first != b"process" && is_deep_member(first);
+        self.hands_root |=
+            path.parts == 2 && path.second.is_some_and(|token| self.bytes(token) == b"process");
         let Some(of) = path.root else { return };
         let goes_on = next.is_some_and(|next| next.is(b'.') || next.is(b'-') || next.is(b':'));
         let is_called = next.is_some_and(|next| next.is(b'('));
@@ -516,7 +542,8 @@ impl<'r> Reader<'r> {
             return Some(());
         }
         self.item();
-        self.names_member |= is_deep_member(inner);
+        self.names_member |= inner != b"process" && is_deep_member(inner);
+        self.hands_root |= inner == b"process" && self.last_is(b'[');
         let of_file = names_file(inner);
         // `include "x.php"`
         if of_file
@@ -757,6 +784,7 @@ impl<'r> Reader<'r> {
         let name = self.bytes(callee.name);
         let has_texts = frame.texts > 0;
         self.gives_text |= has_texts;
+        self.gives_file |= has_texts && frame.names_file;
         self.program.has_constant_call |=
             is_constant && name.len() > 2 && (has_texts || frame.items == 0) && !callee.is_member;
         if callee.root.is_some() {
