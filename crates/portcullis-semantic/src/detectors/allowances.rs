@@ -336,6 +336,7 @@ fn programs_in_texts() {
         "try: sudo systemctl restart nginx && journalctl -u nginx -n 50 --no-pager",
         "<ac:plain-text-body><![CDATA[for h in db1 db2; do ssh $h 'systemctl status x | head -3'; done]]></ac:plain-text-body>",
         "if [ -f ~/.bashrc ]; then . ~/.bashrc; fi",
+        "FROM a:1\nRUN apt-get update && apt-get install -y gcc \\\n    && rm -rf /var/lib/apt/lists/*\n",
         "> What does `umask` say?\n\n$ umask; id -u\n0022\n1000",
         "Python has a built-in ``dir`` function, and (``pwd``, ``ls``, and ``cp``) do the rest",
     ] {
@@ -359,6 +360,7 @@ fn programs_in_texts() {
         "version=$(curl http://a.example/x)",
         "try: ls $(wget http://a.example/x)",
         "if [ 1 ]; c''at /etc/passwd",
+        "hello \\\n    ; cat /etc/passwd",
         // No program is written so.
         "v=1;cat /etc/passwd",
         "v=1; cat /etc/passwd",
@@ -404,6 +406,11 @@ fn calls_of_tools() {
         for place in [Place::Query, Place::Form, Place::Cookie] {
             check.at(place, Class::Command, NAMES[0], line, true);
         }
+    }
+    let wait = "until nslookup db.default.svc.cluster.local; do echo waiting; sleep 2; done";
+    for (name, is_blocked) in [("spec.initContainers.command", false), ("spec.containers.host", true)] {
+        check.at(Place::Json, Class::Command, name, wait, is_blocked);
+        check.at(Place::Json, Class::Command, name, "x;cat /etc/passwd", true);
     }
     check.at(Place::Json, Class::Sqli, NAMES[0], "psql -c \"select count(*) from users\"", false);
     for line in [

@@ -23,7 +23,7 @@ pub(super) use self::code::{
 };
 pub(super) use self::commands::{
     MACHINES, names_command, names_function, names_machine, runs_commands, takes_arguments,
-    takes_command_lines, takes_single_name, takes_tool_call,
+    takes_command_lines, takes_container_command, takes_single_name, takes_tool_call,
 };
 pub(super) use self::files::{asks_for_file, is_bare_path, names_own_file, names_own_folder};
 pub use self::plain::{takes_plain_value, takes_search};
@@ -69,6 +69,7 @@ pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
                     takes_code(location)
                         || takes_command_lines(location)
                         || takes_tool_call(location)
+                        || takes_container_command(location)
                         || is_attribute(location)
                         || takes_configuration(location)
                         || takes_step(location)

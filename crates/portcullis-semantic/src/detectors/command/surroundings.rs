@@ -63,6 +63,8 @@ impl<'n, 't> Surroundings<'n, 't> {
         }
         self.at = position.start;
         let shown = self.shown().begin(position.start).filter(|begin| *begin <= position.start);
+        // A line that the one before goes on with is set off by that, and begins nothing.
+        let shown = shown.filter(|begin| !goes_on(&self.text[..*begin]));
         let begin = shown.unwrap_or(0).max(self.line);
         let (line, after) = (&self.text[begin..position.start], &self.text[position.start..]);
         let behind_colon = || after_colon(line).filter(|_| is_parted(after));
@@ -151,6 +153,11 @@ impl Surroundings<'_, '_> {
                 || is_step && begins_with_program(line)
                 || schedule(line) > 0)
     }
+}
+
+/// The last line of `text` is the rest of one that a backslash continues.
+fn goes_on(text: &[u8]) -> bool {
+    memchr::memrchr(b'\n', text).is_some_and(|end| text[..end].ends_with(b"\\"))
 }
 
 /// A space stands behind the sign that `text` begins with, as people write programs, or it is a substitution.

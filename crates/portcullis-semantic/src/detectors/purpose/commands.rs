@@ -26,6 +26,15 @@ pub(in crate::detectors) fn takes_tool_call(location: Location<'_>) -> bool {
         )
 }
 
+/// The field holds the command line of a container as Kubernetes has it: `containers.command`.
+pub(in crate::detectors) fn takes_container_command(location: Location<'_>) -> bool {
+    const LINES: &[&[u8]] = &[b"command", b"args"];
+    let mut parts = parts(location.name).skip_while(|part| LINES.contains(part));
+    location.place == Place::Json
+        && LINES.contains(&last_part(location.name))
+        && matches!(parts.next(), Some(b"containers" | b"initContainers"))
+}
+
 /// A name that [`takes_tool_call`].
 pub(super) const COMMAND_OF_CALL: &[u8] = b"params.arguments.command";
 
@@ -211,6 +220,19 @@ mod tests {
             assert!(!takes_tool_call(at(Place::Json, name)), "{name}");
         }
         assert!(takes_tool_call(Location::new(Place::Json, COMMAND_OF_CALL)));
+    }
+
+    #[test]
+    fn containers() {
+        for name in ["spec.containers.containers.command.command", "initContainers.args"] {
+            assert!(takes_container_command(at(Place::Json, name)), "{name}");
+            assert!(!takes_container_command(at(Place::Form, name)), "{name}");
+        }
+        for name in
+            ["command", "containers.name", "containers[command]", "containers.env.command", "containers"]
+        {
+            assert!(!takes_container_command(at(Place::Json, name)), "{name}");
+        }
     }
 
     #[test]
