@@ -64,6 +64,7 @@ const ACTIVE: &[&str] = &[
     "code.lookup",
     // Expressions that reach the language below an engine, or what the engine keeps.
     "template.code",
+    "template.object",
     "template.object-call",
     "template.dunder",
     "template.filter",

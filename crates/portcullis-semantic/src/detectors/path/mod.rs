@@ -23,9 +23,9 @@ use bypass::{bypass, ends_in_extension};
 use hints::HINTS;
 use names::{Group, Names};
 use target::{
-    asks_for_path, continues_after_nul, is_asset, is_cut_name, is_installed_code, is_module, is_of_archive,
-    is_own, is_own_settings, is_program_folder, is_run_or_setting, is_settings, is_settings_name,
-    overlong_sign, share_kind,
+    asks_for_path, continues_after_nul, is_asset, is_cut_name, is_folder_of_system, is_installed_code,
+    is_module, is_of_archive, is_own, is_own_settings, is_program_folder, is_run_or_setting, is_settings,
+    is_settings_name, overlong_sign, share_kind,
 };
 use wrappers::{is_home, is_scheme, wrapper};
 
@@ -398,6 +398,9 @@ impl PathTraversal {
         } else if is_system && (is_named || is_program_folder(target) || is_code()) {
             add(PLACE);
         } else if is_system {
+            add(SYSTEM);
+        } else if !is_mention && is_folder_of_system(target) && asks_for_path(input.location) {
+            // `dir=/etc/`: a listing of it.
             add(SYSTEM);
         } else if path.root != Root::Share && self.names.is_place(target) {
             add(PLACE);

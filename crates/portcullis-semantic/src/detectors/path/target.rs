@@ -26,6 +26,11 @@ pub(super) fn is_program_folder(target: &[u8]) -> bool {
         && [&b"/bin"[..], b"/sbin", b"/lib", b"/share"].iter().any(|end| target.ends_with(end))
 }
 
+/// `/etc/`, `/proc`, `/root`: the folder as a whole.
+pub(super) fn is_folder_of_system(target: &[u8]) -> bool {
+    matches!(target.strip_suffix(b"/").unwrap_or(target), b"etc" | b"proc" | b"root")
+}
+
 /// `usr/lib/libc.so.6`, `usr/local/lib/python3.11/site-packages/x.py`: code of programs that many machines
 /// have, as stack traces name it. PHP that comes with its interpreter is included by attacks.
 pub(super) fn is_installed_code(target: &[u8]) -> bool {

@@ -338,3 +338,16 @@ fn steps_in_fields_for_files() {
         assert!(!look(Place::Query, "file", text).1, "{text}");
     }
 }
+
+/// A folder of the system as all of a parameter for one; elsewhere people name it.
+#[test]
+fn folders_of_the_system() {
+    for name in ["dir", "path", "folder"] {
+        for text in ["/etc/", "/proc/", "/etc/./"] {
+            let (have, is_blocked) = testing::look(Class::Path, Place::Form, name, text.as_bytes());
+            assert!(is_blocked, "{name}={text}: {have}");
+        }
+        testing::passes_at(Class::Path, Place::Form, name, "/home/");
+    }
+    testing::passes_at(Class::Path, Place::Query, "q", "/etc/");
+}

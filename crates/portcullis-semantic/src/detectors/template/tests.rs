@@ -368,3 +368,41 @@ fn filters_directives_and_lookups() {
         passes_at(Class::Template, Place::Form, "text", text);
     }
 }
+
+/// What an engine keeps is shown by no field's name: a template computes, and has no use for it.
+#[test]
+fn objects_in_fields_for_templates() {
+    for text in ["{{config}}", "<pre>{{config}}</pre>", "{{self}}"] {
+        let (have, is_blocked) = look(Class::Template, Place::Json, "template", text.as_bytes());
+        assert!(is_blocked, "{text}: {have}");
+    }
+    for text in ["{{ 7*7 }}", "{{ config.title }}", "Dear {{ user.name }}"] {
+        let (have, is_blocked) = look(Class::Template, Place::Json, "template", text.as_bytes());
+        assert!(!is_blocked, "{text}: {have}");
+    }
+}
+
+/// Terms and comments without effect hide nothing in an expression, at whatever length.
+#[test]
+fn padded_expressions() {
+    for times in [1, 100, 3_000] {
+        for text in [
+            format!("{{{{{}config}}}}", "0 or ".repeat(times)),
+            format!("<%=/*{}*/process.env.SECRET%>", "rows ".repeat(times)),
+            format!("${{{}T(java.lang.Runtime).getRuntime()}}", "'a'+".repeat(times)),
+            format!("{{#{}#}}{{{{config|string}}}}", "rows ".repeat(times)),
+        ] {
+            let (have, is_blocked) = look(Class::Template, Place::Form, "name", text.as_bytes());
+            assert!(is_blocked, "{times}: {have}");
+        }
+    }
+    for text in ["{% include 'config.php' %}", "<#assign x=7*7>${x}", "{{[7,7]|sum*6}}", "${sum(1024, 123)}"]
+    {
+        let (have, is_blocked) = look(Class::Template, Place::Form, "name", text.as_bytes());
+        assert!(is_blocked, "{text}: {have}");
+    }
+    for text in ["{% include 'header.html' %}", "{% set x = y %}", "${sum(a, b)}"] {
+        let (have, is_blocked) = look(Class::Template, Place::Form, "name", text.as_bytes());
+        assert!(!is_blocked, "{text}: {have}");
+    }
+}
