@@ -13,7 +13,8 @@ export interface ProblemBody {
 
 export interface Finding {
   class: string; kind: string; place: string; name?: string; decoded?: string[]; span?: [number, number];
-  evidence?: string; count?: number; mentioned?: boolean; points: number; reason: string; reference?: string;
+  evidence?: string; count?: number; mentioned?: boolean; suppressed_by?: { exception: string; reason: string };
+  points: number; reason: string; reference?: string;
 }
 export interface RuleMatch {
   rule_id: number; phase: number; severity?: string; message?: string; data?: string; target?: string; value?: string;
@@ -31,7 +32,7 @@ export interface WafEvent {
     action: string; status?: number; rule_id?: number; class?: string; phase?: number; reason?: string;
     control?: { by: string; name: string };
   };
-  findings?: Finding[]; findings_below?: number; findings_omitted?: number;
+  findings?: Finding[]; findings_below?: number; findings_suppressed?: number; findings_omitted?: number;
   matches?: RuleMatch[]; matches_omitted?: number;
   also_matched?: { rule_id: number; target?: string; points?: number; count?: number }[];
   scores?: { semantic?: Score[]; semantic_omitted?: number; inbound_blocking?: number; inbound_detection?: number; by_class?: Record<string, number> };

@@ -141,6 +141,7 @@ function Findings({ event }: { event: WafEvent }) {
       {(event.findings ?? []).map((finding) => <FindingItem finding={finding} />)}
       {event.findings_omitted !== undefined && event.findings_omitted > 0 && <Empty>{t('event.others', { count: event.findings_omitted })}</Empty>}
       {event.findings_below !== undefined && event.findings_below > 0 && <Empty>{t('event.below', { count: event.findings_below })}</Empty>}
+      {event.findings_suppressed !== undefined && event.findings_suppressed > 0 && <Empty>{t('event.suppressed', { count: event.findings_suppressed })}</Empty>}
     </Card>
   );
 }
@@ -150,6 +151,9 @@ export function FindingItem({ finding }: { finding: Finding }) {
     <div class="finding">
       <div class="what"><span>{visible(finding.reason)}{finding.count ? ` × ${finding.count}` : ''}</span><b>{finding.points.toFixed(2)}</b></div>
       {finding.evidence?.trim() && <code class="evidence">{visible(finding.evidence)}</code>}
+      {finding.suppressed_by && (
+        <p class="inline"><b>{t(finding.mentioned ? 'event.loweredBy' : 'event.suppressedBy')}</b> <code>{finding.suppressed_by.exception}</code> <span>{finding.suppressed_by.reason}</span></p>
+      )}
       <p class="dim inline">
         <code>{finding.kind}</code><code class="wrap">{finding.place}{finding.name ? `:${visible(finding.name)}` : ''}</code>
         {finding.decoded && finding.decoded.length > 0 && <span>{t('event.decoded', { layers: finding.decoded.join(' › ') })}</span>}

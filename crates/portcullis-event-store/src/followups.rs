@@ -259,6 +259,7 @@ mod tests {
             count: 1,
             below: false,
             mentioned: false,
+            suppressed_by: None,
             points: 5.0,
             reason: "".into(),
             reference: "".into(),

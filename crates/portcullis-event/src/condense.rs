@@ -16,6 +16,8 @@ pub(crate) struct Bounds {
     deciding: usize,
     /// Kinds of findings in other values.
     others: usize,
+    /// Kinds of findings that an exception suppresses or lowers, in any value.
+    suppressed: usize,
     /// Rules in full, beside the one that blocked.
     matches: usize,
     /// Rules that are named only.
@@ -36,6 +38,7 @@ impl Bounds {
         Bounds {
             deciding: 2,
             others: 1,
+            suppressed: 3,
             matches: 2,
             rules: 64,
             scores: [6, 1],
@@ -46,6 +49,7 @@ impl Bounds {
         Bounds {
             deciding: 2,
             others: 1,
+            suppressed: 2,
             matches: 2,
             rules: 64,
             scores: [4, 1],
@@ -56,6 +60,7 @@ impl Bounds {
         Bounds {
             deciding: 2,
             others: 1,
+            suppressed: 1,
             matches: 2,
             rules: 64,
             scores: [2, 0],
@@ -97,16 +102,22 @@ impl Event {
             let (a, b) = (&groups[*a], &groups[*b]);
             a.below.cmp(&b.below).then(b.points.total_cmp(&a.points))
         });
+        let (suppressed, worst): (Vec<usize>, Vec<usize>) =
+            worst.into_iter().partition(|at| groups[*at].is_excused());
         let (deciding, others): (Vec<usize>, Vec<usize>) =
             worst.into_iter().partition(|at| is_deciding(&groups[*at]));
         let mut kept: Vec<usize> = deciding.into_iter().take(bounds.deciding).collect();
         kept.extend(others.into_iter().take(bounds.others));
+        kept.extend(suppressed.into_iter().take(bounds.suppressed));
         for (at, finding) in groups.into_iter().enumerate() {
             if kept.contains(&at) {
                 self.findings.push(finding);
             } else {
-                let counter =
-                    if finding.below { &mut self.findings_below } else { &mut self.findings_omitted };
+                let counter = match finding.is_excused() {
+                    true => &mut self.findings_suppressed,
+                    false if finding.below => &mut self.findings_below,
+                    false => &mut self.findings_omitted,
+                };
                 *counter = counter.saturating_add(finding.count);
             }
         }
@@ -210,7 +221,8 @@ fn grouped(findings: Vec<Finding>) -> Vec<Finding> {
     let mut groups: Vec<Finding> = Vec::with_capacity(findings.len());
     for finding in findings {
         let same = |known: &&mut Finding| {
-            (known.class, known.place) == (finding.class, finding.place)
+            (known.class, known.place, known.is_excused())
+                == (finding.class, finding.place, finding.is_excused())
                 && (&known.kind, &known.name) == (&finding.kind, &finding.name)
         };
         let Some(known) = groups.iter_mut().find(same) else {

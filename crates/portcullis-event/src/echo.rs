@@ -41,7 +41,8 @@ impl Event {
             && !(self.findings.is_empty() && self.matches.is_empty())
             && self.findings.iter().all(is_found_there)
             && matches.all(|rule| rule.target.split_once(':').is_some_and(|(of, name)| is_there(of, name)))
-            && self.findings_omitted + self.findings_below + self.matches_omitted == 0
+            && [self.findings_omitted, self.findings_below, self.findings_suppressed, self.matches_omitted]
+                == [0; 4]
             && self.refusal.is_none()
             && !self.agents.iter().any(AgentWord::is_finding)
     }

@@ -77,6 +77,9 @@ pub struct Event {
     /// [`limits::FINDINGS_BELOW_MAX`](crate::limits::FINDINGS_BELOW_MAX).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub findings_below: u32,
+    /// Findings that an exception suppresses or lowers, and that are not in `findings`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub findings_suppressed: u32,
     /// The verdicts of inspection agents, apart from those that let the exchange pass without a word.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentWord>,
@@ -140,6 +143,7 @@ impl Event {
             findings: Vec::new(),
             findings_omitted: 0,
             findings_below: 0,
+            findings_suppressed: 0,
             agents: Vec::new(),
             refusal: None,
             ambiguities: Vec::new(),
@@ -549,6 +553,9 @@ pub struct Finding {
     /// It is quoted or named in a field that is for text, and weighs less.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mentioned: bool,
+    /// The exception by which it weighs less, if it is `mentioned`, or else nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppressed_by: Option<SuppressedBy>,
     /// The points that it adds to the score of its class.
     #[serde(with = "wire::hundredths")]
     pub points: f32,
@@ -556,6 +563,22 @@ pub struct Finding {
     pub reason: Cow<'static, str>,
     /// The reference to read more.
     pub reference: Cow<'static, str>,
+}
+
+impl Finding {
+    /// True if an exception lowers or takes its weight, and its value was not decided on.
+    pub fn is_excused(&self) -> bool {
+        self.suppressed_by.is_some() && (self.below || !self.mentioned)
+    }
+}
+
+/// An exception of the semantic detector's policy, as it stands in the documentation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuppressedBy {
+    /// Its id: `own-file`.
+    pub exception: Cow<'static, str>,
+    /// The reason for it, in plain language.
+    pub reason: Cow<'static, str>,
 }
 
 /// The verdict of an inspection agent.

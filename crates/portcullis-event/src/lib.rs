@@ -59,7 +59,8 @@ pub use access::AccessRecord;
 pub use coverage::{ByReason, Coverage};
 pub use event::{
     AgentWord, AlsoMatched, Client, Control, Event, Exception, Finding, Header, Integration, Request,
-    Response, RuleEffect, RuleInfo, RuleMatch, SCHEMA_VERSION, Scores, SemanticScore, Server, Verdict,
+    Response, RuleEffect, RuleInfo, RuleMatch, SCHEMA_VERSION, Scores, SemanticScore, Server, SuppressedBy,
+    Verdict,
 };
 pub use kept::{KeptRequest, RawRequest};
 pub use lead::{Gravity, Lead};

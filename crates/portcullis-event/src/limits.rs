@@ -22,6 +22,8 @@ pub const MATCHES_MAX: usize = 256;
 pub const FINDINGS_MAX: usize = 64;
 /// Findings in values whose score passed no threshold; the rest is counted in `findings_below`.
 pub const FINDINGS_BELOW_MAX: usize = 3;
+/// Findings that an exception suppresses or lowers; the rest is counted in `findings_suppressed`.
+pub const FINDINGS_SUPPRESSED_MAX: usize = 8;
 /// Scores of the semantic detector in an event, highest first.
 pub const SEMANTIC_SCORES_MAX: usize = 16;
 /// Addresses of a forwarding chain.

@@ -74,6 +74,7 @@ impl Inspection {
             told.findings.into_iter().for_each(|finding| event.push_finding(finding));
             event.findings_omitted = event.findings_omitted.saturating_add(told.dropped);
             event.findings_below = told.below;
+            event.findings_suppressed = told.suppressed;
             event.scores.semantic = semantic.scores();
         }
         event.refusal = self.refusal.map(|refusal| Cow::Borrowed(refusal.name()));

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_engine::{BodyArguments, Interruption};
-use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, limits, text};
+use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, SuppressedBy, limits, text};
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::message::{RequestHead, ResponseHead};
 use portcullis_semantic::detectors::redirect;
-use portcullis_semantic::{Analysis, Detectors, Judge, Location, Memo, Parsed, Score, Unreadable, Upload};
+use portcullis_semantic::{
+    Analysis, Detectors, Judge, Location, Memo, Parsed, Score, Unreadable, Upload, exceptions,
+};
 use portcullis_types::{ByteBuf, Class, Level, Phase, Place, Severity};
 
 use crate::evidence;
@@ -71,10 +73,13 @@ impl Buffers {
 
 /// The findings as an event tells them.
 pub(crate) struct Told {
-    /// Those in values whose score passed a threshold, and the first few of the others.
+    /// Those in values whose score passed a threshold, the first few that an exception suppresses or lowers,
+    /// and the first few of the others.
     pub(crate) findings: Vec<Finding>,
     /// The number of the others.
     pub(crate) below: u32,
+    /// The number of others that an exception suppresses or lowers.
+    pub(crate) suppressed: u32,
     /// Findings that were dropped before.
     pub(crate) dropped: u32,
 }
@@ -377,13 +382,21 @@ impl SemanticRun {
         deciding.sort();
         let is_deciding =
             |found: &portcullis_semantic::Finding| deciding.binary_search(&std::ptr::from_ref(found)).is_ok();
-        let mut few = 0;
-        let (mut findings, below): (Vec<_>, Vec<_>) = analysis.findings().iter().partition(|found| {
+        let is_excused = |found: &portcullis_semantic::Finding| {
+            found.suppressed_by.is_some() && (found.is_suppressed() || !is_deciding(found))
+        };
+        let (mut few, mut few_excused) = (0, 0);
+        let (mut findings, left): (Vec<_>, Vec<_>) = analysis.findings().iter().partition(|found| {
+            if is_excused(found) {
+                few_excused += 1;
+                return few_excused <= limits::FINDINGS_SUPPRESSED_MAX;
+            }
             is_deciding(found) || {
                 few += 1;
                 few <= limits::FINDINGS_BELOW_MAX
             }
         });
+        let suppressed = left.iter().filter(|found| is_excused(found)).count();
         if findings.len() > limits::FINDINGS_MAX {
             // An event holds so many: those that tell most.
             findings.sort_by(|a, b| detectors.points(b).total_cmp(&detectors.points(a)));
@@ -393,7 +406,8 @@ impl SemanticRun {
                 .into_iter()
                 .map(|found| Finding { below: !is_deciding(found), ..self.describe(found) })
                 .collect(),
-            below: u32::try_from(below.len()).unwrap_or(u32::MAX),
+            below: u32::try_from(left.len() - suppressed).unwrap_or(u32::MAX),
+            suppressed: u32::try_from(suppressed).unwrap_or(u32::MAX),
             dropped: analysis.findings_dropped(),
         }
     }
@@ -452,6 +466,10 @@ impl SemanticRun {
             count: 1,
             below: false,
             mentioned: found.mentioned,
+            suppressed_by: found
+                .suppressed_by
+                .and_then(exceptions::find)
+                .map(|row| SuppressedBy { exception: row.id.into(), reason: row.why.into() }),
             points: self.semantic.detectors.points(found),
             reason: found.kind.reason.into(),
             reference: found.kind.reference.into(),

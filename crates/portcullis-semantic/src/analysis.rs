@@ -82,9 +82,9 @@ impl Detectors {
     /// What `finding` adds to the score of its class.
     pub fn points(&self, finding: &Finding) -> f32 {
         let detector = self.number_of(finding.feature);
-        match finding.suppressed_by {
-            Some(_) => 0.0,
-            None => {
+        match finding.is_suppressed() {
+            true => 0.0,
+            false => {
                 let kind = usize::from(finding.feature - self.bases[detector]);
                 self.models[detector].weight(kind, finding.mentioned)
             }
@@ -509,7 +509,7 @@ impl Analysis {
         let mut left = crate::score::MENTIONS_MAX;
         for finding in self.findings_of(detectors, score).filter(|finding| !finding.excluded) {
             let points = detectors.points(finding);
-            if finding.suppressed_by.is_some() {
+            if finding.is_suppressed() {
                 continue;
             }
             if finding.mentioned {
@@ -578,7 +578,7 @@ impl Analysis {
             value: self.values.len() as u32,
             location,
             document: self.document,
-            may_mention: None,
+            mention_row: None,
             text,
             layers,
             findings: &mut self.findings,

@@ -3,7 +3,7 @@
 use portcullis_types::Span;
 
 use crate::detectors::document::Document;
-use crate::detectors::purpose;
+use crate::exceptions;
 use crate::limits::{EVIDENCE_BYTES_MAX, FINDING_BYTES, READING_BYTES, TOKEN_BYTES};
 use crate::work::Work;
 use crate::{ByteGroups, Class, Finding, Kind, KindId, Layers, Location, Place};
@@ -155,8 +155,8 @@ pub struct Found<'a> {
     pub(crate) value: u32,
     pub(crate) location: Location<'a>,
     pub(crate) document: Document,
-    /// Whether the site made the field for what is found, once somebody asked.
-    pub(crate) may_mention: Option<bool>,
+    /// The exception by which what is quoted or named in the field weighs less, once somebody asked.
+    pub(crate) mention_row: Option<Option<&'static str>>,
     pub(crate) text: &'a [u8],
     pub(crate) layers: Layers,
     pub(crate) findings: &'a mut Vec<Finding>,
@@ -172,6 +172,7 @@ impl Found<'_> {
     /// Something found at `span` that exception `row` of the policy suppresses: it weighs nothing, and stays
     /// to be seen.
     pub fn suppress(&mut self, kind: KindId, span: Span, row: &'static str) {
+        debug_assert!(exceptions::find(row).is_some(), "{row} is no exception");
         self.push(kind, span, State::Suppressed(row));
     }
 
@@ -179,11 +180,9 @@ impl Found<'_> {
     /// the field for text it is a weaker feature of its own; elsewhere it counts in full, for the sender
     /// chose the text around it.
     pub fn mention(&mut self, kind: KindId, span: Span) {
-        let (class, location) = (self.class, self.location);
-        let may_mention = *self
-            .may_mention
-            .get_or_insert_with(|| self.document.is_file || purpose::may_mention(class, location));
-        self.push(kind, span, if may_mention { State::Mentioned } else { State::Counted });
+        let (class, location, is_file) = (self.class, self.location, self.document.is_file);
+        let row = *self.mention_row.get_or_insert_with(|| exceptions::mention(class, location, is_file));
+        self.push(kind, span, row.map_or(State::Counted, State::Mentioned));
     }
 
     /// Something found at `span` that the text shows as code, or that the field's name stands for: a mention,
@@ -252,15 +251,15 @@ impl Found<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Suppressed(&'static str),
-    Mentioned,
+    Mentioned(&'static str),
     Counted,
 }
 
 impl State {
     fn of(finding: &Finding) -> State {
         match finding.suppressed_by {
+            Some(row) if finding.mentioned => State::Mentioned(row),
             Some(row) => State::Suppressed(row),
-            None if finding.mentioned => State::Mentioned,
             None => State::Counted,
         }
     }
@@ -269,7 +268,7 @@ impl State {
     fn rank(self) -> u8 {
         match self {
             State::Suppressed(_) => 0,
-            State::Mentioned => 1,
+            State::Mentioned(_) => 1,
             State::Counted => 2,
         }
     }
@@ -277,7 +276,7 @@ impl State {
     fn members(self) -> (bool, Option<&'static str>) {
         match self {
             State::Suppressed(row) => (false, Some(row)),
-            State::Mentioned => (true, None),
+            State::Mentioned(row) => (true, Some(row)),
             State::Counted => (false, None),
         }
     }

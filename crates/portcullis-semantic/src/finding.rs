@@ -64,7 +64,8 @@ pub struct Finding {
     pub mentioned: bool,
     /// It is excluded in this value, and counts for nothing.
     pub excluded: bool,
-    /// The exception that suppresses it: it weighs nothing.
+    /// The exception by which it weighs less, if it is `mentioned`, or else nothing: an id of
+    /// [`exceptions`](crate::exceptions).
     pub suppressed_by: Option<&'static str>,
     /// Number of the value in the message, see [`Analysis::values`](crate::Analysis::values).
     pub value: u32,
@@ -77,8 +78,14 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// True if an exception takes all of its weight.
+    pub fn is_suppressed(&self) -> bool {
+        self.suppressed_by.is_some() && !self.mentioned
+    }
+
     /// From now on exception `row` suppresses it.
     pub(crate) fn suppress(&mut self, row: &'static str) {
+        debug_assert!(crate::exceptions::find(row).is_some(), "{row} is no exception");
         self.mentioned = false;
         self.suppressed_by = Some(row);
     }

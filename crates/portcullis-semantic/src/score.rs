@@ -212,7 +212,7 @@ pub(crate) fn score(
     let mut any = false;
     for finding in findings.iter().filter(of_this) {
         any = true;
-        if finding.suppressed_by.is_some() {
+        if finding.is_suppressed() {
             continue;
         }
         let weight = model.weight(usize::from(finding.feature - base), finding.mentioned);

@@ -101,9 +101,10 @@ const FIELDS: [(&str, &str); 6] = [
 ];
 
 /// Counts of what an event leaves out.
-const LEFT_OUT: [(&str, &str); 4] = [
+const LEFT_OUT: [(&str, &str); 5] = [
     ("other findings", "/findings_omitted"),
     ("findings in values below the threshold", "/findings_below"),
+    ("findings that an exception suppresses", "/findings_suppressed"),
     ("other scores", "/scores/semantic_omitted"),
     ("other matches", "/matches_omitted"),
 ];
@@ -129,6 +130,12 @@ pub fn whole(event: &Value) -> String {
         let evidence = text(finding, "/evidence");
         if !evidence.trim().is_empty() {
             let _ = writeln!(out, "          {evidence}");
+        }
+        let exception = text(finding, "/suppressed_by/exception");
+        if !exception.is_empty() {
+            let state = if finding["mentioned"] == true { "lowered" } else { "suppressed" };
+            let why = text(finding, "/suppressed_by/reason");
+            let _ = writeln!(out, "          {state} by {exception}: {why}");
         }
     }
     for score in list(event, "/scores/semantic") {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use portcullis_event::{
-    AgentOutcome, AgentWord, Event, Finding, FindingOutcome, RuleInfo, RuleMatch, SemanticScore, limits,
-    modsecurity_lines, text,
+    AgentOutcome, AgentWord, Event, Finding, FindingOutcome, RuleInfo, RuleMatch, SemanticScore,
+    SuppressedBy, limits, modsecurity_lines, text,
 };
 use portcullis_types::{Class, Place, RuleId};
 use serde_json::Value;
@@ -23,6 +23,7 @@ fn finding(kind: &'static str, name: &str, points: f32, below: bool) -> Finding 
     let mut finding = full().findings[0].clone();
     (finding.kind, finding.name, finding.place) = (kind.into(), name.to_owned(), Place::Form);
     (finding.points, finding.below) = (points, below);
+    (finding.mentioned, finding.suppressed_by) = (false, None);
     finding
 }
 
@@ -39,7 +40,8 @@ fn decided_by_q() -> Event {
     event.matches.clear();
     event.also_matched.clear();
     event.findings.clear();
-    (event.findings_omitted, event.findings_below, event.matches_omitted) = (0, 0, 0);
+    (event.findings_omitted, event.findings_below, event.findings_suppressed) = (0, 0, 0);
+    event.matches_omitted = 0;
     event.scores.semantic[0] = SemanticScore {
         place: Place::Form,
         name: "q".to_owned(),
@@ -71,6 +73,34 @@ fn the_value_that_decided_is_told_and_the_rest_counted() {
     assert_eq!((&value["findings_omitted"], &value["findings_below"]), (&4.into(), &5.into()));
     // Whoever judges by the event in memory sees all of it.
     assert_eq!((event.findings.len(), event.findings_omitted), (21, 0));
+}
+
+/// Those that an exception suppresses have room of their own: the event shows them whatever else was found.
+#[test]
+fn what_is_suppressed_is_told_beside_what_decided() {
+    let by = |exception: &'static str| {
+        Some(SuppressedBy { exception: exception.into(), reason: "a reason".into() })
+    };
+    let mut event = decided_by_q();
+    for number in 0..9 {
+        event.push_finding(finding("sqli.union", "q", 1.0 + number as f32, false));
+        event.push_finding(finding("sqli.union", &format!("p{number}"), 20.0 - number as f32, true));
+        let found = finding("path.file", &format!("s{number}"), 0.0, true);
+        event.push_finding(Finding { suppressed_by: by("own-file"), ..found });
+    }
+    // In the value that decided.
+    event.push_finding(Finding { suppressed_by: by("pattern"), ..finding("path.file", "q", 0.0, false) });
+    let value = written(&event);
+    let shown = value["findings"].as_array().unwrap().iter();
+    let shown: Vec<_> = shown
+        .filter(|finding| finding["suppressed_by"] != Value::Null)
+        .map(|finding| (&finding["name"], &finding["suppressed_by"]["exception"], &finding["points"]))
+        .map(|(name, exception, points)| format!("{name} {exception} {points}"))
+        .collect();
+    assert_eq!(shown, ["\"s0\" \"own-file\" 0.0", "\"s1\" \"own-file\" 0.0", "\"q\" \"pattern\" 0.0"]);
+    assert_eq!((&value["findings_suppressed"], &value["findings_below"]), (&7.into(), &8.into()));
+    let back = Event::from_json(event.json_line().as_bytes()).unwrap();
+    assert_eq!(back.findings.last().unwrap().suppressed_by, by("pattern"));
 }
 
 #[test]
@@ -129,7 +159,8 @@ fn no_client_makes_it_longer_than_its_limit() {
         event.matches.clear();
         event.findings.clear();
         event.also_matched.clear();
-        (event.findings_omitted, event.findings_below, event.matches_omitted) = (0, 0, 0);
+        (event.findings_omitted, event.findings_below, event.findings_suppressed) = (0, 0, 0);
+        event.matches_omitted = 0;
         event.request.target = filled(limits::REQUEST_TARGET_BYTES_MAX);
         event.request.method = filled(limits::REQUEST_TOKEN_BYTES_MAX);
         event.request.protocol = filled(limits::REQUEST_TOKEN_BYTES_MAX);
@@ -163,6 +194,10 @@ fn no_client_makes_it_longer_than_its_limit() {
             let name = filled(limits::TARGET_NAME_BYTES_MAX - 2) + &number.to_string();
             let mut found = finding("sqli.union", &name, number as f32, number % 2 == 0);
             found.evidence = filled(limits::VALUE_BYTES_MAX);
+            if number % 3 == 0 {
+                let (exception, reason) = ("embedded-documents".into(), "r".repeat(64).into());
+                found.suppressed_by = Some(SuppressedBy { exception, reason });
+            }
             event.push_finding(found);
         }
         let value = written(&event);
@@ -172,6 +207,7 @@ fn no_client_makes_it_longer_than_its_limit() {
             list.iter().map(|one| one["count"].as_u64().unwrap_or(1) as usize).sum()
         };
         let findings = counted("/findings") + number("/findings_omitted") + number("/findings_below");
+        let findings = findings + number("/findings_suppressed");
         assert_eq!(findings, limits::FINDINGS_MAX + 10);
         let matches = counted("/matches") + counted("/also_matched") + number("/matches_omitted");
         assert_eq!(matches, limits::MATCHES_MAX + 10);

@@ -12,7 +12,7 @@ use portcullis_event::{
     Action, AgentOutcome, AgentWord, AlsoMatched, BlindSpot, Control, ControlKind, DetectionMode, EngineMode,
     Event, Exception, ExceptionCause, ExceptionPolicy, Finding, FindingOutcome, Header, Integration,
     IntegrationKind, NotInspected, Redactor, RuleEffect, RuleInfo, RuleMatch, SCHEMA_VERSION, SemanticScore,
-    Timestamp, UpstreamError, modsecurity_lines, text,
+    SuppressedBy, Timestamp, UpstreamError, modsecurity_lines, text,
 };
 use portcullis_types::{Class, Phase, Place, RuleId, Severity, Span};
 use serde_json::Value;
@@ -138,6 +138,7 @@ pub fn full() -> Event {
         count: 1,
         below: false,
         mentioned: true,
+        suppressed_by: Some(SuppressedBy { exception: "text".into(), reason: "people write of it".into() }),
         points: 4.875,
         reason: "the result of another SELECT is added by UNION".into(),
         reference: "https://owasp.org/www-community/attacks/SQL_Injection".into(),
@@ -160,6 +161,7 @@ pub fn full() -> Event {
     });
     event.findings_omitted = 3;
     event.findings_below = 2;
+    event.findings_suppressed = 1;
     event.ambiguities = vec!["charset".into(), "name_escape".into()];
     event.trials = vec!["0123456789abcdef".into()];
     event.exceptions = vec![Exception {

@@ -176,6 +176,7 @@ fn outputs(sent: &Sent) -> Vec<(&'static str, Vec<u8>)> {
             count: 1,
             below: false,
             mentioned: false,
+            suppressed_by: None,
             points: 1.0,
             reason: "".into(),
             reference: "".into(),

@@ -65,8 +65,15 @@ impl Value {
         };
         let _ = writeln!(out, "\n{} in {at}", score.class.title());
         for finding in &self.findings {
-            let mentioned = if finding.mentioned { ", mentioned" } else { "" };
-            let _ = writeln!(out, "    {}{mentioned}: {}", finding.kind, finding.reason);
+            let state = match (&finding.suppressed_by, finding.mentioned) {
+                (None, _) => "",
+                (Some(_), true) => ", mentioned",
+                (Some(_), false) => ", suppressed",
+            };
+            let _ = writeln!(out, "    {}{state}: {}", finding.kind, finding.reason);
+            if let Some(by) = &finding.suppressed_by {
+                let _ = writeln!(out, "        by       {}: {}", by.exception, by.reason);
+            }
             let span =
                 finding.span.map_or(String::new(), |span| format!("bytes {} to {}: ", span.start, span.end));
             let _ = writeln!(out, "        evidence {span}{}", shorten(&one_line(&finding.evidence)));

@@ -33,7 +33,7 @@ impl Analysis {
             let is_severe = self.findings_of(detectors, score).any(|found| {
                 !found.mentioned
                     && !found.excluded
-                    && found.suppressed_by.is_none()
+                    && !found.is_suppressed()
                     && found.kind.severity <= Severity::Critical
             });
             (score.detector, value.place.is_response(), group, is_severe)

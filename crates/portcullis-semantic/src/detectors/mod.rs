@@ -8,6 +8,7 @@ pub mod command;
 pub mod crlf;
 pub mod deserialization;
 pub(crate) mod document;
+pub mod exceptions;
 pub mod graphql;
 pub mod ldap;
 pub mod leak;

@@ -27,11 +27,10 @@ pub(super) use self::commands::{
 };
 pub(super) use self::files::{asks_for_file, is_bare_path, names_own_file, names_own_folder};
 pub use self::plain::{takes_plain_value, takes_search};
-use self::queries::is_attribute;
-pub(crate) use self::queries::{is_search, takes_statements};
 pub(super) use self::queries::{
-    takes_columns, takes_conditions, takes_filters, takes_formula, takes_number, takes_pattern,
+    is_attribute, takes_columns, takes_conditions, takes_filters, takes_formula, takes_number, takes_pattern,
 };
+pub(crate) use self::queries::{is_search, takes_statements};
 pub(super) use self::reports::{is_of_report, quotes_code, takes_headers};
 pub(super) use self::secrets::{names_secret, takes_password};
 pub use self::services::names_redirect;
@@ -44,57 +43,23 @@ pub(crate) use self::texts::{Document, takes_text};
 
 use self::code::takes_xml;
 use self::name::{NAME_BYTES_MAX, is_of_body, is_plain_name};
+use super::exceptions;
 use crate::{Class, Location, Place};
 
-/// What is quoted or named there is no attack of `class`: the site made the field for text or for such
-/// things, or it is a document by itself: a file, or what the site answers.
+/// What is quoted or named there is no attack of `class`: an [exception](exceptions::mention) lowers it.
 pub(crate) fn may_mention(class: Class, location: Location<'_>) -> bool {
-    if location.place == Place::FileContent || location.place.is_response() {
-        return true;
-    }
-    location.name.len() <= NAME_BYTES_MAX
-        && is_plain_name(location.name)
-        && (takes_text(location)
-            || match class {
-                Class::Sqli => {
-                    takes_statements(location)
-                        || takes_conditions(location)
-                        || takes_password(location)
-                        || takes_formula(location)
-                        || takes_tool_call(location)
-                }
-                Class::Ldap => takes_filters(location),
-                Class::Xss => takes_code(location) || quotes_code(location) || lists_words(location),
-                Class::Command => {
-                    takes_code(location)
-                        || takes_command_lines(location)
-                        || takes_tool_call(location)
-                        || takes_container_command(location)
-                        || is_attribute(location)
-                        || takes_configuration(location)
-                        || takes_step(location)
-                }
-                Class::Path => {
-                    takes_code(location)
-                        || takes_configuration(location)
-                        || takes_step(location)
-                        || takes_title(location)
-                        || lists_words(location)
-                }
-                Class::Ssrf => {
-                    takes_configuration(location) || takes_step(location) || takes_tool_call(location)
-                }
-                Class::Code => takes_code(location),
-                Class::Template => takes_templates(location),
-                _ => false,
-            })
+    exceptions::mention(class, location, false).is_some()
+}
+
+/// Every application takes all of the name for the name.
+pub(super) fn has_plain_name(location: Location<'_>) -> bool {
+    location.name.len() <= NAME_BYTES_MAX && is_plain_name(location.name)
 }
 
 /// The field takes texts, templates, code, scripts of pages or whole statements.
 pub(crate) fn takes_documents(location: Location<'_>) -> bool {
     is_of_body(location.place)
-        && location.name.len() <= NAME_BYTES_MAX
-        && is_plain_name(location.name)
+        && has_plain_name(location)
         && (takes_text(location)
             || takes_templates(location)
             || takes_scripts(location)
@@ -106,8 +71,7 @@ pub(crate) fn takes_documents(location: Location<'_>) -> bool {
 /// match words say nothing there. Fields for text are none of these.
 pub fn is_made_for(class: Class, name: &[u8]) -> bool {
     let location = Location::new(Place::Json, name);
-    name.len() <= NAME_BYTES_MAX
-        && is_plain_name(name)
+    has_plain_name(location)
         && match class {
             Class::Sqli | Class::Xss | Class::Code | Class::Command if takes_password(location) => true,
             Class::Sqli => takes_statements(location),

@@ -62,6 +62,7 @@ pub fn finding(kind: &'static str, place: Place, name: &str, evidence: &str) -> 
         count: 1,
         below: false,
         mentioned: false,
+        suppressed_by: None,
         points: 9.5,
         reason: "UNION reads another table".into(),
         reference: "https://cwe.mitre.org/data/definitions/89.html".into(),

