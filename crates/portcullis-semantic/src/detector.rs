@@ -6,7 +6,7 @@ use crate::detectors::document::Document;
 use crate::exceptions;
 use crate::limits::{EVIDENCE_BYTES_MAX, FINDING_BYTES, READING_BYTES, TOKEN_BYTES};
 use crate::work::Work;
-use crate::{ByteGroups, Class, Finding, Kind, KindId, Layers, Location, Place};
+use crate::{Activity, ByteGroups, Class, Finding, Kind, KindId, Layers, Location, Place};
 
 /// A detector: one class (or a part of one), its kinds, its gate, and a function from bytes to findings.
 ///
@@ -188,7 +188,7 @@ impl Found<'_> {
     /// Something found at `span` that the text shows as code, or that the field's name stands for: a mention,
     /// but for kinds that are active wherever they stand. Files are nobody's value.
     pub fn shown(&mut self, kind: KindId, span: Span) {
-        let is_active = self.kinds.get(usize::from(kind.0)).is_some_and(|kind| kind.is_active);
+        let is_active = self.kinds.get(usize::from(kind.0)).is_some_and(|kind| kind.activity == Activity::Active);
         match is_active && self.location.place != Place::FileContent && !self.location.place.is_response() {
             true => self.add(kind, span),
             false => self.mention(kind, span),

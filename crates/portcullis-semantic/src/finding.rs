@@ -16,26 +16,40 @@ pub struct Kind {
     pub reason: &'static str,
     /// Where to read more.
     pub reference: &'static str,
-    /// It happens wherever the text stands, so that no quotation and no name of a field quiets it.
-    pub is_active: bool,
+    /// Whether a quotation or a name of a field may lower it.
+    pub activity: Activity,
+}
+
+/// Whether a text that shows code, or a field whose name stands for code, may lower a finding of a kind. The
+/// sender writes the quotation marks, and a name of a field is public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// What it names happens wherever the text stands: nothing lowers it.
+    Active,
+    /// It harms nobody who stores and shows the text, or only computes.
+    Quotable,
 }
 
 /// Number of a [`Kind`] in its detector's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KindId(pub u16);
 
-/// Declares a detector's kinds: a constant [`KindId`] each, and the list of them, `KINDS`.
+/// Declares a detector's kinds: a constant [`KindId`] each, and the list of them, `KINDS`. Each says its id,
+/// severity, [`Activity`] and reason.
 ///
 /// ```
 /// portcullis_semantic::kinds! {
 ///     reference "https://owasp.org/www-community/attacks/SQL_Injection";
-///     TAUTOLOGY "example.tautology" Critical "a condition that is always true";
+///     TAUTOLOGY "example.tautology" Critical Quotable "a condition that is always true";
 /// }
 /// assert_eq!(KINDS[TAUTOLOGY.0 as usize].id, "example.tautology");
 /// ```
 #[macro_export]
 macro_rules! kinds {
-    (reference $reference:literal; $($name:ident $id:literal $severity:ident $reason:literal;)*) => {
+    (
+        reference $reference:literal;
+        $($name:ident $id:literal $severity:ident $activity:ident $reason:literal;)*
+    ) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[repr(u16)]
         enum KindNumber { $($name,)* }
@@ -46,7 +60,7 @@ macro_rules! kinds {
             severity: $crate::Severity::$severity,
             reason: $reason,
             reference: $reference,
-            is_active: $crate::is_active($id),
+            activity: $crate::Activity::$activity,
         },)*];
     };
 }

@@ -40,7 +40,7 @@
 //!    fragment does is [`Found::add`], whatever stands around it; what its own neighbourhood shows to be
 //!    named is [`Found::mention`], which weighs less where the site made the field for text, and in full
 //!    elsewhere; what a text shows as code is [`Found::shown`], the same for kinds that harm nobody who
-//!    stores a text, and nothing less than [`Found::add`] for those that are active (`src/active.rs`).
+//!    stores a text, and nothing less than [`Found::add`] for those that are [`Activity::Active`].
 //! 5. Each kind starts with the weight of its severity (Critical blocks alone; Error needs a Warning; Notice
 //!    is context). When it finds what it should, train: `tools/semantic/train.py` writes `weights/CLASS.tsv`,
 //!    which [`Profile::weights`] holds.
@@ -48,7 +48,6 @@
 //! It refuses to know what a payload list says: no whole payloads, no hashes of them; what cannot be told
 //! from the structure of a fragment is not told.
 
-mod active;
 mod analysis;
 mod body;
 mod decode;
@@ -74,15 +73,13 @@ mod uploads;
 mod windows;
 mod work;
 
-#[doc(hidden)]
-pub use active::is_active;
 pub use analysis::{Analysis, Detectors, Judge};
 pub use body::Parsed;
 pub use decode::Layer;
 pub use detector::{Detector, Found, Hint, Input, Profile};
 pub use detectors::exceptions;
 pub use detectors::purpose::{is_made_for, names_redirect, takes_plain_value, takes_search};
-pub use finding::{Finding, Kind, KindId, Layers, Value};
+pub use finding::{Activity, Finding, Kind, KindId, Layers, Value};
 pub use location::Location;
 pub use memo::Memo;
 pub use portcullis_types::{Class, Level, Place, Severity};

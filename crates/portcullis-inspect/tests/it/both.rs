@@ -13,7 +13,7 @@ use portcullis_types::Span;
 
 kinds! {
     reference "https://example.org/";
-    SUSPICION "test.suspicion" Error "what is not enough by itself";
+    SUSPICION "test.suspicion" Error Quotable "what is not enough by itself";
 }
 
 /// Finds the word `suspicion`: a tenth of a point below the threshold.

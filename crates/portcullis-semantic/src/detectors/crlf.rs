@@ -12,15 +12,16 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Layer, Plac
 
 kinds! {
     reference "https://owasp.org/www-community/vulnerabilities/CRLF_Injection";
-    RESPONSE_HEADER "crlf.response-header" Critical "a line that is a header field of a response";
-    STATUS_LINE "crlf.status-line" Critical "a line that begins another response or request";
-    BODY "crlf.body" Error "an empty line, and markup after it: the body of a response";
-    LOOK_ALIKE "crlf.look-alike" Error "characters that become line ends when their high byte is cut off";
-    LOOK_ALIKES "crlf.look-alikes" Critical "two such characters side by side";
-    WRITTEN "crlf.written" Notice "line ends written as escapes";
-    ONE_LINE "crlf.one-line" Error "a line end in a place that is one line";
-    STORE_COMMAND "crlf.store-command" Critical "a line that is a command to Redis or memcached";
-    ENCODED "crlf.encoded" Notice "the line end was encoded within the value";
+    RESPONSE_HEADER "crlf.response-header" Critical Quotable "a line that is a header field of a response";
+    STATUS_LINE "crlf.status-line" Critical Quotable "a line that begins another response or request";
+    BODY "crlf.body" Error Quotable "an empty line, and markup after it: the body of a response";
+    LOOK_ALIKE "crlf.look-alike" Error Quotable
+        "characters that become line ends when their high byte is cut off";
+    LOOK_ALIKES "crlf.look-alikes" Critical Quotable "two such characters side by side";
+    WRITTEN "crlf.written" Notice Quotable "line ends written as escapes";
+    ONE_LINE "crlf.one-line" Error Quotable "a line end in a place that is one line";
+    STORE_COMMAND "crlf.store-command" Critical Quotable "a line that is a command to Redis or memcached";
+    ENCODED "crlf.encoded" Notice Quotable "the line end was encoded within the value";
 }
 
 /// See the module.

@@ -11,15 +11,17 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kin
 
 kinds! {
     reference "https://cheatsheetseries.owasp.org/cheatsheets/GraphQL_Cheat_Sheet.html";
-    INTROSPECTION "graphql.introspection" Warning "asks for the schema";
-    INTROSPECTION_FULL "graphql.introspection-full" Warning "asks for all types, fields and arguments of the schema";
-    INTROSPECTION_PLACE "graphql.introspection-place" Error "asks for the schema, but not in the JSON that clients of GraphQL send";
-    DEEP "graphql.deep" Critical "selections nest deeper than any client needs";
-    ALIASES "graphql.aliases" Critical "one field is asked for many times under other names";
-    REPEATED "graphql.repeated" Error "one field is asked for many times";
-    DIRECTIVES "graphql.directives" Error "a field with many directives";
-    CIRCULAR "graphql.circular" Critical "a fragment that contains itself";
-    BATCH "graphql.batch" Error "many operations in one document";
+    INTROSPECTION "graphql.introspection" Warning Active "asks for the schema";
+    INTROSPECTION_FULL "graphql.introspection-full" Warning Active
+        "asks for all types, fields and arguments of the schema";
+    INTROSPECTION_PLACE "graphql.introspection-place" Error Active
+        "asks for the schema, but not in the JSON that clients of GraphQL send";
+    DEEP "graphql.deep" Critical Active "selections nest deeper than any client needs";
+    ALIASES "graphql.aliases" Critical Active "one field is asked for many times under other names";
+    REPEATED "graphql.repeated" Error Active "one field is asked for many times";
+    DIRECTIVES "graphql.directives" Error Active "a field with many directives";
+    CIRCULAR "graphql.circular" Critical Active "a fragment that contains itself";
+    BATCH "graphql.batch" Error Active "many operations in one document";
 }
 
 /// See the module.

@@ -13,19 +13,23 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Profile, ki
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/LDAP_Injection";
-    BREAK_OUT "ldap.break-out" Critical "closes a parenthesis that it did not open, and begins another filter";
-    BREAK_OUT_BARE "ldap.break-out-bare" Warning "closes a parenthesis that it did not open, and opens another";
-    OPERATOR "ldap.operator" Error "a filter that joins others by `&`, `|` or `!`";
-    COMPARISON "ldap.comparison" Notice "a comparison in parentheses";
-    PRESENCE "ldap.presence" Warning "a filter that holds for every entry with the attribute";
-    ATTRIBUTE "ldap.attribute" Warning "an attribute of directories";
-    SUBSTRING "ldap.substring" Warning "asks whether a secret begins so, as one guesses it letter by letter";
-    STAR_CLOSE "ldap.star-close" Warning "a wildcard, and the filter is closed";
-    NUL "ldap.nul" Error "the filter is closed, and NUL cuts off the rest";
-    RULE "ldap.rule" Error "a matching rule by its number";
-    WHOLE "ldap.whole" Warning "all of the value is a filter";
-    NAMED "ldap.named" Warning "the value is a comparison of an attribute that every directory has";
-    SIGNS "ldap.signs" Critical "a list of the signs that filters are made of, to see which come through";
+    BREAK_OUT "ldap.break-out" Critical Quotable
+        "closes a parenthesis that it did not open, and begins another filter";
+    BREAK_OUT_BARE "ldap.break-out-bare" Warning Quotable
+        "closes a parenthesis that it did not open, and opens another";
+    OPERATOR "ldap.operator" Error Quotable "a filter that joins others by `&`, `|` or `!`";
+    COMPARISON "ldap.comparison" Notice Quotable "a comparison in parentheses";
+    PRESENCE "ldap.presence" Warning Quotable "a filter that holds for every entry with the attribute";
+    ATTRIBUTE "ldap.attribute" Warning Quotable "an attribute of directories";
+    SUBSTRING "ldap.substring" Warning Quotable
+        "asks whether a secret begins so, as one guesses it letter by letter";
+    STAR_CLOSE "ldap.star-close" Warning Quotable "a wildcard, and the filter is closed";
+    NUL "ldap.nul" Error Quotable "the filter is closed, and NUL cuts off the rest";
+    RULE "ldap.rule" Error Quotable "a matching rule by its number";
+    WHOLE "ldap.whole" Warning Quotable "all of the value is a filter";
+    NAMED "ldap.named" Warning Quotable "the value is a comparison of an attribute that every directory has";
+    SIGNS "ldap.signs" Critical Quotable
+        "a list of the signs that filters are made of, to see which come through";
 }
 
 /// See the module.

@@ -12,15 +12,17 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Layer, Plac
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/stable/4-Web_Application_Security_Testing/07-Input_Validation_Testing/10-Testing_for_IMAP_SMTP_Injection";
-    ENVELOPE "mail.envelope" Critical "a line that names a sender or recipient to a mail server (MAIL FROM, RCPT TO)";
-    SMTP "mail.smtp" Error "a line that is a command of SMTP";
-    DATA "mail.data" Warning "the command after which a mail begins, or the dot that ends one";
-    TAGGED "mail.tagged" Critical "a line that is a command of IMAP with its tag";
-    RETRIEVE "mail.retrieve" Error "a line that is a command of POP3";
-    SESSION "mail.session" Critical "several lines that are commands of a mail server";
-    HEADER "mail.header" Critical "a line that adds a header field to a mail";
-    HEADER_LINE "mail.header-line" Notice "a line like a header field of a mail, in a field that is for none";
-    FIELD "mail.field" Warning "the value is for a mail: an address, or a field named so";
+    ENVELOPE "mail.envelope" Critical Quotable
+        "a line that names a sender or recipient to a mail server (MAIL FROM, RCPT TO)";
+    SMTP "mail.smtp" Error Quotable "a line that is a command of SMTP";
+    DATA "mail.data" Warning Quotable "the command after which a mail begins, or the dot that ends one";
+    TAGGED "mail.tagged" Critical Quotable "a line that is a command of IMAP with its tag";
+    RETRIEVE "mail.retrieve" Error Quotable "a line that is a command of POP3";
+    SESSION "mail.session" Critical Quotable "several lines that are commands of a mail server";
+    HEADER "mail.header" Critical Quotable "a line that adds a header field to a mail";
+    HEADER_LINE "mail.header-line" Notice Quotable
+        "a line like a header field of a mail, in a field that is for none";
+    FIELD "mail.field" Warning Quotable "the value is for a mail: an address, or a field named so";
 }
 
 /// What is longer in Base64 is a document, or a whole mail.

@@ -8,11 +8,16 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Layer, Profile, kin
 
 kinds! {
     reference "https://www.rfc-editor.org/rfc/rfc9110#name-content-type";
-    UNREADABLE_BODY "protocol.unreadable-body" Warning "the body is not what its type says, or breaks its rules";
-    HIDDEN_CHARSET "protocol.hidden-charset" Critical "the body says it is in a character set in which ASCII has other bytes (EBCDIC, UTF-7)";
-    WORK_LIMIT "protocol.work-limit" Critical "looking at the message would take more work than honest ones need; the rest of this value was not looked at";
-    UNSIGNED_TOKEN "protocol.unsigned-token" Critical "a token (JWT) says that it has no signature: libraries differ in whether they take it";
-    AMBIGUOUS_BODY "protocol.ambiguous-body" Warning "another reader could take other values from the body";
+    UNREADABLE_BODY "protocol.unreadable-body" Warning Active
+        "the body is not what its type says, or breaks its rules";
+    HIDDEN_CHARSET "protocol.hidden-charset" Critical Active
+        "the body says it is in a character set in which ASCII has other bytes (EBCDIC, UTF-7)";
+    WORK_LIMIT "protocol.work-limit" Critical Active
+        "looking at the message would take more work than honest ones need; the rest of this value was not looked at";
+    UNSIGNED_TOKEN "protocol.unsigned-token" Critical Active
+        "a token (JWT) says that it has no signature: libraries differ in whether they take it";
+    AMBIGUOUS_BODY "protocol.ambiguous-body" Warning Active
+        "another reader could take other values from the body";
 }
 
 /// See the module.

@@ -8,10 +8,11 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kin
 
 kinds! {
     reference "https://cheatsheetseries.owasp.org/cheatsheets/Prototype_Pollution_Prevention_Cheat_Sheet.html";
-    PROTO "prototype.proto" Critical "the key `__proto__`";
-    CONSTRUCTOR "prototype.constructor" Critical "the key `constructor.prototype`";
-    INTERNALS "prototype.internals" Critical "a key that leads to what Python keeps below its objects: `__class__`, `__globals__`";
-    MENTION "prototype.mention" Warning "names the prototype, but not as a key";
+    PROTO "prototype.proto" Critical Quotable "the key `__proto__`";
+    CONSTRUCTOR "prototype.constructor" Critical Quotable "the key `constructor.prototype`";
+    INTERNALS "prototype.internals" Critical Quotable
+        "a key that leads to what Python keeps below its objects: `__class__`, `__globals__`";
+    MENTION "prototype.mention" Warning Quotable "names the prototype, but not as a key";
 }
 
 /// See the module.

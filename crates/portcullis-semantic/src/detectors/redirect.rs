@@ -17,11 +17,14 @@ use crate::{ByteGroups, Class, Detector, Found, Input, Kind, KindId, Place, Prof
 
 kinds! {
     reference "https://cwe.mitre.org/data/definitions/601.html";
-    HOST "redirect.host" Critical "the parameter says where to go, and names a host";
-    RELATIVE "redirect.relative" Critical "the parameter is an address without a scheme: `//host`";
-    HIDDEN "redirect.hidden" Critical "the parameter says where to go, and names a host as only a browser reads it";
-    USER "redirect.user" Critical "the parameter says where to go, and names its host after what looks like another one";
-    PATH "redirect.path" Critical "the path begins as an address without a scheme does: a redirect to it leads to that host";
+    HOST "redirect.host" Critical Active "the parameter says where to go, and names a host";
+    RELATIVE "redirect.relative" Critical Active "the parameter is an address without a scheme: `//host`";
+    HIDDEN "redirect.hidden" Critical Active
+        "the parameter says where to go, and names a host as only a browser reads it";
+    USER "redirect.user" Critical Active
+        "the parameter says where to go, and names its host after what looks like another one";
+    PATH "redirect.path" Critical Active
+        "the path begins as an address without a scheme does: a redirect to it leads to that host";
 }
 
 /// See the module.

@@ -12,14 +12,17 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kin
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/stable/4-Web_Application_Security_Testing/07-Input_Validation_Testing/11.2-Testing_for_Remote_File_Inclusion";
-    CUT "remote-file.cut" Error "the URL ends in a sign that cuts off what the application appends";
-    CUT_NUL "remote-file.cut-nul" Error "the URL ends in NUL, where C ends the text";
-    SCRIPT_TEXT "remote-file.script-text" Warning "the URL is of a script, or of a text that may be one";
-    SHELL_NAME "remote-file.shell-name" Error "the URL's file is named as web shells are";
-    ADDRESS "remote-file.address" Error "the URL's host is an address, not a name";
-    INCLUDE_NAME "remote-file.include-name" Warning "the parameter is named as those for files and folders are";
-    INCLUDED "remote-file.included" Error "the parameter is for what a script includes: include, require, template, a root of an application";
-    TRANSFER "remote-file.transfer" Warning "a file by FTP or from a Windows share";
+    CUT "remote-file.cut" Error Active "the URL ends in a sign that cuts off what the application appends";
+    CUT_NUL "remote-file.cut-nul" Error Active "the URL ends in NUL, where C ends the text";
+    SCRIPT_TEXT "remote-file.script-text" Warning Active
+        "the URL is of a script, or of a text that may be one";
+    SHELL_NAME "remote-file.shell-name" Error Active "the URL's file is named as web shells are";
+    ADDRESS "remote-file.address" Error Active "the URL's host is an address, not a name";
+    INCLUDE_NAME "remote-file.include-name" Warning Active
+        "the parameter is named as those for files and folders are";
+    INCLUDED "remote-file.included" Error Active
+        "the parameter is for what a script includes: include, require, template, a root of an application";
+    TRANSFER "remote-file.transfer" Warning Active "a file by FTP or from a Windows share";
 }
 
 /// See the module.

@@ -10,11 +10,11 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kin
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Server-Side_Includes_%28SSI%29_Injection";
-    RUNS "ssi.runs" Critical "a server-side include that runs a command";
-    READS "ssi.reads" Critical "a server-side include that inserts a file or a variable";
-    SETS "ssi.sets" Error "a server-side include that sets or tests something";
-    EDGE "ssi.edge" Critical "an edge-side include";
-    WITH_VALUE "ssi.with-value" Warning "the include has an attribute with a value";
+    RUNS "ssi.runs" Critical Active "a server-side include that runs a command";
+    READS "ssi.reads" Critical Active "a server-side include that inserts a file or a variable";
+    SETS "ssi.sets" Error Active "a server-side include that sets or tests something";
+    EDGE "ssi.edge" Critical Active "an edge-side include";
+    WITH_VALUE "ssi.with-value" Warning Active "the include has an attribute with a value";
 }
 
 /// See the module.

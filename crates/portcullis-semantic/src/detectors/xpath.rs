@@ -13,17 +13,17 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Prof
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/XPATH_Injection";
-    FUNCTION_OF_PATH "xpath.function-of-path" Error "a function over nodes of the document";
-    FUNCTION_OF_NAME "xpath.function-of-name" Critical "takes the name of a node apart";
-    AXIS "xpath.axis" Warning "steps along an axis";
-    NODE_TEST "xpath.node-test" Warning "a test of nodes: text(), node(), comment(), @*";
-    UNION "xpath.union" Critical "closes an expression and adds the nodes of another path";
-    PATH "xpath.path" Notice "a path that begins at the root or anywhere below it";
-    DOCUMENT "xpath.document" Critical "reads another document";
-    LOOP "xpath.loop" Error "a loop of XQuery over nodes";
-    BREAK_OUT "xpath.break-out" Error "a quote or bracket is closed, and a condition follows";
-    CONSTANT "xpath.constant" Critical "a predicate compares a constant with itself";
-    WHOLE "xpath.whole" Notice "all of the value is an expression of XPath";
+    FUNCTION_OF_PATH "xpath.function-of-path" Error Quotable "a function over nodes of the document";
+    FUNCTION_OF_NAME "xpath.function-of-name" Critical Quotable "takes the name of a node apart";
+    AXIS "xpath.axis" Warning Quotable "steps along an axis";
+    NODE_TEST "xpath.node-test" Warning Quotable "a test of nodes: text(), node(), comment(), @*";
+    UNION "xpath.union" Critical Quotable "closes an expression and adds the nodes of another path";
+    PATH "xpath.path" Notice Quotable "a path that begins at the root or anywhere below it";
+    DOCUMENT "xpath.document" Critical Quotable "reads another document";
+    LOOP "xpath.loop" Error Quotable "a loop of XQuery over nodes";
+    BREAK_OUT "xpath.break-out" Error Quotable "a quote or bracket is closed, and a condition follows";
+    CONSTANT "xpath.constant" Critical Quotable "a predicate compares a constant with itself";
+    WHOLE "xpath.whole" Notice Quotable "all of the value is an expression of XPath";
 }
 
 /// Bytes within which the end of a predicate is looked for.

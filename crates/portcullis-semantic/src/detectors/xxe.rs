@@ -11,24 +11,33 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kin
 
 kinds! {
     reference "https://owasp.org/www-community/vulnerabilities/XML_External_Entity_%28XXE%29_Processing";
-    ENTITY_EXTERNAL "xxe.entity-external" Critical "an entity whose content comes from a file or another server";
-    ENTITY_PARAMETER "xxe.entity-parameter" Critical "a parameter entity: it builds other declarations";
-    ENTITY_BOMB "xxe.entity-bomb" Critical "an entity made of many entities, which grows when it is read";
-    ENTITY "xxe.entity" Error "a document that declares entities of its own";
-    DOCTYPE_EXTERNAL "xxe.doctype-external" Critical "a document type that is loaded from elsewhere";
-    DOCTYPE_SUBSET "xxe.doctype-subset" Warning "a document type with declarations of its own";
-    ELEMENT "xxe.element" Notice "declares an element or an attribute list";
-    REFERENCE "xxe.reference" Warning "refers to an entity that XML does not know by itself";
-    REFERENCE_PARAMETER "xxe.reference-parameter" Error "a parameter entity is inserted";
-    XINCLUDE "xxe.xinclude" Critical "XInclude inserts a file or another document";
-    STYLESHEET "xxe.stylesheet" Warning "a style sheet of XSLT";
-    STYLESHEET_READS "xxe.stylesheet-reads" Error "a style sheet that reads documents or asks for the processor";
-    STYLESHEET_RUNS "xxe.stylesheet-runs" Critical "a style sheet that runs functions of PHP, Java or .NET";
-    STYLESHEET_LINK "xxe.stylesheet-link" Error "a style sheet or schema is loaded from a local address";
-    SIGNATURE_RUNS "xxe.signature-runs" Critical "a signature is checked by a style sheet of its own, which runs before anything is trusted";
-    NAME_SPLIT "xxe.name-split" Critical "a comment stands in the name of who logs in: readers take different parts of it for the whole";
-    BUILD_RUNS "xxe.build-runs" Critical "a build file whose target runs a program";
-    LINK "xxe.link" Critical "a picture, style sheet or schema is loaded by a scheme that runs, reads or unpacks";
+    ENTITY_EXTERNAL "xxe.entity-external" Critical Quotable
+        "an entity whose content comes from a file or another server";
+    ENTITY_PARAMETER "xxe.entity-parameter" Critical Quotable
+        "a parameter entity: it builds other declarations";
+    ENTITY_BOMB "xxe.entity-bomb" Critical Quotable
+        "an entity made of many entities, which grows when it is read";
+    ENTITY "xxe.entity" Error Quotable "a document that declares entities of its own";
+    DOCTYPE_EXTERNAL "xxe.doctype-external" Critical Quotable "a document type that is loaded from elsewhere";
+    DOCTYPE_SUBSET "xxe.doctype-subset" Warning Quotable "a document type with declarations of its own";
+    ELEMENT "xxe.element" Notice Quotable "declares an element or an attribute list";
+    REFERENCE "xxe.reference" Warning Quotable "refers to an entity that XML does not know by itself";
+    REFERENCE_PARAMETER "xxe.reference-parameter" Error Quotable "a parameter entity is inserted";
+    XINCLUDE "xxe.xinclude" Critical Quotable "XInclude inserts a file or another document";
+    STYLESHEET "xxe.stylesheet" Warning Quotable "a style sheet of XSLT";
+    STYLESHEET_READS "xxe.stylesheet-reads" Error Quotable
+        "a style sheet that reads documents or asks for the processor";
+    STYLESHEET_RUNS "xxe.stylesheet-runs" Critical Quotable
+        "a style sheet that runs functions of PHP, Java or .NET";
+    STYLESHEET_LINK "xxe.stylesheet-link" Error Quotable
+        "a style sheet or schema is loaded from a local address";
+    SIGNATURE_RUNS "xxe.signature-runs" Critical Quotable
+        "a signature is checked by a style sheet of its own, which runs before anything is trusted";
+    NAME_SPLIT "xxe.name-split" Critical Quotable
+        "a comment stands in the name of who logs in: readers take different parts of it for the whole";
+    BUILD_RUNS "xxe.build-runs" Critical Quotable "a build file whose target runs a program";
+    LINK "xxe.link" Critical Quotable
+        "a picture, style sheet or schema is loaded by a scheme that runs, reads or unpacks";
 }
 
 /// See the module.

@@ -36,46 +36,52 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Prof
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Code_Injection";
-    EXECUTE "code.execute" Error "calls a function that runs commands of the system";
-    SHELL_ARGUMENT "code.shell-argument" Error "the argument of a call is a command line";
-    EVAL "code.eval" Error "calls a function that runs code from text";
-    INFO "code.info" Critical "calls a function that tells about the system";
-    DECODE "code.decode" Warning "calls a function that takes encoded texts apart";
-    CALLBACK "code.callback" Warning "calls a function that calls what it is given";
-    FILE "code.file" Warning "calls a function that reads or writes files";
-    FILE_ARGUMENT "code.file-argument" Error "the file is another server's, or tells about the system";
-    PROBE "code.probe" Critical "prints a number or hash that tells the sender that code runs";
-    SLEEP "code.sleep" Warning "waits";
-    REFLECTION "code.reflection" Error "reflection of Java";
-    LOADED "code.loaded" Critical "a type that commands, files or code are reached by is loaded by its name";
-    TYPE "code.type" Error "names a type of Java that commands, files or code are reached by";
-    MADE "code.made" Error "makes an object of such a type, or calls a member of it";
-    STATIC "code.static" Critical "a static member of a type in an expression language: T(..), @..@";
-    OGNL "code.ognl" Critical "what OGNL keeps its rules in";
-    OGNL_ASSIGN "code.ognl-assign" Error "an assignment as OGNL writes it: (#x=..)";
-    INTERNAL "code.internal" Critical "what Python keeps below its objects";
-    DUNDER "code.dunder" Notice "a special attribute of Python";
-    IMPORT "code.import" Critical "imports a module by a call";
-    MODULE "code.module" Critical "loads a module that runs commands";
-    NODE "code.node" Error "what Node keeps below its objects";
-    OBJECT "code.object" Critical "makes an object of the system by its name";
-    INPUT "code.input" Error "reads a parameter of the request by PHP's or ASP's means";
-    NESTED "code.nested" Error "a function that runs code or commands is given another call or a parameter";
-    VARIABLE_CALL "code.variable-call" Warning "calls what a variable names";
-    TEXT_CALL "code.text-call" Critical "calls a function by a text that is put together";
-    PHP_TAG "code.php-tag" Error "begins PHP";
-    PHP_BLOCK "code.php-block" Warning "a statement or an end stands after the beginning of PHP";
-    SCRIPT_TAG "code.script-tag" Critical "begins a script that runs on the server";
-    CLASS_PATH "code.class-path" Critical "a property path from an object to its class loader";
-    WHOLE "code.whole" Warning "all of the value is one expression";
-    RENDER_ARRAY "code.render-array" Critical "a property of Drupal's render arrays that names a function";
-    LOOKUP "code.lookup" Critical "a lookup of Apache Commons Text that runs a script or asks another server";
-    BACKDOOR "code.backdoor" Critical "code for the backdoor that once was in PHP's source";
-    MAGIC "code.magic" Critical "the name of a method that PHP calls by itself, as a value";
-    FUNCTION_NAME "code.function-name" Critical "the name of a function that runs commands or what it is given, in a field for a function's name";
-    ENDLESS "code.endless" Critical "a loop that never ends and does nothing is all of the value";
-    CONCATENATED "code.concatenated" Critical "a call between quotes and dots is all of the value: it breaks out of a text of PHP";
-    BACKTICK "code.backtick" Warning "prints what a command in back-ticks writes";
+    EXECUTE "code.execute" Error Active "calls a function that runs commands of the system";
+    SHELL_ARGUMENT "code.shell-argument" Error Active "the argument of a call is a command line";
+    EVAL "code.eval" Error Active "calls a function that runs code from text";
+    INFO "code.info" Critical Quotable "calls a function that tells about the system";
+    DECODE "code.decode" Warning Active "calls a function that takes encoded texts apart";
+    CALLBACK "code.callback" Warning Quotable "calls a function that calls what it is given";
+    FILE "code.file" Warning Active "calls a function that reads or writes files";
+    FILE_ARGUMENT "code.file-argument" Error Active "the file is another server's, or tells about the system";
+    PROBE "code.probe" Critical Quotable "prints a number or hash that tells the sender that code runs";
+    SLEEP "code.sleep" Warning Quotable "waits";
+    REFLECTION "code.reflection" Error Active "reflection of Java";
+    LOADED "code.loaded" Critical Active
+        "a type that commands, files or code are reached by is loaded by its name";
+    TYPE "code.type" Error Active "names a type of Java that commands, files or code are reached by";
+    MADE "code.made" Error Active "makes an object of such a type, or calls a member of it";
+    STATIC "code.static" Critical Active "a static member of a type in an expression language: T(..), @..@";
+    OGNL "code.ognl" Critical Active "what OGNL keeps its rules in";
+    OGNL_ASSIGN "code.ognl-assign" Error Active "an assignment as OGNL writes it: (#x=..)";
+    INTERNAL "code.internal" Critical Active "what Python keeps below its objects";
+    DUNDER "code.dunder" Notice Quotable "a special attribute of Python";
+    IMPORT "code.import" Critical Active "imports a module by a call";
+    MODULE "code.module" Critical Active "loads a module that runs commands";
+    NODE "code.node" Error Active "what Node keeps below its objects";
+    OBJECT "code.object" Critical Active "makes an object of the system by its name";
+    INPUT "code.input" Error Active "reads a parameter of the request by PHP's or ASP's means";
+    NESTED "code.nested" Error Active
+        "a function that runs code or commands is given another call or a parameter";
+    VARIABLE_CALL "code.variable-call" Warning Active "calls what a variable names";
+    TEXT_CALL "code.text-call" Critical Active "calls a function by a text that is put together";
+    PHP_TAG "code.php-tag" Error Quotable "begins PHP";
+    PHP_BLOCK "code.php-block" Warning Quotable "a statement or an end stands after the beginning of PHP";
+    SCRIPT_TAG "code.script-tag" Critical Active "begins a script that runs on the server";
+    CLASS_PATH "code.class-path" Critical Active "a property path from an object to its class loader";
+    WHOLE "code.whole" Warning Quotable "all of the value is one expression";
+    RENDER_ARRAY "code.render-array" Critical Quotable
+        "a property of Drupal's render arrays that names a function";
+    LOOKUP "code.lookup" Critical Active
+        "a lookup of Apache Commons Text that runs a script or asks another server";
+    BACKDOOR "code.backdoor" Critical Quotable "code for the backdoor that once was in PHP's source";
+    MAGIC "code.magic" Critical Quotable "the name of a method that PHP calls by itself, as a value";
+    FUNCTION_NAME "code.function-name" Critical Quotable
+        "the name of a function that runs commands or what it is given, in a field for a function's name";
+    ENDLESS "code.endless" Critical Quotable "a loop that never ends and does nothing is all of the value";
+    CONCATENATED "code.concatenated" Critical Quotable
+        "a call between quotes and dots is all of the value: it breaks out of a text of PHP";
+    BACKTICK "code.backtick" Warning Active "prints what a command in back-ticks writes";
 }
 
 /// See the module.

@@ -10,7 +10,8 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Command_Injection";
-    FIELD "command.field" Critical "the name of a command that tells about the system, in a field for commands";
+    FIELD "command.field" Critical Quotable
+        "the name of a command that tells about the system, in a field for commands";
 }
 
 /// See the module.

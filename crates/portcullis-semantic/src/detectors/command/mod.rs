@@ -33,63 +33,80 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Command_Injection";
-    SEMICOLON "command.semicolon" Warning "a command follows a semicolon";
-    PIPE "command.pipe" Warning "a command follows a pipe sign";
-    AMPERSAND "command.ampersand" Warning "a command follows an ampersand";
-    LOGICAL "command.logical" Warning "a command follows && or ||";
-    NEWLINE "command.newline" Warning "a command follows a line end";
-    SUBSTITUTION "command.substitution" Error "a command stands in $(..), back-ticks or <(..)";
-    WHOLE "command.whole" Notice "the value begins with a command";
-    RECON "command.recon" Error "a command that tells about the system";
-    LISTING "command.listing" Warning "a command that lists files";
-    READING "command.reading" Warning "a command that reads files";
-    NETWORK "command.network" Warning "a command that talks to other machines";
-    INTERPRETER "command.interpreter" Warning "a shell or an interpreter is started";
-    DELAY "command.delay" Error "a command that waits";
-    SYSTEM "command.system" Warning "a command that changes files or the system";
-    OUTPUT "command.output" Notice "a command that writes a text";
-    TOOL "command.tool" Notice "a tool of developers";
-    CMDLET "command.cmdlet" Error "a command of PowerShell";
-    UNKNOWN "command.unknown" Error "a program with an option or a path, by its shape, glued after a separator";
-    BARE "command.bare" Warning "the command takes no argument, and none follows";
-    BARE_WORD "command.bare-word" Notice "the command's name is also a word, and nothing follows";
-    SENSITIVE_FILE "command.sensitive-file" Error "its argument is a file that tells about the system";
-    PATH "command.path" Warning "its argument is a path";
-    HOST "command.host" Warning "its argument is a host or URL";
-    FETCH "command.fetch" Notice "loads from a URL";
-    INSTALL "command.install" Error "a package manager installs what a URL names";
-    OPTION "command.option" Notice "its argument is an option";
-    NUMBER "command.number" Notice "its argument is a number";
-    TEXT "command.text" Warning "its argument is a quoted text with signs in it";
-    EXPANSION "command.expansion" Warning "its argument is a variable or another command's output";
-    ARGUMENT "command.argument" Notice "its argument is a word that it takes";
-    PATHED "command.pathed" Warning "the command is called by its path";
-    PREFIXED "command.prefixed" Notice "another command (sudo, env, ...) runs it";
-    SPLIT_NAME "command.split-name" Critical "quotes or backslashes split the command's name";
-    GLOB_NAME "command.glob-name" Error "a pattern stands for the command's name";
-    ASSEMBLED_NAME "command.assembled-name" Error "variables or empty expansions make up the command's name";
-    BRACE_LIST "command.brace-list" Error "the command is written as a list in braces";
-    IFS "command.ifs" Error "$IFS stands where spaces would";
-    CARETS "command.carets" Error "carets split the command's name";
-    QUOTE_BREAK "command.quote-break" Warning "a quote ends the literal before the command";
-    PIPED_TO_SHELL "command.piped-to-shell" Critical "a shell or interpreter runs what another command writes";
-    CODE_ARGUMENT "command.code-argument" Error "code or a command line is given to an interpreter as an argument";
-    EXEC_ARGUMENT "command.exec-argument" Error "an option makes the command run another one";
-    REVERSE_SHELL "command.reverse-shell" Critical "a shell is connected to another machine";
-    SHELLSHOCK "command.shellshock" Critical "a function definition for bash as the environment passes it, with commands after it";
-    ENCODED_POWERSHELL "command.encoded-powershell" Critical "PowerShell is given an encoded command";
-    POWERSHELL_DOWNLOAD "command.powershell-download" Critical "PowerShell loads code from another machine or from text";
-    LOOP "command.loop" Critical "a loop of cmd over what a command writes: for /f .. in ('..') do";
-    TERMINAL "command.terminal" Critical "a control sequence that moves the cursor of a terminal";
-    COMPUTED "command.computed" Critical "the shell computes with numbers alone, as who asks whether one is there does: `$((71*13))`";
-    VARIABLE "command.variable" Critical "a variable of the system is all of the value, after a sign of PowerShell: `;$env:USERNAME`";
-    DOTNET "command.dotnet" Critical "PowerShell calls a type of .NET that reaches processes, files, other machines or code";
-    CMD_VARIABLE "command.cmd-variable" Critical "cmd or a shell puts a part of a variable into a word: `who%x:~0,1%ami`";
-    HERE_STRING "command.here-string" Critical "a substitution is given a text, so that what it writes is a command: `$(rev<<<'di')`";
-    SPREADSHEET "command.spreadsheet" Critical "a formula that starts a program by DDE: `=cmd|'/C calc'!A0`";
-    HOST_ASKED "command.host-asked" Critical "a parameter of the query is a command line that reaches another machine";
-    SCRIPT "command.script" Critical "a script for a shell that loads from another machine, as all of a value";
-    OPTION_INJECTION "command.option-injection" Critical "the value is an option that makes a program run commands or write files";
+    SEMICOLON "command.semicolon" Warning Quotable "a command follows a semicolon";
+    PIPE "command.pipe" Warning Quotable "a command follows a pipe sign";
+    AMPERSAND "command.ampersand" Warning Quotable "a command follows an ampersand";
+    LOGICAL "command.logical" Warning Quotable "a command follows && or ||";
+    NEWLINE "command.newline" Warning Quotable "a command follows a line end";
+    SUBSTITUTION "command.substitution" Error Quotable "a command stands in $(..), back-ticks or <(..)";
+    WHOLE "command.whole" Notice Quotable "the value begins with a command";
+    RECON "command.recon" Error Quotable "a command that tells about the system";
+    LISTING "command.listing" Warning Quotable "a command that lists files";
+    READING "command.reading" Warning Quotable "a command that reads files";
+    NETWORK "command.network" Warning Quotable "a command that talks to other machines";
+    INTERPRETER "command.interpreter" Warning Quotable "a shell or an interpreter is started";
+    DELAY "command.delay" Error Quotable "a command that waits";
+    SYSTEM "command.system" Warning Quotable "a command that changes files or the system";
+    OUTPUT "command.output" Notice Quotable "a command that writes a text";
+    TOOL "command.tool" Notice Quotable "a tool of developers";
+    CMDLET "command.cmdlet" Error Quotable "a command of PowerShell";
+    UNKNOWN "command.unknown" Error Quotable
+        "a program with an option or a path, by its shape, glued after a separator";
+    BARE "command.bare" Warning Quotable "the command takes no argument, and none follows";
+    BARE_WORD "command.bare-word" Notice Quotable "the command's name is also a word, and nothing follows";
+    SENSITIVE_FILE "command.sensitive-file" Error Quotable
+        "its argument is a file that tells about the system";
+    PATH "command.path" Warning Quotable "its argument is a path";
+    HOST "command.host" Warning Quotable "its argument is a host or URL";
+    FETCH "command.fetch" Notice Quotable "loads from a URL";
+    INSTALL "command.install" Error Quotable "a package manager installs what a URL names";
+    OPTION "command.option" Notice Quotable "its argument is an option";
+    NUMBER "command.number" Notice Quotable "its argument is a number";
+    TEXT "command.text" Warning Quotable "its argument is a quoted text with signs in it";
+    EXPANSION "command.expansion" Warning Quotable "its argument is a variable or another command's output";
+    ARGUMENT "command.argument" Notice Quotable "its argument is a word that it takes";
+    PATHED "command.pathed" Warning Quotable "the command is called by its path";
+    PREFIXED "command.prefixed" Notice Quotable "another command (sudo, env, ...) runs it";
+    SPLIT_NAME "command.split-name" Critical Quotable "quotes or backslashes split the command's name";
+    GLOB_NAME "command.glob-name" Error Quotable "a pattern stands for the command's name";
+    ASSEMBLED_NAME "command.assembled-name" Error Quotable
+        "variables or empty expansions make up the command's name";
+    BRACE_LIST "command.brace-list" Error Quotable "the command is written as a list in braces";
+    IFS "command.ifs" Error Quotable "$IFS stands where spaces would";
+    CARETS "command.carets" Error Quotable "carets split the command's name";
+    QUOTE_BREAK "command.quote-break" Warning Quotable "a quote ends the literal before the command";
+    PIPED_TO_SHELL "command.piped-to-shell" Critical Quotable
+        "a shell or interpreter runs what another command writes";
+    CODE_ARGUMENT "command.code-argument" Error Quotable
+        "code or a command line is given to an interpreter as an argument";
+    EXEC_ARGUMENT "command.exec-argument" Error Quotable "an option makes the command run another one";
+    REVERSE_SHELL "command.reverse-shell" Critical Quotable "a shell is connected to another machine";
+    SHELLSHOCK "command.shellshock" Critical Quotable
+        "a function definition for bash as the environment passes it, with commands after it";
+    ENCODED_POWERSHELL "command.encoded-powershell" Critical Quotable
+        "PowerShell is given an encoded command";
+    POWERSHELL_DOWNLOAD "command.powershell-download" Critical Quotable
+        "PowerShell loads code from another machine or from text";
+    LOOP "command.loop" Critical Quotable "a loop of cmd over what a command writes: for /f .. in ('..') do";
+    TERMINAL "command.terminal" Critical Quotable "a control sequence that moves the cursor of a terminal";
+    COMPUTED "command.computed" Critical Quotable
+        "the shell computes with numbers alone, as who asks whether one is there does: `$((71*13))`";
+    VARIABLE "command.variable" Critical Quotable
+        "a variable of the system is all of the value, after a sign of PowerShell: `;$env:USERNAME`";
+    DOTNET "command.dotnet" Critical Quotable
+        "PowerShell calls a type of .NET that reaches processes, files, other machines or code";
+    CMD_VARIABLE "command.cmd-variable" Critical Quotable
+        "cmd or a shell puts a part of a variable into a word: `who%x:~0,1%ami`";
+    HERE_STRING "command.here-string" Critical Quotable
+        "a substitution is given a text, so that what it writes is a command: `$(rev<<<'di')`";
+    SPREADSHEET "command.spreadsheet" Critical Quotable
+        "a formula that starts a program by DDE: `=cmd|'/C calc'!A0`";
+    HOST_ASKED "command.host-asked" Critical Quotable
+        "a parameter of the query is a command line that reaches another machine";
+    SCRIPT "command.script" Critical Quotable
+        "a script for a shell that loads from another machine, as all of a value";
+    OPTION_INJECTION "command.option-injection" Critical Quotable
+        "the value is an option that makes a program run commands or write files";
 }
 
 /// See the module.

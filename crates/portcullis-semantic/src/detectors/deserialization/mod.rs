@@ -25,25 +25,36 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kin
 
 kinds! {
     reference "https://cheatsheetseries.owasp.org/cheatsheets/Deserialization_Cheat_Sheet.html";
-    JAVA_STREAM "deserialization.java-stream" Critical "a stream of serialised Java objects";
-    DOTNET_STREAM "deserialization.dotnet-stream" Critical "a stream of .NET's BinaryFormatter or LosFormatter";
-    PICKLE "deserialization.pickle" Critical "a pickle of Python that calls a function of the system";
-    PICKLE_PLAIN "deserialization.pickle-plain" Warning "a pickle of Python";
-    MARSHAL_OBJECT "deserialization.marshal-object" Error "a stream of Ruby's Marshal that makes an object";
-    MARSHAL_GADGET "deserialization.marshal-gadget" Error "the object is of a class that gadgets begin with";
-    PHP_OBJECT "deserialization.php-object" Critical "an object of PHP's serialize";
-    PHP_PLAIN "deserialization.php-plain" Notice "an array of PHP's serialize";
-    YAML_OBJECT "deserialization.yaml-object" Critical "a YAML tag that makes an object or names a function";
-    YAML_PLAIN "deserialization.yaml-plain" Warning "a YAML tag of a programming language";
-    NODE_FUNCTION "deserialization.node-function" Critical "a function of node-serialize";
-    GADGET_TYPE "deserialization.gadget-type" Critical "a type name in JSON asks for a class that gadgets begin with";
-    GADGET_VALUE "deserialization.gadget-value" Error "the value is the name of a class that gadgets begin with";
-    ANY_TYPE "deserialization.any-type" Notice "a type name in JSON asks for a class";
-    XML_GADGET "deserialization.xml-gadget" Critical "an XML element makes an object of a class that gadgets begin with";
-    CONNECTION "deserialization.connection" Critical "a connection string of JDBC that makes a driver load or run something";
-    CONSTRUCTOR_KEY "deserialization.constructor-key" Critical "a key that asks an object container of PHP to call a constructor";
-    XML_PROXY "deserialization.xml-proxy" Error "an XML element makes a proxy, as XStream writes it";
-    XML_CLASS "deserialization.xml-class" Warning "an XML element is named like a class, or as XStream writes objects";
+    JAVA_STREAM "deserialization.java-stream" Critical Quotable "a stream of serialised Java objects";
+    DOTNET_STREAM "deserialization.dotnet-stream" Critical Quotable
+        "a stream of .NET's BinaryFormatter or LosFormatter";
+    PICKLE "deserialization.pickle" Critical Quotable
+        "a pickle of Python that calls a function of the system";
+    PICKLE_PLAIN "deserialization.pickle-plain" Warning Quotable "a pickle of Python";
+    MARSHAL_OBJECT "deserialization.marshal-object" Error Quotable
+        "a stream of Ruby's Marshal that makes an object";
+    MARSHAL_GADGET "deserialization.marshal-gadget" Error Quotable
+        "the object is of a class that gadgets begin with";
+    PHP_OBJECT "deserialization.php-object" Critical Quotable "an object of PHP's serialize";
+    PHP_PLAIN "deserialization.php-plain" Notice Quotable "an array of PHP's serialize";
+    YAML_OBJECT "deserialization.yaml-object" Critical Quotable
+        "a YAML tag that makes an object or names a function";
+    YAML_PLAIN "deserialization.yaml-plain" Warning Quotable "a YAML tag of a programming language";
+    NODE_FUNCTION "deserialization.node-function" Critical Quotable "a function of node-serialize";
+    GADGET_TYPE "deserialization.gadget-type" Critical Quotable
+        "a type name in JSON asks for a class that gadgets begin with";
+    GADGET_VALUE "deserialization.gadget-value" Error Quotable
+        "the value is the name of a class that gadgets begin with";
+    ANY_TYPE "deserialization.any-type" Notice Quotable "a type name in JSON asks for a class";
+    XML_GADGET "deserialization.xml-gadget" Critical Quotable
+        "an XML element makes an object of a class that gadgets begin with";
+    CONNECTION "deserialization.connection" Critical Quotable
+        "a connection string of JDBC that makes a driver load or run something";
+    CONSTRUCTOR_KEY "deserialization.constructor-key" Critical Quotable
+        "a key that asks an object container of PHP to call a constructor";
+    XML_PROXY "deserialization.xml-proxy" Error Quotable "an XML element makes a proxy, as XStream writes it";
+    XML_CLASS "deserialization.xml-class" Warning Quotable
+        "an XML element is named like a class, or as XStream writes objects";
 }
 
 /// See the module.

@@ -26,12 +26,13 @@ use crate::{Class, Detector, Found, Input, KindId, Place, Profile, kinds};
 
 kinds! {
     reference "https://cwe.mitre.org/data/definitions/200.html";
-    SQL_ERROR "leak.sql-error" Error "a database's error message";
-    STACK_TRACE "leak.stack-trace" Error "a stack trace, or an error message with paths of the server";
-    LISTING "leak.listing" Error "the listing of a directory";
-    SECRET "leak.secret" Critical "a private key, or a file of the system or of its settings";
-    WEB_SHELL "leak.web-shell" Critical "the page of a web shell, or the output of a command in it";
-    SOURCE "leak.source" Error "source code that the server should have run";
+    SQL_ERROR "leak.sql-error" Error Quotable "a database's error message";
+    STACK_TRACE "leak.stack-trace" Error Quotable
+        "a stack trace, or an error message with paths of the server";
+    LISTING "leak.listing" Error Quotable "the listing of a directory";
+    SECRET "leak.secret" Critical Quotable "a private key, or a file of the system or of its settings";
+    WEB_SHELL "leak.web-shell" Critical Quotable "the page of a web shell, or the output of a command in it";
+    SOURCE "leak.source" Error Quotable "source code that the server should have run";
 }
 
 /// How far after a mark the second one may stand.

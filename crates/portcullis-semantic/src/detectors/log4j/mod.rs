@@ -20,12 +20,15 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Place, Profile, kin
 
 kinds! {
     reference "https://logging.apache.org/security.html#CVE-2021-44228";
-    JNDI "log4j.jndi" Critical "a lookup by JNDI, which loads code from another machine";
-    BUILT "log4j.built" Error "lookups inside a lookup make up its name or text letter by letter";
-    NAMELESS "log4j.nameless" Critical "a lookup without a name that stands for its default: `${::-x}`";
-    CASE "log4j.case" Warning "a lookup that changes case or decodes: lower, upper, base64, date with a quoted text";
-    VARIABLE "log4j.variable" Warning "a lookup of a variable of the system: env, sys, java, ...";
-    ALONE "log4j.alone" Error "such a lookup stands in a parameter, header or cookie, or is all of a field: settings that have them are no part of a request";
+    JNDI "log4j.jndi" Critical Active "a lookup by JNDI, which loads code from another machine";
+    BUILT "log4j.built" Error Active "lookups inside a lookup make up its name or text letter by letter";
+    NAMELESS "log4j.nameless" Critical Active
+        "a lookup without a name that stands for its default: `${::-x}`";
+    CASE "log4j.case" Warning Active
+        "a lookup that changes case or decodes: lower, upper, base64, date with a quoted text";
+    VARIABLE "log4j.variable" Warning Active "a lookup of a variable of the system: env, sys, java, ...";
+    ALONE "log4j.alone" Error Active
+        "such a lookup stands in a parameter, header or cookie, or is all of a field: settings that have them are no part of a request";
 }
 
 /// See the module.

@@ -28,24 +28,30 @@ use words::{HINTS, METHODS, is_credential, is_filter, is_secret, operator, speak
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/07-Input_Validation_Testing/05.6-Testing_for_NoSQL_Injection";
-    NAME_OPERATOR "nosql.name-operator" Critical "a parameter's name ends in an operator of the database";
-    KEY_COMPARES "nosql.key-compares" Error "an operator that compares, as a key";
-    KEY_MATCHES "nosql.key-matches" Error "an operator that takes a pattern, as a key";
-    KEY_JOINS "nosql.key-joins" Warning "an operator that joins conditions, as a key";
-    KEY_RUNS "nosql.key-runs" Critical "an operator that runs JavaScript, as a key";
-    KEY_REACHES "nosql.key-reaches" Critical "a stage that reads or writes another collection, as a key";
-    KEY_OTHER "nosql.key-other" Notice "another operator, as a key";
-    TRUE_COMPARISON "nosql.true-comparison" Warning "an operator compared with nothing, which holds for every document";
-    CREDENTIAL "nosql.credential" Warning "an operator where a user's name or password belongs";
-    WHOLE "nosql.whole" Error "the value is nothing but an operator and its operand";
-    BREAK_OUT "nosql.break-out" Error "ends a string or object and goes on with a key";
-    SPLICE "nosql.splice" Error "closes an object of the query, and a string before it or another object after it";
-    SCRIPT_CONDITION "nosql.script-condition" Critical "a quote or `||`, and a condition of JavaScript that is always true";
-    SCRIPT_RETURN "nosql.script-return" Critical "ends the expression and returns another";
-    SCRIPT_WAITS "nosql.script-waits" Critical "ends the expression and waits";
-    SCRIPT_FIELD "nosql.script-field" Critical "asks for a field of the document (`this.x`)";
-    QUERY_LANGUAGE "nosql.query-language" Critical "ends a string or a call and goes on in a query language of graphs, metrics or interfaces";
-    METHOD "nosql.method" Error "calls a method of a collection";
+    NAME_OPERATOR "nosql.name-operator" Critical Quotable
+        "a parameter's name ends in an operator of the database";
+    KEY_COMPARES "nosql.key-compares" Error Quotable "an operator that compares, as a key";
+    KEY_MATCHES "nosql.key-matches" Error Quotable "an operator that takes a pattern, as a key";
+    KEY_JOINS "nosql.key-joins" Warning Quotable "an operator that joins conditions, as a key";
+    KEY_RUNS "nosql.key-runs" Critical Quotable "an operator that runs JavaScript, as a key";
+    KEY_REACHES "nosql.key-reaches" Critical Quotable
+        "a stage that reads or writes another collection, as a key";
+    KEY_OTHER "nosql.key-other" Notice Quotable "another operator, as a key";
+    TRUE_COMPARISON "nosql.true-comparison" Warning Quotable
+        "an operator compared with nothing, which holds for every document";
+    CREDENTIAL "nosql.credential" Warning Quotable "an operator where a user's name or password belongs";
+    WHOLE "nosql.whole" Error Quotable "the value is nothing but an operator and its operand";
+    BREAK_OUT "nosql.break-out" Error Quotable "ends a string or object and goes on with a key";
+    SPLICE "nosql.splice" Error Quotable
+        "closes an object of the query, and a string before it or another object after it";
+    SCRIPT_CONDITION "nosql.script-condition" Critical Quotable
+        "a quote or `||`, and a condition of JavaScript that is always true";
+    SCRIPT_RETURN "nosql.script-return" Critical Quotable "ends the expression and returns another";
+    SCRIPT_WAITS "nosql.script-waits" Critical Quotable "ends the expression and waits";
+    SCRIPT_FIELD "nosql.script-field" Critical Quotable "asks for a field of the document (`this.x`)";
+    QUERY_LANGUAGE "nosql.query-language" Critical Quotable
+        "ends a string or a call and goes on in a query language of graphs, metrics or interfaces";
+    METHOD "nosql.method" Error Quotable "calls a method of a collection";
 }
 
 /// A longer text that begins with a bracket is code.

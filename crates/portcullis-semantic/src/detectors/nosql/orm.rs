@@ -14,8 +14,10 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Location, Place, Pr
 
 kinds! {
     reference "https://owasp.org/www-community/Injection_Flaws";
-    SECRET_OPERATOR "nosql.secret-operator" Critical "an operator of a query builder where the value of a secret belongs";
-    SECRET_COLUMN "nosql.secret-column" Critical "a query string asks for the column of passwords, or to sort or group by it";
+    SECRET_OPERATOR "nosql.secret-operator" Critical Quotable
+        "an operator of a query builder where the value of a secret belongs";
+    SECRET_COLUMN "nosql.secret-column" Critical Quotable
+        "a query string asks for the column of passwords, or to sort or group by it";
 }
 
 /// See the module.

@@ -31,44 +31,63 @@ use wrappers::{is_home, is_scheme, wrapper};
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Path_Traversal";
-    CLIMB_ONE "path.climb-one" Notice "a path goes one folder up";
-    CLIMB_TWO "path.climb-two" Warning "a path goes two folders up";
-    CLIMB "path.climb" Critical "a path goes three or more folders up";
-    CLIMB_TARGET "path.climb-target" Critical "the path of the request goes up in plain letters: clients take such steps out before they ask (RFC 3986, 5.2.4)";
-    CLIMB_ASKED "path.climb-asked" Critical "a parameter for a file goes up two folders, or up to a file that a server runs or is set up by";
-    CLIMB_ASSET "path.climb-asset" Warning "a path goes some folders up to a picture, style or script of a page";
-    CLIMB_FILE_NAME "path.climb-file-name" Critical "the name of an uploaded file goes up: browsers send no folders";
-    CLIMB_ENCODED "path.climb-encoded" Critical "a path goes up, with dots or separators encoded";
-    CLIMB_ODD "path.climb-odd" Critical "a path goes up, with dots or separators written as no client writes them";
-    CLIMB_BROKEN "path.climb-broken" Error "a path goes up through `..` with something in it that is dropped later";
-    CLIMB_RESTORED "path.climb-restored" Error "dots that become `..` when a filter has removed some";
-    CLIMB_DOTS "path.climb-dots" Error "several segments of three and more dots, which old systems take for steps up";
-    PADDED "path.padded" Warning "goes up after a name that is longer than any file's, or many single dots";
-    CLIMB_BACKSLASH "path.climb-backslash" Notice "a path goes up with backslashes";
-    SEPARATORS "path.separators" Warning "a path goes up or stays, with mixed or doubled separators";
-    DOT_SEGMENTS "path.dot-segments" Warning "a path with several segments that are a single dot";
-    TARGET_SYSTEM "path.target-system" Critical "a path goes up, into a folder of the machine";
-    TARGET_NAME "path.target-name" Error "a path goes up, to a configuration, a log or keys";
-    FILE "path.file" Critical "names a file with data of the machine, its users or the application";
-    SYSTEM "path.system" Error "the value is a path into a folder of the machine";
-    PLACE "path.place" Warning "the value is a path into a folder that machines have, and sites may have too";
-    SYSTEM_NAME "path.system-name" Warning "the value is a path to a configuration, a log or keys";
-    SEPARATOR_ODD "path.separator-odd" Critical "the path of the request has a separator or a dot that is written as no UTF-8 has it";
-    PARAMETER_ODD "path.parameter-odd" Critical "a path parameter without a name, or one that is an extension, which rules of access and servers read differently";
-    DOT_ENCODED "path.dot-encoded" Critical "a segment of the request's path that is one dot, encoded";
-    TRIMMED "path.trimmed" Critical "the request's path ends in a sign that some servers take away before they look at it";
-    LINE_END "path.line-end" Critical "the request's path goes on behind an encoded line end";
-    HOST_STEP "path.host-step" Critical "the path begins as an address of another host and ends with a step up: servers redirect to it";
-    QUERY_PATH "path.query-path" Critical "the query is the path of another page, for checks that look for an open one anywhere in the target";
-    NUL "path.nul" Error "a path is cut off by a NUL byte";
-    WRAPPER "path.wrapper" Critical "a stream wrapper reads, unpacks or runs what it names";
-    FILTERS "path.filters" Critical "names filters of PHP's streams";
-    SETTINGS "path.settings" Critical "a parameter for a file asks for one with settings, which applications do not hand out";
-    FILE_URL "path.file-url" Error "a URL of a local file";
-    SHARE "path.share" Error "the value is a file on another machine (UNC)";
-    DEVICE "path.device" Critical "a path past the checks of Windows: `\\\\?\\C:\\..`, `\\\\.\\..`";
-    SHARE_ASKED "path.share-asked" Error "a parameter of a page is a file on a machine that is named by address or domain (UNC)";
-    SHARE_PROGRAM "path.share-program" Critical "a program, library or script on a machine that is named by address or domain (UNC)";
+    CLIMB_ONE "path.climb-one" Notice Quotable "a path goes one folder up";
+    CLIMB_TWO "path.climb-two" Warning Quotable "a path goes two folders up";
+    CLIMB "path.climb" Critical Quotable "a path goes three or more folders up";
+    CLIMB_TARGET "path.climb-target" Critical Quotable
+        "the path of the request goes up in plain letters: clients take such steps out before they ask (RFC 3986, 5.2.4)";
+    CLIMB_ASKED "path.climb-asked" Critical Quotable
+        "a parameter for a file goes up two folders, or up to a file that a server runs or is set up by";
+    CLIMB_ASSET "path.climb-asset" Warning Quotable
+        "a path goes some folders up to a picture, style or script of a page";
+    CLIMB_FILE_NAME "path.climb-file-name" Critical Quotable
+        "the name of an uploaded file goes up: browsers send no folders";
+    CLIMB_ENCODED "path.climb-encoded" Critical Quotable "a path goes up, with dots or separators encoded";
+    CLIMB_ODD "path.climb-odd" Critical Quotable
+        "a path goes up, with dots or separators written as no client writes them";
+    CLIMB_BROKEN "path.climb-broken" Error Quotable
+        "a path goes up through `..` with something in it that is dropped later";
+    CLIMB_RESTORED "path.climb-restored" Error Quotable
+        "dots that become `..` when a filter has removed some";
+    CLIMB_DOTS "path.climb-dots" Error Quotable
+        "several segments of three and more dots, which old systems take for steps up";
+    PADDED "path.padded" Warning Quotable
+        "goes up after a name that is longer than any file's, or many single dots";
+    CLIMB_BACKSLASH "path.climb-backslash" Notice Quotable "a path goes up with backslashes";
+    SEPARATORS "path.separators" Warning Quotable "a path goes up or stays, with mixed or doubled separators";
+    DOT_SEGMENTS "path.dot-segments" Warning Quotable "a path with several segments that are a single dot";
+    TARGET_SYSTEM "path.target-system" Critical Quotable "a path goes up, into a folder of the machine";
+    TARGET_NAME "path.target-name" Error Quotable "a path goes up, to a configuration, a log or keys";
+    FILE "path.file" Critical Quotable "names a file with data of the machine, its users or the application";
+    SYSTEM "path.system" Error Quotable "the value is a path into a folder of the machine";
+    PLACE "path.place" Warning Quotable
+        "the value is a path into a folder that machines have, and sites may have too";
+    SYSTEM_NAME "path.system-name" Warning Quotable "the value is a path to a configuration, a log or keys";
+    SEPARATOR_ODD "path.separator-odd" Critical Quotable
+        "the path of the request has a separator or a dot that is written as no UTF-8 has it";
+    PARAMETER_ODD "path.parameter-odd" Critical Quotable
+        "a path parameter without a name, or one that is an extension, which rules of access and servers read differently";
+    DOT_ENCODED "path.dot-encoded" Critical Quotable
+        "a segment of the request's path that is one dot, encoded";
+    TRIMMED "path.trimmed" Critical Quotable
+        "the request's path ends in a sign that some servers take away before they look at it";
+    LINE_END "path.line-end" Critical Quotable "the request's path goes on behind an encoded line end";
+    HOST_STEP "path.host-step" Critical Quotable
+        "the path begins as an address of another host and ends with a step up: servers redirect to it";
+    QUERY_PATH "path.query-path" Critical Quotable
+        "the query is the path of another page, for checks that look for an open one anywhere in the target";
+    NUL "path.nul" Error Quotable "a path is cut off by a NUL byte";
+    WRAPPER "path.wrapper" Critical Quotable "a stream wrapper reads, unpacks or runs what it names";
+    FILTERS "path.filters" Critical Quotable "names filters of PHP's streams";
+    SETTINGS "path.settings" Critical Quotable
+        "a parameter for a file asks for one with settings, which applications do not hand out";
+    FILE_URL "path.file-url" Error Quotable "a URL of a local file";
+    SHARE "path.share" Error Quotable "the value is a file on another machine (UNC)";
+    DEVICE "path.device" Critical Quotable "a path past the checks of Windows: `\\\\?\\C:\\..`, `\\\\.\\..`";
+    SHARE_ASKED "path.share-asked" Error Quotable
+        "a parameter of a page is a file on a machine that is named by address or domain (UNC)";
+    SHARE_PROGRAM "path.share-program" Critical Quotable
+        "a program, library or script on a machine that is named by address or domain (UNC)";
 }
 
 /// See the module.

@@ -20,16 +20,20 @@ use names::{Group, Names};
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/02-Configuration_and_Deployment_Management_Testing/04-Review_Old_Backup_and_Unreferenced_Files_for_Sensitive_Information";
-    AGENT "scanner.agent" Critical "a tool for attacks says its name";
-    SURVEY "scanner.survey" Error "a tool that maps networks or tests sites says its name";
-    LEFT_BEHIND "scanner.left-behind" Critical "asks for a file or folder that nobody publishes";
-    PROBE "scanner.probe" Critical "asks for an address that is known for what it leaks or runs";
-    EXPOSED "scanner.exposed" Error "asks for a service that only its machine and its administrators should reach";
-    HIDDEN_SCRIPT "scanner.hidden-script" Critical "a script's extension, and after a sign that some servers drop another one";
-    INTERNAL "scanner.internal-header" Critical "a header that the parts of an application send each other, and no client does";
-    CONSOLE "scanner.console" Warning "asks for a console or a page of an administrator";
-    ARCHIVE "scanner.archive" Critical "asks for an archive or a dump of the whole site";
-    COPY "scanner.copy" Critical "asks for the copy of a script that an editor or an administrator left";
+    AGENT "scanner.agent" Critical Active "a tool for attacks says its name";
+    SURVEY "scanner.survey" Error Active "a tool that maps networks or tests sites says its name";
+    LEFT_BEHIND "scanner.left-behind" Critical Active "asks for a file or folder that nobody publishes";
+    PROBE "scanner.probe" Critical Active "asks for an address that is known for what it leaks or runs";
+    EXPOSED "scanner.exposed" Error Active
+        "asks for a service that only its machine and its administrators should reach";
+    HIDDEN_SCRIPT "scanner.hidden-script" Critical Active
+        "a script's extension, and after a sign that some servers drop another one";
+    INTERNAL "scanner.internal-header" Critical Active
+        "a header that the parts of an application send each other, and no client does";
+    CONSOLE "scanner.console" Warning Active "asks for a console or a page of an administrator";
+    ARCHIVE "scanner.archive" Critical Active "asks for an archive or a dump of the whole site";
+    COPY "scanner.copy" Critical Active
+        "asks for the copy of a script that an editor or an administrator left";
 }
 
 /// Bytes of a segment, and of an agent, that are looked at.

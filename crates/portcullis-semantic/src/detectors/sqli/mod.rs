@@ -32,69 +32,88 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Layer, Model, Place
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/SQL_Injection";
-    TAUTOLOGY "sqli.tautology" Critical "a joined condition compares constants, or a thing with itself: always true or always false";
-    CONSTANT_COMPARISON "sqli.constant-comparison" Warning "constants are compared with each other";
-    CONDITION "sqli.condition" Error "a condition is joined to the statement";
-    BOOLEAN_CONSTANT "sqli.boolean-constant" Warning "a constant is joined as a condition";
-    BOOLEAN_STRING "sqli.boolean-string" Notice "a string is joined as a condition";
-    BOOLEAN_CALL "sqli.boolean-call" Error "a function call is joined as a condition";
-    BOOLEAN_NAME "sqli.boolean-name" Error "a column is joined as a condition after a quote, and a comment cuts off the rest";
-    NUMBER_CONDITION "sqli.number-condition" Error "a condition on a column is joined to the number that the value begins with";
-    NUMBER_CLAUSE "sqli.number-clause" Error "a clause of a statement follows the number that the value begins with";
-    QUOTE_CLAUSE "sqli.quote-clause" Error "a clause or an operator stands between the quote that ends a string and a comment";
-    UNION_SELECT "sqli.union-select" Critical "the result of another SELECT is added by UNION";
-    UNION_COLUMNS "sqli.union-columns" Critical "UNION SELECT with a list that begins with a constant, as one counts columns";
-    UNION "sqli.union" Warning "UNION without a SELECT";
-    UNION_PLAIN "sqli.union-plain" Notice "UNION and SELECT with nothing but words after them";
-    STACKED "sqli.stacked" Critical "a semicolon ends the statement and another one follows";
-    JUXTAPOSED "sqli.juxtaposed" Error "another statement follows without a semicolon";
-    SCRIPT "sqli.script" Notice "a whole statement, a semicolon and another one";
-    STATEMENT "sqli.statement" Warning "the value is a whole SQL statement";
-    STATEMENT_PLAIN "sqli.statement-plain" Notice "the value could be a SQL statement, but has only words";
-    SUBSELECT "sqli.subselect" Error "a SELECT in parentheses";
-    SELECT_FROM "sqli.select-from" Warning "columns are selected from a table";
-    DECLARE_VARIABLE "sqli.declare-variable" Error "declares a variable of Transact-SQL";
-    NULL_TEST "sqli.null-test" Warning "a joined condition asks for NULL";
-    SCHEMA "sqli.schema" Error "names a table or schema with the database's own data";
-    TIME_FUNCTION "sqli.time-function" Error "calls a function that waits or burns time";
-    ERROR_FUNCTION "sqli.error-function" Error "calls a function known for leaking data through error messages";
-    OUT_OF_BAND_FUNCTION "sqli.out-of-band-function" Error "calls a function that connects to other machines";
-    FILE_FUNCTION "sqli.file-function" Error "reads or writes a file";
-    EXECUTE_FUNCTION "sqli.execute-function" Critical "runs commands of the operating system or code";
-    INFO_FUNCTION "sqli.info-function" Warning "asks for version, user or database name";
-    TEXT_FUNCTION "sqli.text-function" Notice "calls a string function that blind injection takes data apart with";
-    CONDITIONAL_FUNCTION "sqli.conditional-function" Notice "chooses by a condition";
-    ANY_FUNCTION "sqli.any-function" Notice "calls a function of SQL";
-    CASE_WHEN "sqli.case-when" Warning "CASE WHEN ... THEN";
-    SYSTEM_VARIABLE "sqli.system-variable" Error "reads a variable of the database system";
-    VARIABLE "sqli.variable" Notice "uses a variable";
-    ORDER_BY_NUMBER "sqli.order-by-number" Error "orders or groups by column number, which tells how many there are";
-    HAVING "sqli.having" Warning "HAVING or GROUP BY";
-    LIMIT "sqli.limit" Notice "LIMIT or OFFSET";
-    INSERT_TAIL "sqli.insert-tail" Critical "what an INSERT does with a row that is there, or further columns behind a quote";
-    INTO_FILE "sqli.into-file" Critical "writes the result to a file";
-    PROCEDURE_ANALYSE "sqli.procedure-analyse" Critical "PROCEDURE ANALYSE";
-    COMMENT_END "sqli.comment-end" Warning "a comment cuts off the rest of the statement";
-    QUOTE_COMMENT "sqli.quote-comment" Error "a quote ends the literal and a comment cuts off the rest";
-    COMMENT_TAIL "sqli.comment-tail" Notice "a comment with text after it";
-    COMMENT_SPLIT "sqli.comment-split" Warning "comments stand where spaces would";
-    VERSION_COMMENT "sqli.version-comment" Error "SQL in a MySQL version comment";
-    SCIENTIFIC "sqli.scientific" Error "numbers without meaning separate words (`1.e`)";
-    BRACE "sqli.brace" Notice "ODBC braces";
-    JSON_OPERATOR "sqli.json-operator" Notice "an operator on JSON";
-    REOPENED "sqli.reopened" Error "a quote closes the literal, and at the end another opens one again";
-    QUOTE_SIGN "sqli.quote-sign" Warning "an operator stands between a closing and an opening quote";
-    QUOTE_WORD "sqli.quote-word" Notice "a word operator stands between a closing and an opening quote";
-    UNBALANCED "sqli.unbalanced" Warning "closes parentheses that it did not open";
-    AFTER_QUOTE "sqli.after-quote" Warning "what follows a quote holds as SQL";
-    AFTER_BACKTICK "sqli.after-backtick" Notice "what follows a back-tick holds as SQL";
-    AFTER_NUMBER "sqli.after-number" Notice "what follows a number holds as SQL";
-    AFTER_WORD "sqli.after-word" Notice "what follows a word holds as SQL";
-    BARE_TAIL "sqli.bare-tail" Notice "begins in the middle of an expression";
-    WHOLE "sqli.whole" Warning "all of the value holds as SQL";
-    CALL_ALONE "sqli.call-alone" Error "the value is nothing but a call that waits or tells about the database";
-    EXPRESSION "sqli.expression" Critical "all of the value is an expression that waits, reads or asks in place of a column or table";
-    ROW_BREAK "sqli.row-break" Critical "a row of an INSERT is closed after a quote, and another one opened";
+    TAUTOLOGY "sqli.tautology" Critical Quotable
+        "a joined condition compares constants, or a thing with itself: always true or always false";
+    CONSTANT_COMPARISON "sqli.constant-comparison" Warning Quotable "constants are compared with each other";
+    CONDITION "sqli.condition" Error Quotable "a condition is joined to the statement";
+    BOOLEAN_CONSTANT "sqli.boolean-constant" Warning Quotable "a constant is joined as a condition";
+    BOOLEAN_STRING "sqli.boolean-string" Notice Quotable "a string is joined as a condition";
+    BOOLEAN_CALL "sqli.boolean-call" Error Quotable "a function call is joined as a condition";
+    BOOLEAN_NAME "sqli.boolean-name" Error Quotable
+        "a column is joined as a condition after a quote, and a comment cuts off the rest";
+    NUMBER_CONDITION "sqli.number-condition" Error Quotable
+        "a condition on a column is joined to the number that the value begins with";
+    NUMBER_CLAUSE "sqli.number-clause" Error Quotable
+        "a clause of a statement follows the number that the value begins with";
+    QUOTE_CLAUSE "sqli.quote-clause" Error Quotable
+        "a clause or an operator stands between the quote that ends a string and a comment";
+    UNION_SELECT "sqli.union-select" Critical Quotable "the result of another SELECT is added by UNION";
+    UNION_COLUMNS "sqli.union-columns" Critical Quotable
+        "UNION SELECT with a list that begins with a constant, as one counts columns";
+    UNION "sqli.union" Warning Quotable "UNION without a SELECT";
+    UNION_PLAIN "sqli.union-plain" Notice Quotable "UNION and SELECT with nothing but words after them";
+    STACKED "sqli.stacked" Critical Quotable "a semicolon ends the statement and another one follows";
+    JUXTAPOSED "sqli.juxtaposed" Error Quotable "another statement follows without a semicolon";
+    SCRIPT "sqli.script" Notice Quotable "a whole statement, a semicolon and another one";
+    STATEMENT "sqli.statement" Warning Quotable "the value is a whole SQL statement";
+    STATEMENT_PLAIN "sqli.statement-plain" Notice Quotable
+        "the value could be a SQL statement, but has only words";
+    SUBSELECT "sqli.subselect" Error Quotable "a SELECT in parentheses";
+    SELECT_FROM "sqli.select-from" Warning Quotable "columns are selected from a table";
+    DECLARE_VARIABLE "sqli.declare-variable" Error Quotable "declares a variable of Transact-SQL";
+    NULL_TEST "sqli.null-test" Warning Quotable "a joined condition asks for NULL";
+    SCHEMA "sqli.schema" Error Quotable "names a table or schema with the database's own data";
+    TIME_FUNCTION "sqli.time-function" Error Quotable "calls a function that waits or burns time";
+    ERROR_FUNCTION "sqli.error-function" Error Quotable
+        "calls a function known for leaking data through error messages";
+    OUT_OF_BAND_FUNCTION "sqli.out-of-band-function" Error Quotable
+        "calls a function that connects to other machines";
+    FILE_FUNCTION "sqli.file-function" Error Quotable "reads or writes a file";
+    EXECUTE_FUNCTION "sqli.execute-function" Critical Quotable
+        "runs commands of the operating system or code";
+    INFO_FUNCTION "sqli.info-function" Warning Quotable "asks for version, user or database name";
+    TEXT_FUNCTION "sqli.text-function" Notice Quotable
+        "calls a string function that blind injection takes data apart with";
+    CONDITIONAL_FUNCTION "sqli.conditional-function" Notice Quotable "chooses by a condition";
+    ANY_FUNCTION "sqli.any-function" Notice Quotable "calls a function of SQL";
+    CASE_WHEN "sqli.case-when" Warning Quotable "CASE WHEN ... THEN";
+    SYSTEM_VARIABLE "sqli.system-variable" Error Quotable "reads a variable of the database system";
+    VARIABLE "sqli.variable" Notice Quotable "uses a variable";
+    ORDER_BY_NUMBER "sqli.order-by-number" Error Quotable
+        "orders or groups by column number, which tells how many there are";
+    HAVING "sqli.having" Warning Quotable "HAVING or GROUP BY";
+    LIMIT "sqli.limit" Notice Quotable "LIMIT or OFFSET";
+    INSERT_TAIL "sqli.insert-tail" Critical Quotable
+        "what an INSERT does with a row that is there, or further columns behind a quote";
+    INTO_FILE "sqli.into-file" Critical Quotable "writes the result to a file";
+    PROCEDURE_ANALYSE "sqli.procedure-analyse" Critical Quotable "PROCEDURE ANALYSE";
+    COMMENT_END "sqli.comment-end" Warning Quotable "a comment cuts off the rest of the statement";
+    QUOTE_COMMENT "sqli.quote-comment" Error Quotable
+        "a quote ends the literal and a comment cuts off the rest";
+    COMMENT_TAIL "sqli.comment-tail" Notice Quotable "a comment with text after it";
+    COMMENT_SPLIT "sqli.comment-split" Warning Quotable "comments stand where spaces would";
+    VERSION_COMMENT "sqli.version-comment" Error Quotable "SQL in a MySQL version comment";
+    SCIENTIFIC "sqli.scientific" Error Quotable "numbers without meaning separate words (`1.e`)";
+    BRACE "sqli.brace" Notice Quotable "ODBC braces";
+    JSON_OPERATOR "sqli.json-operator" Notice Quotable "an operator on JSON";
+    REOPENED "sqli.reopened" Error Quotable
+        "a quote closes the literal, and at the end another opens one again";
+    QUOTE_SIGN "sqli.quote-sign" Warning Quotable "an operator stands between a closing and an opening quote";
+    QUOTE_WORD "sqli.quote-word" Notice Quotable
+        "a word operator stands between a closing and an opening quote";
+    UNBALANCED "sqli.unbalanced" Warning Quotable "closes parentheses that it did not open";
+    AFTER_QUOTE "sqli.after-quote" Warning Quotable "what follows a quote holds as SQL";
+    AFTER_BACKTICK "sqli.after-backtick" Notice Quotable "what follows a back-tick holds as SQL";
+    AFTER_NUMBER "sqli.after-number" Notice Quotable "what follows a number holds as SQL";
+    AFTER_WORD "sqli.after-word" Notice Quotable "what follows a word holds as SQL";
+    BARE_TAIL "sqli.bare-tail" Notice Quotable "begins in the middle of an expression";
+    WHOLE "sqli.whole" Warning Quotable "all of the value holds as SQL";
+    CALL_ALONE "sqli.call-alone" Error Quotable
+        "the value is nothing but a call that waits or tells about the database";
+    EXPRESSION "sqli.expression" Critical Quotable
+        "all of the value is an expression that waits, reads or asks in place of a column or table";
+    ROW_BREAK "sqli.row-break" Critical Quotable
+        "a row of an INSERT is closed after a quote, and another one opened";
 }
 
 /// A file that is no longer than this may be a field.

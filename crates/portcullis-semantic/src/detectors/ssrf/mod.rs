@@ -29,25 +29,28 @@ use page::{is_as_browsers_write, is_callback, is_of_token, is_page};
 
 kinds! {
     reference "https://owasp.org/Top10/A10_2021-Server-Side_Request_Forgery_%28SSRF%29/";
-    METADATA "ssrf.metadata" Critical "a URL of the service that hands out a cloud's credentials";
-    METADATA_PATH "ssrf.metadata-path" Error "a path of the service that hands out a cloud's credentials";
-    METADATA_ADDRESS "ssrf.metadata-address" Warning "the address of the service that hands out a cloud's credentials";
-    LOOPBACK "ssrf.loopback" Error "a URL of the machine itself";
-    PRIVATE "ssrf.private" Error "a URL of a private network";
-    LOCAL_PAGE "ssrf.local-page" Notice "a page of a development machine or a private network";
-    DISGUISED "ssrf.disguised" Critical "a URL whose address is written in a notation that hides it";
-    MAPPED "ssrf.mapped" Critical "a URL with an internal IPv4 address inside an IPv6 address";
-    EMBEDDED "ssrf.embedded" Critical "a host name with an internal address in it";
-    EMBEDDING "ssrf.embedding" Error "a service that answers with any address one wants";
-    INTERNAL_NAME "ssrf.internal-name" Error "a URL of a host that only a private network knows";
-    SHORT_NAME "ssrf.short-name" Notice "a URL of a host without a domain";
-    COLLECTOR "ssrf.collector" Error "a URL of a service that records who asks for it";
-    PORT "ssrf.port" Warning "an internal URL with a port that is none of the web";
-    SERVICE_PORT "ssrf.service-port" Warning "a URL with the port of a database, cache or management service";
-    USER_HOST "ssrf.user-host" Error "a URL with a host in place of the user's name";
-    CONFUSED "ssrf.confused" Error "readers of this URL disagree about its host";
-    SCHEME "ssrf.scheme" Critical "a scheme that lets a URL speak to any service";
-    SCHEME_RARE "ssrf.scheme-rare" Warning "a scheme that browsers do not fetch";
+    METADATA "ssrf.metadata" Critical Quotable "a URL of the service that hands out a cloud's credentials";
+    METADATA_PATH "ssrf.metadata-path" Error Quotable
+        "a path of the service that hands out a cloud's credentials";
+    METADATA_ADDRESS "ssrf.metadata-address" Warning Quotable
+        "the address of the service that hands out a cloud's credentials";
+    LOOPBACK "ssrf.loopback" Error Quotable "a URL of the machine itself";
+    PRIVATE "ssrf.private" Error Quotable "a URL of a private network";
+    LOCAL_PAGE "ssrf.local-page" Notice Quotable "a page of a development machine or a private network";
+    DISGUISED "ssrf.disguised" Critical Quotable "a URL whose address is written in a notation that hides it";
+    MAPPED "ssrf.mapped" Critical Quotable "a URL with an internal IPv4 address inside an IPv6 address";
+    EMBEDDED "ssrf.embedded" Critical Quotable "a host name with an internal address in it";
+    EMBEDDING "ssrf.embedding" Error Quotable "a service that answers with any address one wants";
+    INTERNAL_NAME "ssrf.internal-name" Error Quotable "a URL of a host that only a private network knows";
+    SHORT_NAME "ssrf.short-name" Notice Quotable "a URL of a host without a domain";
+    COLLECTOR "ssrf.collector" Error Quotable "a URL of a service that records who asks for it";
+    PORT "ssrf.port" Warning Quotable "an internal URL with a port that is none of the web";
+    SERVICE_PORT "ssrf.service-port" Warning Quotable
+        "a URL with the port of a database, cache or management service";
+    USER_HOST "ssrf.user-host" Error Quotable "a URL with a host in place of the user's name";
+    CONFUSED "ssrf.confused" Error Quotable "readers of this URL disagree about its host";
+    SCHEME "ssrf.scheme" Critical Quotable "a scheme that lets a URL speak to any service";
+    SCHEME_RARE "ssrf.scheme-rare" Warning Quotable "a scheme that browsers do not fetch";
 }
 
 /// See the module.

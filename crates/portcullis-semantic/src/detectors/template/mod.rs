@@ -27,32 +27,41 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Prof
 
 kinds! {
     reference "https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/07-Input_Validation_Testing/18-Testing_for_Server-side_Template_Injection";
-    ARITHMETIC "template.arithmetic" Critical "an expression computes with constants: a probe";
-    LITERAL_MEMBER "template.literal-member" Error "a member of a literal: ''.x, [].x, 'a'.f()";
-    OBJECT "template.object" Warning "an object that engines keep their inside in (config, self, ...)";
-    OBJECT_CALL "template.object-call" Error "calls a method of such an object, or reaches far into it";
-    CODE "template.code" Critical "code in an expression: reflection, commands, what a language keeps below its objects";
-    CALL "template.call" Notice "a function or method is called";
-    CODE_CALL "template.code-call" Warning "a function of files, texts or time is called";
-    DUNDER "template.dunder" Error "a special attribute of Python in an expression";
-    FILTER "template.filter" Critical "a filter is given the name of a function that runs commands or code";
-    ATTRIBUTE "template.attribute" Error "an attribute is reached by a text: |attr(..), lookup, ['..']";
-    BUILTIN "template.builtin" Critical "a built-in of Freemarker that makes objects or evaluates text";
-    DIRECTIVE "template.directive" Warning "a directive that sets a variable";
-    VELOCITY_SET "template.velocity-set" Error "Velocity's #set";
-    NEW "template.new" Error "an object is made, or a number cast to a letter";
-    IMPORT "template.import" Error "a directive that imports a module of the system";
-    DEBUG "template.debug" Error "a directive or call that shows all variables";
-    PREPROCESSING "template.preprocessing" Critical "an expression that Thymeleaf evaluates before the others: __${..}__";
-    PHP_BLOCK "template.php-block" Critical "a block of PHP in a template";
-    SMARTY "template.smarty" Error "Smarty's variable about itself";
-    ASSIGNMENT "template.assignment" Warning "an expression assigns";
-    SHELL_TEXT "template.shell-text" Error "a text in an expression is a command line or a file that tells about the system";
-    COMMENT_PROBE "template.comment-probe" Critical "a comment of a template engine stands inside a word";
-    POLYGLOT "template.polyglot" Critical "delimiters of several engines, one in the other";
-    METHOD "template.method" Error "a method of a variable, or a function of numbers, is called, and the value is that expression";
-    FLOOD "template.flood" Critical "an expression makes millions of elements or letters";
-    WHOLE "template.whole" Notice "the value is one expression, or a few, or a parameter of a page";
+    ARITHMETIC "template.arithmetic" Critical Quotable "an expression computes with constants: a probe";
+    LITERAL_MEMBER "template.literal-member" Error Quotable "a member of a literal: ''.x, [].x, 'a'.f()";
+    OBJECT "template.object" Warning Active "an object that engines keep their inside in (config, self, ...)";
+    OBJECT_CALL "template.object-call" Error Active
+        "calls a method of such an object, or reaches far into it";
+    CODE "template.code" Critical Active
+        "code in an expression: reflection, commands, what a language keeps below its objects";
+    CALL "template.call" Notice Quotable "a function or method is called";
+    CODE_CALL "template.code-call" Warning Quotable "a function of files, texts or time is called";
+    DUNDER "template.dunder" Error Active "a special attribute of Python in an expression";
+    FILTER "template.filter" Critical Active
+        "a filter is given the name of a function that runs commands or code";
+    ATTRIBUTE "template.attribute" Error Quotable
+        "an attribute is reached by a text: |attr(..), lookup, ['..']";
+    BUILTIN "template.builtin" Critical Active
+        "a built-in of Freemarker that makes objects or evaluates text";
+    DIRECTIVE "template.directive" Warning Quotable "a directive that sets a variable";
+    VELOCITY_SET "template.velocity-set" Error Quotable "Velocity's #set";
+    NEW "template.new" Error Quotable "an object is made, or a number cast to a letter";
+    IMPORT "template.import" Error Active "a directive that imports a module of the system";
+    DEBUG "template.debug" Error Quotable "a directive or call that shows all variables";
+    PREPROCESSING "template.preprocessing" Critical Active
+        "an expression that Thymeleaf evaluates before the others: __${..}__";
+    PHP_BLOCK "template.php-block" Critical Active "a block of PHP in a template";
+    SMARTY "template.smarty" Error Quotable "Smarty's variable about itself";
+    ASSIGNMENT "template.assignment" Warning Quotable "an expression assigns";
+    SHELL_TEXT "template.shell-text" Error Active
+        "a text in an expression is a command line or a file that tells about the system";
+    COMMENT_PROBE "template.comment-probe" Critical Quotable
+        "a comment of a template engine stands inside a word";
+    POLYGLOT "template.polyglot" Critical Active "delimiters of several engines, one in the other";
+    METHOD "template.method" Error Quotable
+        "a method of a variable, or a function of numbers, is called, and the value is that expression";
+    FLOOD "template.flood" Critical Active "an expression makes millions of elements or letters";
+    WHOLE "template.whole" Notice Quotable "the value is one expression, or a few, or a parameter of a page";
 }
 
 /// An expression is read as one of a template, each token with the next one, for numbers, and as code; a

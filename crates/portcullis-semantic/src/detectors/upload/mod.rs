@@ -22,20 +22,27 @@ use crate::{ByteGroups, Class, Detector, Found, Input, Place, Profile, kinds};
 
 kinds! {
     reference "https://owasp.org/www-community/vulnerabilities/Unrestricted_File_Upload";
-    SERVER_NAME "upload.server-name" Critical "a file that web servers run, by its extension";
-    SERVER_NAME_WEAK "upload.server-name-weak" Warning "a file that some web servers run, by its extension";
-    DISGUISED_NAME "upload.disguised-name" Critical "an extension that web servers run, hidden after another one or after bytes that are cut off";
-    OBEYED_NAME "upload.obeyed-name" Critical "a file that servers obey, by its name";
-    PROGRAM_NAME "upload.program-name" Warning "a program, by its extension";
-    WEB_SHELL "upload.web-shell" Critical "code of a web server's language that runs what a request brings";
-    SERVER_CODE "upload.server-code" Error "code of a web server's language that runs or decodes something";
-    SERVER_CODE_TAG "upload.server-code-tag" Warning "code of a web server's language";
-    POLYGLOT "upload.polyglot" Critical "an image, document or archive with code of a web server's language in it";
-    PHAR "upload.phar" Critical "an archive whose objects PHP makes when it is opened";
-    SVG_SCRIPT "upload.svg-script" Critical "a drawing with a script";
-    PAGE_SCRIPT "upload.page-script" Critical "a page whose script opens dialogs, or sends what the browser keeps for the site";
-    IMAGE_COMMAND "upload.image-command" Critical "a drawing whose reader runs commands or reads files";
-    OBEYED_CONTENT "upload.obeyed-content" Critical "directives that make a web server run more files";
+    SERVER_NAME "upload.server-name" Critical Active "a file that web servers run, by its extension";
+    SERVER_NAME_WEAK "upload.server-name-weak" Warning Active
+        "a file that some web servers run, by its extension";
+    DISGUISED_NAME "upload.disguised-name" Critical Active
+        "an extension that web servers run, hidden after another one or after bytes that are cut off";
+    OBEYED_NAME "upload.obeyed-name" Critical Active "a file that servers obey, by its name";
+    PROGRAM_NAME "upload.program-name" Warning Active "a program, by its extension";
+    WEB_SHELL "upload.web-shell" Critical Active
+        "code of a web server's language that runs what a request brings";
+    SERVER_CODE "upload.server-code" Error Active
+        "code of a web server's language that runs or decodes something";
+    SERVER_CODE_TAG "upload.server-code-tag" Warning Active "code of a web server's language";
+    POLYGLOT "upload.polyglot" Critical Active
+        "an image, document or archive with code of a web server's language in it";
+    PHAR "upload.phar" Critical Active "an archive whose objects PHP makes when it is opened";
+    SVG_SCRIPT "upload.svg-script" Critical Active "a drawing with a script";
+    PAGE_SCRIPT "upload.page-script" Critical Active
+        "a page whose script opens dialogs, or sends what the browser keeps for the site";
+    IMAGE_COMMAND "upload.image-command" Critical Active
+        "a drawing whose reader runs commands or reads files";
+    OBEYED_CONTENT "upload.obeyed-content" Critical Active "directives that make a web server run more files";
 }
 
 /// See the module.

@@ -40,75 +40,102 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Prof
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/xss/";
-    SCRIPT_SINK "xss.script-sink" Critical "a script element whose code shows, sends, loads or hides something";
-    SCRIPT_CODE "xss.script-code" Critical "a script element with code";
-    SCRIPT_SOURCE "xss.script-source" Critical "a script element that loads its code from elsewhere";
-    SCRIPT_LOCAL "xss.script-local" Error "a script element that loads its code from the same site";
-    SCRIPT_EMPTY "xss.script-empty" Error "a script element without code, or with what cannot be read as code or text";
-    SCRIPT_ENDED "xss.script-ended" Warning "the script element ends in the value";
-    SCRIPT_TAG "xss.script-tag" Notice "a script tag before text that is not code";
-    EVENT_SINK "xss.event-sink" Critical "an event handler whose code shows, sends, loads or hides something";
-    EVENT_CODE "xss.event-code" Critical "an event handler with code";
-    EVENT_ATTRIBUTE "xss.event-attribute" Critical "an attribute named like an event handler";
-    EVENT_ODD "xss.event-odd" Error "something like an event handler after a quote, without code";
-    SCRIPT_URL "xss.script-url" Critical "an address that is a script, which shows, sends, loads or hides something";
-    SCRIPT_URL_CALL "xss.script-url-call" Critical "an address that is a script";
-    HIDDEN_SCHEME "xss.hidden-scheme" Critical "the address is a script, and references, white space or comments hide it";
-    SCRIPT_URL_INERT "xss.script-url-inert" Notice "an address that is a script which does nothing";
-    DATA_URL "xss.data-url" Critical "an address that is a document of its own";
-    SRCDOC "xss.srcdoc" Critical "a frame whose document stands in an attribute";
-    STYLE_RUNS "xss.style-runs" Critical "a style that runs a script";
-    STYLE_HIDDEN "xss.style-hidden" Critical "a style whose letters are written as numbers";
-    STYLE_BREAK_OUT "xss.style-break-out" Critical "ends a rule of the page's style and goes on with one that loads from another host";
-    STYLE_IMPORT "xss.style-import" Error "a style that loads another one";
-    PLUGIN "xss.plugin" Critical "an element that loads a plug-in";
-    FRAME "xss.frame" Warning "an element that loads a document";
-    DIALOG "xss.dialog" Critical "a dialog that shows a number stands at a quote or a bracket of markup: the end of a probe";
-    FRAME_FOREIGN "xss.frame-foreign" Error "a frame of another host without TLS, in a field that is for no texts or markup";
-    STYLESHEET "xss.stylesheet" Error "an instruction of XML loads a stylesheet, which may hold scripts";
-    FRAME_BARE "xss.frame-bare" Error "a frame with another site's document and without the attributes of one that is to be seen";
-    VIEW_SOURCE "xss.view-source" Critical "an element that shows the source of a page, which only the address bar may";
-    DATA_BINDING "xss.data-binding" Critical "an element that shows what another element holds, as markup";
-    CHARSET "xss.charset" Critical "a character set in which the signs of markup are written with other bytes";
-    ALONE "xss.alone" Warning "the element is all of the value";
-    BASE "xss.base" Critical "changes what relative addresses of the page mean";
-    REFRESH "xss.refresh" Critical "sends the page's visitor elsewhere";
-    LINK "xss.link" Error "loads a style or a document";
-    FORM "xss.form" Warning "sends a form to another site";
-    FORM_ASKS "xss.form-asks" Critical "a form or button of another site that asks for something, or takes what the page's own form asks";
-    SENDS "xss.sends" Critical "an attribute of a framework that sends a request as soon as it is shown, or shows what another site answers";
-    SHOWS_INPUT "xss.shows-input" Critical "an attribute of a framework that shows the page's address or data as markup";
-    BOUND_HANDLER "xss.bound-handler" Critical "an event handler that a framework sets";
-    FOREIGN "xss.foreign" Notice "an element of SVG or MathML";
-    PAGE_ELEMENT "xss.page-element" Notice "an element that text does not have";
-    HIDDEN_MARKUP "xss.hidden-markup" Warning "something that runs shows itself only to a parser that reads the markup differently";
-    DANGLING "xss.dangling" Error "an address of another site whose quote does not end, which takes the page's text with it";
-    BREAK_OUT "xss.break-out" Warning "ends a quote, a tag, a comment or an element of the page before the first tag";
-    ENDS_ELEMENTS "xss.ends-elements" Error "ends several elements of the page that have text";
-    QUOTE_BREAK_OUT "xss.quote-break-out" Warning "ends a quote of the page and goes on with an attribute";
-    SLASH "xss.slash" Warning "a slash in place of white space before an attribute";
-    HALF_OPEN "xss.half-open" Warning "a tag that does not end";
-    UNQUOTED_ADDRESS "xss.unquoted-address" Error "an element that loads from another site, the address without quotes";
-    JS_BREAK_OUT "xss.js-break-out" Critical "ends a string of a script and goes on with code that shows, sends, loads or hides something";
-    JS_BREAK_OUT_CALL "xss.js-break-out-call" Critical "ends a string of a script and goes on with a call";
-    JS_DIALOG "xss.js-dialog" Error "code that opens a dialog";
-    JS_EXECUTE "xss.js-execute" Error "code that runs text as code";
-    JS_WRITE "xss.js-write" Error "code that writes markup";
-    JS_SEND "xss.js-send" Notice "code that sends something";
-    JS_DECODE "xss.js-decode" Notice "code that makes text of numbers or of encoded text";
-    JS_DATA "xss.js-data" Warning "code that reads what the browser keeps for the site";
-    JS_TAKES "xss.js-takes" Error "code that reads what the browser keeps for the site, and sends something";
-    JS_NAVIGATE "xss.js-navigate" Warning "code that leads elsewhere";
-    JS_COMPUTED "xss.js-computed" Critical "code that calls a global function by a computed name";
-    JS_REFLECT "xss.js-reflect" Warning "code that reaches constructors or prototypes";
-    JS_INDIRECT "xss.js-indirect" Error "code that calls a telling function in a roundabout way";
-    JS_OBFUSCATED "xss.js-obfuscated" Critical "code of brackets and signs alone";
-    JS_WHOLE "xss.js-whole" Warning "all of the value holds as code";
-    JS_COMMENT_END "xss.js-comment-end" Warning "code that ends with a comment or a tag's end, which what follows cannot harm";
-    JS_CLOSES "xss.js-closes" Warning "code that closes brackets which it did not open";
-    JS_ENTITY "xss.js-entity" Critical "code in an ampersand and braces, as Netscape ran it";
-    SPACED_TAG "xss.spaced-tag" Critical "a script tag with white space or a sign before its name, and code after it that shows or runs something";
-    CLIENT_TEMPLATE "xss.client-template" Critical "an expression of a client-side template that leaves its scope";
+    SCRIPT_SINK "xss.script-sink" Critical Active
+        "a script element whose code shows, sends, loads or hides something";
+    SCRIPT_CODE "xss.script-code" Critical Quotable "a script element with code";
+    SCRIPT_SOURCE "xss.script-source" Critical Active "a script element that loads its code from elsewhere";
+    SCRIPT_LOCAL "xss.script-local" Error Quotable "a script element that loads its code from the same site";
+    SCRIPT_EMPTY "xss.script-empty" Error Quotable
+        "a script element without code, or with what cannot be read as code or text";
+    SCRIPT_ENDED "xss.script-ended" Warning Quotable "the script element ends in the value";
+    SCRIPT_TAG "xss.script-tag" Notice Quotable "a script tag before text that is not code";
+    EVENT_SINK "xss.event-sink" Critical Active
+        "an event handler whose code shows, sends, loads or hides something";
+    EVENT_CODE "xss.event-code" Critical Quotable "an event handler with code";
+    EVENT_ATTRIBUTE "xss.event-attribute" Critical Active "an attribute named like an event handler";
+    EVENT_ODD "xss.event-odd" Error Quotable "something like an event handler after a quote, without code";
+    SCRIPT_URL "xss.script-url" Critical Active
+        "an address that is a script, which shows, sends, loads or hides something";
+    SCRIPT_URL_CALL "xss.script-url-call" Critical Active "an address that is a script";
+    HIDDEN_SCHEME "xss.hidden-scheme" Critical Active
+        "the address is a script, and references, white space or comments hide it";
+    SCRIPT_URL_INERT "xss.script-url-inert" Notice Quotable "an address that is a script which does nothing";
+    DATA_URL "xss.data-url" Critical Active "an address that is a document of its own";
+    SRCDOC "xss.srcdoc" Critical Active "a frame whose document stands in an attribute";
+    STYLE_RUNS "xss.style-runs" Critical Active "a style that runs a script";
+    STYLE_HIDDEN "xss.style-hidden" Critical Active "a style whose letters are written as numbers";
+    STYLE_BREAK_OUT "xss.style-break-out" Critical Quotable
+        "ends a rule of the page's style and goes on with one that loads from another host";
+    STYLE_IMPORT "xss.style-import" Error Quotable "a style that loads another one";
+    PLUGIN "xss.plugin" Critical Active "an element that loads a plug-in";
+    FRAME "xss.frame" Warning Quotable "an element that loads a document";
+    DIALOG "xss.dialog" Critical Quotable
+        "a dialog that shows a number stands at a quote or a bracket of markup: the end of a probe";
+    FRAME_FOREIGN "xss.frame-foreign" Error Quotable
+        "a frame of another host without TLS, in a field that is for no texts or markup";
+    STYLESHEET "xss.stylesheet" Error Quotable
+        "an instruction of XML loads a stylesheet, which may hold scripts";
+    FRAME_BARE "xss.frame-bare" Error Quotable
+        "a frame with another site's document and without the attributes of one that is to be seen";
+    VIEW_SOURCE "xss.view-source" Critical Quotable
+        "an element that shows the source of a page, which only the address bar may";
+    DATA_BINDING "xss.data-binding" Critical Active
+        "an element that shows what another element holds, as markup";
+    CHARSET "xss.charset" Critical Active
+        "a character set in which the signs of markup are written with other bytes";
+    ALONE "xss.alone" Warning Quotable "the element is all of the value";
+    BASE "xss.base" Critical Active "changes what relative addresses of the page mean";
+    REFRESH "xss.refresh" Critical Active "sends the page's visitor elsewhere";
+    LINK "xss.link" Error Quotable "loads a style or a document";
+    FORM "xss.form" Warning Quotable "sends a form to another site";
+    FORM_ASKS "xss.form-asks" Critical Active
+        "a form or button of another site that asks for something, or takes what the page's own form asks";
+    SENDS "xss.sends" Critical Active
+        "an attribute of a framework that sends a request as soon as it is shown, or shows what another site answers";
+    SHOWS_INPUT "xss.shows-input" Critical Active
+        "an attribute of a framework that shows the page's address or data as markup";
+    BOUND_HANDLER "xss.bound-handler" Critical Active "an event handler that a framework sets";
+    FOREIGN "xss.foreign" Notice Quotable "an element of SVG or MathML";
+    PAGE_ELEMENT "xss.page-element" Notice Quotable "an element that text does not have";
+    HIDDEN_MARKUP "xss.hidden-markup" Warning Active
+        "something that runs shows itself only to a parser that reads the markup differently";
+    DANGLING "xss.dangling" Error Quotable
+        "an address of another site whose quote does not end, which takes the page's text with it";
+    BREAK_OUT "xss.break-out" Warning Quotable
+        "ends a quote, a tag, a comment or an element of the page before the first tag";
+    ENDS_ELEMENTS "xss.ends-elements" Error Quotable "ends several elements of the page that have text";
+    QUOTE_BREAK_OUT "xss.quote-break-out" Warning Quotable
+        "ends a quote of the page and goes on with an attribute";
+    SLASH "xss.slash" Warning Quotable "a slash in place of white space before an attribute";
+    HALF_OPEN "xss.half-open" Warning Quotable "a tag that does not end";
+    UNQUOTED_ADDRESS "xss.unquoted-address" Error Active
+        "an element that loads from another site, the address without quotes";
+    JS_BREAK_OUT "xss.js-break-out" Critical Active
+        "ends a string of a script and goes on with code that shows, sends, loads or hides something";
+    JS_BREAK_OUT_CALL "xss.js-break-out-call" Critical Active
+        "ends a string of a script and goes on with a call";
+    JS_DIALOG "xss.js-dialog" Error Quotable "code that opens a dialog";
+    JS_EXECUTE "xss.js-execute" Error Quotable "code that runs text as code";
+    JS_WRITE "xss.js-write" Error Quotable "code that writes markup";
+    JS_SEND "xss.js-send" Notice Quotable "code that sends something";
+    JS_DECODE "xss.js-decode" Notice Quotable "code that makes text of numbers or of encoded text";
+    JS_DATA "xss.js-data" Warning Quotable "code that reads what the browser keeps for the site";
+    JS_TAKES "xss.js-takes" Error Quotable
+        "code that reads what the browser keeps for the site, and sends something";
+    JS_NAVIGATE "xss.js-navigate" Warning Quotable "code that leads elsewhere";
+    JS_COMPUTED "xss.js-computed" Critical Quotable "code that calls a global function by a computed name";
+    JS_REFLECT "xss.js-reflect" Warning Quotable "code that reaches constructors or prototypes";
+    JS_INDIRECT "xss.js-indirect" Error Quotable "code that calls a telling function in a roundabout way";
+    JS_OBFUSCATED "xss.js-obfuscated" Critical Quotable "code of brackets and signs alone";
+    JS_WHOLE "xss.js-whole" Warning Quotable "all of the value holds as code";
+    JS_COMMENT_END "xss.js-comment-end" Warning Quotable
+        "code that ends with a comment or a tag's end, which what follows cannot harm";
+    JS_CLOSES "xss.js-closes" Warning Quotable "code that closes brackets which it did not open";
+    JS_ENTITY "xss.js-entity" Critical Active "code in an ampersand and braces, as Netscape ran it";
+    SPACED_TAG "xss.spaced-tag" Critical Active
+        "a script tag with white space or a sign before its name, and code after it that shows or runs something";
+    CLIENT_TEMPLATE "xss.client-template" Critical Active
+        "an expression of a client-side template that leaves its scope";
 }
 
 /// A file that is no longer than this may be a field.

@@ -25,11 +25,16 @@ use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Prof
 
 kinds! {
     reference "https://owasp.org/www-community/attacks/Code_Injection";
-    REACHES "code.value-reaches" Critical "all of the value is a program that reaches what its language keeps of the machine";
-    CALLS "code.value-calls" Critical "all of the value is a program that calls something with a file, an address or a setting by its name";
-    PRINTS "code.value-prints" Critical "all of the value is a program that prints what a call gives";
-    HANGS "code.value-hangs" Critical "all of the value is a loop or a power that no machine finishes";
-    BREAKS_OUT "code.value-breaks-out" Critical "ends a string or a call of a program and goes on with a call of its own";
+    REACHES "code.value-reaches" Critical Quotable
+        "all of the value is a program that reaches what its language keeps of the machine";
+    CALLS "code.value-calls" Critical Quotable
+        "all of the value is a program that calls something with a file, an address or a setting by its name";
+    PRINTS "code.value-prints" Critical Quotable
+        "all of the value is a program that prints what a call gives";
+    HANGS "code.value-hangs" Critical Quotable
+        "all of the value is a loop or a power that no machine finishes";
+    BREAKS_OUT "code.value-breaks-out" Critical Quotable
+        "ends a string or a call of a program and goes on with a call of its own";
 }
 
 /// See the module.
