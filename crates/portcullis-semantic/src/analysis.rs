@@ -32,6 +32,8 @@ pub struct Detectors {
     models: Vec<Model>,
     /// The first feature number of each detector.
     bases: Vec<u16>,
+    /// For each detector the numbers of all those of its class, ascending.
+    of_class: Vec<Vec<usize>>,
     /// The one that notes what no text shows, if it is among them.
     protocol: Option<usize>,
     /// Tells them from others.
@@ -58,8 +60,13 @@ impl Detectors {
             next += detector.profile().kinds.len() as u16;
             models.push(Model::new(detector.as_ref()).map_err(|error| (detector.profile().class, error))?);
         }
+        let of_class = |class| {
+            let numbers = list.iter().enumerate().filter(move |(_, other)| other.profile().class == class);
+            numbers.map(|(number, _)| number).collect::<Vec<usize>>()
+        };
+        let of_class: Vec<_> = list.iter().map(|detector| of_class(detector.profile().class)).collect();
         let protocol = list.iter().position(|detector| detector.profile().class == Class::Protocol);
-        Ok(Detectors { list, gate, models, bases, protocol, id: Arc::default() })
+        Ok(Detectors { list, gate, models, bases, of_class, protocol, id: Arc::default() })
     }
 
     /// All kinds, with the class and the number of their detector.
@@ -79,6 +86,11 @@ impl Detectors {
         self.bases.partition_point(|base| *base <= feature) - 1
     }
 
+    /// The first detector of the same class, which stands for the class.
+    fn class_of(&self, detector: usize) -> usize {
+        self.of_class[detector][0]
+    }
+
     /// What `finding` adds to the score of its class.
     pub fn points(&self, finding: &Finding) -> f32 {
         let detector = self.number_of(finding.feature);
@@ -89,6 +101,13 @@ impl Detectors {
                 self.models[detector].weight(kind, finding.mentioned)
             }
         }
+    }
+
+    /// What `finding` adds to a score of its class by `detector`; `None` if it is of another class.
+    fn weight(&self, finding: &Finding, detector: usize) -> Option<f32> {
+        let finder = self.number_of(finding.feature);
+        let is_counted = finder == detector || !finding.mentioned;
+        self.of_class[detector].contains(&finder).then(|| if is_counted { self.points(finding) } else { 0.0 })
     }
 
     /// The model of detector number `detector`.
@@ -396,20 +415,20 @@ impl Analysis {
         self.code_only || is_file_or_text(place) && decode::is_bytes(bytes, groups)
     }
 
-    /// Notes something about the message that no text shows: `kind` of the detector of `class`, with a word
-    /// of evidence.
+    /// Notes something about the message that no text shows: `kind` of the detector with these `kinds`, with
+    /// a word of evidence.
     pub fn note(
         &mut self,
         detectors: &Detectors,
         location: Location<'_>,
-        class: Class,
+        kinds: &'static [Kind],
         kind: KindId,
         evidence: &[u8],
     ) {
-        let Some(number) = detectors.list.iter().position(|detector| detector.profile().class == class)
-        else {
-            return;
-        };
+        let id = |kinds: &'static [Kind]| kinds.get(usize::from(kind.0)).map(|kind| kind.id);
+        // Several detectors may be of a class; each has a table of its own.
+        let mut tables = detectors.list.iter().map(|detector| detector.profile().kinds);
+        let Some(number) = tables.position(|own| id(own) == id(kinds)) else { return };
         self.thin(detectors);
         let before = self.findings.len();
         let span = Span::new(0, evidence.len());
@@ -461,9 +480,9 @@ impl Analysis {
         detectors: &'a Detectors,
         score: &Score,
     ) -> impl Iterator<Item = &'a Finding> {
-        let base = detectors.bases[score.detector];
-        let features = base..base + detectors.list[score.detector].profile().kinds.len() as u16;
-        self.findings_in(score.value).iter().filter(move |finding| features.contains(&finding.feature))
+        let of_class = &detectors.of_class[score.detector];
+        let is_of_class = |finding: &&Finding| of_class.contains(&detectors.number_of(finding.feature));
+        self.findings_in(score.value).iter().filter(is_of_class)
     }
 
     /// The values with findings; [`Finding::value`] is a number in it.
@@ -471,15 +490,30 @@ impl Analysis {
         &self.values
     }
 
-    /// The score of each value for each detector that found something in it.
+    /// The score of each value for each class of which something was found in it. What the detectors of a
+    /// class found adds up; each has a bias and a threshold of its own, and the one by which the sum is
+    /// highest scores. What is only mentioned counts for it alone: others mention the same words.
     pub fn scores<'a>(&'a self, detectors: &'a Detectors) -> impl Iterator<Item = Score> + 'a {
         self.values.iter().enumerate().flat_map(move |(number, value)| {
-            let findings = self.findings_in(number as u32);
+            let number = number as u32;
+            let findings = self.findings_in(number);
             let found_by =
                 findings.iter().fold(0, |all, finding| all | 1 << detectors.number_of(finding.feature));
+            let score = move |detector: usize| {
+                let weighed = findings
+                    .iter()
+                    .filter_map(move |found| Some((found, detectors.weight(found, detector)?)));
+                score::score(&detectors.models[detector], detector, number, value, weighed)
+            };
             Candidates(found_by).filter_map(move |detector| {
-                let (model, base) = (&detectors.models[detector], detectors.bases[detector]);
-                score::score(model, detector, base, number as u32, value, findings)
+                let of_class = &detectors.of_class[detector];
+                if of_class.len() == 1 {
+                    return score(detector);
+                }
+                let finders = of_class.iter().filter(|other| found_by >> **other & 1 == 1);
+                let scores = finders.filter_map(|finder| score(*finder));
+                let highest = scores.max_by(|a, b| a.over_balanced.total_cmp(&b.over_balanced));
+                highest.filter(|score| score.detector == detector)
             })
         })
     }
@@ -508,7 +542,7 @@ impl Analysis {
         let mut terms = vec![("bias".to_owned(), model.bias())];
         let mut left = crate::score::MENTIONS_MAX;
         for finding in self.findings_of(detectors, score).filter(|finding| !finding.excluded) {
-            let points = detectors.points(finding);
+            let points = detectors.weight(finding, score.detector).unwrap_or_default();
             if finding.is_suppressed() {
                 continue;
             }

@@ -8,7 +8,7 @@ use crate::detectors::{document, protocol};
 use crate::leaves::{Leaves, hides_ascii};
 use crate::limits::{INFLATED_BYTES_MAX, PARTS_MAX};
 use crate::windows::{Later, Windows};
-use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place};
+use crate::{Analysis, ByteGroups, Detectors, Location, Place};
 use crate::{decode, graphql, protobuf};
 
 /// What somebody else has found in a form or in JSON who read it as [`Options`] say by default, and second
@@ -155,7 +155,7 @@ impl Analysis {
             self.note(
                 detectors,
                 Location::of(Place::RawBody),
-                Class::Protocol,
+                protocol::KINDS,
                 protocol::HIDDEN_CHARSET,
                 charset,
             );
@@ -184,7 +184,7 @@ impl Analysis {
         if let Some(error) = report.error.as_ref().filter(|_| named.is_some() && !is_lines && is_whole) {
             let text = error.to_string();
             let at = Location::of(Place::RawBody);
-            self.note(detectors, at, Class::Protocol, protocol::UNREADABLE_BODY, text.as_bytes());
+            self.note(detectors, at, protocol::KINDS, protocol::UNREADABLE_BODY, text.as_bytes());
             // Who takes it all the same takes it for what it is, or as far as it is right.
             if let Some(other) = sniff(body).filter(|other| *other != processor) {
                 self.by(detectors, other, b"", body, None);
@@ -193,7 +193,7 @@ impl Analysis {
         if named.is_some() && is_ambiguous {
             let text = format!("{:?}", report.ambiguities);
             let at = Location::of(Place::RawBody);
-            self.note(detectors, at, Class::Protocol, protocol::AMBIGUOUS_BODY, text.as_bytes());
+            self.note(detectors, at, protocol::KINDS, protocol::AMBIGUOUS_BODY, text.as_bytes());
         }
         // What a parser could not read to its end may still mean something to another one. What only looks
         // like a type may be a text, but for JSON from end to end, as beacons send it; so may a form with

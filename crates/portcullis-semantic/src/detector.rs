@@ -188,7 +188,8 @@ impl Found<'_> {
     /// Something found at `span` that the text shows as code, or that the field's name stands for: a mention,
     /// but for kinds that are active wherever they stand. Files are nobody's value.
     pub fn shown(&mut self, kind: KindId, span: Span) {
-        let is_active = self.kinds.get(usize::from(kind.0)).is_some_and(|kind| kind.activity == Activity::Active);
+        let is_active =
+            self.kinds.get(usize::from(kind.0)).is_some_and(|kind| kind.activity == Activity::Active);
         match is_active && self.location.place != Place::FileContent && !self.location.place.is_response() {
             true => self.add(kind, span),
             false => self.mention(kind, span),

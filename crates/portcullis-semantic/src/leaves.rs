@@ -8,7 +8,7 @@ use crate::detectors::protocol;
 use crate::joined::{Commented, Texts};
 use crate::page_scripts::PageScripts;
 use crate::windows::{Later, Windows};
-use crate::{Analysis, Class, Detectors, Location, Place};
+use crate::{Analysis, Detectors, Location, Place};
 
 /// The role of a byte in a name.
 mod name_byte {
@@ -314,7 +314,7 @@ impl BodySink for Leaves<'_> {
         }
         if let Some(charset) = hides_ascii(line) {
             let location = Location::new(Place::PartHeader, part_name);
-            self.analysis.note(self.detectors, location, Class::Protocol, protocol::HIDDEN_CHARSET, charset);
+            self.analysis.note(self.detectors, location, protocol::KINDS, protocol::HIDDEN_CHARSET, charset);
         }
     }
 

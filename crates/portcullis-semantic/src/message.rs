@@ -4,7 +4,7 @@ use portcullis_http::body::{overrides_url, parse_query_twice, path_parameters};
 use portcullis_http::cookie::{CookieFormat, parse as parse_cookies};
 
 use crate::decode::hex_digit;
-use crate::detectors::path::{QUERY_PATH, bypass};
+use crate::detectors::path::{self, QUERY_PATH, bypass};
 use crate::joined::all_arguments;
 use crate::leaves::{Leaves, is_odd_name};
 use crate::memo::Field;
@@ -158,7 +158,7 @@ impl Analysis {
         let Some(query) = query else { return };
         self.look(detectors, Location::of(Place::QueryString), query);
         if bypass::is_query_path(path, query) {
-            self.note(detectors, Location::of(Place::QueryString), Class::Path, QUERY_PATH, query);
+            self.note(detectors, Location::of(Place::QueryString), path::KINDS, QUERY_PATH, query);
         }
         // Browsers encode them: who sends a tag or a quote as it is may mean all of the query, whatever `&`
         // and `=` are in it.

@@ -194,28 +194,19 @@ impl Score {
     }
 }
 
-/// The findings of one value for one detector, whose features begin at `base`.
-pub(crate) fn score(
+/// The score of one value by `model`, that of `detector`, from its findings and what each weighs.
+pub(crate) fn score<'a>(
     model: &Model,
     detector: usize,
-    base: u16,
     number: u32,
     value: &Value,
-    findings: &[Finding],
+    weighed: impl Iterator<Item = (&'a Finding, f32)>,
 ) -> Option<Score> {
-    let end = base as usize + model.kinds.len();
-    let of_this = |finding: &&Finding| {
-        finding.value == number && (base as usize..end).contains(&usize::from(finding.feature))
-    };
     // What is live and what is only mentioned, of the findings that count and of all.
     let (mut counted, mut all) = ([0.0, 0.0], [0.0, 0.0]);
     let mut any = false;
-    for finding in findings.iter().filter(of_this) {
+    for (finding, weight) in weighed {
         any = true;
-        if finding.is_suppressed() {
-            continue;
-        }
-        let weight = model.weight(usize::from(finding.feature - base), finding.mentioned);
         all[usize::from(finding.mentioned)] += weight;
         if !finding.excluded {
             counted[usize::from(finding.mentioned)] += weight;

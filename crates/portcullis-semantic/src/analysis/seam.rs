@@ -3,7 +3,7 @@
 //! two fields shows that by itself.
 
 use super::Analysis;
-use crate::detectors::protocol::WORK_LIMIT;
+use crate::detectors::protocol::{self, WORK_LIMIT};
 use crate::{ByteGroups, Class, Detectors, Location, Place};
 
 /// Fields of a message that may join with the next one.
@@ -59,7 +59,7 @@ impl Analysis {
                 self.after_string(detectors, Location::new(place, &name), &tail);
             }
             if self.seam.is_full {
-                self.note(detectors, location, Class::Protocol, WORK_LIMIT, bytes);
+                self.note(detectors, location, protocol::KINDS, WORK_LIMIT, bytes);
             }
         }
         if !is_tail(bytes) {

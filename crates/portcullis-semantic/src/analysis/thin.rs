@@ -36,7 +36,7 @@ impl Analysis {
                     && !found.is_suppressed()
                     && found.kind.severity <= Severity::Critical
             });
-            (score.detector, value.place.is_response(), group, is_severe)
+            (detectors.class_of(score.detector), value.place.is_response(), group, is_severe)
         };
         let mut scores: Vec<_> = self.scores(detectors).map(|score| (group(&score), score)).collect();
         // Stable: of those that score the same, the first are kept.
@@ -47,13 +47,13 @@ impl Analysis {
         let mut kept: Vec<(u32, usize)> = Vec::new();
         for of_group in scores.chunk_by(|(a, _), (b, _)| a == b) {
             let worst = of_group.iter().take(WORST_VALUES_MAX);
-            kept.extend(worst.map(|(_, score)| (score.value, score.detector)));
+            kept.extend(worst.map(|(_, score)| (score.value, detectors.class_of(score.detector))));
         }
         kept.sort_unstable();
         let before = self.findings.len();
         self.findings.retain(|found| {
-            let detector = detectors.number_of(found.feature);
-            kept.binary_search(&(found.value, detector)).is_ok()
+            let class = detectors.class_of(detectors.number_of(found.feature));
+            kept.binary_search(&(found.value, class)).is_ok()
         });
         self.dropped = self.dropped.saturating_add((before - self.findings.len()) as u32);
         self.findings_max = 2 * self.findings.len();

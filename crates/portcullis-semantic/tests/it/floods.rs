@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
-use portcullis_semantic::detectors::protocol::WORK_LIMIT;
+use portcullis_semantic::detectors::protocol::{self, WORK_LIMIT};
 use portcullis_semantic::{Analysis, Class, Detectors, Judge, Level, Location, Memo, Place, limits};
 
 static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
@@ -90,7 +90,7 @@ fn the_work_limit_gets_through() {
         }
     };
     flood(&mut analysis);
-    analysis.note(&DETECTORS, location, Class::Protocol, WORK_LIMIT, b"text");
+    analysis.note(&DETECTORS, location, protocol::KINDS, WORK_LIMIT, b"text");
     flood(&mut analysis);
     assert!(analysis.findings_dropped() > 0);
     let worst = analysis.scores(&DETECTORS).find(|score| score.class == Class::Protocol);

@@ -6,6 +6,7 @@
     reason = "tests read files and clocks"
 )]
 
+mod classes;
 mod contents;
 mod cut_up;
 mod floods;
