@@ -31,7 +31,7 @@
 //! 1. Make `src/detectors/NAME.rs` (or a folder): `kinds! { ... }` for what it can find, a type that
 //!    implements [`Detector`], tests of the form "this text has these kinds". Tokenizers without knowledge of
 //!    attacks belong into `portcullis-lex`. Lists of dangerous names are files under `data/` with their
-//!    source.
+//!    source; other lists of more than a dozen words are rows of `data/words/` (`src/detectors/words.rs`).
 //! 2. Add its line to [`detectors::all`].
 //! 3. [`Profile::needs`] (bytes of which one must be there) and [`Profile::hints`] (words of which one must
 //!    be there) are its gate: a value that passes neither costs nothing. Hints that occur in every second

@@ -245,22 +245,7 @@ impl Scan<'_, '_, '_> {
 }
 
 /// Attributes whose names are no words of a language.
-const DIRECTORY_ATTRIBUTES: &[&[u8]] = &[
-    b"cn",
-    b"sn",
-    b"uid",
-    b"ou",
-    b"dc",
-    b"givenname",
-    b"objectclass",
-    b"objectcategory",
-    b"samaccountname",
-    b"userprincipalname",
-    b"memberof",
-    b"userpassword",
-    b"uidnumber",
-    b"gidnumber",
-];
+const DIRECTORY_ATTRIBUTES: &[&[u8]] = words!("ldap", "directory-attributes");
 
 /// `*()|&'`: at least the star, both parentheses and two operators, and nothing that has a meaning.
 fn is_signs(text: &[u8]) -> bool {
@@ -291,71 +276,9 @@ enum Filter {
 }
 
 /// Attributes of RFC 4519, RFC 2798, RFC 2307 and Active Directory that logins and searches use.
-const ATTRIBUTES: &[&[u8]] = &[
-    b"cn",
-    b"sn",
-    b"uid",
-    b"ou",
-    b"dc",
-    b"o",
-    b"l",
-    b"mail",
-    b"objectclass",
-    b"objectcategory",
-    b"userpassword",
-    b"password",
-    b"user",
-    b"username",
-    b"login",
-    b"givenname",
-    b"displayname",
-    b"description",
-    b"member",
-    b"memberof",
-    b"uniquemember",
-    b"samaccountname",
-    b"userprincipalname",
-    b"telephonenumber",
-    b"homedirectory",
-    b"loginshell",
-    b"uidnumber",
-    b"gidnumber",
-    b"memberuid",
-    b"title",
-    b"department",
-    b"employeenumber",
-    b"postaladdress",
-    b"street",
-    b"useraccountcontrol",
-    b"pwdlastset",
-    b"admincount",
-    b"name",
-    b"distinguishedname",
-    b"entrydn",
-    b"creatorsname",
-    b"sshpublickey",
-];
+const ATTRIBUTES: &[&[u8]] = words!("ldap", "attributes");
 
-const HINTS: &[Hint] = &[
-    Hint::text(")("),
-    Hint::text("(&"),
-    Hint::text("(|"),
-    Hint::text("(!"),
-    Hint::text("*)"),
-    Hint::text(")\0"),
-    Hint::text(")\\x00"),
-    Hint::text(")%00"),
-    Hint::text("=*"),
-    Hint::text(":="),
-    Hint::text("*("),
-    Hint::text("()"),
-    Hint::text("(cn="),
-    Hint::text("(sn="),
-    Hint::text("(uid="),
-    Hint::text("(password="),
-    Hint::text("(userpassword="),
-    Hint::text("(objectclass="),
-];
+const HINTS: &[Hint] = hints!("ldap", "gate");
 
 #[cfg(test)]
 mod tests {

@@ -32,41 +32,7 @@ const SHORT_LINES: usize = 14;
 /// A first line that is longer is a text's.
 const FIRST_LINE_BYTES_MAX: usize = 120;
 
-const HINTS: &[Hint] = &[
-    Hint::text("mail from:"),
-    Hint::text("rcpt to:"),
-    Hint::word("helo"),
-    Hint::word("ehlo"),
-    Hint::word("quit"),
-    Hint::word("rset"),
-    Hint::word("vrfy"),
-    Hint::word("expn"),
-    Hint::word("data"),
-    Hint::word("capability"),
-    Hint::word("login"),
-    Hint::word("logout"),
-    Hint::word("select"),
-    Hint::word("examine"),
-    Hint::word("create"),
-    Hint::word("delete"),
-    Hint::word("rename"),
-    Hint::word("fetch"),
-    Hint::word("store"),
-    Hint::word("search"),
-    Hint::word("append"),
-    Hint::word("list"),
-    Hint::word("lsub"),
-    Hint::word("status"),
-    Hint::word("retr"),
-    Hint::word("dele"),
-    Hint::text("cc:"),
-    Hint::text("to:"),
-    Hint::text("from:"),
-    Hint::text("subject:"),
-    Hint::text("content-type:"),
-    Hint::text("mime-version:"),
-    Hint::text("content-transfer-encoding:"),
-];
+const HINTS: &[Hint] = hints!("mail", "gate");
 
 /// RFC 5321, section 4.1.1: commands that are a whole line, or take a word.
 const SMTP_COMMANDS: &[(&[u8], bool)] = &[
@@ -82,38 +48,7 @@ const SMTP_COMMANDS: &[(&[u8], bool)] = &[
 ];
 
 /// RFC 9051, section 6, and what RFC 3501 had.
-const IMAP_COMMANDS: &[&[u8]] = &[
-    b"capability",
-    b"noop",
-    b"logout",
-    b"starttls",
-    b"authenticate",
-    b"login",
-    b"enable",
-    b"select",
-    b"examine",
-    b"create",
-    b"delete",
-    b"rename",
-    b"subscribe",
-    b"unsubscribe",
-    b"list",
-    b"lsub",
-    b"namespace",
-    b"status",
-    b"append",
-    b"idle",
-    b"close",
-    b"unselect",
-    b"expunge",
-    b"search",
-    b"fetch",
-    b"store",
-    b"copy",
-    b"move",
-    b"uid",
-    b"check",
-];
+const IMAP_COMMANDS: &[&[u8]] = words!("mail", "imap-commands");
 
 /// RFC 1939, section 5: commands whose argument is a message's number.
 const POP_COMMANDS: &[&[u8]] = &[b"retr", b"dele", b"top"];
@@ -135,25 +70,7 @@ const FIELDS: &[&[u8]] = &[
 ];
 
 /// Names of form fields that go into a mail's header.
-const MAIL_NAMES: &[&[u8]] = &[
-    b"mail",
-    b"from",
-    b"to",
-    b"cc",
-    b"bcc",
-    b"subject",
-    b"sender",
-    b"recipient",
-    b"reply",
-    b"mailbox",
-    b"folder",
-    // Of who writes: one line each.
-    b"name",
-    b"firstname",
-    b"lastname",
-    b"fullname",
-    b"phone",
-];
+const MAIL_NAMES: &[&[u8]] = words!("mail", "fields");
 
 /// See the module.
 #[derive(Debug)]

@@ -1,6 +1,9 @@
 //! The detectors. Adding one: a file (or folder) here with a type that is a [`Detector`], and its line in
 //! [`all`].
 
+#[macro_use]
+mod words;
+
 #[cfg(test)]
 mod allowances;
 pub mod code;

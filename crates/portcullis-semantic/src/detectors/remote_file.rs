@@ -104,40 +104,14 @@ impl Detector for RemoteFile {
 /// The file is a script, or text as which scripts are served so that the server itself does not run them.
 fn has_script_extension(file: &[u8]) -> bool {
     let Some(dot) = memchr::memchr(b'.', file) else { return false };
-    file[dot + 1..].split(|&b| b == b'.').any(|part| {
-        is_one_of(
-            part,
-            &[
-                b"php", b"php3", b"php4", b"php5", b"php7", b"phtml", b"phar", b"txt", b"asp", b"aspx",
-                b"jsp", b"inc", b"cgi", b"pl", b"dat", b"sh", b"cfm",
-            ],
-        )
-    })
+    file[dot + 1..]
+        .split(|&b| b == b'.')
+        .any(|part| is_one_of(part, words!("remote-file", "script-extensions")))
 }
 
 fn is_shell(file: &[u8]) -> bool {
     let stem = &file[..memchr::memchr(b'.', file).unwrap_or(file.len())];
-    is_one_of(
-        stem,
-        &[
-            b"shell",
-            b"cmd",
-            b"c99",
-            b"c100",
-            b"r57",
-            b"b374k",
-            b"wso",
-            b"backdoor",
-            b"evil",
-            b"webshell",
-            b"reverse",
-            b"rfi",
-            b"exploit",
-            b"payload",
-            b"pwn",
-            b"malicious",
-        ],
-    )
+    is_one_of(stem, words!("remote-file", "shell-names"))
 }
 
 /// A name for what is included, not for a page that somebody was on: `template`, `inc`,
@@ -154,28 +128,7 @@ fn is_include_name(name: &[u8]) -> bool {
     const PARTS: &[&[u8]] = &[b"include", b"path", b"root", b"template", b"basedir", b"mosconfig", b"theme"];
     const ENDS: &[&[u8]] =
         &[b"dir", b"file", b"inc", b"lib", b"folder", b"lang", b"skin", b"page", b"conf", b"config", b"cfg"];
-    const WHOLE: &[&[u8]] = &[
-        b"language",
-        b"module",
-        b"mod",
-        b"style",
-        b"view",
-        b"load",
-        b"require",
-        b"document",
-        b"pg",
-        b"content",
-        b"layout",
-        b"plugin",
-        b"cont",
-        b"show",
-        b"read",
-        b"action",
-        b"abs",
-        b"section",
-        b"dir_name",
-        b"file_name",
-    ];
+    const WHOLE: &[&[u8]] = words!("remote-file", "include-names");
     let has = |part: &[u8]| last.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part));
     let begins = |part: &[u8]| last.get(..part.len()).is_some_and(|start| start.eq_ignore_ascii_case(part));
     let ends = |part: &[u8]| {
@@ -188,41 +141,7 @@ fn is_include_name(name: &[u8]) -> bool {
         || begins(b"lang_")
 }
 
-const HINTS: &[Hint] = &[
-    Hint::text("?\0"),
-    Hint::text("%00"),
-    Hint::text("\0"),
-    Hint::text(".php"),
-    Hint::text(".txt"),
-    Hint::text(".asp"),
-    Hint::text(".jsp"),
-    Hint::text(".inc"),
-    Hint::text(".cgi"),
-    Hint::text(".dat"),
-    // A picture, and what cuts off the ending that the application adds.
-    Hint::text(".gif?"),
-    Hint::text(".jpg?"),
-    Hint::text(".png?"),
-    Hint::text(".sh"),
-    Hint::text("ftp://"),
-    Hint::text("smb://"),
-    Hint::text("://0"),
-    Hint::text("://1"),
-    Hint::text("://2"),
-    Hint::text("://3"),
-    Hint::text("://4"),
-    Hint::text("://5"),
-    Hint::text("://6"),
-    Hint::text("://7"),
-    Hint::text("://8"),
-    Hint::text("://9"),
-    Hint::text("shell"),
-    Hint::text("c99"),
-    Hint::text("r57"),
-    Hint::text(".phtml"),
-    Hint::text(".pl"),
-    Hint::text(".cfm"),
-];
+const HINTS: &[Hint] = hints!("remote-file", "gate");
 
 #[cfg(test)]
 mod tests {

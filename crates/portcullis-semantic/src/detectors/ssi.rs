@@ -84,23 +84,7 @@ impl Detector for Ssi {
     }
 }
 
-const HINTS: &[Hint] = &[
-    Hint::text("#exec"),
-    Hint::text("#include"),
-    Hint::text("#echo"),
-    Hint::text("#printenv"),
-    Hint::text("#flastmod"),
-    Hint::text("#fsize"),
-    Hint::text("#odbc"),
-    Hint::text("#email"),
-    Hint::text("#config"),
-    Hint::text("#set"),
-    Hint::text("#if"),
-    Hint::text("# exec"),
-    Hint::text("# include"),
-    Hint::text("<esi:"),
-    Hint::text("<!--esi"),
-];
+const HINTS: &[Hint] = hints!("ssi", "gate");
 
 #[cfg(test)]
 mod tests {

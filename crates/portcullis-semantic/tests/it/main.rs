@@ -15,4 +15,5 @@ mod properties;
 mod referer;
 mod stored;
 mod structure;
+mod words;
 mod work;

@@ -73,10 +73,7 @@ impl Arguments {
 
 /// `hours`, `min`, `nights`
 fn is_unit(word: &[u8]) -> bool {
-    const UNITS: &[&[u8]] = &[
-        b"s", b"sec", b"second", b"m", b"min", b"minute", b"h", b"hr", b"hour", b"day", b"night", b"week",
-        b"time",
-    ];
+    const UNITS: &[&[u8]] = words!("command", "units");
     let word = &word[..word.iter().take_while(|b| b.is_ascii_alphabetic()).count()];
     UNITS.iter().any(|unit| {
         word.get(..unit.len()).is_some_and(|head| head.eq_ignore_ascii_case(unit))

@@ -196,31 +196,7 @@ pub(super) fn schedule(text: &[u8]) -> usize {
 /// A line ends, or the text does, after nothing or the name of a language, with attributes or without; shells
 /// run nothing there.
 fn is_fence(after: &[u8]) -> bool {
-    const LANGUAGES: &[&[u8]] = &[
-        b"",
-        b"bash",
-        b"sh",
-        b"zsh",
-        b"shell",
-        b"console",
-        b"powershell",
-        b"cmd",
-        b"bat",
-        b"python",
-        b"perl",
-        b"ruby",
-        b"php",
-        b"node",
-        b"lua",
-        b"java",
-        b"js",
-        b"json",
-        b"yaml",
-        b"sql",
-        b"html",
-        b"css",
-        b"text",
-    ];
+    const LANGUAGES: &[&[u8]] = words!("command", "fence-languages");
     let len = after.iter().take(12).take_while(|b| b.is_ascii_alphanumeric()).count();
     let rest = &after[len..];
     // What pages are made with takes attributes there: `python {title="a.py"}`.

@@ -90,22 +90,7 @@ fn is_sensitive(text: &[u8]) -> bool {
 /// `.env`, `app/.env.local`, `~/.aws/credentials`, `.mysql_history`: where people keep what nobody else is to
 /// read.
 fn is_secret_dotfile(lower: &[u8]) -> bool {
-    const NAMES: &[&[u8]] = &[
-        b"env",
-        b"netrc",
-        b"npmrc",
-        b"pypirc",
-        b"pgpass",
-        b"my.cnf",
-        b"git-credentials",
-        b"vault-token",
-        b"dockercfg",
-        b"s3cfg",
-        b"boto",
-        b"aws",
-        b"kube",
-        b"git",
-    ];
+    const NAMES: &[&[u8]] = words!("command", "secret-dotfiles");
     lower.split(|b| matches!(b, b'/' | b'\\')).any(|part| {
         let Some(name) = part.strip_prefix(b".") else { return false };
         name.ends_with(b"_history")

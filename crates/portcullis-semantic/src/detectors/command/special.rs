@@ -70,22 +70,7 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
 fn dotnet(text: &[u8]) -> Option<Span> {
     const SPACES: &[&[u8]] =
         &[b"system.", b"net.", b"io.", b"diagnostics.", b"reflection.", b"management.", b"microsoft."];
-    const TYPES: &[&[u8]] = &[
-        b"process",
-        b"file",
-        b"directory",
-        b"convert",
-        b"assembly",
-        b"environment",
-        b"scriptblock",
-        b"activator",
-        b"appdomain",
-        b"webclient",
-        b"webrequest",
-        b"dns",
-        b"registry",
-        b"marshal",
-    ];
+    const TYPES: &[&[u8]] = words!("command", "dotnet-types");
     let starts = |text: &[u8], start: &[u8]| {
         text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
     };
@@ -345,26 +330,7 @@ fn powershell(text: &[u8], found: &mut Found<'_>) {
 
 /// Options whose value is run as a command, or written to: of ssh, git, tar, rsync, curl, wget, zip,
 /// sendmail, psql, man.
-const OPTIONS: &[&[u8]] = &[
-    b"-oproxycommand=",
-    b"-oProxyCommand ",
-    b"--upload-pack=",
-    b"--receive-pack=",
-    b"--checkpoint-action=",
-    b"--to-command=",
-    b"--use-compress-program=",
-    b"--rsync-path=",
-    b"--rsh=",
-    b"--unzip-command=",
-    b"--use-askpass=",
-    b"--post-file=",
-    b"--open-files-in-pager=",
-    b"--html=",
-    b"--exec=",
-    b"--init-file=",
-    b"--rcfile=",
-    b"-oqueuedirectory=",
-];
+const OPTIONS: &[&[u8]] = words!("command", "options");
 
 /// The field is for options and texts that show them.
 fn takes_options(input: &Input<'_>) -> bool {

@@ -181,40 +181,7 @@ pub(super) fn xml(types: &Types, text: &[u8], is_settings: bool, found: &mut Fou
 }
 
 /// Classes that settings of applications do not list, or that do harm as soon as they are made.
-const SHARP: &[&[u8]] = &[
-    b"java.lang.",
-    b"java.beans.",
-    b"java.rmi.",
-    b"java.io.",
-    b"java.nio.",
-    b"java.net.URL",
-    b"javax.script.",
-    b"javax.naming.",
-    b"javax.management.",
-    b"javax.swing.",
-    b"javax.sql.rowset.",
-    b"com.sun.",
-    b"sun.",
-    b"jdk.",
-    b"org.codehaus.groovy.",
-    b"org.apache.xbean.",
-    b"org.apache.commons.collections",
-    b"org.apache.commons.jelly.",
-    b"org.springframework.context.support.",
-    b"org.springframework.jndi.",
-    b"org.springframework.expression.",
-    b"com.mchange.",
-    b"org.eclipse.jetty.plus.",
-    b"System.Diagnostics.",
-    b"System.Windows.",
-    b"System.Xaml.",
-    b"System.Activities.",
-    b"System.Workflow.",
-    b"System.Management.Automation.",
-    b"System.Security.",
-    b"System.Data.",
-    b"Microsoft.",
-];
+const SHARP: &[&[u8]] = words!("deserialization", "sharp-packages");
 
 /// Two dots or more, and nothing but names between.
 fn is_class_name(name: &[u8]) -> bool {

@@ -197,25 +197,7 @@ fn note(types: &Types, value: &[u8], span: Span, found: &mut Found<'_>) {
 }
 
 /// Keys of JSON whose values name what is made.
-pub(super) const KEYS: &[&str] = &[
-    "@type",
-    "$type",
-    "@class",
-    "__type",
-    "__class",
-    "@c",
-    "javaClass",
-    "^o",
-    "^O",
-    "json_class",
-    "__jsonclass__",
-    "py/object",
-    "py/reduce",
-    "py/type",
-    "py/function",
-    "py/class",
-    "py/repr",
-];
+pub(super) const KEYS: &[&str] = names!("deserialization", "type-keys");
 
 /// A value in JSON under a key of Ruby's Oj or json gem, or of Python's jsonrpclib: it names the class.
 pub(super) fn named(input: &Input<'_>, found: &mut Found<'_>) {

@@ -12,24 +12,7 @@ use portcullis_lex::js::{Lexer, Token, TokenKind};
 const NESTING_MAX: usize = 256;
 
 /// First words of programs: declarations, and objects that bundles add themselves to.
-const FIRST_WORDS: &[&[u8]] = &[
-    b"var",
-    b"let",
-    b"const",
-    b"function",
-    b"async",
-    b"class",
-    b"import",
-    b"export",
-    b"try",
-    b"if",
-    b"for",
-    b"define",
-    b"self",
-    b"window",
-    b"globalThis",
-    b"webpackJsonp",
-];
+const FIRST_WORDS: &[&[u8]] = words!("document", "first-words");
 
 /// Keywords whose parentheses are followed by a statement.
 const HEADS: &[&[u8]] = &[b"if", b"for", b"while", b"with"];
@@ -38,35 +21,7 @@ const HEADS: &[&[u8]] = &[b"if", b"for", b"while", b"with"];
 const INFIX: &[&[u8]] = &[b"in", b"of", b"instanceof", b"as", b"extends"];
 
 /// Words that an operand may follow.
-const PREFIX: &[&[u8]] = &[
-    b"var",
-    b"let",
-    b"const",
-    b"function",
-    b"async",
-    b"class",
-    b"import",
-    b"export",
-    b"default",
-    b"return",
-    b"typeof",
-    b"void",
-    b"delete",
-    b"new",
-    b"throw",
-    b"case",
-    b"do",
-    b"else",
-    b"yield",
-    b"await",
-    b"break",
-    b"continue",
-    b"static",
-    b"get",
-    b"set",
-    // `class extends A`
-    b"extends",
-];
+const PREFIX: &[&[u8]] = words!("document", "prefix-words");
 
 /// What the tokens up to here end with.
 #[derive(Clone, Copy, PartialEq, Eq)]

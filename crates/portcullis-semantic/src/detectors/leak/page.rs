@@ -14,25 +14,7 @@ const TAG_BYTES_MAX: usize = 8_192;
 const SENTENCE_WORDS_MIN: usize = 3;
 
 /// Elements whose text is an example, a heading, or the name of another page.
-const QUOTING: [&[u8]; 17] = [
-    b"pre",
-    b"code",
-    b"samp",
-    b"kbd",
-    b"textarea",
-    b"blockquote",
-    b"title",
-    b"h1",
-    b"h2",
-    b"h3",
-    b"h4",
-    b"h5",
-    b"a",
-    b"summary",
-    b"meta",
-    b"script",
-    b"figcaption",
-];
+const QUOTING: &[&[u8]] = words!("leak", "quoting-elements");
 
 /// The text of a response.
 pub(super) struct Page<'a> {

@@ -204,10 +204,7 @@ fn is_chosen(text: &[u8]) -> bool {
 
 /// Lookups that tell about the system.
 fn variable(content: &[u8]) -> Option<Event> {
-    const NAMES: &[&[u8]] = &[
-        b"env:", b"sys:", b"java:", b"ctx:", b"main:", b"bundle:", b"docker:", b"k8s:", b"spring:", b"web:",
-        b"log4j:", b"event:", b"marker:",
-    ];
+    const NAMES: &[&[u8]] = words!("log4j", "lookups");
     NAMES.iter().any(|name| starts_with(content, name)).then_some(Event::Variable)
 }
 

@@ -343,76 +343,13 @@ fn part_len(name: &[u8]) -> usize {
     (0..name.len()).find(is_end).unwrap_or(name.len())
 }
 
-const PREDICATES: &[&[u8]] = &[
-    b"_start",
-    b"_end",
-    b"_cont",
-    b"_matches",
-    b"_lt",
-    b"_gt",
-    b"_lteq",
-    b"_gteq",
-    b"_not_eq",
-    b"_present",
-    b"_null",
-    b"_not_null",
-    b"_i_cont",
-    b"_eq",
-];
+const PREDICATES: &[&[u8]] = words!("nosql", "predicates");
 
 /// The operator compares, matches or negates, and who has `key` is not asked by it in public. What a token
 /// equals is: ledgers are filtered by tokens and hashes.
 fn is_operator_on(key: &[u8], operator: &[u8]) -> bool {
     const EQUALS: &[&[u8]] = &[b"eq", b"equals", b"in", b"exact", b"iexact"];
-    const OTHERS: &[&[u8]] = &[
-        b"not",
-        b"ne",
-        b"neq",
-        b"gt",
-        b"gte",
-        b"lt",
-        b"lte",
-        b"ge",
-        b"le",
-        b"nin",
-        b"notin",
-        b"not_in",
-        b"contains",
-        b"icontains",
-        b"startswith",
-        b"istartswith",
-        b"endswith",
-        b"iendswith",
-        b"starts_with",
-        b"ends_with",
-        b"like",
-        b"ilike",
-        b"not_like",
-        b"notlike",
-        b"nlike",
-        b"regex",
-        b"iregex",
-        b"regexp",
-        b"nregexp",
-        b"iregexp",
-        b"similar",
-        b"between",
-        b"isnot",
-        b"is",
-        b"is_null",
-        b"isnull",
-        b"exists",
-        b"null",
-        b"op",
-        b"!",
-        b"!=",
-        b">",
-        b">=",
-        b"<",
-        b"<=",
-        b"substring",
-        b"inq",
-    ];
+    const OTHERS: &[&[u8]] = words!("nosql", "operators");
     let name = operator.strip_prefix(b"[Op.").and_then(|name| name.strip_suffix(b"]")).unwrap_or(operator);
     let name = name.strip_prefix(b"_").or(name.strip_prefix(b"$")).unwrap_or(name);
     let is_public = [&b"token"[..], b"hash", b"key", b"pin"]

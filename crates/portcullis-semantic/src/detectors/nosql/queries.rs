@@ -47,10 +47,7 @@ pub(super) fn leaves_query(text: &[u8]) -> Option<Span> {
 
 /// Words that begin a clause of Cypher.
 fn is_clause(word: &[u8]) -> bool {
-    const CLAUSES: &[&[u8]] = &[
-        b"call", b"create", b"delete", b"detach", b"foreach", b"load", b"match", b"merge", b"remove",
-        b"return", b"set", b"union", b"unwind", b"with",
-    ];
+    const CLAUSES: &[&[u8]] = words!("nosql", "cypher-clauses");
     is_one_of(word, CLAUSES)
 }
 
@@ -86,22 +83,7 @@ fn compares(text: &[u8], at: usize) -> bool {
 /// `1).drop().V(`, `x').valueMap().by('`: a call that the value did not open ends, steps of Gremlin follow,
 /// and one is left open for what the application has behind it.
 fn ends_call(text: &[u8]) -> Option<usize> {
-    const STEPS: &[&[u8]] = &[
-        b"v",
-        b"e",
-        b"drop",
-        b"addv",
-        b"adde",
-        b"property",
-        b"valuemap",
-        b"elementmap",
-        b"inject",
-        b"iterate",
-        b"haslabel",
-        b"bothe",
-        b"oute",
-        b"ine",
-    ];
+    const STEPS: &[&[u8]] = words!("nosql", "gremlin-steps");
     let close = memchr::memchr3(b'(', b')', b' ', text).filter(|at| text[*at] == b')')?;
     let is_open = text.ends_with(b"(") || text.ends_with(b"('") || text.ends_with(b"(\"");
     let mut at = close + 1;

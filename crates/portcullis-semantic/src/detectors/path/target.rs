@@ -41,10 +41,7 @@ pub(super) fn is_installed_code(target: &[u8]) -> bool {
         b"private/var/containers/bundle/",
         b"private/var/staged_system_apps/",
     ];
-    const ENDS: &[&[u8]] = &[
-        b".py", b".pyc", b".rb", b".js", b".mjs", b".cjs", b".ts", b".so", b".jar", b".java", b".pm", b".go",
-        b".rs", b".c", b".h", b".cpp", b".dylib", b".node",
-    ];
+    const ENDS: &[&[u8]] = words!("path", "installed-code");
     let has_end = || ENDS.iter().any(|end| target.ends_with(end));
     let is_library = || {
         let version = memchr::memmem::rfind(target, b".so.").map(|at| &target[at + 4..]);
@@ -63,24 +60,7 @@ pub(super) fn is_installed_code(target: &[u8]) -> bool {
 /// tells of users, keys of people, processes or the machine's secrets.
 pub(super) fn is_own(input: &Input<'_>, target: &[u8]) -> bool {
     // Folders in which services have their settings, logs, data and certificates.
-    const FOLDERS: &[&[u8]] = &[
-        b"etc/",
-        b"var/log/",
-        b"var/lib/",
-        b"var/run/",
-        b"run/",
-        b"var/www/",
-        b"var/cache/",
-        b"var/backups/",
-        b"var/spool/",
-        b"srv/",
-        b"opt/",
-        b"usr/share/",
-        b"usr/local/",
-        b"usr/lib/",
-        b"data/",
-        b"mnt/",
-    ];
+    const FOLDERS: &[&[u8]] = words!("path", "own-folders");
     const ENDS: &[&[u8]] = &[
         b".conf", b".cfg", b".cnf", b".ini", b".yml", b".yaml", b".toml", b".json", b".xml", b".crt",
         b".pem", b".cer",
@@ -95,31 +75,7 @@ pub(super) fn is_own(input: &Input<'_>, target: &[u8]) -> bool {
 
 /// `etc/passwd`, `etc/ssh/ssh_host_rsa_key`, `etc/sudoers.d/x`, `var/run/secrets/..`, `opt/app/.env`
 fn tells_of_users(target: &[u8]) -> bool {
-    const STARTS: &[&[u8]] = &[
-        b"etc/passwd",
-        b"etc/shadow",
-        b"etc/group",
-        b"etc/gshadow",
-        b"etc/master.passwd",
-        b"etc/security",
-        b"etc/sudoers",
-        b"etc/ssh/",
-        b"etc/ssl/private",
-        b"etc/hosts",
-        b"etc/issue",
-        b"etc/motd",
-        b"etc/fstab",
-        b"etc/exports",
-        b"etc/crontab",
-        b"etc/resolv",
-        b"etc/krb5",
-        b"etc/kubernetes",
-        b"run/secrets",
-        b"var/run/secrets",
-        b"var/lib/kubelet",
-        b"var/spool/mail",
-        b"var/lib/mlocate",
-    ];
+    const STARTS: &[&[u8]] = words!("path", "users-and-secrets");
     const WORDS: &[&[u8]] = &[
         b"passwd",
         b"shadow",
@@ -168,10 +124,7 @@ pub(super) fn is_own_settings(target: &[u8]) -> bool {
         b"parameters",
         b"environment",
     ];
-    const ENDS: &[&[u8]] = &[
-        b"py", b"rb", b"js", b"ts", b"json", b"yml", b"yaml", b"xml", b"ini", b"php", b"toml", b"cfg", b"go",
-        b"cs", b"pl", b"env", b"exs", b"clj",
-    ];
+    const ENDS: &[&[u8]] = words!("path", "own-settings");
     let file = &target[memchr::memrchr(b'/', target).map_or(0, |at| at + 1)..];
     let (stem, end) = match memchr::memchr(b'.', file) {
         Some(dot) => (&file[..dot], &file[dot + 1..]),
@@ -183,43 +136,7 @@ pub(super) fn is_own_settings(target: &[u8]) -> bool {
 /// A parameter or a field of a form that says which file a page is made of or hands out. Values of JSON are
 /// none: editors, builders and agents name files of their projects there, with steps up.
 pub(super) fn asks_for_path(location: Location<'_>) -> bool {
-    const WORDS: &[&[u8]] = &[
-        b"file",
-        b"filename",
-        b"filepath",
-        b"path",
-        b"template",
-        b"tpl",
-        b"include",
-        b"inc",
-        b"download",
-        b"doc",
-        b"document",
-        b"page",
-        b"pg",
-        b"view",
-        b"lang",
-        b"language",
-        b"locale",
-        b"dir",
-        b"directory",
-        b"folder",
-        b"theme",
-        b"skin",
-        b"module",
-        b"layout",
-        b"load",
-        b"read",
-        b"conf",
-        b"config",
-        b"log",
-        b"root",
-        b"img",
-        b"image",
-        b"pdf",
-        b"attachment",
-        b"resource",
-    ];
+    const WORDS: &[&[u8]] = words!("path", "path-names");
     let name = location.name;
     let last = name.iter().rposition(|b| matches!(b, b'[' | b'.')).map_or(0, |at| at + 1);
     let mut words = name[last..].split(|b| !b.is_ascii_alphanumeric()).flat_map(words_of);
@@ -239,38 +156,7 @@ fn words_of(name: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// `admin/list.jsp`, `conf/x.properties`, `web-inf/x`: a file that a server runs, or that an application, its
 /// server or its database keeps for itself.
 pub(super) fn is_run_or_setting(target: &[u8]) -> bool {
-    const ENDS: &[&[u8]] = &[
-        b".php",
-        b".phtml",
-        b".jsp",
-        b".jspx",
-        b".asp",
-        b".aspx",
-        b".ashx",
-        b".cgi",
-        b".pl",
-        b".py",
-        b".rb",
-        b".inc",
-        b".ini",
-        b".properties",
-        b".xml",
-        b".conf",
-        b".cnf",
-        b".cfg",
-        b".config",
-        b".yml",
-        b".yaml",
-        b".env",
-        b".log",
-        b".db",
-        b".sqlite",
-        b".sql",
-        b".dat",
-        b".bak",
-        b".key",
-        b".pem",
-    ];
+    const ENDS: &[&[u8]] = words!("path", "run-or-setting");
     ENDS.iter().any(|end| target.ends_with(end)) || is_of_archive(target)
 }
 
@@ -281,44 +167,13 @@ pub(super) fn is_of_archive(target: &[u8]) -> bool {
 
 /// A file's name alone that says it holds what an application is set up by, or somebody's key.
 pub(super) fn is_settings_name(name: &[u8]) -> bool {
-    const NAMES: &[&[u8]] = &[
-        b"id_rsa",
-        b"id_dsa",
-        b"id_ecdsa",
-        b"id_ed25519",
-        b"appsettings.json",
-        b"web.config",
-        b"application.yml",
-        b"application.yaml",
-        b"wp-config.php",
-        b"localsettings.php",
-        b"local_settings.py",
-        b"database.yml",
-        b"secrets.yml",
-        b"docker-compose.yml",
-    ];
+    const NAMES: &[&[u8]] = words!("path", "settings-names");
     is_hidden_settings(name) || NAMES.contains(&name) || name.ends_with(b".properties")
 }
 
 /// `.env`, `.env.local`, `.htpasswd`: files that a listing does not show, with what nobody is to see.
 pub(super) fn is_hidden_settings(name: &[u8]) -> bool {
-    const NAMES: &[&[u8]] = &[
-        b".env",
-        b".htpasswd",
-        b".htaccess",
-        b".netrc",
-        b".rhosts",
-        b".pgpass",
-        b".my.cnf",
-        b".npmrc",
-        b".pypirc",
-        b".git-credentials",
-        b".dockercfg",
-        b".bash_history",
-        b".mysql_history",
-        b".psql_history",
-        b".passwd",
-    ];
+    const NAMES: &[&[u8]] = words!("path", "hidden-settings");
     NAMES.contains(&name) || name.starts_with(b".env.")
 }
 
@@ -361,11 +216,7 @@ pub(super) fn overlong_sign(path: &[u8]) -> Option<Span> {
 
 /// A file that pages load by relative paths.
 pub(super) fn is_asset(target: &[u8]) -> bool {
-    const ASSETS: &[&[u8]] = &[
-        b".png", b".jpg", b".jpeg", b".gif", b".svg", b".webp", b".ico", b".css", b".js", b".mjs", b".ts",
-        b".tsx", b".jsx", b".scss", b".less", b".map", b".woff", b".woff2", b".ttf", b".mp4", b".html",
-        b".md",
-    ];
+    const ASSETS: &[&[u8]] = words!("path", "assets");
     // `see ../../../a.html...`
     let target = target.strip_suffix(b"...").unwrap_or(target);
     ASSETS.iter().any(|end| target.ends_with(end))
@@ -374,10 +225,7 @@ pub(super) fn is_asset(target: &[u8]) -> bool {
 /// `\\192.0.2.1\a\x.dll`: what a machine with a dot in its name gives to load or run. Those of an office have
 /// short names.
 fn is_shared_program(share: &[u8]) -> bool {
-    const PROGRAMS: &[&[u8]] = &[
-        b".dll", b".exe", b".scr", b".bat", b".cmd", b".ps1", b".vbs", b".js", b".hta", b".sct", b".cpl",
-        b".msi", b".php", b".asp", b".aspx", b".jsp",
-    ];
+    const PROGRAMS: &[&[u8]] = words!("path", "shared-programs");
     let ends = |end: &&[u8]| {
         share.len().checked_sub(end.len()).is_some_and(|at| share[at..].eq_ignore_ascii_case(end))
     };

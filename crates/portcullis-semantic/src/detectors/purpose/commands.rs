@@ -77,56 +77,11 @@ pub(in crate::detectors) fn names_machine(location: Location<'_>) -> bool {
 }
 
 /// Words for one machine or network interface.
-pub(in crate::detectors) const MACHINES: &[&str] = &[
-    "host",
-    "hostname",
-    "ip",
-    "ipv4",
-    "ipv6",
-    "ipaddr",
-    "ipaddress",
-    "domain",
-    "fqdn",
-    "ping",
-    "nameserver",
-    "gateway",
-    "netmask",
-    "iface",
-    "interface",
-    "mac",
-];
+pub(in crate::detectors) const MACHINES: &[&str] = names!("purpose", "machines");
 
 /// The field is for arguments of a program, or a program with them: `args`, `extra_flags`, `cli_options`.
 pub(in crate::detectors) fn takes_arguments(location: Location<'_>) -> bool {
-    const ARGUMENTS: &[&[u8]] = &[
-        b"arg",
-        b"args",
-        b"argv",
-        b"argument",
-        b"arguments",
-        b"option",
-        b"options",
-        b"opts",
-        b"flag",
-        b"flags",
-        b"switch",
-        b"switches",
-        b"param",
-        b"params",
-        b"parameter",
-        b"parameters",
-        b"command",
-        b"commands",
-        b"cmd",
-        b"cli",
-        b"entrypoint",
-        b"run",
-        b"usage",
-        b"example",
-        b"help",
-        b"css",
-        b"style",
-    ];
+    const ARGUMENTS: &[&[u8]] = words!("purpose", "arguments");
     parts(location.name).take(2).any(|part| has_word(part, ARGUMENTS))
 }
 
@@ -151,36 +106,7 @@ pub(in crate::detectors) fn names_function(location: Location<'_>) -> bool {
 /// The field is for one host, file, user or password: signs that join names of columns elsewhere join nothing
 /// there.
 pub(in crate::detectors) fn takes_single_name(location: Location<'_>) -> bool {
-    const SINGLE: &[&[u8]] = &[
-        b"host",
-        b"hostname",
-        b"ip",
-        b"addr",
-        b"address",
-        b"domain",
-        b"target",
-        b"server",
-        b"ping",
-        b"file",
-        b"filename",
-        b"path",
-        b"dir",
-        b"device",
-        b"interface",
-        b"iface",
-        b"port",
-        b"user",
-        b"username",
-        b"login",
-        b"password",
-        b"passwd",
-        b"pass",
-        b"pwd",
-        b"old",
-        b"email",
-        b"cmd",
-        b"command",
-    ];
+    const SINGLE: &[&[u8]] = words!("purpose", "single-names");
     has_word(innermost(location.name), SINGLE)
 }
 

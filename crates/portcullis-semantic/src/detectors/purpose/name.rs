@@ -78,24 +78,7 @@ pub(super) fn is_key_of_list(name: &[u8]) -> bool {
 
 /// The name is that of a list of hosts, ids or the like.
 fn is_list(name: &[u8]) -> bool {
-    const LISTS: &[&[u8]] = &[
-        b"hosts",
-        b"host",
-        b"hostnames",
-        b"servers",
-        b"server",
-        b"ips",
-        b"ip",
-        b"addresses",
-        b"domains",
-        b"domain",
-        b"targets",
-        b"ports",
-        b"ids",
-        b"id",
-        b"emails",
-        b"usernames",
-    ];
+    const LISTS: &[&[u8]] = words!("purpose", "lists");
     has_last_word(name, LISTS)
 }
 

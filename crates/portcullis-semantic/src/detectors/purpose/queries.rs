@@ -61,24 +61,7 @@ pub(in crate::detectors) fn takes_number(location: Location<'_>) -> bool {
 
 /// The field of a query string lists columns: to show, to sort or to group by.
 pub(in crate::detectors) fn takes_columns(location: Location<'_>) -> bool {
-    const LISTS: &[&[u8]] = &[
-        b"select",
-        b"fields",
-        b"columns",
-        b"cols",
-        b"attributes",
-        b"sort",
-        b"sortby",
-        b"sort_by",
-        b"order",
-        b"orderby",
-        b"order_by",
-        b"group",
-        b"groupby",
-        b"group_by",
-        b"expand",
-        b"projection",
-    ];
+    const LISTS: &[&[u8]] = words!("purpose", "columns");
     let last = innermost(location.name);
     let last = last.strip_prefix(b"$").unwrap_or(last);
     location.place == Place::Query && LISTS.iter().any(|known| last.eq_ignore_ascii_case(known))

@@ -38,29 +38,7 @@ const KEYS: &[&[u8]] =
 
 /// The identifier names a secret, as a column or a key: `password`, `user.reset_token`, `pinCode`.
 pub(in crate::detectors) fn names_secret(name: &[u8]) -> bool {
-    const WORDS: &[&[u8]] = &[
-        b"password",
-        b"passwd",
-        b"passwort",
-        b"passphrase",
-        b"passcode",
-        b"passkey",
-        b"pwd",
-        b"pass",
-        b"secret",
-        b"secrets",
-        b"token",
-        b"tokens",
-        b"credential",
-        b"credentials",
-        b"apikey",
-        b"pin",
-        b"otp",
-        b"totp",
-        b"hash",
-        b"ssn",
-        b"cvv",
-    ];
+    const WORDS: &[&[u8]] = words!("purpose", "secrets");
     // What is joined without a sign: `userpassword`, `pwdhash`.
     const STEMS: &[&[u8]] = &[b"passw", b"pwd", b"secret", b"token"];
     let last = innermost(name);

@@ -10,60 +10,8 @@ use crate::{Location, Place};
 /// The field is for the address of a service: `url`, `server_url`, `endpoint`, `http_proxy`, `healthcheck`.
 /// Fields of what a server is to load and show (`image_url`, `import_url`, `avatar`) are none.
 pub(in crate::detectors) fn names_address(location: Location<'_>) -> bool {
-    const ADDRESSES: &[&[u8]] = &[
-        b"url",
-        b"uri",
-        b"endpoint",
-        b"endpoints",
-        b"address",
-        b"proxy",
-        b"healthcheck",
-        b"health",
-        b"link",
-        b"href",
-        b"target",
-        b"targets",
-        b"upstream",
-        b"instance",
-        b"baseurl",
-        b"apiurl",
-    ];
-    const LOADED: &[&[u8]] = &[
-        b"image",
-        b"img",
-        b"images",
-        b"avatar",
-        b"logo",
-        b"icon",
-        b"picture",
-        b"photo",
-        b"thumbnail",
-        b"cover",
-        b"file",
-        b"download",
-        b"import",
-        b"fetch",
-        b"src",
-        b"source",
-        b"preview",
-        b"pdf",
-        b"screenshot",
-        b"document",
-        b"feed",
-        b"remote",
-        b"load",
-        b"media",
-        b"video",
-        b"stock",
-        b"redirect",
-        b"attachment",
-        b"profile",
-        b"export",
-        b"template",
-        b"xml",
-        b"json",
-        b"rss",
-    ];
+    const ADDRESSES: &[&[u8]] = words!("purpose", "addresses");
+    const LOADED: &[&[u8]] = words!("purpose", "loaded");
     let last = last_part(location.name);
     is_of_body(location.place) && has_word(last, ADDRESSES) && !has_word(last, LOADED)
 }
@@ -87,29 +35,7 @@ pub(in crate::detectors) fn names_own_service(location: Location<'_>) -> bool {
 
 /// The field says where a database, a cache or a queue is, whose ports are none of the web.
 pub(in crate::detectors) fn names_database(location: Location<'_>) -> bool {
-    const STORES: &[&[u8]] = &[
-        b"database",
-        b"db",
-        b"datasource",
-        b"redis",
-        b"broker",
-        b"elasticsearch",
-        b"prometheus",
-        b"mongo",
-        b"mongodb",
-        b"postgres",
-        b"mysql",
-        b"amqp",
-        b"rabbitmq",
-        b"kafka",
-        b"mqtt",
-        b"dsn",
-        b"connection",
-        b"remote",
-        b"consul",
-        b"ldap",
-        b"smtp",
-    ];
+    const STORES: &[&[u8]] = words!("purpose", "stores");
     let last = last_part(location.name);
     let above = above(location.name).strip_suffix(b".").unwrap_or_default();
     is_of_body(location.place) && (has_word(last, STORES) || has_word(last_part(above), STORES))
@@ -117,30 +43,7 @@ pub(in crate::detectors) fn names_database(location: Location<'_>) -> bool {
 
 /// The field is for an address of a machine, with its port as people write it and no scheme.
 pub(in crate::detectors) fn takes_host(location: Location<'_>) -> bool {
-    const HOSTS: &[&[u8]] = &[
-        b"host",
-        b"hosts",
-        b"hostname",
-        b"addr",
-        b"addrs",
-        b"address",
-        b"addresses",
-        b"ip",
-        b"ips",
-        b"server",
-        b"servers",
-        b"node",
-        b"nodes",
-        b"peer",
-        b"peers",
-        b"listen",
-        b"bind",
-        b"instance",
-        b"broker",
-        b"brokers",
-        b"cluster",
-        b"targets",
-    ];
+    const HOSTS: &[&[u8]] = words!("purpose", "hosts");
     is_of_body(location.place) && has_word(last_part(location.name), HOSTS)
 }
 
@@ -156,47 +59,9 @@ pub fn names_redirect(name: &[u8]) -> bool {
 
 /// The parameter says where a page leads: back, on, or out.
 pub(in crate::detectors) fn leads_elsewhere(location: Location<'_>) -> bool {
-    const WORDS: &[&[u8]] = &[
-        b"url",
-        b"uri",
-        b"next",
-        b"return",
-        b"redirect",
-        b"xredirect",
-        b"redir",
-        b"continue",
-        b"dest",
-        b"destination",
-        b"goto",
-        b"forward",
-        b"back",
-        b"callback",
-        b"target",
-        b"jump",
-        b"out",
-        b"exit",
-        b"success",
-        b"cancel",
-    ];
+    const WORDS: &[&[u8]] = words!("purpose", "leads");
     // Written in one.
-    const WHOLE: &[&[u8]] = &[
-        b"returnto",
-        b"returnurl",
-        b"redirecturl",
-        b"redirecturi",
-        b"redirectto",
-        b"backurl",
-        b"nexturl",
-        b"rurl",
-        b"relaystate",
-        b"targeturl",
-        b"gotourl",
-        b"forwardurl",
-        b"service",
-        b"continueurl",
-        b"to",
-        b"go",
-    ];
+    const WHOLE: &[&[u8]] = words!("purpose", "leads-whole");
     let last = innermost(location.name);
     has_word(last, WORDS) || WHOLE.iter().any(|known| last.eq_ignore_ascii_case(known))
 }
@@ -221,74 +86,11 @@ pub(in crate::detectors) fn leads_back(location: Location<'_>) -> bool {
     has_word(last, WORDS) || WHOLE.iter().any(|known| last.eq_ignore_ascii_case(known))
 }
 
-const SERVICE_WORDS: &[&[u8]] = &[
-    b"cors",
-    b"origins",
-    b"webhook",
-    b"webhooks",
-    b"hook",
-    b"hooks",
-    b"site",
-    b"base",
-    b"public",
-    b"external",
-    b"app",
-    b"database",
-    b"db",
-    b"datasource",
-    b"redis",
-    b"broker",
-    b"registry",
-    b"ldap",
-    b"smtp",
-    b"prometheus",
-    b"grafana",
-    b"elasticsearch",
-    b"endpoint",
-    b"endpoints",
-    b"api",
-    b"backend",
-    b"upstream",
-    b"server",
-    b"proxy",
-    b"mongo",
-    b"mongodb",
-    b"postgres",
-    b"mysql",
-    b"amqp",
-    b"rabbitmq",
-    b"kafka",
-    b"mqtt",
-    b"otlp",
-    b"consul",
-    b"minio",
-    b"issuer",
-    b"dsn",
-    b"connection",
-    // What packages and descriptions of interfaces say of themselves.
-    b"homepage",
-    b"repository",
-    b"bugs",
-    b"servers",
-];
+const SERVICE_WORDS: &[&[u8]] = words!("purpose", "services");
 
 /// Objects with a `url` of their own in a document that describes a package or an interface, or that
 /// configures a service.
-const OWNERS: &[&[u8]] = &[
-    b"repository",
-    b"bugs",
-    b"servers",
-    b"settings",
-    b"config",
-    b"configuration",
-    b"service",
-    b"datasource",
-    b"connection",
-    b"integration",
-    b"remote",
-    b"options",
-    b"env",
-];
+const OWNERS: &[&[u8]] = words!("purpose", "url-owners");
 
 #[cfg(test)]
 mod tests {

@@ -9,51 +9,7 @@ use crate::Location;
 /// The field takes a document by which a machine or a service is set up: `compose`, `dockerfile`,
 /// `nginx_config`, `user_data`.
 pub(in crate::detectors) fn takes_configuration(location: Location<'_>) -> bool {
-    const DOCUMENTS: &[&[u8]] = &[
-        b"compose",
-        b"dockerfile",
-        b"containerfile",
-        b"yaml",
-        b"yml",
-        b"toml",
-        b"ini",
-        b"conf",
-        b"cfg",
-        b"config",
-        b"configuration",
-        b"manifest",
-        b"manifests",
-        b"playbook",
-        b"pipeline",
-        b"workflow",
-        b"jenkinsfile",
-        b"makefile",
-        b"nginx",
-        b"apache",
-        b"htaccess",
-        b"caddyfile",
-        b"caddy",
-        b"haproxy",
-        b"traefik",
-        b"vhost",
-        b"unit",
-        b"systemd",
-        b"supervisor",
-        b"crontab",
-        b"cloudinit",
-        b"dotenv",
-        b"env",
-        b"environment",
-        b"helm",
-        b"terraform",
-        b"hcl",
-        b"kustomization",
-        b"procfile",
-        b"vagrantfile",
-        b"ansible",
-        b"script",
-        b"userdata",
-    ];
+    const DOCUMENTS: &[&[u8]] = words!("purpose", "set-ups");
     let last = last_part(location.name);
     let is_user_data = || {
         let mut parts = words(last);
@@ -68,36 +24,7 @@ pub(in crate::detectors) fn takes_configuration(location: Location<'_>) -> bool 
 /// commands calls it so.
 pub(in crate::detectors) fn takes_step(location: Location<'_>) -> bool {
     const LINES: &[&[u8]] = &[b"command", b"cmd", b"commands", b"hook", b"script", b"args"];
-    const STEPS: &[&[u8]] = &[
-        b"build",
-        b"start",
-        b"startup",
-        b"install",
-        b"pre",
-        b"post",
-        b"run",
-        b"deploy",
-        b"update",
-        b"health",
-        b"healthcheck",
-        b"test",
-        b"release",
-        b"init",
-        b"migrate",
-        b"lint",
-        b"reload",
-        b"restart",
-        b"stop",
-        b"dev",
-        b"before",
-        b"after",
-        b"backup",
-        b"worker",
-        b"job",
-        b"container",
-        b"docker",
-        b"check",
-    ];
+    const STEPS: &[&[u8]] = words!("purpose", "steps");
     let last = last_part(location.name);
     is_of_body(location.place)
         && (has_word(last, LINES) && has_word(last, STEPS)
@@ -106,21 +33,7 @@ pub(in crate::detectors) fn takes_step(location: Location<'_>) -> bool {
 
 /// The field lists words that texts may not have: `disallowed_keys`, `blocked_words`.
 pub(in crate::detectors) fn lists_words(location: Location<'_>) -> bool {
-    const LISTS: &[&[u8]] = &[
-        b"disallowed",
-        b"blocked",
-        b"blocklist",
-        b"blacklist",
-        b"denylist",
-        b"banned",
-        b"forbidden",
-        b"bad",
-        b"spam",
-        b"moderation",
-        b"stopwords",
-        b"censored",
-        b"filtered",
-    ];
+    const LISTS: &[&[u8]] = words!("purpose", "word-lists");
     const WORDS: &[&[u8]] = &[
         b"keys",
         b"words",

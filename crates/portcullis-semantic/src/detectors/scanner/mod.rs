@@ -46,31 +46,7 @@ const ARCHIVE_DEPTH_MAX: usize = 2;
 const PATH_BYTES_MAX: usize = 512;
 
 /// Extensions of scripts and settings: a copy of one shows what the server would have run.
-const SCRIPTS: [&[u8]; 23] = [
-    b"php",
-    b"asp",
-    b"aspx",
-    b"jsp",
-    b"jspx",
-    b"cfm",
-    b"pl",
-    b"py",
-    b"rb",
-    b"cgi",
-    b"inc",
-    b"config",
-    b"conf",
-    b"ini",
-    b"yml",
-    b"yaml",
-    b"properties",
-    b"xml",
-    b"json",
-    b"env",
-    b"sql",
-    b"htaccess",
-    b"htpasswd",
-];
+const SCRIPTS: &[&[u8]] = words!("scanner", "scripts");
 
 /// See the module.
 #[derive(Debug)]

@@ -5,52 +5,7 @@
 //! operator joins it with what stands before and behind it; so no further quote of the formula ends anything.
 
 /// Words that join what stands before and behind them in some dialect.
-const JOINING: &[&[u8]] = &[
-    b"or",
-    b"and",
-    b"xor",
-    b"not",
-    b"is",
-    b"in",
-    b"like",
-    b"ilike",
-    b"rlike",
-    b"regexp",
-    b"glob",
-    b"match",
-    b"div",
-    b"mod",
-    b"between",
-    b"union",
-    b"except",
-    b"intersect",
-    b"minus",
-    b"collate",
-    b"escape",
-    b"sounds",
-    b"as",
-    b"limit",
-    b"order",
-    b"group",
-    b"having",
-    b"where",
-    b"from",
-    b"into",
-    b"procedure",
-    b"for",
-    b"on",
-    b"using",
-    b"then",
-    b"else",
-    b"end",
-    b"when",
-    b"desc",
-    b"asc",
-    b"n",
-    b"b",
-    b"e",
-    b"u",
-];
+const JOINING: &[&[u8]] = words!("sqli", "joining-words");
 
 /// The length of the longest formula that is read.
 const FORMULA_BYTES_MAX: usize = 8_192;

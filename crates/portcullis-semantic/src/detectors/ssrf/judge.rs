@@ -100,10 +100,7 @@ pub(super) fn scheme_kind(scheme: &[u8]) -> Option<KindId> {
     let is_one = |list: &[&str]| list.iter().any(|known| scheme.eq_ignore_ascii_case(known.as_bytes()));
     if is_one(&["gopher", "dict", "tftp", "local_file"]) {
         Some(SCHEME)
-    } else if is_one(&[
-        "ldap", "ldaps", "ldapi", "rmi", "sftp", "ftps", "smb", "imap", "pop3", "smtp", "telnet", "jar",
-        "jdbc",
-    ]) {
+    } else if is_one(names!("ssrf", "service-schemes")) {
         Some(SCHEME_RARE)
     } else {
         None
@@ -133,41 +130,7 @@ pub(super) fn speaks_http(port: u16) -> bool {
 /// The URL is all of the value, as a settings page has it: HTTP or a web socket, a host written plainly, no
 /// user, no query, and no path or that of an interface or a check.
 pub(super) fn is_setting(text: &[u8], url: &Url) -> bool {
-    const FIRST: &[&[u8]] = &[
-        b"api",
-        b"rest",
-        b"graphql",
-        b"rpc",
-        b"ws",
-        b"socket",
-        b"mcp",
-        b"health",
-        b"healthz",
-        b"healthcheck",
-        b"ready",
-        b"readyz",
-        b"live",
-        b"livez",
-        b"ping",
-        b"status",
-        b"metrics",
-        b"hook",
-        b"hooks",
-        b"webhook",
-        b"webhooks",
-        b"auth",
-        b"oauth",
-        b"oauth2",
-        b"realms",
-        b"sso",
-        b"saml",
-        b"oidc",
-        b"app",
-        b"web",
-        b"ui",
-        b"dashboard",
-        b"index.html",
-    ];
+    const FIRST: &[&[u8]] = words!("ssrf", "interface-paths");
     const SEGMENTS_MAX: usize = 4;
     let scheme = url.scheme.of(text);
     let is_web =
@@ -201,37 +164,7 @@ pub(super) fn is_setting(text: &[u8], url: &Url) -> bool {
 
 /// Parts of a path that an application shows to its own administrators only.
 fn is_of_administrators(part: &[u8]) -> bool {
-    const WORDS: &[&[u8]] = &[
-        b"admin",
-        b"manager",
-        b"manage",
-        b"console",
-        b"actuator",
-        b"jolokia",
-        b"internal",
-        b"private",
-        b"secret",
-        b"secrets",
-        b"env",
-        b"debug",
-        b"shutdown",
-        b"delete",
-        b"exec",
-        b"eval",
-        b"run",
-        b"shell",
-        b"config",
-        b"backup",
-        b"dump",
-        b"users",
-        b"token",
-        b"tokens",
-        b"keys",
-        b"flag",
-        b"meta-data",
-        b"user-data",
-        b"latest",
-    ];
+    const WORDS: &[&[u8]] = words!("ssrf", "administration");
     WORDS.iter().any(|known| part.eq_ignore_ascii_case(known))
 }
 
@@ -267,23 +200,7 @@ pub(super) fn is_web_port(port: u16) -> bool {
 }
 
 pub(super) fn is_metadata_path(path: &[u8]) -> bool {
-    const PATHS: &[&[u8]] = &[
-        b"/latest/meta-data",
-        b"/latest/user-data",
-        b"/latest/dynamic/instance-identity",
-        b"/latest/api/token",
-        b"/computemetadata/v1",
-        b"/metadata/instance",
-        b"/metadata/identity",
-        b"/metadata/scheduledevents",
-        b"/metadata/attested",
-        b"/metadata/loadbalancer",
-        b"/metadata/v1",
-        b"/opc/v1/",
-        b"/opc/v2/",
-        b"/openstack/latest",
-        b"/iam/security-credentials",
-    ];
+    const PATHS: &[&[u8]] = words!("ssrf", "metadata-paths");
     let is_here = |rest: &[u8], known: &[u8]| {
         rest.get(..known.len()).is_some_and(|part| part.eq_ignore_ascii_case(known))
     };

@@ -24,46 +24,14 @@ pub(super) fn is_page(input: &Input<'_>) -> bool {
             .iter()
             .any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
     }
-    const WORDS: &[&[u8]] = &[
-        b"redirect",
-        b"callback",
-        b"return",
-        b"continue",
-        b"refer",
-        b"relaystate",
-        b"origin",
-        b"success",
-        b"cancel",
-        b"logout",
-        b"issuer",
-        b"audience",
-        b"consumer",
-        // WebAuthn
-        b"clientdata",
-    ];
+    const WORDS: &[&[u8]] = words!("ssrf", "page-words");
     let name = &name[..name.len().min(64)];
     WORDS.iter().any(|word| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
         || PAGE_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Where a page stands and where its visitor came from, as the scripts that count visits name it.
-const PAGE_NAMES: &[&[u8]] = &[
-    b"dl",
-    b"dr",
-    b"u",
-    b"ref",
-    b"rl",
-    b"su",
-    b"urlref",
-    b"page-url",
-    b"page-ref",
-    b"page_url",
-    b"pageurl",
-    b"next",
-    b"href",
-    b"iss",
-    b"aud",
-];
+const PAGE_NAMES: &[&[u8]] = words!("ssrf", "page-names");
 
 /// Slashes after the scheme, no user before the host, an IPv6 address with its zeros left out.
 pub(super) fn is_as_browsers_write(text: &[u8], url: &Url) -> bool {

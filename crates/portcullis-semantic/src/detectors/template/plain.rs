@@ -65,28 +65,7 @@ pub(super) fn is_secret(name: &[u8], whole: &[u8]) -> bool {
 
 /// `config|pprint`, `request|string`: a filter shows all of an object of the engine.
 pub(super) fn is_shown_whole(name: &[u8], text: &[u8]) -> bool {
-    const FILTERS: &[&[u8]] = &[
-        b"string",
-        b"pprint",
-        b"tojson",
-        b"list",
-        b"dictsort",
-        b"xmlattr",
-        b"urlencode",
-        b"escape",
-        b"e",
-        b"safe",
-        b"dump",
-        b"json_encode",
-        b"serialize",
-        b"keys",
-        b"items",
-        b"inspect",
-        b"jsonify",
-        b"join",
-        b"repr",
-        b"raw",
-    ];
+    const FILTERS: &[&[u8]] = words!("template", "filters");
     let rest = text[name.len()..].trim_ascii_start();
     // `config or 1`
     if name == b"config" && [&b"or "[..], b"and ", b"if "].iter().any(|word| rest.starts_with(word)) {

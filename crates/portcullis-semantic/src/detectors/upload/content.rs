@@ -16,62 +16,10 @@ const CODE_BYTES_MAX: usize = 16 << 10;
 
 /// Calls that run what they are given, in the languages of web servers; lower case, with the parenthesis or
 /// space after.
-const RUNS: [&[u8]; 36] = [
-    b"eval(",
-    b"eval (",
-    b"assert(",
-    b"system(",
-    b"exec(",
-    b"passthru(",
-    b"popen(",
-    b"proc_open(",
-    b"pcntl_exec(",
-    b"create_function(",
-    b"call_user_func",
-    b"array_map(",
-    b"array_filter(",
-    b"usort(",
-    b"preg_replace(",
-    b"include(",
-    b"include ",
-    b"require(",
-    b"file_put_contents(",
-    b"fwrite(",
-    b"move_uploaded_file(",
-    b"base64_decode(",
-    b"gzinflate(",
-    b"str_rot13(",
-    b"$_=",
-    b"processbuilder",
-    b"defineclass",
-    b"scriptengine",
-    b"eval request",
-    b"execute(",
-    b"execute request",
-    b"executeglobal",
-    b"wscript.shell",
-    b"process.start",
-    b"assembly.load",
-    b"adodb.stream",
-];
+const RUNS: &[&[u8]] = words!("upload", "runs");
 
 /// Sources of a request's values.
-const READS: [&[u8]; 14] = [
-    b"$_get",
-    b"$_post",
-    b"$_request",
-    b"$_cookie",
-    b"$_server",
-    b"$_files",
-    b"php://input",
-    b"getallheaders",
-    b"getparameter",
-    b"getheader(",
-    b"request(",
-    b"request.",
-    b"request[",
-    b"params[",
-];
+const READS: &[&[u8]] = words!("upload", "reads");
 
 /// Notes what is telling about `text`. With `is_application` it is a source of PHP that runs nothing a
 /// request gives it.
@@ -85,8 +33,8 @@ pub(super) fn look(text: &[u8], is_application: bool, scripts: &Scripts, found: 
         let block = text[at..end].to_ascii_lowercase();
         let has = |words: &[&[u8]]| words.iter().any(|word| memmem::find(&block, word).is_some());
         let span = Span::new(at, end);
-        let runs = has(&RUNS) || memchr::memchr(b'`', &block).is_some_and(|_| is_php);
-        if runs && has(&READS) && !is_application {
+        let runs = has(RUNS) || memchr::memchr(b'`', &block).is_some_and(|_| is_php);
+        if runs && has(READS) && !is_application {
             found.add(WEB_SHELL, span);
         } else if runs {
             found.add(SERVER_CODE, span);

@@ -90,31 +90,7 @@ fn is_output(rest: &[u8]) -> bool {
 
 /// `page import="..."`, ` WebHandler Language="C#"`: what JSP and ASP.NET know after `<%@`.
 fn is_directive(rest: &[u8]) -> bool {
-    const NAMES: &[&[u8]] = &[
-        b"page",
-        b"include",
-        b"taglib",
-        b"tag",
-        b"attribute",
-        b"variable",
-        b"language",
-        b"import",
-        b"control",
-        b"master",
-        b"assembly",
-        b"register",
-        b"reference",
-        b"webservice",
-        b"webhandler",
-        b"servicehost",
-        b"outputcache",
-        b"implements",
-        b"application",
-        b"codepage",
-        b"lcid",
-        b"enablesessionstate",
-        b"transaction",
-    ];
+    const NAMES: &[&[u8]] = words!("code", "directives");
     let rest = rest.trim_ascii_start();
     let len = rest.iter().take(24).take_while(|b| b.is_ascii_alphabetic()).count();
     NAMES.iter().any(|known| rest[..len].eq_ignore_ascii_case(known))
@@ -125,54 +101,7 @@ fn is_directive(rest: &[u8]) -> bool {
 /// reads and writes no files: a class, a configuration, a template.
 fn is_plain_source(text: &[u8]) -> bool {
     const LINES_MIN: usize = 4;
-    const REACHES: &[&[u8]] = &[
-        b"$_",
-        b"`",
-        b"php://",
-        b"$$",
-        b"eval",
-        b"assert",
-        b"exec",
-        b"system",
-        b"passthru",
-        b"popen",
-        b"proc_",
-        b"pcntl",
-        b"call_user",
-        b"create_function",
-        b"base64_decode",
-        b"str_rot13",
-        b"gzinflate",
-        b"gzuncompress",
-        b"hex2bin",
-        b"chr(",
-        b"pack(",
-        b"preg_replace",
-        b"array_map",
-        b"usort",
-        b"phpinfo",
-        b"getenv",
-        b"fopen",
-        b"file_",
-        b"readfile",
-        b"curl_",
-        b"fsockopen",
-        b"socket_",
-        b"unlink",
-        b"move_uploaded",
-        b"getallheaders",
-        b"apache_request",
-        b"include",
-        b"require",
-        b"dl(",
-        b"mail(",
-        b"goto",
-        b"extract(",
-        b"parse_str",
-        b"unserialize",
-        b"reflection",
-        b"ffi",
-    ];
+    const REACHES: &[&[u8]] = words!("code", "reaches");
     let starts = text.trim_ascii_start().starts_with(b"<?php");
     let is_long = memchr::memchr_iter(b'\n', text).take(LINES_MIN).count() == LINES_MIN;
     if !starts || !is_long {

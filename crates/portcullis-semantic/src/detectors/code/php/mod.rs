@@ -16,22 +16,7 @@ use crate::detectors::command;
 pub(in crate::detectors) use self::harmless::is_harmless;
 
 /// Sources of a request's values.
-const SOURCES: &[&[u8]] = &[
-    b"$_get",
-    b"$_post",
-    b"$_request",
-    b"$_cookie",
-    b"$_files",
-    b"$_server",
-    b"$http_",
-    b"php://input",
-    b"getallheaders",
-    b"apache_request_headers",
-    b"filter_input",
-    b"${'",
-    b"${\"",
-    b"$$",
-];
+const SOURCES: &[&[u8]] = words!("code", "php-input");
 
 /// What makes a text of one that nobody reads.
 const DECODERS: &[&[u8]] = &[
@@ -48,26 +33,7 @@ const DECODERS: &[&[u8]] = &[
 ];
 
 /// What also makes the name of a function.
-const JOINTS: &[&[u8]] = &[
-    b"pack(",
-    b"\\x",
-    b"'.'",
-    b"\".\"",
-    b"' . '",
-    b"\" . \"",
-    b"'^'",
-    b"\"^\"",
-    b"str_replace",
-    b"substr",
-    b"implode",
-    b"join(",
-    b"strtr",
-    b"sprintf",
-    b"file_get_contents",
-    b"curl_exec",
-    b"fgets",
-    b"fread",
-];
+const JOINTS: &[&[u8]] = words!("code", "php-joints");
 
 /// Functions that run their first argument.
 const RUNNERS: &[&[u8]] = &[
@@ -302,24 +268,7 @@ fn has(part: &[u8], list: &[&[u8]]) -> bool {
 
 /// Something of a request is in `part`. In the environment a request's fields have names of their own.
 fn is_sent(part: &[u8]) -> bool {
-    const NAMES: &[&[u8]] = &[
-        b"http",
-        b"query",
-        b"request",
-        b"path",
-        b"content",
-        b"script",
-        b"php",
-        b"redirect",
-        b"orig",
-        b"remote",
-        b"ssl",
-        b"auth",
-        b"server",
-        b"unique",
-        b"document",
-        b"gateway",
-    ];
+    const NAMES: &[&[u8]] = words!("code", "php-sent-names");
     let reads_request = |at: usize| {
         let rest = part[at + b"getenv".len()..].trim_ascii_start();
         let Some(rest) = rest.strip_prefix(b"(") else { return false };

@@ -173,10 +173,7 @@ pub(super) fn is_of_styles(name: &[u8]) -> bool {
 pub(super) fn names_file(text: &[u8]) -> bool {
     const TYPES: &[&[u8]] =
         &[b"text", b"image", b"audio", b"video", b"application", b"multipart", b"font", b"model", b"message"];
-    const FOLDERS: &[&[u8]] = &[
-        b"bin", b"boot", b"dev", b"etc", b"home", b"mnt", b"opt", b"proc", b"root", b"run", b"srv", b"sys",
-        b"tmp", b"usr", b"var",
-    ];
+    const FOLDERS: &[&[u8]] = words!("code", "folders");
     let is_letter = |b: &u8| b.is_ascii_alphabetic();
     if text.is_empty() || text.len() > 200 || text.contains(&b'\n') {
         return false;

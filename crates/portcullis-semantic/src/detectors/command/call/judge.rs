@@ -194,33 +194,7 @@ impl Reader<'_, '_> {
     /// `Stage || env is prod`, `at 5 && id required`: after a space stands a word of a sentence that none of
     /// the two takes: no option, assignment, command, path or user of a system.
     fn is_said(&self, command: &Command, call: &Call, seen: &Arguments) -> bool {
-        const USERS: &[&[u8]] = &[
-            b"root",
-            b"admin",
-            b"administrator",
-            b"daemon",
-            b"bin",
-            b"sys",
-            b"nobody",
-            b"mail",
-            b"apache",
-            b"httpd",
-            b"nginx",
-            b"www",
-            b"tomcat",
-            b"mysql",
-            b"postgres",
-            b"redis",
-            b"git",
-            b"node",
-            b"app",
-            b"user",
-            b"ubuntu",
-            b"debian",
-            b"vagrant",
-            b"jenkins",
-            b"oracle",
-        ];
+        const USERS: &[&[u8]] = words!("command", "users");
         let rest = self.text[call.start..].get(command.name.len()..).unwrap_or_default().trim_ascii_start();
         let end = rest.iter().take(USER_BYTES_MAX).position(|b| !b.is_ascii_alphabetic());
         let word = &rest[..end.unwrap_or(rest.len().min(USER_BYTES_MAX))];

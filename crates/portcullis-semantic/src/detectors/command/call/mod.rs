@@ -525,10 +525,7 @@ fn is_from_root(path: &[u8]) -> bool {
 
 /// Words that join sentences, which no command takes as an argument of its own.
 fn is_of_prose(word: &[u8]) -> bool {
-    const WORDS: &[&[u8]] = &[
-        b"and", b"or", b"the", b"to", b"with", b"in", b"is", b"are", b"of", b"that", b"it", b"this", b"but",
-        b"was", b"my", b"your", b"then", b"works", b"does", b"not",
-    ];
+    const WORDS: &[&[u8]] = words!("command", "prose");
     WORDS.contains(&word)
 }
 

@@ -49,10 +49,7 @@ impl Does {
         from: Span,
         table: Option<Token>,
     ) {
-        const ARTICLES: &[&[u8]] = &[
-            b"the", b"a", b"an", b"this", b"that", b"these", b"those", b"our", b"your", b"my", b"his",
-            b"her", b"its", b"their", b"each", b"any", b"all", b"some", b"one", b"which",
-        ];
+        const ARTICLES: &[&[u8]] = words!("sqli", "articles");
         let has_columns = select.is_some_and(|select| {
             let columns = text.get(select.end as usize..from.start as usize).unwrap_or_default();
             !columns.trim_ascii().is_empty()
@@ -273,47 +270,10 @@ impl Walk<'_, '_> {
 const CONVERSION_TOKENS_MAX: usize = 24;
 
 /// Types of numbers, as conversions name them.
-const NUMBERS: &[&[u8]] = &[
-    b"int",
-    b"integer",
-    b"int2",
-    b"int4",
-    b"int8",
-    b"bigint",
-    b"smallint",
-    b"numeric",
-    b"decimal",
-    b"real",
-    b"float4",
-    b"float8",
-    b"money",
-    b"bool",
-    b"oid",
-    b"regclass",
-    b"signed",
-    b"unsigned",
-];
+const NUMBERS: &[&[u8]] = words!("sqli", "number-types");
 
 /// Other types that not every text can be read as.
 const OTHERS: &[&[u8]] = &[b"json", b"jsonb", b"xml", b"uuid", b"inet", b"date", b"timestamp"];
 
 /// Functions that make one text of whole rows or many.
-const ROWS: &[&[u8]] = &[
-    b"row_to_json",
-    b"to_jsonb",
-    b"json_agg",
-    b"jsonb_agg",
-    b"json_object_agg",
-    b"json_arrayagg",
-    b"json_objectagg",
-    b"json_group_array",
-    b"json_group_object",
-    b"array_agg",
-    b"string_agg",
-    b"group_concat",
-    b"listagg",
-    b"xmlagg",
-    b"hstore",
-    b"pragma_table_info",
-    b"pragma_table_list",
-];
+const ROWS: &[&[u8]] = words!("sqli", "row-functions");

@@ -280,22 +280,4 @@ impl Walk<'_, '_> {
 pub(super) const CONDITION_TOKENS_MAX: usize = 48;
 
 /// Second words of SHOW.
-const SHOWN: &[&[u8]] = &[
-    b"tables",
-    b"databases",
-    b"schemas",
-    b"columns",
-    b"variables",
-    b"grants",
-    b"processlist",
-    b"status",
-    b"warnings",
-    b"errors",
-    b"create",
-    b"full",
-    b"global",
-    b"session",
-    b"fields",
-    b"index",
-    b"keys",
-];
+const SHOWN: &[&[u8]] = words!("sqli", "shown");

@@ -11,61 +11,7 @@ use crate::detectors::sqli::*;
 const WORDS_MAX: usize = 5;
 
 /// Verbs of statements that are no words of the lexer.
-const VERBS: &[&[u8]] = &[
-    b"table",
-    b"values",
-    b"comment",
-    b"analyse",
-    b"listen",
-    b"unlisten",
-    b"notify",
-    b"detach",
-    b"abort",
-    b"savepoint",
-    b"release",
-    b"fetch",
-    b"move",
-    b"open",
-    b"close",
-    b"deallocate",
-    b"discard",
-    b"disable",
-    b"enable",
-    b"reset",
-    b"refresh",
-    b"reindex",
-    b"cluster",
-    b"checkpoint",
-    b"optimize",
-    b"repair",
-    b"check",
-    b"checksum",
-    b"flush",
-    b"purge",
-    b"unlock",
-    b"desc",
-    b"cache",
-    b"signal",
-    b"resignal",
-    b"xa",
-    b"flashback",
-    b"audit",
-    b"reassign",
-    b"security",
-    b"import",
-    b"install",
-    b"uninstall",
-    b"stop",
-    b"bulk",
-    b"deny",
-    b"revert",
-    b"reconfigure",
-    b"setuser",
-    b"truncate",
-    b"optimise",
-    b"system",
-    b"source",
-];
+const VERBS: &[&[u8]] = words!("sqli", "verbs");
 
 /// Verbs that are a statement by themselves.
 const ENDS: &[&[u8]] = &[
@@ -287,33 +233,7 @@ enum Next {
 }
 
 /// Objects that CREATE, ALTER and DROP take, beside those of the grammar of statements.
-const OBJECTS: Next = Next::Word(&[
-    b"extension",
-    b"assembly",
-    b"server",
-    b"language",
-    b"event",
-    b"aggregate",
-    b"cast",
-    b"operator",
-    b"type",
-    b"domain",
-    b"sequence",
-    b"credential",
-    b"certificate",
-    b"rule",
-    b"alias",
-    b"publication",
-    b"subscription",
-    b"endpoint",
-    b"tablespace",
-    b"synonym",
-    b"package",
-    b"directory",
-    b"profile",
-    b"policy",
-    b"collation",
-]);
+const OBJECTS: Next = Next::Word(words!("sqli", "objects"));
 
 /// Statements by their first words, where the grammar of statements is too narrow or knows nothing of them.
 const ORDERS: &[(&[u8], &[Next])] = {

@@ -521,31 +521,7 @@ const WORD_BYTES_MAX: usize = 64;
 fn is_call_of_words(text: &[u8]) -> bool {
     // Signs of one operand, and what joins two.
     const OPERATORS: &[&[u8]] = &[b"not", b"empty", b"new", b"set", b"if", b"elif", b"for", b"do", b"print"];
-    const JOINTS: &[&[u8]] = &[
-        b"in",
-        b"is",
-        b"and",
-        b"or",
-        b"not",
-        b"if",
-        b"else",
-        b"matches",
-        b"starts",
-        b"ends",
-        b"has",
-        b"eq",
-        b"ne",
-        b"lt",
-        b"gt",
-        b"le",
-        b"ge",
-        b"div",
-        b"mod",
-        b"instanceof",
-        b"as",
-        b"recursive",
-        b"b",
-    ];
+    const JOINTS: &[&[u8]] = words!("template", "joining-words");
     let text = text.trim_ascii_start();
     let text = text.strip_prefix(b"-").unwrap_or(text).trim_ascii_start();
     let is_part = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'_';

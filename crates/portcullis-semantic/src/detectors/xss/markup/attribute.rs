@@ -365,24 +365,7 @@ const OWN_CALL_BYTES_MAX: usize = 64;
 /// Handlers of ordinary pages, which tell and change nothing: another image, `return false`, a form sent, a
 /// page printed.
 fn is_inert(handler: &[u8]) -> bool {
-    const STATEMENTS: &[&[u8]] = &[
-        b"",
-        b"return",
-        b"return false",
-        b"return true",
-        b"this.onerror=null",
-        b"this.onerror = null",
-        b"this.onload=null",
-        b"this.select()",
-        b"this.form.submit()",
-        b"this.style.display='none'",
-        b"history.back()",
-        b"history.go(-1)",
-        b"window.history.back()",
-        b"window.print()",
-        b"event.preventDefault()",
-        b"event.stopPropagation()",
-    ];
+    const STATEMENTS: &[&[u8]] = words!("xss", "inert-statements");
     // The address of an image in the place of one that is missing.
     let is_image = |statement: &[u8]| {
         let address = statement.strip_prefix(b"this.src").map(<[u8]>::trim_ascii_start);
@@ -432,22 +415,7 @@ fn hides_markup(label: &[u8]) -> bool {
 /// A script of a service that measures visits or shows what the page embeds. It takes no code from who names
 /// it: containers of tag managers, in which anybody writes what they like, are not among them.
 fn is_widget(address: &[u8]) -> bool {
-    const SCRIPTS: &[&[u8]] = &[
-        b"www.googletagmanager.com/gtag/js?id=G-",
-        b"www.googletagmanager.com/gtag/js?id=UA-",
-        b"www.googletagmanager.com/gtag/js?id=AW-",
-        b"www.google-analytics.com/analytics.js",
-        b"player.vimeo.com/api/player.js",
-        b"platform.twitter.com/widgets.js",
-        b"www.youtube.com/iframe_api",
-        b"www.instagram.com/embed.js",
-        b"www.tiktok.com/embed.js",
-        b"plausible.io/js/",
-        b"js.stripe.com/v3/",
-        b"assets.calendly.com/assets/external/widget.js",
-        b"embed.typeform.com/next/embed.js",
-        b"challenges.cloudflare.com/turnstile/v0/api.js",
-    ];
+    const SCRIPTS: &[&[u8]] = words!("xss", "widgets");
     let rest = address.strip_prefix(b"https:").unwrap_or(address);
     let Some(rest) = rest.strip_prefix(b"//") else { return false };
     let is_plain = |tail: &[u8]| tail.iter().all(|b| b.is_ascii_alphanumeric() || b"-_./?=&".contains(b));
