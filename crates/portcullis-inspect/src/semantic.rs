@@ -285,7 +285,8 @@ impl SemanticRun {
     pub(crate) fn weigh_others(&mut self, rules: &[Evidence], agents: u32) {
         self.evidence.clear();
         let analysis = &self.buffers.analysis;
-        for finding in analysis.findings() {
+        // Where nothing weighs anything the rules add to nothing.
+        for finding in analysis.findings().iter().filter(|finding| !finding.is_suppressed()) {
             let is_known =
                 |(class, value, _): &(Class, u32, f32)| *class == finding.class && *value == finding.value;
             let Some(value) = analysis.values().get(finding.value as usize) else { continue };
@@ -547,7 +548,7 @@ impl SemanticRun {
         let mut findings = self.buffers.analysis.findings_of(&self.semantic.detectors, score);
         let is_own =
             |host: &[u8]| host.eq_ignore_ascii_case(&self.host) || self.semantic.policy.is_own_host(host);
-        findings.any(|found| !found.excluded && !is_own(&found.evidence))
+        findings.any(|found| !found.excluded && !found.is_suppressed() && !is_own(&found.evidence))
     }
 
     /// The address is written so that who checks it sees no other host.
@@ -558,7 +559,10 @@ impl SemanticRun {
 
     fn is_severe(&self, score: &Score) -> bool {
         let mut findings = self.buffers.analysis.findings_of(&self.semantic.detectors, score);
-        findings.any(|found| !found.mentioned && !found.excluded && found.kind.severity == Severity::Critical)
+        let counts = |found: &portcullis_semantic::Finding| {
+            !found.mentioned && !found.excluded && !found.is_suppressed()
+        };
+        findings.any(|found| counts(found) && found.kind.severity == Severity::Critical)
     }
 
     fn place(&self, score: &Score) -> Place {

@@ -176,6 +176,14 @@ impl Found<'_> {
         self.push(kind, span, State::Suppressed(row));
     }
 
+    /// [`Found::add`], or [`Found::suppress`] where there is an exception.
+    pub fn add_unless(&mut self, kind: KindId, span: Span, row: Option<&'static str>) {
+        match row {
+            Some(row) => self.suppress(kind, span, row),
+            None => self.add(kind, span),
+        }
+    }
+
     /// Something found at `span` that its own neighbourhood shows to be quoted or named. Where the site made
     /// the field for text it is a weaker feature of its own; elsewhere it counts in full, for the sender
     /// chose the text around it.

@@ -304,7 +304,9 @@ impl Analysis {
         let found = || self.findings().iter().filter(|found| found.value as usize >= before);
         // What says that the allowance did not suffice stands on no part.
         let mut across = vec![Class::Protocol];
-        across.extend(found().filter(|found| is_across(found)).map(|found| found.class));
+        across.extend(
+            found().filter(|found| !found.is_suppressed() && is_across(found)).map(|found| found.class),
+        );
         let within: Vec<Class> =
             found().map(|found| found.class).filter(|class| !across.contains(class)).collect();
         self.excuse_from(before, &within, "found-in-part");

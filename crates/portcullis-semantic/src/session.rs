@@ -12,7 +12,7 @@
 //! out of a string, markup that runs, templates, code, lookups and serialised objects count as anywhere.
 
 use crate::decode::{self, base64_value};
-use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place};
+use crate::{Analysis, ByteGroups, Class, Detectors, Finding, Location, Place};
 
 /// Characters of a signature: HMAC-SHA1 in Base64 and longer ones.
 const SIGNATURE_BYTES_MIN: usize = 26;
@@ -95,7 +95,8 @@ impl Analysis {
             "command.piped-to-shell",
         ];
         let breaks_out = |class: Class| {
-            let mut found = self.findings().iter().filter(|found| found.value as usize >= from);
+            let counts = |found: &&Finding| found.value as usize >= from && !found.is_suppressed();
+            let mut found = self.findings().iter().filter(counts);
             found.any(|found| found.class == class && BREAKS.contains(&found.kind.id))
         };
         let mut classes = vec![Class::Ssrf, Class::RemoteFile, Class::Redirect, Class::Path];

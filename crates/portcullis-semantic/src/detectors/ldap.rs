@@ -218,6 +218,9 @@ impl Scan<'_, '_, '_> {
         }
         let plain = &name[..name.iter().position(|b| matches!(b, b';' | b':')).unwrap_or(name.len())];
         if self.is_password && !is_one_of(plain, ATTRIBUTES) {
+            if notes {
+                self.found.suppress(COMPARISON, Span::new(at, end + sign), "password-signs");
+            }
             return false;
         }
         if notes {

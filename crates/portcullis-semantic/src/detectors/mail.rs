@@ -101,8 +101,9 @@ impl Detector for Mail {
         let first = first.trim_ascii();
         let is_address = is_address(first);
         // `mail.body`: what a mail says, or the form of it, goes into no header.
-        let is_field =
-            is_address || is_mail_name(input.location.name) && !purpose::takes_text(input.location);
+        let is_named = is_mail_name(input.location.name);
+        let is_text = !is_address && is_named && purpose::takes_text(input.location);
+        let is_field = is_address || is_named && !is_text;
         let lines_after = memchr::memchr_iter(b'\n', text).count();
         let fits = lines_after <= SHORT_LINES && first.len() <= FIRST_LINE_BYTES_MAX;
         let (mut commands, mut headers, mut last) = (0, 0, Span::new(0, 0));
@@ -113,6 +114,9 @@ impl Detector for Mail {
             match what {
                 HEADER => headers += 1,
                 _ => (commands, last) = (commands + 1, span),
+            }
+            if what == HEADER && is_text {
+                found.suppress(HEADER, span, "mail-texts");
             }
             match what {
                 HEADER if !is_field => found.add(HEADER_LINE, span),

@@ -213,10 +213,11 @@ impl<'c, 'i> Calls<'c, 'i> {
             let line = &self.text[position.at..];
             found.may_read(stranger::LINE_BYTES_MAX.min(line.len()) / 2);
         }
-        let span = stranger(self.text, position, names_machine).filter(|_| !is_whole_body && !is_file);
-        let Some(span) = span else { return };
-        if takes_password {
-            return self.suppress(position.sign.kind(), &[UNKNOWN], span, "password-signs", found);
+        let Some(span) = stranger(self.text, position, names_machine) else { return };
+        let rows =
+            [(is_file, "scripts"), (is_whole_body, "bare-in-body"), (takes_password, "password-signs")];
+        if let Some((_, row)) = rows.into_iter().find(|(holds, _)| *holds) {
+            return self.suppress(position.sign.kind(), &[UNKNOWN], span, row, found);
         }
         let is_mentioned = may_quote
             && match position.sign {
@@ -276,7 +277,8 @@ impl<'c, 'i> Calls<'c, 'i> {
         self.was_mentioned = is_mentioned;
         // A file is given to no shell as a piece of a command line; what is called one may be a field.
         if self.field.is_file && (is_mentioned || self.text.len() > FIELD_BYTES_MAX) {
-            return;
+            let kinds: Vec<KindId> = call.kinds().collect();
+            return self.suppress(position.sign.kind(), &kinds, call.span(), "scripts", found);
         }
         if call.group == Group::Tool && !call.has(INSTALL) {
             self.note_tool(position, call, is_mentioned, found);

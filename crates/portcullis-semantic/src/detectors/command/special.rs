@@ -9,7 +9,7 @@ use super::{
     POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK, SPREADSHEET, TERMINAL, VARIABLE,
 };
 use crate::detectors::purpose;
-use crate::{Class, Found, Input, Place};
+use crate::{Class, Found, Input, Location, Place};
 
 /// Bytes of the body of a function that are searched.
 const BODY_BYTES_MAX: usize = 64;
@@ -40,8 +40,11 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
     }
     option(text, found);
     let is_alone = || input.location.place.is_value() && is_option_alone(text);
-    if input.groups.has(b'-') && is_alone() && !takes_options(input) {
-        found.add(OPTION_INJECTION, Span::new(0, text.len()));
+    let is_of_request =
+        matches!(input.location.place, Place::Query | Place::Form | Place::Json | Place::MultipartField);
+    if is_of_request && input.groups.has(b'-') && is_alone() {
+        let row = takes_options(input.location).then_some("options");
+        found.add_unless(OPTION_INJECTION, Span::new(0, text.len()), row);
     }
     if input.location.place != Place::FileContent {
         let span = dotnet(text).map(|span| (DOTNET, span));
@@ -333,12 +336,8 @@ fn powershell(text: &[u8], found: &mut Found<'_>) {
 const OPTIONS: &[&[u8]] = words!("command", "options");
 
 /// The field is for options and texts that show them.
-fn takes_options(input: &Input<'_>) -> bool {
-    let location = input.location;
-    let is_of_request =
-        matches!(location.place, Place::Query | Place::Form | Place::Json | Place::MultipartField);
-    !is_of_request
-        || purpose::is_search(location)
+fn takes_options(location: Location<'_>) -> bool {
+    purpose::is_search(location)
         || purpose::takes_arguments(location)
         || purpose::takes_password(location)
         || purpose::may_mention(Class::Command, location)

@@ -170,11 +170,8 @@ pub(super) fn xml(types: &Types, text: &[u8], is_settings: bool, found: &mut Fou
             // Documents name classes of their own; an element that makes one of these makes a gadget.
             let inner = class.get(1..class.len().saturating_sub(1)).unwrap_or_default();
             let is_listed = is_settings && !SHARP.iter().any(|sharp| class.starts_with(sharp));
-            if is_class_name(class)
-                && !is_listed
-                && (types.is_gadget(class) || is_struct && types.is_gadget(inner))
-            {
-                found.add(XML_GADGET, span);
+            if is_class_name(class) && (types.is_gadget(class) || is_struct && types.is_gadget(inner)) {
+                found.add_unless(XML_GADGET, span, is_listed.then_some("settings-classes"));
             }
         }
     }

@@ -198,19 +198,13 @@ impl Detector for Sqli {
                 || purpose::takes_formula(location)
         };
         if walk.is_expression_whole() && !input.document.is_file {
+            let row = (may_be_said() || is_asked_for()).then_some("function-said");
             for kind in [EXPRESSION, WHOLE] {
-                let span = Span::new(0, text.len());
-                match may_be_said() || is_asked_for() {
-                    true => found.suppress(kind, span, "function-said"),
-                    false => found.add(kind, span),
-                }
+                found.add_unless(kind, Span::new(0, text.len()), row);
             }
         }
         if let Some(span) = value::call(text) {
-            match may_be_said() {
-                true => found.suppress(CALL_ALONE, span, "function-said"),
-                false => found.add(CALL_ALONE, span),
-            }
+            found.add_unless(CALL_ALONE, span, may_be_said().then_some("function-said"));
         }
         if input.groups.has(b',')
             && !is_file

@@ -139,22 +139,40 @@ impl Detector for Ssrf {
             }
             let is_mention = begin != start || is_web(scheme) && is_sentence(&text[begin..]);
             // Where a page is, a browser says in one way; a setting may say it in any.
-            let may_be_local = is_service
-                || is_page && is_web(scheme) && is_as_browsers_write(text, &url)
-                || begin == start && names_address && is_setting(text, &url);
+            let may_be_local = if is_service {
+                Some("own-address")
+            } else if is_page && is_web(scheme) && is_as_browsers_write(text, &url) {
+                Some("reported-address")
+            } else if begin == start && names_address && is_setting(text, &url) {
+                Some("service-address")
+            } else {
+                None
+            };
             self.note(input, &url, may_be_local, is_mention, found);
             urls += 1;
         }
         if urls == 0 && input.location.place != Place::Header {
-            self.without_scheme(input, start, is_service || is_page, found);
+            let row = match is_service {
+                true => Some("own-address"),
+                false => is_page.then_some("reported-address"),
+            };
+            self.without_scheme(input, start, row, found);
         }
     }
 }
 
 impl Ssrf {
-    fn note(&self, input: &Input<'_>, url: &Url, is_page: bool, is_mention: bool, found: &mut Found<'_>) {
+    /// Notes what `url` names; by exception `local` it may be a plain page of the network.
+    fn note(
+        &self,
+        input: &Input<'_>,
+        url: &Url,
+        local: Option<&'static str>,
+        is_mention: bool,
+        found: &mut Found<'_>,
+    ) {
         let text = input.text;
-        let names_database = is_page && purpose::names_database(input.location);
+        let names_database = local.is_some() && purpose::names_database(input.location);
         let add = |found: &mut Found<'_>, kind: KindId| match is_mention {
             true => found.mention(kind, url.span),
             false => found.add(kind, url.span),
@@ -167,7 +185,7 @@ impl Ssrf {
         match scheme_kind(scheme) {
             Some(kind) => add(found, kind),
             None if !is_web(scheme) && !scheme.is_empty() => {
-                return self.note_of_other_scheme(input, url, is_page, is_mention, found);
+                return self.note_of_other_scheme(input, url, local, is_mention, found);
             }
             None => {}
         }
@@ -186,7 +204,7 @@ impl Ssrf {
             let kind = self.host_kind(&host);
             // The address of a search engine or a queue's console in the network, where a setting asks for
             // it.
-            let is_own = is_page
+            let is_own = local.is_some()
                 && is_web(scheme)
                 && host.port.is_some_and(speaks_http)
                 && matches!(kind, Some(PRIVATE | INTERNAL_NAME | SHORT_NAME))
@@ -214,8 +232,10 @@ impl Ssrf {
                 || is_first && is_odd();
             let is_plain = !is_disguised && matches!(kind, LOOPBACK | PRIVATE | SHORT_NAME | INTERNAL_NAME);
             let is_callback = host.port.is_some_and(is_web_port) && is_callback(url.path.of(text));
-            if (is_page || is_callback) && is_plain && !url.is_confused {
+            let local = local.or(is_callback.then_some("login-callback"));
+            if let Some(row) = local.filter(|_| is_plain && !url.is_confused) {
                 add(found, LOCAL_PAGE);
+                found.suppress(kind, url.span, row);
                 continue;
             }
             add(found, kind);
@@ -238,7 +258,7 @@ impl Ssrf {
         &self,
         input: &Input<'_>,
         url: &Url,
-        is_own: bool,
+        local: Option<&'static str>,
         is_mention: bool,
         found: &mut Found<'_>,
     ) {
@@ -247,11 +267,11 @@ impl Ssrf {
         if !has_slashes || input.location.place == Place::Header {
             return;
         }
-        let mut add = |kind: KindId| match is_mention {
+        let add = |found: &mut Found<'_>, kind: KindId| match is_mention {
             true => found.mention(kind, url.span),
             false => found.add(kind, url.span),
         };
-        let is_own = is_own || purpose::names_database(input.location);
+        let local = local.or(purpose::names_database(input.location).then_some("own-service"));
         // In lists of settings, in notes and in what is packed such URLs are the application's own.
         let is_packed = input.layers.iter().any(|layer| layer == Layer::Base64);
         let is_asked = !is_mention && !is_packed && url.span.end as usize == text.trim_ascii_end().len();
@@ -268,28 +288,29 @@ impl Ssrf {
                 Some(kind @ (LOOPBACK | PRIVATE))
                     if is_asked && (host.address.is_some() || is_local_port()) =>
                 {
-                    if is_own && !is_odd {
-                        add(LOCAL_PAGE);
+                    if let Some(row) = local.filter(|_| !is_odd) {
+                        add(found, LOCAL_PAGE);
+                        found.suppress(kind, url.span, row);
                         continue;
                     }
                     // Cameras, printers and brokers of an office have such URLs.
                     let is_service =
                         host.port.is_some_and(|port| is_service_port(port) && !is_own_port(scheme, port));
                     if kind == PRIVATE && !is_service {
-                        add(LOCAL_PAGE);
+                        add(found, LOCAL_PAGE);
                         continue;
                     }
-                    add(kind);
+                    add(found, kind);
                     if is_service {
-                        add(SERVICE_PORT);
+                        add(found, SERVICE_PORT);
                     }
                 }
-                Some(kind @ (METADATA | MAPPED | EMBEDDED)) => add(kind),
+                Some(kind @ (METADATA | MAPPED | EMBEDDED)) => add(found, kind),
                 _ => {}
             }
         }
         if is_metadata_path(url.path.of(text)) {
-            add(METADATA_PATH);
+            add(found, METADATA_PATH);
         }
     }
 
@@ -333,7 +354,13 @@ impl Ssrf {
     /// `169.254.169.254/latest/meta-data`, `//127.0.0.1/`, `127.0.0.1:6379`, `localhost:8080/`: clients and
     /// libraries put the scheme before it. A host alone, and a network (`10.0.0.0/8`), is what people write
     /// in many a field.
-    fn without_scheme(&self, input: &Input<'_>, start: usize, may_be_local: bool, found: &mut Found<'_>) {
+    fn without_scheme(
+        &self,
+        input: &Input<'_>,
+        start: usize,
+        local: Option<&'static str>,
+        found: &mut Found<'_>,
+    ) {
         let text = input.text;
         let slashes = text[start..].iter().take_while(|b| matches!(b, b'/' | b'\\')).count();
         let from = start + slashes;
@@ -370,25 +397,21 @@ impl Ssrf {
             && host.port.is_none_or(|port| !is_service_port(port) || is_database_port(port))
             && purpose::names_server(input.location);
         let is_expected = purpose::takes_host(input.location) || is_server;
-        let is_search = purpose::is_search(input.location);
-        if !is_plain || !is_asked || is_network || !is_whole {
-            return;
-        }
-        match (kind, host.port) {
-            (Some(kind), _) if is_expected => found.suppress(kind, span, "own-host"),
-            _ if may_be_local => found.add(LOCAL_PAGE, span),
-            // What people look for; whoever has a server ask writes a scheme.
-            (Some(_), Some(port)) if is_search && tail.is_empty() && !is_service_port(port) => {
-                found.add(LOCAL_PAGE, span);
+        let Some(kind) = kind.filter(|_| is_plain && is_asked && !is_network && is_whole) else { return };
+        // What people look for; whoever has a server ask writes a scheme.
+        let is_said = purpose::is_search(input.location)
+            && tail.is_empty()
+            && host.port.is_some_and(|port| !is_service_port(port));
+        if is_expected {
+            found.suppress(kind, span, "own-host");
+        } else if let Some(row) = local.or(is_said.then_some("address-said")) {
+            found.add(LOCAL_PAGE, span);
+            found.suppress(kind, span, row);
+        } else {
+            found.add(kind, span);
+            if host.port.is_some_and(is_service_port) {
+                found.add(SERVICE_PORT, span);
             }
-            (Some(kind), Some(port)) => {
-                found.add(kind, span);
-                if is_service_port(port) {
-                    found.add(SERVICE_PORT, span);
-                }
-            }
-            (Some(kind), None) => found.add(kind, span),
-            (None, _) => {}
         }
     }
 }

@@ -210,11 +210,16 @@ impl Detector for Template {
                 }
             }
             // What prints one object tells nothing where placeholders of one word are usual.
-            if facts == 0 || !is_parameter && plain::is_placeholder(inner) {
+            if facts == 0 {
+                continue;
+            }
+            let kinds = || (0..KINDS.len() as u16).map(KindId).filter(|kind| facts >> kind.0 & 1 == 1);
+            if !is_parameter && plain::is_placeholder(inner) {
+                kinds().for_each(|kind| found.suppress(kind, expression.span, "placeholders"));
                 continue;
             }
             // An engine renders the text whatever quotation marks are in it.
-            for kind in (0..KINDS.len() as u16).map(KindId).filter(|kind| facts >> kind.0 & 1 == 1) {
+            for kind in kinds() {
                 match is_editor {
                     true => found.shown(kind, expression.span),
                     false => found.add(kind, expression.span),

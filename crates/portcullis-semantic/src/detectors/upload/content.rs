@@ -34,8 +34,12 @@ pub(super) fn look(text: &[u8], is_application: bool, scripts: &Scripts, found: 
         let has = |words: &[&[u8]]| words.iter().any(|word| memmem::find(&block, word).is_some());
         let span = Span::new(at, end);
         let runs = has(RUNS) || memchr::memchr(b'`', &block).is_some_and(|_| is_php);
-        if runs && has(READS) && !is_application {
-            found.add(WEB_SHELL, span);
+        let is_shell = runs && has(READS);
+        if is_shell {
+            found.add_unless(WEB_SHELL, span, is_application.then_some("harmless-source"));
+        }
+        if is_shell && !is_application {
+            // The code is that of the shell.
         } else if runs {
             found.add(SERVER_CODE, span);
         } else {

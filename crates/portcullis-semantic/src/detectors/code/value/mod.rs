@@ -127,14 +127,16 @@ impl Detector for CodeValue {
         // People look for functions by their names.
         let is_looked_for = location.place == Place::Query && purpose::is_search(location);
         for act in program.acts.iter().flatten() {
-            let (kind, counts) = match act {
-                Act::Reaches { is_bare: true } => (REACHES, !is_looked_for),
-                Act::Reaches { is_bare: false } => (REACHES, true),
-                Act::Calls { is_known } => (CALLS, !is_of_language && (*is_known || !program.compares)),
-                Act::Prints => (PRINTS, !is_of_language),
+            let (kind, row) = match act {
+                Act::Reaches { is_bare: true } => (REACHES, is_looked_for.then_some("function-said")),
+                Act::Reaches { is_bare: false } => (REACHES, None),
+                Act::Calls { is_known: false } if program.compares => continue,
+                Act::Calls { .. } => (CALLS, is_of_language.then_some("language-calls")),
+                Act::Prints => (PRINTS, is_of_language.then_some("language-calls")),
             };
-            if counts {
-                add(found, kind, whole);
+            match row {
+                Some(row) => found.suppress(kind, whole, row),
+                None => add(found, kind, whole),
             }
         }
     }
