@@ -7,6 +7,7 @@ use portcullis_types::Level;
 
 use crate::check::{RECENT_EVENTS_BYTES, ROTATE_AT_BYTES, UPLOAD_FOLDER_BYTES_MAX, cores};
 use crate::checked::*;
+use crate::cookies::Cookies;
 use crate::error::ConfigError;
 use crate::hint;
 use crate::host::HostPattern;
@@ -135,6 +136,7 @@ impl Config {
                 name: "default".to_string(),
                 hosts: vec![HostPattern::Any],
                 https: Https::default(),
+                cookies: Cookies::default(),
                 routes: vec![route],
                 rate_limits: Vec::new(),
                 access_log: None,

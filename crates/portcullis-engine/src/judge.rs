@@ -52,6 +52,13 @@ impl<'t> TransactionView<'t> {
         classes.flat_map(|class| store.class(class)).map(|value| store.text(store.key(value)))
     }
 
+    /// Names and values of the request's cookies.
+    pub fn cookies(self) -> impl ExactSizeIterator<Item = (&'t [u8], &'t [u8])> {
+        let store = &self.message.store;
+        let pair = |value| (store.text(store.key(value)), store.text(store.data(value)));
+        store.class(Class::RequestCookies).map(pair)
+    }
+
     /// The numeric changes of `TX` keys that a match of this transaction made.
     pub fn score_changes(self, found: &Match) -> &'t [ScoreChange] {
         self.journal.changes_of(found)

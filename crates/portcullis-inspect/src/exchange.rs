@@ -6,6 +6,7 @@ use std::time::Duration;
 use portcullis_engine::{Interruption, KeptFile};
 use portcullis_event::{Action, AgentWord, Coverage, Event, Exception, FindingOutcome, UpstreamError};
 use portcullis_http::body::Ambiguities;
+use portcullis_semantic::CookieCounts;
 use portcullis_types::{Class, RuleId};
 
 use crate::excluded::Excluded;
@@ -102,6 +103,8 @@ pub struct Report {
     pub matched_rules: Vec<RuleId>,
     /// Classes of which the semantic detector found something, each once, with what came of it.
     pub findings: Vec<(Class, FindingOutcome)>,
+    /// Cookies with findings, by whether the site has issued them.
+    pub cookies: CookieCounts,
     /// The exclusions that took something away from the verdict.
     pub excluded: Excluded,
     /// What it says about the exclusions on trial; none: there are none.

@@ -13,13 +13,14 @@ use portcullis_types::{Phase, RuleId};
 use crate::coded::CodedBody;
 use crate::exchange::{Connection, Outcome, Report, Step};
 use crate::inspector::{Inspector, PolicyNames, Scratch};
+use crate::issued::{IssuedCookies, IssuedTo};
 use crate::kept::KeptBody;
 use crate::request_summary::RequestSummary;
 use crate::response::Response;
 use crate::semantic::{Buffers, ScoredValue, SemanticRun};
 use crate::streamed::Streamed;
 use crate::trial::Shown;
-use crate::weighing::{Vote, Weighed};
+use crate::weighing::{Vote, Weighed, WeighingHere};
 
 /// More copies of a piece of a body are not charged before they are made.
 const COPIES_MAX: usize = 64;
@@ -52,6 +53,10 @@ pub struct Inspection {
     pub(crate) response: Response,
     /// The request as it was shown, for exclusions on trial.
     pub(crate) shown: Option<Box<Shown>>,
+    /// The cookies that the site has issued, if they are kept.
+    pub(crate) issued: Option<Arc<IssuedCookies>>,
+    /// The same for this request, if they may have come back.
+    issued_to: Option<Arc<IssuedTo>>,
 }
 
 impl Inspection {
@@ -110,7 +115,15 @@ impl Inspection {
             kept_body,
             response: Response::default(),
             shown: None,
+            issued: None,
+            issued_to: None,
         })
+    }
+
+    /// The cookies that the site has issued: what is found in one that comes back unchanged does not count,
+    /// and those that the answer sets are noted. To be called before the request's head is shown.
+    pub fn know_cookies(&mut self, issued: &Arc<IssuedCookies>) {
+        self.issued = self.semantic.is_some().then(|| Arc::clone(issued));
     }
 
     /// Phase 1. With a `refusal`, `head` is what could be parsed of a request that will be refused: the rules
@@ -134,8 +147,9 @@ impl Inspection {
             target: head.target(),
             protocol: head.version_bytes(),
         };
+        self.expect_issued(head);
         if let Some(semantic) = &mut self.semantic {
-            semantic.request_head(head, self.connection.epoch_millis);
+            semantic.request_head(head, self.connection.epoch_millis, self.issued_to.as_ref());
         }
         let length = head.received_len() as u64;
         self.transaction.allow_work(length, length);
@@ -146,6 +160,24 @@ impl Inspection {
         }
         let progress = self.transaction.request_head(line, head.fields());
         self.step(progress)
+    }
+
+    /// The cookies that the site has issued, where they may have come back: in one field, for it is not known
+    /// which of several an application reads.
+    fn expect_issued(&mut self, head: &RequestHead) {
+        let Some(issued) = self.issued.as_ref().filter(|issued| !issued.is_empty()) else { return };
+        let mut fields = head.header("cookie");
+        if fields.next().is_none() || fields.next().is_some() {
+            return;
+        }
+        let (client, now) = (self.connection.client.ip(), self.connection.epoch_millis);
+        let issued = Arc::new(IssuedTo { cookies: Arc::clone(issued), client, now });
+        if let Some(weighing) = &self.inspector.weighing {
+            let weighing = Arc::clone(weighing);
+            let judge = WeighingHere { weighing, issued: Arc::clone(&issued) };
+            self.transaction.set_judge(Arc::new(judge));
+        }
+        self.issued_to = Some(issued);
     }
 
     /// Decides whether the request body must be shown, and held back until phase 2 has run.
@@ -464,7 +496,8 @@ impl Inspection {
     /// was withheld.
     pub fn withheld(&self) -> Option<Weighed> {
         let rule = self.transaction.withheld()?;
-        self.inspector.weighing.as_ref()?.weigh(self.transaction.as_view(), rule)
+        let weighing = self.inspector.weighing.as_ref()?;
+        weighing.weigh(self.transaction.as_view(), rule, self.issued_to.as_deref())
     }
 
     /// The engine's transaction, for explanations.
@@ -497,6 +530,7 @@ impl Inspection {
         };
         let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
         let (excluded, trial) = (self.excluded(), self.trial());
+        let cookies = self.semantic.as_ref().map(|semantic| semantic.cookie_counts()).unwrap_or_default();
         let buffers = self.semantic.take().map(|semantic| semantic.into_buffers()).or(self.spare);
         let kept_files = self.transaction.kept_files();
         Report {
@@ -506,6 +540,7 @@ impl Inspection {
             captured,
             matched_rules,
             findings,
+            cookies,
             excluded,
             trial,
             coverage,
@@ -556,10 +591,12 @@ impl Inspection {
         if self.phase > Phase::ResponseBody || is_off || self.refusal.is_some() {
             return None;
         }
-        let Inspection { semantic, transaction, inspector, agent_score, .. } = self;
+        let Inspection { semantic, transaction, inspector, agent_score, issued_to, .. } = self;
         let semantic = semantic.as_mut()?;
         if semantic.has_findings() && (inspector.weighing.is_some() || *agent_score > 0) {
-            let rules = inspector.weighing.as_ref().map(|weighing| weighing.evidence(transaction.as_view()));
+            let weighing = inspector.weighing.as_ref();
+            let rules =
+                weighing.map(|weighing| weighing.evidence(transaction.as_view(), issued_to.as_deref()));
             semantic.weigh_others(&rules.unwrap_or_default(), *agent_score);
         }
         semantic.decide(self.phase, engine == RuleEngine::On)

@@ -23,6 +23,7 @@ mod excluded;
 mod hidden;
 mod inspection;
 mod inspector;
+mod issued;
 mod kept;
 mod logged;
 mod pattern;
@@ -40,12 +41,16 @@ pub use exchange::{Connection, Outcome, Rejection, Report, Step};
 pub use excluded::Excluded;
 pub use inspection::Inspection;
 pub use inspector::{DECODED_RATIO_MAX, Inspector, Memo, PolicyNames, Scratch};
+pub use issued::{
+    ISSUED_COOKIE_BYTES_MAX, ISSUED_COOKIE_MILLIS, ISSUED_COOKIE_SHARES, IssuedCookies, IssuedStatistics,
+};
 pub use logged::Logged;
 pub use portcullis_engine::{
     Answer, BodyLimitAction, BodyPlan, Charge, Collections, Interruption, KeptFile, Origin, Question,
     QuestionId, ResponseEdits, Scanner,
 };
 pub use portcullis_http::coding::CodingError;
+pub use portcullis_semantic::CookieCounts;
 pub use rule_exclusions::RuleExclusion;
 pub use semantic::{ScoredValue, Semantic};
 pub use semantic_policy::{ClassAction, Exclusion, SemanticPolicy};

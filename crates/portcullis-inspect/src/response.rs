@@ -55,6 +55,9 @@ impl Inspection {
         if let Some(semantic) = &mut self.semantic {
             semantic.response_head(head);
         }
+        if let Some(issued) = &self.issued {
+            issued.note_answer(head, self.connection.client, self.connection.epoch_millis);
+        }
         let length = head.received_len() as u64;
         self.transaction.renew_work();
         self.transaction.allow_work(length, length);

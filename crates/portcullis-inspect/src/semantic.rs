@@ -9,11 +9,13 @@ use portcullis_http::body::content_type::Processor;
 use portcullis_http::message::{RequestHead, ResponseHead};
 use portcullis_semantic::detectors::redirect;
 use portcullis_semantic::{
-    Analysis, Detectors, Judge, Location, Memo, Parsed, Score, Unreadable, Upload, exceptions,
+    Analysis, CookieCounts, Detectors, Issuer, Judge, Location, Memo, Parsed, Score, Unreadable, Upload,
+    exceptions,
 };
 use portcullis_types::{ByteBuf, Class, Level, Phase, Place, Severity};
 
 use crate::evidence;
+use crate::issued::IssuedTo;
 use crate::semantic_policy::{ClassAction, SemanticPolicy};
 use crate::weighing::Evidence;
 
@@ -132,7 +134,12 @@ impl SemanticRun {
         buffers
     }
 
-    pub(crate) fn request_head(&mut self, head: &RequestHead, epoch_millis: u64) {
+    pub(crate) fn request_head(
+        &mut self,
+        head: &RequestHead,
+        epoch_millis: u64,
+        issued: Option<&Arc<IssuedTo>>,
+    ) {
         self.elsewhere = self.semantic.policy.elsewhere(head.path(), epoch_millis);
         let host = head.fields().find(|(name, _)| name.eq_ignore_ascii_case(b"host")).map(|(_, value)| value);
         let host = host.unwrap_or_default();
@@ -145,8 +152,16 @@ impl SemanticRun {
             self.buffers.analysis.judge_by(Arc::new(Actions { policy, elsewhere }));
         }
         let Buffers { analysis, content_type, .. } = &mut *self.buffers;
+        if let Some(issued) = issued {
+            analysis.set_issuer(Arc::clone(issued) as Arc<dyn Issuer>);
+        }
         analysis.request_head(&self.semantic.detectors, head.method(), head.target(), head.fields());
         content_type.extend_from_slice(head.header("content-type").next().unwrap_or_default());
+    }
+
+    /// The request's cookies with findings.
+    pub(crate) fn cookie_counts(&self) -> CookieCounts {
+        self.buffers.analysis.cookie_counts()
     }
 
     /// Fields behind the body of the request.

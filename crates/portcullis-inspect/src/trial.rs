@@ -203,6 +203,7 @@ impl Inspection {
         let mut connection = self.connection.clone();
         connection.keep_request_bytes = 0;
         let mut again = second.begin(&self.names, connection, Scratch::default());
+        again.issued.clone_from(&self.issued);
         let result = match again.runs_through(shown, self.agent_score) {
             false => TrialResult::Stopped,
             true => {

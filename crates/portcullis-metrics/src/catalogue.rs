@@ -181,6 +181,14 @@ catalogue! {
         "Time from which on this process has an exclusion on trial, in seconds since 1970; 0: it is not on trial.";
     SEMANTIC_FINDINGS Counter "portcullis_semantic_findings_total" ["class", "outcome"]
         "Requests with a finding of the semantic detector, by attack class and outcome.";
+    ISSUED_COOKIES Gauge "portcullis_issued_cookies" ["site"]
+        "Cookies set by upstreams of a site that are known when they come back.";
+    ISSUED_COOKIE_FINDINGS Counter "portcullis_issued_cookie_findings_total" ["site", "cookie"]
+        "Request cookies with a finding of the semantic detector: issued by the site, so that it does not count, or unknown.";
+    ISSUED_COOKIES_DECLINED Counter "portcullis_issued_cookies_declined_total" ["site"]
+        "Cookies set by upstreams that were not kept, because their client network had filled its share.";
+    ISSUED_COOKIE_ROTATIONS Counter "portcullis_issued_cookie_rotations_total" ["site"]
+        "Generations of issued cookies that ended, by age or because they were full; each is one of 16 parts of the table.";
     BYTES_INSPECTED Counter "portcullis_bytes_inspected_total" []
         "Bytes of requests and responses shown to rules or the semantic detector.";
     BYTES_NOT_INSPECTED Counter "portcullis_bytes_not_inspected_total" ["reason"]

@@ -15,6 +15,7 @@ use crate::access::{Access, Controls, ControlsBuilder, Geo};
 use crate::access_log::AccessLog;
 use crate::agents::Agent;
 use crate::compress::Compression;
+use crate::cookies::SiteCookies;
 use crate::divert;
 use crate::https::Https;
 use crate::linger::Linger;
@@ -208,6 +209,7 @@ fn sites(
             agents,
             site,
             https: Arc::new(Https::new(&site.https, &sources.services.registry, &site.name)),
+            cookies: site.cookies.provenance.then(|| cookies(sources, &site.name)),
             access_log: AccessLog::build(site.access_log.as_ref(), &sources.services.access_logs)?,
         };
         let access = controls.site(site)?;
@@ -215,6 +217,13 @@ fn sites(
         sites.push(Site::new(routes.collect::<Result<_, _>>()?, &site.routes));
     }
     Ok(sites)
+}
+
+/// The cookies that the upstreams of a site have set so far.
+fn cookies(sources: &Sources<'_>, site: &str) -> Arc<SiteCookies> {
+    let mut known = sources.old.iter().flat_map(|old| &old.sites).flat_map(Site::routes);
+    let known = known.find(|route| *route.names.site == *site).and_then(|route| route.cookies.clone());
+    known.unwrap_or_else(|| Arc::new(SiteCookies::new(&sources.services.registry, site)))
 }
 
 /// A route without a place for each listener: it has the controls of the whole document, and where clients
@@ -231,6 +240,7 @@ fn unserved(sources: &Sources<'_>, controls: &mut ControlsBuilder<'_>) -> Result
             matcher: Matcher::all(),
             target: Target::Respond { status: 404, body: None },
             https: Arc::new(Https::new(&portcullis_config::Https::default(), registry, "")),
+            cookies: None,
             request_headers: HeaderChanges::default(),
             response_headers: HeaderChanges::default(),
             inspector: policy.map(|policy| Arc::clone(&inspectors[policy])),
@@ -254,6 +264,7 @@ struct RouteBuilder<'a> {
     agents: &'a [Arc<Agent>],
     site: &'a portcullis_config::Site,
     https: Arc<Https>,
+    cookies: Option<Arc<SiteCookies>>,
     access_log: Option<AccessLog>,
 }
 
@@ -268,6 +279,7 @@ impl RouteBuilder<'_> {
         let compression = |settings| Arc::new(Compression::new(registry, site, settings));
         Ok(Route {
             https: Arc::clone(&self.https),
+            cookies: self.cookies.clone(),
             names: PolicyNames {
                 site: site.as_str().into(),
                 route: route.name.as_str().into(),

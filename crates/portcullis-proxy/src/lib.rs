@@ -77,6 +77,7 @@ mod client;
 mod clock;
 mod compress;
 mod connection;
+mod cookies;
 mod descriptors;
 mod divert;
 mod exchange;

@@ -44,6 +44,9 @@ pub(crate) async fn close(exchange: &mut Exchange<'_>) {
     let finished = life.finish(&facts);
     if let Some(report) = finished.report {
         exchange.counters().count_report(&report);
+        if let Some(cookies) = exchange.route.and_then(|route| route.cookies.as_deref()) {
+            cookies.count(report.cookies);
+        }
         report.kept_files.into_iter().for_each(|file| (exchange.shared().services.on_file)(file));
         exchange.connection.worker.keep_scratch(report.scratch);
     }

@@ -15,6 +15,7 @@ use crate::access::Access;
 use crate::access_log::AccessLog;
 use crate::agents::AgentUse;
 use crate::compress::Compression;
+use crate::cookies::SiteCookies;
 use crate::facts::Facts;
 use crate::https::Https;
 use crate::template::{Source, fill, query};
@@ -28,6 +29,8 @@ pub(crate) struct Route {
     pub(crate) target: Target,
     /// That of its site.
     pub(crate) https: Arc<Https>,
+    /// Those of its site, if they are kept.
+    pub(crate) cookies: Option<Arc<SiteCookies>>,
     pub(crate) request_headers: HeaderChanges,
     pub(crate) response_headers: HeaderChanges,
     pub(crate) inspector: Option<Arc<Inspector>>,

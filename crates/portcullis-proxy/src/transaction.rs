@@ -124,6 +124,9 @@ impl Transaction {
             Some((inspector, route)) => Lifecycle::begin(route.failure, clock::WORK, || {
                 let mut inspection = inspector.begin(&route.names, about(), worker.take_scratch());
                 inspection.name_files(|| worker.request_ids.borrow_mut().secret());
+                if let Some(cookies) = &route.cookies {
+                    inspection.know_cookies(&cookies.issued);
+                }
                 inspection
             }),
             None => Lifecycle::default(),

@@ -15,6 +15,7 @@ use crate::detectors::document::Document;
 use crate::detectors::protocol::WORK_LIMIT;
 use crate::detectors::upload;
 use crate::gate::{Candidates, Gate};
+use crate::issued::{CookieCounts, Issuer};
 use crate::limits::{LOOK_SHARE, NAME_BYTES_MAX};
 use crate::memo::{Field, FieldResult, Known, Memo};
 use crate::score::{self, Model, Score};
@@ -175,6 +176,9 @@ pub struct Analysis {
     seam: Seam,
     /// What is known of header fields; one of its own, made at first use, where none is shared.
     memo: Option<Memo>,
+    /// The cookies that the site has issued, until those of the request were looked at.
+    pub(crate) issuer: Option<Arc<dyn Issuer>>,
+    pub(crate) cookie_counts: CookieCounts,
 }
 
 impl Analysis {
@@ -202,6 +206,8 @@ impl Analysis {
         self.cut = 0;
         self.work = Work::default();
         self.wire = None;
+        self.issuer = None;
+        self.cookie_counts = CookieCounts::default();
         self.shrink();
     }
 
@@ -379,6 +385,10 @@ impl Analysis {
     pub(crate) fn excuse_from(&mut self, from: usize, classes: &[Class], row: &'static str) {
         let is_one = |found: &&mut Finding| (found.value as usize) >= from && classes.contains(&found.class);
         self.findings.iter_mut().filter(is_one).for_each(|found| found.suppress(row));
+    }
+
+    pub(crate) fn findings_mut(&mut self) -> &mut [Finding] {
+        &mut self.findings
     }
 
     /// What was found in texts of XML from value number `from` on is suppressed by exception `row`.

@@ -5,6 +5,7 @@ use portcullis_http::cookie::{CookieFormat, parse as parse_cookies};
 
 use crate::decode::hex_digit;
 use crate::detectors::path::{self, QUERY_PATH, bypass};
+use crate::issued::Issued;
 use crate::joined::all_arguments;
 use crate::leaves::{Leaves, is_odd_name};
 use crate::memo::Field;
@@ -173,6 +174,7 @@ impl Analysis {
 
     fn cookies(&mut self, detectors: &Detectors, header: &[u8]) {
         let found = parse_cookies(header, CookieFormat::V0, None);
+        let mut issued = Issued::new(header, self.issuer.take());
         let mut is_cut = found.nameless > 0;
         let (mut is_quoted, mut is_parted) = (false, false);
         for (number, cookie) in found.cookies.iter().enumerate() {
@@ -182,6 +184,7 @@ impl Analysis {
                 [number.wrapping_sub(1), number + 1].into_iter().filter_map(|at| found.cookies.get(at));
             let signature = beside.find(|other| other.name.of(header).strip_suffix(b".sig") == Some(name));
             let signature = signature.map(|signature| signature.value.of(header));
+            let before = self.values_len();
             match session::signed_document(value, signature) {
                 Some(document) => self.session(detectors, name, &document),
                 None => self.look(detectors, Location::new(Place::Cookie, name), value),
@@ -189,6 +192,7 @@ impl Analysis {
             if is_odd_name(name) {
                 self.look(detectors, Location::of(Place::Name), name);
             }
+            self.excuse_issued(before, &mut issued, (cookie.name.start, cookie.value.end));
             // A semicolon ends a cookie also in the middle of a tag, a quote or a command line: `a=x;id`.
             let has_value =
                 memchr::memchr(b'=', &header[cookie.name.end as usize..]).is_some_and(|at| at == 0);
@@ -204,7 +208,7 @@ impl Analysis {
         }
         // A quote that a semicolon cut goes on in what is no cookie.
         if is_cut || is_quoted && is_parted {
-            self.look(detectors, Location::of(Place::Cookie), header);
+            self.cut_cookies(detectors, Location::of(Place::Cookie), &mut issued, (header, 0));
             // The value that goes on after its semicolon, from where it begins.
             let goes_on = |rest: &[u8]| {
                 let piece =
@@ -214,8 +218,24 @@ impl Analysis {
             let cut = found.cookies.iter().find(|cookie| goes_on(&header[cookie.value.end as usize..]));
             if let Some(cookie) = cut.filter(|cookie| cookie.name.start > 0) {
                 let location = Location::new(Place::Cookie, cookie.name.of(header));
-                self.look(detectors, location, &header[cookie.value.start as usize..]);
+                self.cut_cookies(detectors, location, &mut issued, (header, cookie.value.start as usize));
             }
+        }
+    }
+
+    /// Looks at a header of cookies from `start` on as one text; where something is found in it and the site
+    /// has issued cookies of it, at the rest of it.
+    fn cut_cookies(
+        &mut self,
+        detectors: &Detectors,
+        location: Location<'_>,
+        issued: &mut Issued<'_>,
+        (header, start): (&[u8], usize),
+    ) {
+        let before = self.values_len();
+        self.look(detectors, location, &header[start..]);
+        if let Some(rest) = self.rest_of_issued(before, issued, start) {
+            self.look(detectors, location, &rest);
         }
     }
 }

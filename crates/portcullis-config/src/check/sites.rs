@@ -6,6 +6,7 @@ use super::Checker;
 use crate::access;
 use crate::access_log;
 use crate::checked::{Listener, Site};
+use crate::cookies;
 use crate::hint;
 use crate::host::HostPattern;
 use crate::https;
@@ -69,7 +70,16 @@ impl Checker<'_> {
             let log = self.access_log.clone();
             let access_log = access_log::check(&mut self.mistakes, site.access_log.as_ref(), log.as_ref());
             let https = https::check(&mut self.mistakes, &site.https);
-            sites.push(Site { name: site.name.value, hosts, https, routes, rate_limits, access_log });
+            let cookies = cookies::check(&site.cookies);
+            sites.push(Site {
+                name: site.name.value,
+                hosts,
+                https,
+                cookies,
+                routes,
+                rate_limits,
+                access_log,
+            });
         }
         sites
     }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::access::RateLimit;
 use crate::access_log::AccessLog;
+use crate::cookies::Cookies;
 use crate::host::HostPattern;
 use crate::http2::Http2;
 use crate::https::Https;
@@ -65,6 +66,8 @@ pub struct Site {
     pub hosts: Vec<HostPattern>,
     /// That clients should come by TLS.
     pub https: Https,
+    /// Its cookies.
+    pub cookies: Cookies,
     /// At least one, in the order in which they are tried.
     pub routes: Vec<Route>,
     /// Rate limits of all its requests.

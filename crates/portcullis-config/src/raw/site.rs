@@ -9,6 +9,7 @@ use crate::access::{self as control, raw as access};
 use crate::access_log;
 use crate::agents;
 use crate::compression;
+use crate::cookies;
 use crate::https;
 use crate::spanned::Spanned;
 
@@ -23,6 +24,9 @@ pub(crate) struct Site {
     /// That clients should come by TLS.
     #[serde(default)]
     pub https: https::Raw,
+    /// Its cookies.
+    #[serde(default)]
+    pub cookies: cookies::Raw,
     /// Names of the listeners that serve it; default: all.
     pub listeners: Option<Vec<Spanned<String>>>,
     /// The upstream of every path that no route names.

@@ -24,11 +24,15 @@ use std::sync::Arc;
 use portcullis_engine::{
     Disruption, Judge, KeyFilter, Match, Number, Operator, Plan, Rule, RuleIndex, TransactionView, TxSlot,
 };
+use portcullis_semantic::{ISSUED_COOKIES_MAX, Issuer as _};
 use portcullis_types::{Class, RuleId, Variable};
+
+use crate::issued::IssuedTo;
 
 pub use fields::Field;
 use fields::Fields;
 pub use fingerprint::fingerprint;
+use spot::Kind;
 pub use spot::Spot;
 pub use table::{Weight, Weights, WeightsError};
 
@@ -191,15 +195,28 @@ impl Weighing {
         if is_excused { 0.0 } else { weight }
     }
 
-    /// The matches that add to the score of `gate`, by the value in which they are.
-    fn by_spot(&self, gate: &Gate, transaction: TransactionView<'_>) -> BTreeMap<Spot, InSpot> {
+    /// The matches that add to the score of `gate`, by the value in which they are. In cookies that were
+    /// issued rules weigh nothing.
+    fn by_spot(
+        &self,
+        gate: &Gate,
+        transaction: TransactionView<'_>,
+        issued: Option<&IssuedTo>,
+    ) -> BTreeMap<Spot, InSpot> {
         let fields = Fields::new(transaction);
+        let is_issued = |record: &Match| {
+            let is_known = self.rules[record.rule.0 as usize].is_known;
+            is_known && issued.is_some_and(|issued| is_issued(issued, transaction, record))
+        };
         let mut spots: BTreeMap<Spot, InSpot> = BTreeMap::new();
         for record in transaction.matches() {
             let points = gate.points(transaction, record);
             if points > 0 {
                 let spot = spot(transaction, record);
-                let weight = self.weight_in(&fields, record, &spot);
+                let weight = match spot.kind() == Kind::Cookie && is_issued(record) {
+                    true => 0.0,
+                    false => self.weight_in(&fields, record, &spot),
+                };
                 spots.entry(spot).or_default().add(record.rule, weight, points);
             }
         }
@@ -207,9 +224,13 @@ impl Weighing {
     }
 
     /// The evidence of the matches so far about values: each rule once for each value.
-    pub(crate) fn evidence(&self, transaction: TransactionView<'_>) -> Vec<Evidence> {
+    pub(crate) fn evidence(
+        &self,
+        transaction: TransactionView<'_>,
+        issued: Option<&IssuedTo>,
+    ) -> Vec<Evidence> {
         let Some(gate) = self.gates.first() else { return Vec::new() };
-        let spots = self.by_spot(gate, transaction).into_iter();
+        let spots = self.by_spot(gate, transaction, issued).into_iter();
         let evidence = spots.flat_map(|(spot, in_spot)| {
             in_spot.rules.into_iter().map(move |(rule, weight)| (spot.clone(), rule, weight))
         });
@@ -241,17 +262,27 @@ impl Weighing {
 
     /// The weighed score at the gate with this index in the plan; `None` for other rules, and where a score
     /// is not as the CRS has it.
-    pub(crate) fn weigh(&self, transaction: TransactionView<'_>, rule: RuleIndex) -> Option<Weighed> {
+    pub(crate) fn weigh(
+        &self,
+        transaction: TransactionView<'_>,
+        rule: RuleIndex,
+        issued: Option<&IssuedTo>,
+    ) -> Option<Weighed> {
         let gate = self.gates.iter().find(|gate| gate.rule == rule)?;
         let score = transaction.tx_slot_number(gate.score)?;
         let threshold = match gate.threshold {
             Threshold::Fixed(number) => number,
             Threshold::Slot(slot) => transaction.tx_slot_number(slot)?,
         };
-        let spots = self.by_spot(gate, transaction);
+        let spots = self.by_spot(gate, transaction, issued);
         let withheld = spots.values().filter(|spot| spot.weight() < Weights::DECISIVE - ROUNDING);
         let withheld = withheld.fold(0i64, |sum, spot| sum.saturating_add(spot.points));
         Some(Weighed { gate: transaction.plan().rule(rule).id, score, threshold, withheld })
+    }
+
+    fn is_below(&self, transaction: TransactionView<'_>, rule: RuleIndex, issued: Option<&IssuedTo>) -> bool {
+        self.weigh(transaction, rule, issued)
+            .is_some_and(|weighed| weighed.score.saturating_sub(weighed.withheld) < weighed.threshold)
     }
 }
 
@@ -275,8 +306,20 @@ const ROUNDING: f32 = 0.001;
 
 impl Judge for Weighing {
     fn withholds(&self, transaction: TransactionView<'_>, rule: RuleIndex) -> bool {
-        self.weigh(transaction, rule)
-            .is_some_and(|weighed| weighed.score.saturating_sub(weighed.withheld) < weighed.threshold)
+        self.is_below(transaction, rule, None)
+    }
+}
+
+/// The weighing of an exchange whose request may have cookies that its site has issued.
+#[derive(Debug)]
+pub(crate) struct WeighingHere {
+    pub(crate) weighing: Arc<Weighing>,
+    pub(crate) issued: Arc<IssuedTo>,
+}
+
+impl Judge for WeighingHere {
+    fn withholds(&self, transaction: TransactionView<'_>, rule: RuleIndex) -> bool {
+        self.weighing.is_below(transaction, rule, Some(&self.issued))
     }
 }
 
@@ -317,6 +360,20 @@ impl Gate {
         let is_counted = |slot: TxSlot| self.levels[..counted].contains(&Some(slot));
         let points = changes.iter().filter(|change| is_counted(change.slot)).map(|change| change.delta);
         points.fold(0i64, i64::saturating_add)
+    }
+}
+
+/// True if the match is in a cookie that was issued, whose name no other cookie has.
+fn is_issued(issued: &IssuedTo, transaction: TransactionView<'_>, record: &Match) -> bool {
+    let Some(name) = Spot::cookie(record.variable, transaction.matched_key(record)) else { return false };
+    let cookies = transaction.cookies();
+    if cookies.len() > ISSUED_COOKIES_MAX {
+        return false;
+    }
+    let mut of_name = cookies.filter(|(other, _)| other.eq_ignore_ascii_case(name));
+    match (of_name.next(), of_name.next()) {
+        (Some((name, value)), None) => issued.has_issued(name, value),
+        _ => false,
     }
 }
 

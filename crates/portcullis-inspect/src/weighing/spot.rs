@@ -75,6 +75,12 @@ impl Spot {
         matches!(variable, Variable::Args | Variable::ArgsGet | Variable::ArgsPost).then_some(key)
     }
 
+    /// The name, as sent, of the cookie that a rule matched; nothing if it matched another value.
+    pub(crate) fn cookie(variable: Option<Variable>, key: &[u8]) -> Option<&[u8]> {
+        let (variable, key) = named(variable?, key);
+        (variable == Variable::RequestCookies).then_some(key)
+    }
+
     /// True if the semantic detector's value called `name` at `place` is, or is in, this spot.
     pub fn has(&self, place: Place, name: &[u8]) -> bool {
         let named = || self.name.eq_ignore_ascii_case(name);

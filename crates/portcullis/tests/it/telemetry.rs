@@ -59,6 +59,10 @@ const HERE: &[&str] = &[
 /// Metrics, and the test file that moves each. It has to name the metric.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_accept_errors_total", "portcullis-proxy/src/descriptors.rs"),
+    ("portcullis_issued_cookies", "portcullis/tests/it/issued_cookies.rs"),
+    ("portcullis_issued_cookie_findings_total", "portcullis/tests/it/issued_cookies.rs"),
+    ("portcullis_issued_cookies_declined_total", "portcullis/tests/it/issued_cookies.rs"),
+    ("portcullis_issued_cookie_rotations_total", "portcullis/tests/it/issued_cookies.rs"),
     ("portcullis_memory_limit_bytes", "portcullis-proxy/src/memory.rs"),
     ("portcullis_memory_resident_bytes", "portcullis-proxy/src/memory.rs"),
     ("portcullis_access_decisions_total", "portcullis-proxy/tests/it/access.rs"),
