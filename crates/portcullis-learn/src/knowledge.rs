@@ -1,0 +1,176 @@
+//! What is known, in the form in which requests are judged by it.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
+
+use crate::batch::Field;
+use crate::path::{self, ANY};
+use crate::profile::{Known, Unusual};
+use crate::store::{FieldPlace, Store};
+
+/// An immutable picture of a [`Store`].
+#[derive(Debug)]
+pub struct Knowledge {
+    seed: u64,
+    /// Templates, and what leads to them.
+    paths: HashSet<u64, Ready>,
+    /// By template and name.
+    fields: HashMap<u64, Vec<Entry>, Ready>,
+    closed: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    method: u64,
+    place: FieldPlace,
+    known: Known,
+}
+
+/// The page that a request asks for, as far as it is known.
+#[derive(Debug)]
+pub struct Page {
+    template: u64,
+    /// A hash of the method.
+    method: u64,
+    name: Vec<u8>,
+}
+
+impl Page {
+    /// The name of the field that was judged last, in the form in which it is known.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+}
+
+impl Default for Knowledge {
+    fn default() -> Self {
+        Knowledge::of(&Store::default())
+    }
+}
+
+impl Knowledge {
+    /// What `store` knows now.
+    pub fn of(store: &Store) -> Knowledge {
+        // Nobody outside can find two texts with the same hash.
+        let seed = RandomState::new().hash_one(0u8);
+        let mut knowledge = Knowledge {
+            seed,
+            paths: HashSet::default(),
+            fields: HashMap::default(),
+            closed: store.counts().1,
+        };
+        for (key, profile) in store.fields() {
+            let template = knowledge.enter(&key.template);
+            let entry = Entry {
+                method: hash(seed, key.method.as_bytes()),
+                place: key.place,
+                known: Known::of(profile),
+            };
+            let at = hash(template, key.name.as_bytes());
+            knowledge.fields.entry(at).or_default().push(entry);
+        }
+        for (template, name) in store.names() {
+            let above = knowledge.enter(template);
+            knowledge.paths.insert(hash(above, name.as_bytes()));
+        }
+        knowledge
+    }
+
+    fn enter(&mut self, template: &str) -> u64 {
+        template.split('/').filter(|segment| !segment.is_empty()).fold(self.seed, |above, segment| {
+            let at = hash(above, segment.as_bytes());
+            self.paths.insert(at);
+            at
+        })
+    }
+
+    /// True if no field is closed: there is nothing to judge by.
+    pub fn is_empty(&self) -> bool {
+        self.closed == 0
+    }
+
+    /// The page at `path`, asked for by `method`. A path that nobody has asked for belongs to the nearest
+    /// known one above it: applications take what follows the name of a program for data.
+    pub fn page(&self, method: &[u8], path: &[u8]) -> Page {
+        let canonical = path::canonical(path);
+        let mut template = self.seed;
+        for segment in path::segments(&canonical) {
+            let is_known = |text: &[u8]| Some(hash(template, text)).filter(|at| self.paths.contains(at));
+            let next = match path::placeholder(segment) {
+                Some(placeholder) => is_known(placeholder.as_bytes()),
+                None => is_known(segment),
+            };
+            match next.or_else(|| is_known(ANY.as_bytes())) {
+                Some(next) => template = next,
+                None => break,
+            }
+        }
+        let method = hash(self.seed, path::method(method));
+        Page { template, method, name: Vec::new() }
+    }
+
+    /// What is unlike the field in the value that it carries. A field that was never sent by this method or
+    /// in this place is judged as the others of its name on this page, if all of them are closed: many
+    /// applications take a parameter from wherever it comes.
+    pub fn judge(&self, page: &mut Page, field: &Field, name: &[u8]) -> Option<Unusual> {
+        if !path::name(field.place.place(), name, &mut page.name) {
+            return None;
+        }
+        let entries = self.fields.get(&hash(page.template, &page.name))?;
+        let method = page.method;
+        let own = entries.iter().find(|entry| entry.place == field.place && entry.method == method);
+        if let Some(own) = own {
+            return own.known.judge(&field.carried);
+        }
+        let first = entries.first()?;
+        entries
+            .iter()
+            .all(|entry| entry.known.is_closed() && entry.known.judge(&field.carried).is_some())
+            .then_some(())?;
+        first.known.judge(&field.carried)
+    }
+}
+
+/// A keyed hash of `text` below what `above` is the hash of.
+fn hash(above: u64, text: &[u8]) -> u64 {
+    const MULTIPLIER: u64 = 0x5851_F42D_4C95_7F2D;
+    let fold = |hash: u64, word: u64| {
+        let product = u128::from(hash ^ word) * u128::from(MULTIPLIER | 1);
+        (product as u64) ^ (product >> 64) as u64
+    };
+    let (words, rest) = text.as_chunks::<8>();
+    let hash = words.iter().fold(above, |hash, word| fold(hash, u64::from_le_bytes(*word)));
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let hash = fold(hash, u64::from_le_bytes(last));
+    fold(hash.rotate_left(23), text.len() as u64 ^ above)
+}
+
+/// The keys are hashes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ready;
+
+impl std::hash::BuildHasher for Ready {
+    type Hasher = Same;
+
+    fn build_hasher(&self) -> Same {
+        Same(0)
+    }
+}
+
+#[derive(Debug)]
+struct Same(u64);
+
+impl std::hash::Hasher for Same {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |all, b| all << 8 | u64::from(*b));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}

@@ -1,0 +1,68 @@
+//! What the fields of a site carry, and which values are unlike them.
+//!
+//! ```text
+//!  request ──Fields::note──> types and bytes of its values ──Site::observe──> Batch (bounded)
+//!                 │                                                              │ Store::learn
+//!                 │                                                              v
+//!                 └──Knowledge::judge──> Unusual      Knowledge <──Knowledge::of── Store: a Profile for each Key
+//! ```
+//!
+//! A [`Store`] holds a [`Profile`] for each field of a site: method, path template, place and name. It counts
+//! values, networks of clients, sessions and days, by type and by class of bytes, and never keeps a value. A
+//! field that has carried one plain type for long, from many networks, is [`Closed`]: a value of another type
+//! is [`Unusual`], and the bytes of code in it that the field never had are what makes it suspicious.
+//!
+//! [`Knowledge`] is an immutable picture of the store for the threads that serve; [`Site`] is what they
+//! share. Nothing here reads a clock or a file: days come in as numbers, state as text.
+//!
+//! ```
+//! use portcullis_learn::{FieldPlace, Fields, Knowledge, Limits, Site, Source, Store};
+//!
+//! let site = Site::default();
+//! let mut store = Store::new(Limits::default());
+//! let mut fields = Fields::default();
+//! for number in 0..400u32 {
+//!     fields.clear();
+//!     fields.note(FieldPlace::Query, b"id", number.to_string().as_bytes());
+//!     let source = Source { network: number % 40, session: None, day: number % 14 };
+//!     site.observe(source, b"GET", b"/item", &fields);
+//! }
+//! store.learn(&site.take());
+//! site.publish(Knowledge::of(&store));
+//!
+//! fields.clear();
+//! fields.note(FieldPlace::Query, b"ID", b"1' or '1'='1");
+//! let knowledge = site.knowledge();
+//! let (field, name) = fields.iter().next().unwrap();
+//! let unusual = knowledge.judge(&mut knowledge.page(b"GET", b"/item/"), field, name).unwrap();
+//! assert_eq!(&*unusual.evidence, "whole numbers only: 400 values of 40 networks in 14 days");
+//! assert_eq!(unusual.syntax.to_string(), "apostrophes, equals signs");
+//! ```
+
+mod batch;
+mod bytes;
+mod knowledge;
+mod path;
+mod profile;
+mod site;
+mod sketch;
+mod state;
+mod store;
+mod value;
+
+pub use batch::{BYTES_MAX, Batch, Field, Fields, NETWORK_SHARE, REQUEST_FIELDS_MAX, REQUESTS_MAX};
+pub use bytes::Syntax;
+pub use knowledge::{Knowledge, Page};
+pub use path::NAME_BYTES_MAX;
+pub use profile::{
+    Carried, Closed, Form, OPENING_DAYS_MIN, OPENING_NETWORKS_MIN, OPENING_SHARE, OPTIONS_MAX, Profile,
+    STRAY_SHARE, Source, Thresholds, Unusual,
+};
+pub use site::{Site, network, session};
+pub use sketch::{Days, Distinct, Sightings};
+pub use state::StateError;
+pub use store::{
+    Beyond, FIELD_BYTES_MAX, FieldPlace, IDLE_DAYS_MAX, Key, Limits, NEW_SHARE, PAGE_FIELDS_MAX,
+    SEGMENTS_MAX, Store, TEMPLATE_BYTES_MAX,
+};
+pub use value::{Shape, TypeSet, ValueType, classify};

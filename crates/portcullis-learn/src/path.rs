@@ -1,0 +1,155 @@
+//! Paths and names of fields, in the one form under which what is known of them is kept: whatever spelling a
+//! sender chooses that a server takes for the same, it is the same here.
+
+use std::borrow::Cow;
+
+use portcullis_types::{Place, percent_decode};
+
+use crate::value::{is_date, is_uuid};
+
+/// Segments of a path that are told apart; deeper ones are not looked at.
+pub(crate) const DEPTH_MAX: usize = 12;
+/// Bytes of a segment that is kept as it is.
+const SEGMENT_BYTES_MAX: usize = 64;
+/// Bytes of the name of a field that is learned.
+pub const NAME_BYTES_MAX: usize = 128;
+/// The segment that stands for all others of its place in a path.
+pub(crate) const ANY: &str = "{any}";
+
+/// The path as servers read it: decoded, in lower case, without empty segments, parameters behind semicolons
+/// and steps up and down.
+pub(crate) fn canonical(path: &[u8]) -> Cow<'_, [u8]> {
+    if is_canonical(path) {
+        return Cow::Borrowed(path);
+    }
+    let mut decoded = percent_decode(path, false);
+    // What is encoded twice, some servers decode twice.
+    if decoded.contains(&b'%') {
+        decoded = percent_decode(&decoded, false);
+    }
+    decoded.make_ascii_lowercase();
+    decoded.iter_mut().filter(|b| **b == b'\\').for_each(|b| *b = b'/');
+    let mut segments: Vec<&[u8]> = Vec::new();
+    for segment in decoded.split(|b| *b == b'/') {
+        match segment.split(|b| *b == b';').next().unwrap_or_default().trim_ascii() {
+            b"" | b"." => {}
+            b".." => {
+                segments.pop();
+            }
+            segment => segments.push(segment),
+        }
+    }
+    let mut path = Vec::with_capacity(decoded.len());
+    for segment in segments {
+        path.push(b'/');
+        path.extend_from_slice(segment);
+    }
+    Cow::Owned(path)
+}
+
+/// True for a path as most are, of plain lower case segments.
+fn is_canonical(path: &[u8]) -> bool {
+    let mut before = 0;
+    for b in path {
+        let is_plain = match b {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => true,
+            b'/' => before != b'/',
+            b'.' => before != b'/' && before != b'.',
+            _ => false,
+        };
+        if !is_plain {
+            return false;
+        }
+        before = *b;
+    }
+    path.first() == Some(&b'/') && (path.len() == 1 || before != b'/')
+}
+
+/// The segments of a canonical path that are told apart.
+pub(crate) fn segments(canonical: &[u8]) -> impl Iterator<Item = &[u8]> {
+    canonical.split(|b| *b == b'/').filter(|segment| !segment.is_empty()).take(DEPTH_MAX)
+}
+
+/// What stands in a template in place of a segment that is a value, or nothing for one that may be a name.
+pub(crate) fn placeholder(segment: &[u8]) -> Option<&'static str> {
+    // Most segments are words.
+    if segment.len() <= SEGMENT_BYTES_MAX && segment.iter().all(|b| b.is_ascii_lowercase()) {
+        return None;
+    }
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"-_.~".contains(b);
+    let has = |is: fn(&u8) -> bool| segment.iter().any(is);
+    match () {
+        () if segment.iter().all(u8::is_ascii_digit) => Some("{number}"),
+        () if is_uuid(segment) => Some("{uuid}"),
+        () if is_date(segment) => Some("{date}"),
+        () if segment.len() >= 16 && has(u8::is_ascii_digit) && segment.iter().all(u8::is_ascii_hexdigit) => {
+            Some("{hash}")
+        }
+        () if segment.len() > SEGMENT_BYTES_MAX || !segment.iter().all(is_name) => Some(ANY),
+        () => None,
+    }
+}
+
+/// The method under which fields are kept: HEAD is answered as GET is.
+pub(crate) fn method(method: &[u8]) -> &[u8] {
+    match method {
+        b"HEAD" => b"GET",
+        other => &other[..other.len().min(16)],
+    }
+}
+
+/// Puts the name of a field in its one form into `out`: servers ignore case, spaces around it and what
+/// follows a zero byte, and some take a dot or a space for an underscore; elements of an array are one field.
+/// False if it has none.
+pub(crate) fn name(place: Place, name: &[u8], out: &mut Vec<u8>) -> bool {
+    out.clear();
+    if name.len() <= NAME_BYTES_MAX && name.iter().all(|b| b.is_ascii_lowercase() || *b == b'_') {
+        out.extend_from_slice(name);
+        return !name.is_empty();
+    }
+    let end = name.iter().position(|b| *b == 0).unwrap_or(name.len());
+    let name = name[..end].trim_ascii();
+    let is_json = place == Place::Json;
+    let mut rest = name;
+    while let Some((byte, after)) = rest.split_first() {
+        let digits = after.iter().take_while(|b| b.is_ascii_digit()).count();
+        let close = after.get(digits).copied();
+        rest = match byte {
+            // `id[7]`, and `id.7` in JSON.
+            b'[' if close == Some(b']') => &after[digits + 1..],
+            b'.' if is_json && digits > 0 && matches!(close, None | Some(b'.')) => &after[digits..],
+            b'.' | b' ' if !is_json => {
+                out.push(b'_');
+                after
+            }
+            byte => {
+                out.push(byte.to_ascii_lowercase());
+                after
+            }
+        };
+    }
+    if is_json {
+        without_repetition(out);
+    }
+    !out.is_empty() && out.len() <= NAME_BYTES_MAX
+}
+
+/// `id` of `id.id`, as elements of an array are called: one value and a list of one are the same to many
+/// applications.
+fn without_repetition(name: &mut Vec<u8>) {
+    let (mut kept, mut component, mut at) = (0, 0..0, 0);
+    while at < name.len() {
+        let end = name[at..].iter().position(|b| *b == b'.').map_or(name.len(), |dot| at + dot);
+        if kept == 0 || name[component.clone()] != name[at..end] {
+            if kept > 0 {
+                name[kept] = b'.';
+                kept += 1;
+            }
+            name.copy_within(at..end, kept);
+            component = kept..kept + (end - at);
+            kept = component.end;
+        }
+        at = end + 1;
+    }
+    name.truncate(kept);
+}

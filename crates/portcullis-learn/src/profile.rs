@@ -1,0 +1,377 @@
+//! What one field carries, and whether that is enough to know it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bytes::Syntax;
+use crate::sketch::{Distinct, Sightings};
+use crate::value::{Shape, TypeSet, ValueType};
+
+/// What a field must have shown before it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Values.
+    pub values: u64,
+    /// Networks of clients, and sessions where most of the values came with one.
+    pub networks: u64,
+    /// Days.
+    pub days: u32,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Thresholds { values: 200, networks: 30, days: 7 }
+    }
+}
+
+/// Networks that a closed field must see another type from before it is taken for one of its own; more than
+/// ten, and at least this share of all.
+pub const OPENING_NETWORKS_MIN: u64 = 16;
+/// One in so many.
+pub const OPENING_SHARE: u64 = 50;
+/// Days on which it must have seen them.
+pub const OPENING_DAYS_MIN: u32 = 3;
+/// One network in so many may show what it likes without keeping a field from being closed: more than that is
+/// use, for which nobody should be refused.
+pub const STRAY_SHARE: u64 = 200;
+/// Values of an enumeration.
+pub const OPTIONS_MAX: usize = 32;
+/// Bytes of a value of an enumeration.
+pub const OPTION_BYTES_MAX: usize = 64;
+
+/// One value of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// What it is.
+    pub shape: Shape,
+    /// Its bytes.
+    pub bytes: u32,
+    /// Its hash, see [`option_hash`]; 0 where an enumeration would not have it.
+    pub option: u64,
+}
+
+/// Where it came from, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The network of the client, see [`network`](crate::network).
+    pub network: u32,
+    /// A hash of the session that it belonged to, if it had one.
+    pub session: Option<u32>,
+    /// Days since 1970.
+    pub day: u32,
+}
+
+/// The form that a closed field keeps to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Values of this plain type.
+    Type(ValueType),
+    /// Values of a list of at most [`OPTIONS_MAX`].
+    Enumeration,
+}
+
+/// A field that is known well enough to say which values are unlike it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed {
+    /// Its form.
+    pub form: Form,
+    /// Bytes of code that its values had.
+    pub shown: Syntax,
+}
+
+/// What a field has carried.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Profile {
+    /// All of it.
+    pub all: Sightings,
+    /// Values that came with a session.
+    pub with_session: u64,
+    /// Sessions.
+    pub sessions: Distinct,
+    /// By type.
+    pub types: BTreeMap<ValueType, Sightings>,
+    /// By class of bytes of code.
+    pub(crate) syntax: BTreeMap<u8, Sightings>,
+    /// Bytes of the shortest and of the longest value.
+    pub bytes: (u32, u32),
+    /// Hashes of its values while they are few.
+    pub(crate) options: Vec<u64>,
+    /// Values beyond them.
+    pub(crate) others: Sightings,
+    /// What it keeps to, once that is known.
+    pub closed: Option<Closed>,
+}
+
+impl Profile {
+    /// Takes a value over.
+    pub(crate) fn add(&mut self, carried: &Carried, from: Source, thresholds: &Thresholds) {
+        let Carried { shape, bytes, option } = *carried;
+        self.bytes = match self.all.values {
+            0 => (bytes, bytes),
+            _ => (self.bytes.0.min(bytes), self.bytes.1.max(bytes)),
+        };
+        let mut is_news = self.all.add(from.network, from.day);
+        if let Some(session) = from.session {
+            self.with_session = self.with_session.saturating_add(1);
+            is_news |= self.sessions.add(session);
+        }
+        is_news |= self.types.entry(shape.kind).or_default().add(from.network, from.day);
+        for class in shape.syntax.iter() {
+            is_news |= self.syntax.entry(number(class)).or_default().add(from.network, from.day);
+        }
+        if option == 0 || !self.options.contains(&option) {
+            if option != 0 && self.options.len() < OPTIONS_MAX {
+                self.options.push(option);
+            } else {
+                is_news |= self.others.add(from.network, from.day);
+            }
+        }
+        // Thresholds are passed by values from somewhere new, or by the number of values.
+        if is_news || self.all.values <= thresholds.values || self.all.values.is_power_of_two() {
+            self.settle(thresholds);
+        }
+    }
+
+    /// Closes the field, or opens it again.
+    pub(crate) fn settle(&mut self, thresholds: &Thresholds) {
+        if let Some(closed) = self.closed
+            && self.is_outgrown(closed)
+        {
+            self.closed = None;
+        }
+        if let Some(closed) = self.closed {
+            let shown = closed.shown.with(self.syntax_where(|seen| self.is_established(seen)));
+            self.closed = Some(Closed { shown, ..closed });
+        } else if self.is_known(thresholds) {
+            let strays = self.all.networks.count() / STRAY_SHARE;
+            let shown = self.syntax_where(|seen| seen.networks.count() > strays);
+            self.closed = self.form(strays).map(|form| Closed { form, shown });
+        }
+    }
+
+    /// Enough of it has been seen.
+    fn is_known(&self, thresholds: &Thresholds) -> bool {
+        let is_of_sessions = self.with_session > self.all.values / 2;
+        self.all.values >= thresholds.values
+            && self.all.networks.count() >= thresholds.networks
+            && self.all.days.count() >= thresholds.days
+            && (!is_of_sessions || self.sessions.count() >= thresholds.networks)
+    }
+
+    /// The narrowest form that has all of its values, but for those of at most `strays` networks.
+    fn form(&self, strays: u64) -> Option<Form> {
+        let shown = self.types.iter().filter(|(_, seen)| seen.networks.count() > strays);
+        let shown: TypeSet = shown.map(|(kind, _)| *kind).collect();
+        let fits = |kind: &&ValueType| !shown.is_empty() && shown.is_within(kind.covers());
+        // A path alone may be any: that it stays on the site is told by URLs among its values, and that it is
+        // part of a token, by tokens.
+        let is_told = |kind: &&ValueType| match kind {
+            ValueType::OwnUrl => shown.has(ValueType::OwnUrl),
+            ValueType::Token => !shown.is_within(TypeSet::of(&[ValueType::Path])),
+            _ => true,
+        };
+        match ValueType::PLAIN.iter().filter(fits).find(is_told) {
+            Some(kind) => Some(Form::Type(*kind)),
+            None => (self.others.networks.count() <= strays).then_some(Form::Enumeration),
+        }
+    }
+
+    /// What it carries now has another form.
+    fn is_outgrown(&self, closed: Closed) -> bool {
+        match closed.form {
+            Form::Type(kind) => {
+                let covered = kind.covers();
+                self.types.iter().any(|(kind, seen)| !covered.has(*kind) && self.is_established(seen))
+            }
+            Form::Enumeration => self.is_established(&self.others),
+        }
+    }
+
+    fn is_established(&self, seen: &Sightings) -> bool {
+        let networks = seen.networks.count();
+        networks >= OPENING_NETWORKS_MIN.max(self.all.networks.count() / OPENING_SHARE)
+            && seen.days.count() >= OPENING_DAYS_MIN
+    }
+
+    fn syntax_where(&self, is_shown: impl Fn(&Sightings) -> bool) -> Syntax {
+        let all = Syntax::ALL.iter().map(|(class, _)| *class);
+        let shown = all.filter(|class| self.syntax.get(&number(*class)).is_some_and(&is_shown));
+        shown.fold(Syntax::NONE, Syntax::with)
+    }
+
+    /// Takes over what another node has seen of the same field.
+    pub(crate) fn merge(&mut self, other: &Profile, thresholds: &Thresholds) {
+        self.bytes = match (self.all.values, other.all.values) {
+            (0, _) => other.bytes,
+            (_, 0) => self.bytes,
+            _ => (self.bytes.0.min(other.bytes.0), self.bytes.1.max(other.bytes.1)),
+        };
+        self.all.merge(&other.all);
+        self.with_session = self.with_session.saturating_add(other.with_session);
+        self.sessions.merge(&other.sessions);
+        for (kind, seen) in &other.types {
+            self.types.entry(*kind).or_default().merge(seen);
+        }
+        for (class, seen) in &other.syntax {
+            self.syntax.entry(*class).or_default().merge(seen);
+        }
+        let mut beyond = other.others.clone();
+        for option in &other.options {
+            if self.options.contains(option) {
+                continue;
+            }
+            match self.options.len() < OPTIONS_MAX {
+                true => self.options.push(*option),
+                // It is not known who sent it: anybody who sent the field.
+                false => beyond.merge(&other.all),
+            }
+        }
+        self.others.merge(&beyond);
+        // What one of both knows well, both do, unless the other one has seen something else.
+        let known = self.closed.take().or(other.closed);
+        self.settle(thresholds);
+        if let (None, Some(known)) = (self.closed, known) {
+            let strays = self.all.networks.count() / STRAY_SHARE;
+            let shown = self.syntax_where(|seen| seen.networks.count() > strays).with(known.shown);
+            self.closed = self.form(strays).map(|form| Closed { form, shown });
+        }
+    }
+
+    /// What it is known to carry: "whole numbers only: 48,210 values of 1,204 networks in 12 days".
+    pub fn evidence(&self) -> String {
+        let what = match self.closed.map(|closed| closed.form) {
+            Some(Form::Type(kind)) => format!("{} only", kind.title()),
+            Some(Form::Enumeration) => format!("one of {} values", self.options.len()),
+            None => {
+                let mut types: Vec<_> = self.types.iter().collect();
+                types.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.values));
+                types.iter().map(|(kind, _)| kind.title()).collect::<Vec<_>>().join(", ")
+            }
+        };
+        let Sightings { values, networks, days } = &self.all;
+        let mut text =
+            format!("{what}: {} values of {} networks", grouped(*values), grouped(networks.count()));
+        if self.with_session > 0 {
+            let _ = write!(text, " and {} sessions", grouped(self.sessions.count()));
+        }
+        let _ = write!(text, " in {} day{}", days.count(), if days.count() == 1 { "" } else { "s" });
+        text
+    }
+
+    /// How much of what closing takes has been seen, from 0 to 1.
+    pub fn confidence(&self, thresholds: &Thresholds) -> f64 {
+        let share = |seen: u64, needed: u64| (seen as f64 / needed.max(1) as f64).min(1.0);
+        share(self.all.values, thresholds.values)
+            .min(share(self.all.networks.count(), thresholds.networks))
+            .min(share(self.all.days.count().into(), thresholds.days.into()))
+    }
+
+    pub(crate) fn held_bytes(&self) -> usize {
+        let of = |seen: &Sightings| size_of::<Sightings>() + seen.networks.held_bytes() + MAP_BYTES;
+        size_of::<Profile>()
+            + self.all.networks.held_bytes()
+            + self.sessions.held_bytes()
+            + self.others.networks.held_bytes()
+            + self.types.values().map(of).sum::<usize>()
+            + self.syntax.values().map(of).sum::<usize>()
+            + self.options.capacity() * size_of::<u64>()
+    }
+
+    /// What is wrong with it, if it was read from somewhere.
+    pub(crate) fn mistake(&self) -> Option<&'static str> {
+        match () {
+            () if self.options.len() > OPTIONS_MAX => Some("an enumeration has too many values"),
+            () if self.syntax.keys().any(|class| usize::from(*class) >= Syntax::ALL.len()) => {
+                Some("there is no such class of bytes")
+            }
+            () if self.bytes.0 > self.bytes.1 => Some("the shortest value is longer than the longest"),
+            () => match self.closed.map(|closed| closed.form) {
+                Some(Form::Type(kind)) if !ValueType::PLAIN.contains(&kind) => {
+                    Some("a field is closed as a type that is not plain")
+                }
+                _ => None,
+            },
+        }
+    }
+}
+
+/// What a map takes for an entry beside it.
+const MAP_BYTES: usize = 16;
+
+/// The number of a class of syntax, which is its place in [`Syntax::ALL`].
+fn number(class: Syntax) -> u8 {
+    Syntax::ALL.iter().position(|(known, _)| *known == class).unwrap_or_default() as u8
+}
+
+/// `48,210`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The hash by which a value of an enumeration is known. The value itself is not kept.
+pub(crate) fn option_hash(value: &[u8]) -> u64 {
+    let mut hash = 0xCBF2_9CE4_8422_2325;
+    for chunk in value.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        hash = crate::sketch::mix(hash ^ u64::from_le_bytes(word)).wrapping_add(chunk.len() as u64);
+    }
+    hash.max(1)
+}
+
+/// What a value that is unlike its field shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unusual {
+    /// Its type.
+    pub kind: ValueType,
+    /// Bytes of code in it that the field never had.
+    pub syntax: Syntax,
+    /// What the field is known to carry.
+    pub evidence: std::sync::Arc<str>,
+}
+
+/// What is needed to judge the values of a closed field.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    closed: Option<(Closed, TypeSet, Box<[u64]>)>,
+    evidence: std::sync::Arc<str>,
+}
+
+impl Known {
+    pub fn of(profile: &Profile) -> Known {
+        let closed = profile.closed.map(|closed| match closed.form {
+            Form::Type(kind) => (closed, kind.covers(), Box::default()),
+            Form::Enumeration => (closed, TypeSet::default(), profile.options.clone().into()),
+        });
+        let evidence = closed.as_ref().map_or_else(Default::default, |_| profile.evidence().into());
+        Known { closed, evidence }
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    pub fn judge(&self, carried: &Carried) -> Option<Unusual> {
+        let (closed, covered, options) = self.closed.as_ref()?;
+        let fits = match closed.form {
+            Form::Type(_) => covered.has(carried.shape.kind),
+            Form::Enumeration => options.contains(&carried.option),
+        };
+        (!fits).then(|| Unusual {
+            kind: carried.shape.kind,
+            syntax: carried.shape.syntax.without(closed.shown),
+            evidence: self.evidence.clone(),
+        })
+    }
+}

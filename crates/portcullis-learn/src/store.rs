@@ -1,0 +1,435 @@
+//! What is known of a site's fields, within bounds.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+
+use portcullis_types::Place;
+use serde::{Deserialize, Serialize};
+
+use crate::batch::Batch;
+use crate::path::{self, ANY};
+use crate::profile::{Carried, Profile, Source, Thresholds};
+
+/// Bytes of memory that a field may take, whatever it carries.
+pub const FIELD_BYTES_MAX: usize = 9 << 10;
+/// Names that are told apart in one place of a path; more are one.
+pub const SEGMENTS_MAX: usize = 64;
+/// Fields of one method and path.
+pub const PAGE_FIELDS_MAX: usize = 256;
+/// Bytes of a path, its values replaced.
+pub const TEMPLATE_BYTES_MAX: usize = 256;
+/// One network may add so much of what fits in: one in so many fields and paths that nobody else has
+/// confirmed yet.
+pub const NEW_SHARE: usize = 16;
+/// Days after which a field that nobody has sent gives way to a new one.
+pub const IDLE_DAYS_MAX: u32 = 30;
+/// Days after which a name in a path that only one network has asked for gives way to a new one.
+const NAME_IDLE_DAYS: u32 = 7;
+/// Fields that are looked at for one that may give way.
+const LOOKED_AT_MAX: usize = 16;
+
+/// Where a field stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// The path, with placeholders for the segments that are values: `/users/{number}`.
+    pub template: String,
+    /// The name of the field, in lower case.
+    pub name: String,
+    /// The method; GET stands for HEAD, too.
+    pub method: String,
+    /// The place: `query`, `form` or `json`.
+    pub place: FieldPlace,
+}
+
+/// The places of fields that are learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FieldPlace {
+    /// Parameters of the query string.
+    Query,
+    /// Fields of a form, whatever its coding.
+    Form,
+    /// Values of JSON.
+    Json,
+}
+
+impl FieldPlace {
+    /// That of a value's place, if values of it are learned.
+    pub fn of(place: Place) -> Option<FieldPlace> {
+        match place {
+            Place::Query => Some(FieldPlace::Query),
+            Place::Form | Place::MultipartField => Some(FieldPlace::Form),
+            Place::Json => Some(FieldPlace::Json),
+            _ => None,
+        }
+    }
+
+    /// The name in lists and state files.
+    pub fn name(self) -> &'static str {
+        match self {
+            FieldPlace::Query => "query",
+            FieldPlace::Form => "form",
+            FieldPlace::Json => "json",
+        }
+    }
+
+    /// The place of values, or the most usual one of them.
+    pub fn place(self) -> Place {
+        match self {
+            FieldPlace::Query => Place::Query,
+            FieldPlace::Form => Place::Form,
+            FieldPlace::Json => Place::Json,
+        }
+    }
+}
+
+/// Who first sent something, until somebody else does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Founder(Option<u32>);
+
+impl Founder {
+    /// The founder, if `network` is another one: from now on it has none.
+    fn confirm(&mut self, network: u32) -> Option<u32> {
+        self.0.take_if(|founder| *founder != network)
+    }
+}
+
+/// A field with what it carries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Field {
+    pub profile: Profile,
+    founder: Founder,
+}
+
+/// A name in a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Segment {
+    founder: Founder,
+    last_day: u32,
+}
+
+/// How much is kept, and what closing a field takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Fields.
+    pub fields_max: usize,
+    /// What a field must have shown before it is closed.
+    pub thresholds: Thresholds,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { fields_max: 2_000, thresholds: Thresholds::default() }
+    }
+}
+
+/// What did not fit in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beyond {
+    /// Values of fields beyond the limit of a page, of the site, or of what one network may add.
+    pub fields: u64,
+    /// Values of fields whose name or path is too long.
+    pub long: u64,
+}
+
+/// What is known of the fields of one site.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Store {
+    pub(crate) limits: Limits,
+    pub(crate) fields: BTreeMap<Key, Field>,
+    /// By the template above: the names below it.
+    segments: BTreeMap<String, BTreeMap<String, Segment>>,
+    pub(crate) beyond: Beyond,
+    /// Where the last search for a field that may give way ended.
+    hand: Option<Key>,
+    /// By network: the fields and names that only it has sent.
+    unconfirmed: HashMap<u32, usize>,
+    /// The number of names.
+    names: usize,
+}
+
+/// The part of a store that is kept.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Written {
+    segments: BTreeMap<String, BTreeMap<String, Segment>>,
+    fields: Vec<(Key, Field)>,
+    beyond: Beyond,
+}
+
+impl Store {
+    /// An empty store.
+    pub fn new(limits: Limits) -> Store {
+        Store { limits, ..Store::default() }
+    }
+
+    /// Learns the requests of a batch.
+    pub fn learn(&mut self, batch: &Batch) {
+        let mut name = Vec::new();
+        for request in batch.requests() {
+            let Some(template) = self.template(request.path, request.source) else {
+                self.beyond.long = self.beyond.long.saturating_add(request.fields.len() as u64);
+                continue;
+            };
+            for field in request.fields {
+                if !path::name(field.place.place(), batch.name(field), &mut name) {
+                    self.beyond.long = self.beyond.long.saturating_add(1);
+                    continue;
+                }
+                let key = Key {
+                    template: template.clone(),
+                    name: String::from_utf8_lossy(&name).into_owned(),
+                    method: String::from_utf8_lossy(request.method).into_owned(),
+                    place: field.place,
+                };
+                self.add(key, &field.carried, request.source);
+            }
+        }
+    }
+
+    fn add(&mut self, key: Key, carried: &Carried, from: Source) {
+        let thresholds = self.limits.thresholds;
+        if !self.fields.contains_key(&key) && !self.has_room(&key, from) {
+            self.beyond.fields = self.beyond.fields.saturating_add(1);
+            return;
+        }
+        let Store { fields, unconfirmed, .. } = self;
+        let field = fields.entry(key).or_insert_with(|| {
+            *unconfirmed.entry(from.network).or_default() += 1;
+            Field { profile: Profile::default(), founder: Founder(Some(from.network)) }
+        });
+        field.profile.add(carried, from, &thresholds);
+        let confirmed = field.founder.confirm(from.network);
+        self.release(confirmed);
+    }
+
+    /// Something that a network had sent first is no longer its own.
+    fn release(&mut self, founder: Option<u32>) {
+        if let Some(founder) = founder
+            && let Some(count) = self.unconfirmed.get_mut(&founder)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.unconfirmed.remove(&founder);
+            }
+        }
+    }
+
+    /// True if `network` may add something new.
+    fn may_add(&self, network: u32) -> bool {
+        let own = self.unconfirmed.get(&network).copied().unwrap_or_default();
+        own < (self.limits.fields_max / NEW_SHARE).max(1)
+    }
+
+    /// True if there is room for a new field, if need be after another one has given way.
+    fn has_room(&mut self, key: &Key, from: Source) -> bool {
+        let first =
+            Key { name: String::new(), method: String::new(), place: FieldPlace::Query, ..key.clone() };
+        let page = self.fields.range(first..).take_while(|(other, _)| other.template == key.template);
+        if page.take(PAGE_FIELDS_MAX).count() >= PAGE_FIELDS_MAX || !self.may_add(from.network) {
+            return false;
+        }
+        self.fields.len() < self.limits.fields_max || self.give_way(from)
+    }
+
+    /// Drops a field that nobody else has confirmed or nobody has sent for long; those that are looked at
+    /// follow where the last search ended.
+    fn give_way(&mut self, from: Source) -> bool {
+        let start = self.hand.take();
+        let after = start.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let after = self.fields.range((after, Bound::Unbounded));
+        let looked_at: Vec<_> = after.chain(self.fields.iter()).take(LOOKED_AT_MAX).collect();
+        let may_go = |field: &Field| {
+            let last = field.profile.all.days.last();
+            field.founder.0.is_some() && last < from.day || last.saturating_add(IDLE_DAYS_MAX) < from.day
+        };
+        let found = looked_at.iter().find(|(_, field)| may_go(field)).map(|(key, _)| (*key).clone());
+        self.hand = looked_at.last().map(|(key, _)| (*key).clone());
+        let Some(dropped) = found.and_then(|key| self.fields.remove(&key)) else { return false };
+        self.release(dropped.founder.0);
+        true
+    }
+
+    /// The template of a path, made if it is new; nothing if it is too long.
+    fn template(&mut self, path: &[u8], from: Source) -> Option<String> {
+        let canonical = path::canonical(path);
+        let mut template = String::new();
+        for segment in path::segments(&canonical) {
+            let next = match path::placeholder(segment) {
+                Some(placeholder) => placeholder,
+                None => {
+                    // Of letters, digits and a few signs.
+                    let name = std::str::from_utf8(segment).unwrap_or(ANY);
+                    if self.is_told_apart(&template, name, from) { name } else { ANY }
+                }
+            };
+            template.push('/');
+            template.push_str(next);
+        }
+        if template.is_empty() {
+            template.push('/');
+        }
+        (template.len() <= TEMPLATE_BYTES_MAX).then_some(template)
+    }
+
+    /// True if `name` below `template` is one of those that are told apart, or becomes one.
+    fn is_told_apart(&mut self, template: &str, name: &str, from: Source) -> bool {
+        if let Some(segment) = self.segments.get_mut(template).and_then(|names| names.get_mut(name)) {
+            segment.last_day = segment.last_day.max(from.day);
+            let confirmed = segment.founder.confirm(from.network);
+            self.release(confirmed);
+            return true;
+        }
+        if self.names >= self.limits.fields_max || !self.may_add(from.network) {
+            return false;
+        }
+        let names = self.segments.entry(template.to_owned()).or_default();
+        if names.len() >= SEGMENTS_MAX {
+            let is_idle = |segment: &Segment| {
+                segment.founder.0.is_some() && segment.last_day.saturating_add(NAME_IDLE_DAYS) < from.day
+            };
+            let idle = names.iter().find(|(_, segment)| is_idle(segment)).map(|(name, _)| name.clone());
+            let Some(idle) = idle else { return false };
+            self.forget(template, &idle);
+        }
+        let segment = Segment { founder: Founder(Some(from.network)), last_day: from.day };
+        self.segments.entry(template.to_owned()).or_default().insert(name.to_owned(), segment);
+        self.names += 1;
+        *self.unconfirmed.entry(from.network).or_default() += 1;
+        true
+    }
+
+    /// Drops `name` below `template`, with all that is below it.
+    fn forget(&mut self, template: &str, name: &str) {
+        let page = format!("{template}/{name}");
+        let is_below = |other: &str| {
+            other.strip_prefix(&page).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.fields.retain(|key, _| !is_below(&key.template));
+        self.segments.retain(|template, _| !is_below(template));
+        if let Some(names) = self.segments.get_mut(template) {
+            names.remove(name);
+        }
+        self.count_again();
+    }
+
+    /// Takes over what another store has learned. Where there is no room for a field it is counted as beyond
+    /// the limit.
+    pub fn merge(&mut self, other: Store) {
+        for (template, names) in other.segments {
+            let own = self.segments.entry(template).or_default();
+            for (name, segment) in names {
+                if own.len() < SEGMENTS_MAX || own.contains_key(&name) {
+                    let known = own.entry(name).or_insert_with(|| segment.clone());
+                    known.founder = Founder(None);
+                    known.last_day = known.last_day.max(segment.last_day);
+                }
+            }
+        }
+        let thresholds = self.limits.thresholds;
+        for (key, field) in other.fields {
+            if let Some(own) = self.fields.get_mut(&key) {
+                own.profile.merge(&field.profile, &thresholds);
+                own.founder = Founder(None);
+            } else if self.fields.len() < self.limits.fields_max {
+                self.fields.insert(key, field);
+            } else {
+                self.beyond.fields = self.beyond.fields.saturating_add(field.profile.all.values);
+            }
+        }
+        self.beyond.fields = self.beyond.fields.saturating_add(other.beyond.fields);
+        self.beyond.long = self.beyond.long.saturating_add(other.beyond.long);
+        self.count_again();
+    }
+
+    /// Counts the names, and what only one network has sent.
+    fn count_again(&mut self) {
+        self.names = self.segments.values().map(BTreeMap::len).sum();
+        self.unconfirmed.clear();
+        let of_names = self.segments.values().flat_map(BTreeMap::values).map(|segment| segment.founder);
+        let founders = of_names.chain(self.fields.values().map(|field| field.founder));
+        for network in founders.filter_map(|founder| founder.0) {
+            *self.unconfirmed.entry(network).or_default() += 1;
+        }
+    }
+
+    /// The fields, in the order of their templates and names.
+    pub fn fields(&self) -> impl Iterator<Item = (&Key, &Profile)> {
+        self.fields.iter().map(|(key, field)| (key, &field.profile))
+    }
+
+    /// The number of fields, and of those that are closed.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.fields.len(), self.fields.values().filter(|field| field.profile.closed.is_some()).count())
+    }
+
+    /// What did not fit in.
+    pub fn beyond(&self) -> Beyond {
+        self.beyond
+    }
+
+    /// Changes the limits. What is known stays, also beyond them; what is known well enough now is closed.
+    pub fn set_limits(&mut self, limits: Limits) {
+        if std::mem::replace(&mut self.limits, limits) != limits {
+            self.fields.values_mut().for_each(|field| field.profile.settle(&limits.thresholds));
+        }
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The names that are told apart, below each template.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.segments
+            .iter()
+            .flat_map(|(template, names)| names.keys().map(move |name| (&**template, &**name)))
+    }
+
+    /// Bytes of memory, about.
+    pub fn held_bytes(&self) -> usize {
+        let of_key = |key: &Key| size_of::<Key>() + key.template.len() + key.name.len() + key.method.len();
+        let fields = self.fields.iter().map(|(key, field)| of_key(key) + field.profile.held_bytes());
+        let names = self.names().map(|(_, name)| name.len() + size_of::<(String, Segment)>());
+        fields.sum::<usize>() + names.sum::<usize>()
+    }
+
+    pub(crate) fn to_written(&self) -> Written {
+        Written {
+            segments: self.segments.clone(),
+            fields: self.fields.iter().map(|(key, field)| (key.clone(), field.clone())).collect(),
+            beyond: self.beyond,
+        }
+    }
+
+    /// A store of what was kept. What does not fit into `limits` is left out and counted.
+    pub(crate) fn from_written(written: Written, limits: Limits) -> Result<Store, String> {
+        let mut store = Store::new(limits);
+        store.beyond = written.beyond;
+        for (template, names) in written.segments {
+            if names.len() > SEGMENTS_MAX {
+                return Err(format!(
+                    "{} names below `{template}`, at most {SEGMENTS_MAX} may be",
+                    names.len()
+                ));
+            }
+            store.segments.insert(template, names);
+        }
+        for (key, mut field) in written.fields {
+            if key.template.len() > TEMPLATE_BYTES_MAX || key.name.len() > path::NAME_BYTES_MAX * 3 {
+                return Err(format!("the name or path of field `{}` is too long", key.name));
+            }
+            if let Some(mistake) = field.profile.mistake() {
+                return Err(format!("field `{}` of {}: {mistake}", key.name, key.template));
+            }
+            field.profile.settle(&limits.thresholds);
+            if store.fields.len() < limits.fields_max {
+                store.fields.insert(key, field);
+            } else {
+                store.beyond.fields = store.beyond.fields.saturating_add(field.profile.all.values);
+            }
+        }
+        store.count_again();
+        Ok(store)
+    }
+}

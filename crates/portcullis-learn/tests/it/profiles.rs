@@ -1,0 +1,229 @@
+//! What closes a field, and what it says of itself.
+
+use portcullis_learn::{
+    FIELD_BYTES_MAX, FieldPlace, Fields, Form, Limits, PAGE_FIELDS_MAX, Site, Source, Store, Syntax,
+    Thresholds, ValueType,
+};
+
+use crate::{Learner, fields};
+
+fn form(values: &[&str]) -> Option<Form> {
+    let mut learner = Learner::new();
+    for at in 0..560u32 {
+        let value = values[at as usize % values.len()].replace('#', &at.to_string());
+        learner.sees("/page", "x", &value, at % 40, 100 + at % 14);
+    }
+    let (_, profile) = learner.store.fields().next()?;
+    profile.closed.map(|closed| closed.form)
+}
+
+#[test]
+fn forms_of_fields() {
+    use ValueType::*;
+    for (values, expected) in [
+        (&["#"][..], Some(Form::Type(Whole))),
+        (&["#", "#.5"], Some(Form::Type(Decimal))),
+        (&["asc", "desc", "name#"], Some(Form::Type(Word))),
+        (&["en-GB", "page#"], Some(Form::Type(Slug))),
+        (&["2026-11-01", "2026-11-02"], Some(Form::Type(Date))),
+        (&["ann#@shop.example"], Some(Form::Type(Email))),
+        (&["https://shop.example/#", "/cart/#"], Some(Form::Type(OwnUrl))),
+        (&["ab#+/cd=="], Some(Form::Type(Token))),
+        (&["price: low to high", "price: high to low"], Some(Form::Enumeration)),
+        (&["text number #"], None),
+        (&["/files/#"], None),
+        (&["https://other.example/#"], None),
+        (&["<b>#</b>"], None),
+    ] {
+        assert_eq!(form(values), expected, "{values:?}");
+    }
+}
+
+#[test]
+fn a_closed_field_names_its_evidence() {
+    let mut learner = Learner::of_numbers();
+    let unusual = learner.judges_get("/item", "id", "1' or 2>1").expect("unlike a number");
+    assert_eq!(&*unusual.evidence, "whole numbers only: 560 values of 40 networks in 14 days");
+    assert_eq!(unusual.syntax, Syntax::QUOTE.with(Syntax::ANGLE));
+    assert_eq!(unusual.kind, ValueType::Line);
+    let letters = learner.judges_get("/item", "id", "seven").expect("unlike a number");
+    assert!(letters.syntax.is_empty());
+    assert!(learner.judges_get("/other", "id", "1'").is_none(), "another page");
+    assert!(learner.judges_get("/item", "q", "1'").is_none(), "another field");
+}
+
+/// Each threshold is needed: values, networks and days, and sessions where values come with them.
+#[test]
+fn a_field_is_closed_when_all_thresholds_are_passed() {
+    let closed = |values: u32, networks: u32, days: u32, sessions: Option<u32>| {
+        let (site, mut store) = (Site::default(), Store::new(Limits::default()));
+        for at in 0..values {
+            let session = sessions.map(|sessions| at % sessions);
+            let source = Source { network: at % networks, session, day: 100 + at % days };
+            site.observe(source, b"GET", b"/", &fields(FieldPlace::Query, "id", "5"));
+            store.learn(&site.take());
+        }
+        store.counts().1 == 1
+    };
+    assert!(closed(210, 30, 7, None));
+    assert!(!closed(199, 30, 7, None));
+    assert!(!closed(210, 29, 7, None));
+    assert!(!closed(210, 30, 6, None));
+    assert!(!closed(210, 30, 7, Some(5)));
+    assert!(closed(210, 30, 7, Some(30)));
+}
+
+/// Bytes of code that many have sent in a field are usual in it.
+#[test]
+fn bytes_that_a_field_has_shown() {
+    let mut learner = Learner::new();
+    for at in 0..560u32 {
+        learner.sees("/page", "t", &format!("ab{at}/cd=="), at % 40, 100 + at % 14);
+    }
+    let syntax =
+        |learner: &mut Learner, value| learner.judges_get("/page", "t", value).map(|unusual| unusual.syntax);
+    assert_eq!(syntax(&mut learner, "a b=c/d"), Some(Syntax::NONE));
+    assert_eq!(syntax(&mut learner, "a b=c/d'"), Some(Syntax::QUOTE));
+}
+
+/// A field takes no more than 9 KiB, whatever is in it, and one of numbers hardly more than one.
+#[test]
+fn memory_of_a_field() {
+    let (site, mut store) = (Site::default(), Store::new(Limits::default()));
+    let values: Vec<String> = (0..64)
+        .flat_map(|at| {
+            [
+                format!("{at}"),
+                format!("{at}.5"),
+                "true".into(),
+                format!("a{at}"),
+                format!("a-{at}"),
+                format!("a{at}@b.example"),
+                "123e4567-e89b-12d3-a456-426614174000".into(),
+                "d41d8cd98f00b204e9800998ecf8427e".into(),
+                "2026-01-01".into(),
+                "https://shop.example/".into(),
+                "https://x.example/".into(),
+                "/a/b".into(),
+                "a+b==".into(),
+                format!("a b {at}"),
+                "a\nb".into(),
+                "<b>".into(),
+                "f(a);b=\"'`{}[]$|&*%#\\..--".into(),
+                "[1]".into(),
+                "\0".into(),
+                "１".into(),
+            ]
+        })
+        .collect();
+    for (at, value) in values.iter().enumerate() {
+        for network in 0..60 {
+            let source = Source {
+                network: network * 1_000 + at as u32,
+                session: Some(at as u32 * 77 + network),
+                day: 100 + network,
+            };
+            site.observe(source, b"GET", b"/", &fields(FieldPlace::Query, "x", value));
+        }
+        store.learn(&site.take());
+    }
+    assert_eq!(store.counts(), (1, 0));
+    assert!(store.held_bytes() <= FIELD_BYTES_MAX, "{} bytes", store.held_bytes());
+    let mut plain = Learner::of_numbers();
+    plain.learn();
+    assert!(plain.store.held_bytes() < 1_500, "{} bytes of a field of numbers", plain.store.held_bytes());
+}
+
+#[test]
+fn fields_beyond_the_limits_are_counted() {
+    let limits = Limits { fields_max: 320, ..Limits::default() };
+    let (site, mut store) = (Site::default(), Store::new(limits));
+    let mut add = |page: u32, name: u32, network: u32, day: u32| {
+        let mut fields = Fields::default();
+        fields.note(FieldPlace::Query, format!("f{name}").as_bytes(), b"1");
+        site.observe(Source { network, session: None, day }, b"GET", format!("/p{page}").as_bytes(), &fields);
+        store.learn(&site.take());
+        (store.counts().0, store.beyond().fields)
+    };
+    for name in 0..PAGE_FIELDS_MAX as u32 {
+        add(0, name, name, 1);
+    }
+    assert_eq!(add(0, 999, 999, 1), (PAGE_FIELDS_MAX, 1), "one page");
+    for name in 0..64 {
+        add(1, name, 1_000 + name, 1);
+        add(1, name, 2_000 + name, 1);
+    }
+    assert_eq!(add(1, 999, 999, 1), (320, 2), "the site");
+    // Tomorrow what nobody else has sent gives way.
+    assert_eq!(add(1, 999, 999, 2), (320, 2));
+}
+
+/// Pages of many names are one template; ids, UUIDs, dates and hashes are at once.
+#[test]
+fn templates_of_paths() {
+    let mut learner = Learner::new();
+    for at in 0..500u32 {
+        let (network, day) = (at % 40, 100 + at % 14);
+        learner.sees(&format!("/users/{at}/edit"), "a", "1", network, day);
+        learner.sees(&format!("/day/2026-11-{:02}", at % 28 + 1), "a", "1", network, day);
+        learner.sees(&format!("/wiki/page-{at}-x"), "a", "1", network, day);
+        learner.sees("/x/123e4567-e89b-12d3-a456-426614174000", "a", "1", network, day);
+    }
+    let templates: Vec<&str> = learner.store.fields().map(|(key, _)| &*key.template).collect();
+    for expected in ["/users/{number}/edit", "/day/{date}", "/x/{uuid}", "/wiki/{any}"] {
+        assert!(templates.contains(&expected), "{expected}: {templates:?}");
+    }
+    assert!(templates.len() < 80, "{}", templates.len());
+    assert!(learner.judges_get("/wiki/never-seen", "a", "1'").is_some());
+}
+
+/// Stores of two nodes are, merged, what one node would have learned.
+#[test]
+fn merging() {
+    let mut whole = Learner::new();
+    let mut parts = [Learner::new(), Learner::new()];
+    for at in 0..560u32 {
+        let (value, network, day) = (format!("{at}"), at % 40, 100 + at % 14);
+        whole.sees("/item", "id", &value, network, day);
+        parts[at as usize / 280].sees("/item", "id", &value, network, day);
+    }
+    let [mut one, two] = parts;
+    one.store.merge(two.store);
+    let of = |learner: &Learner| {
+        let (key, profile) = learner.store.fields().next().expect("a field");
+        (key.clone(), profile.all.clone(), profile.types.clone(), profile.closed)
+    };
+    assert_eq!(of(&one), of(&whole));
+}
+
+/// What an operator vouches for closes a field at once, also where a little of it was seen before, unless
+/// that was something else.
+#[test]
+fn what_is_imported_is_known() {
+    let vouched = Limits { thresholds: Thresholds { values: 20, networks: 1, days: 1 }, ..Limits::default() };
+    for (seen, expected) in [(None, true), (Some("12"), true), (Some("a 'text'"), false)] {
+        let mut import = Learner { store: Store::new(vouched), ..Learner::new() };
+        for number in 0..20 {
+            import.sees("/item", "id", &number.to_string(), 1_000 + number, 100);
+        }
+        let mut learner = Learner::new();
+        if let Some(value) = seen {
+            learner.sees("/item", "id", value, 1, 100);
+        }
+        learner.store.merge(import.store);
+        assert_eq!(learner.judges_get("/item", "id", "1'--").is_some(), expected, "{seen:?}");
+    }
+}
+
+/// Other thresholds hold for what was seen before, too.
+#[test]
+fn other_thresholds() {
+    let mut learner = Learner::new();
+    for number in 0..20 {
+        learner.sees("/item", "id", &number.to_string(), number, 100);
+    }
+    assert_eq!(learner.store.counts(), (1, 0));
+    let thresholds = Thresholds { values: 20, networks: 20, days: 1 };
+    learner.store.set_limits(Limits { thresholds, ..Limits::default() });
+    assert_eq!(learner.store.counts(), (1, 1));
+}
