@@ -130,7 +130,14 @@ impl Config {
             "`events.capture` has no effect without a data folder: add `data = { folder = \"...\" }` or `--data DIR`"
                 .to_owned()
         });
+        let learns = self.policies.iter().any(|policy| policy.fields.is_some());
+        let fields = (learns && self.data.is_none()).then(|| {
+            "what `fields` has learned is lost at the end of the process: add `data = { folder = \"...\" }` or \
+             `--data DIR`"
+                .to_owned()
+        });
         let warnings = unreachable_for_acme(&self.listeners).into_iter().chain(admin).chain(capture);
+        let warnings = warnings.chain(fields);
         warnings.chain(self.clients_of_one_address()).collect()
     }
 

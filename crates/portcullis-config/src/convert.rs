@@ -35,13 +35,13 @@ pub(crate) fn in_mode(mode: raw::Mode, policy: Policy) -> Option<Policy> {
         raw::Mode::Crs => {
             let (level, semantic) = (Level::default(), Semantic::default());
             // Settings of the detector alone make no other policy.
-            Some(Policy { mode: Mode::Crs, level, semantic, ..policy })
+            Some(Policy { mode: Mode::Crs, level, semantic, fields: None, ..policy })
         }
         raw::Mode::Both => Some(Policy { mode: Mode::Both, ..policy }),
         raw::Mode::Semantic => {
-            let Policy { level, semantic, engine, request_body, response_body, .. } = policy;
-            let mode = Mode::Semantic;
-            Some(Policy { mode, level, semantic, engine, request_body, response_body, ..Policy::default() })
+            let Policy { level, semantic, fields, engine, request_body, response_body, .. } = policy;
+            let own = Policy { mode: Mode::Semantic, level, semantic, fields, ..Policy::default() };
+            Some(Policy { engine, request_body, response_body, ..own })
         }
     }
 }

@@ -123,7 +123,7 @@ impl Inspection {
     }
 
     /// The first match that would have interrupted.
-    fn would_interrupt(&self) -> Option<&Match> {
+    pub(crate) fn would_interrupt(&self) -> Option<&Match> {
         let reports = self.transaction.rule_engine() == RuleEngine::DetectionOnly;
         let is_it =
             |found: &&Match| found.disruptive && self.inspector.plan.rule(found.rule).phase != Phase::Logging;

@@ -84,7 +84,7 @@ impl Inspection {
         }
         let (semantic, spare) = match &inspector.semantic {
             Some(semantic) if transaction.rule_engine() != RuleEngine::Off => {
-                (Some(Box::new(SemanticRun::new(semantic, buffers))), None)
+                (Some(Box::new(SemanticRun::new(semantic, buffers, inspector.fields.as_ref()))), None)
             }
             _ => (None, Some(buffers)),
         };
@@ -528,6 +528,7 @@ impl Inspection {
             None => self.captured(action, outcome, &coverage),
             Some(_) => None,
         };
+        self.learn(action, outcome);
         let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
         let (excluded, trial) = (self.excluded(), self.trial());
         let cookies = self.semantic.as_ref().map(|semantic| semantic.cookie_counts()).unwrap_or_default();
@@ -555,6 +556,20 @@ impl Inspection {
                 seen: self.seen.into_buffer(),
                 kept: self.kept_body.into_buffer(),
             },
+        }
+    }
+
+    /// Has the fields of the request learned, if nothing would have refused it and it was answered well.
+    fn learn(&mut self, action: Action, outcome: &Outcome) {
+        let is_answered = outcome.status.is_some_and(|status| (200..400).contains(&status));
+        let is_passed = matches!(action, Action::Pass | Action::Detect)
+            && outcome.upstream_error.is_none()
+            && self.would_interrupt().is_none();
+        if is_answered && is_passed && !self.request_body_forgotten {
+            let (client, time) = (self.connection.client.ip(), self.connection.epoch_millis);
+            if let Some(semantic) = &mut self.semantic {
+                semantic.learn_fields(client, time);
+            }
         }
     }
 
@@ -591,8 +606,14 @@ impl Inspection {
         if self.phase > Phase::ResponseBody || is_off || self.refusal.is_some() {
             return None;
         }
-        let Inspection { semantic, transaction, inspector, agent_score, issued_to, .. } = self;
+        let Inspection { semantic, transaction, inspector, agent_score, phase, issued_to, .. } = self;
         let semantic = semantic.as_mut()?;
+        if *phase == Phase::RequestBody {
+            semantic.judge_fields(|| match &inspector.weighing {
+                Some(weighing) => weighing.evidence(transaction.as_view(), issued_to.as_deref()),
+                None => Vec::new(),
+            });
+        }
         if semantic.has_findings() && (inspector.weighing.is_some() || *agent_score > 0) {
             let weighing = inspector.weighing.as_ref();
             let rules =

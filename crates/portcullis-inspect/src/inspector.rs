@@ -7,6 +7,7 @@ use portcullis_types::{Level, RuleId};
 use crate::audit::{AuditNames, AuditSink};
 use crate::coded::CodingPolicy;
 use crate::exchange::Connection;
+use crate::fields::SiteFields;
 use crate::inspection::Inspection;
 use crate::rule_exclusions::{RuleExclusion, RuleExclusions};
 use crate::semantic::{Buffers, Semantic};
@@ -73,6 +74,8 @@ pub struct Inspector {
     pub(crate) codings: Arc<CodingPolicy>,
     /// Bytes of a streamed upload; by default ten times what is held.
     pub(crate) upload_limit: Option<u64>,
+    /// What the site has learned of its fields.
+    pub(crate) fields: Option<SiteFields>,
 }
 
 /// Bytes that may come out of a request body in a content coding for each that goes in, unless told
@@ -96,7 +99,15 @@ impl Inspector {
             second: None,
             codings: Arc::new(CodingPolicy { ratio_max: DECODED_RATIO_MAX, uninspected: Vec::new() }),
             upload_limit: None,
+            fields: None,
         }
+    }
+
+    /// The same with what the site has learned of its fields. The semantic detector judges them, so that
+    /// nothing comes of it where it does not run.
+    pub fn with_fields(mut self, fields: SiteFields) -> Inspector {
+        self.fields = Some(fields);
+        self
     }
 
     /// The same with other settings for content codings of request bodies: `ratio_max` bytes may come out for
@@ -163,6 +174,7 @@ impl Inspector {
             second: None,
             codings: Arc::clone(&self.codings),
             upload_limit: self.upload_limit,
+            fields: self.fields.clone().map(|fields| SiteFields { learns: false, ..fields }),
         }
     }
 

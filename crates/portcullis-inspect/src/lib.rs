@@ -20,6 +20,7 @@ mod event;
 mod evidence;
 mod exchange;
 mod excluded;
+mod fields;
 mod hidden;
 mod inspection;
 mod inspector;
@@ -39,6 +40,7 @@ mod weighing;
 pub use audit::AuditSink;
 pub use exchange::{Connection, Outcome, Rejection, Report, Step};
 pub use excluded::Excluded;
+pub use fields::{SiteFields, UnusualAction};
 pub use inspection::Inspection;
 pub use inspector::{DECODED_RATIO_MAX, Inspector, Memo, PolicyNames, Scratch};
 pub use issued::{

@@ -1,5 +1,6 @@
 //! The semantic detector beside the rules: what it is shown, when it decides, what events say of it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use portcullis_semantic::{
 use portcullis_types::{ByteBuf, Class, Level, Phase, Place, Severity};
 
 use crate::evidence;
+use crate::fields::{FieldsRun, SiteFields};
 use crate::issued::IssuedTo;
 use crate::semantic_policy::{ClassAction, SemanticPolicy};
 use crate::weighing::Evidence;
@@ -106,10 +108,16 @@ pub(crate) struct SemanticRun {
     upload: Option<Box<Upload>>,
     /// The response is text, and how long it says it is.
     response: Option<(bool, u64)>,
+    /// What the site has learned of its fields.
+    fields: Option<Box<FieldsRun>>,
 }
 
 impl SemanticRun {
-    pub(crate) fn new(semantic: &Semantic, mut buffers: Box<Buffers>) -> SemanticRun {
+    pub(crate) fn new(
+        semantic: &Semantic,
+        mut buffers: Box<Buffers>,
+        fields: Option<&SiteFields>,
+    ) -> SemanticRun {
         buffers.analysis.clear();
         buffers.content_type.clear();
         buffers.body.clear(KEPT_BODY_BYTES_MAX);
@@ -124,6 +132,7 @@ impl SemanticRun {
             blocked: false,
             upload: None,
             response: None,
+            fields: fields.map(|fields| Box::new(FieldsRun::new(fields))),
         }
     }
 
@@ -154,6 +163,9 @@ impl SemanticRun {
         let Buffers { analysis, content_type, .. } = &mut *self.buffers;
         if let Some(issued) = issued {
             analysis.set_issuer(Arc::clone(issued) as Arc<dyn Issuer>);
+        }
+        if let Some(fields) = &mut self.fields {
+            fields.request_head(head, analysis);
         }
         analysis.request_head(&self.semantic.detectors, head.method(), head.target(), head.fields());
         content_type.extend_from_slice(head.header("content-type").next().unwrap_or_default());
@@ -289,6 +301,21 @@ impl SemanticRun {
     pub(crate) fn response_end(&mut self) {
         let Buffers { analysis, body, .. } = &mut *self.buffers;
         analysis.value(&self.semantic.detectors, Location::of(Place::ResponseBody), body);
+    }
+
+    /// Looks for values that are unlike their fields, once the request is there as a whole.
+    pub(crate) fn judge_fields(&mut self, rules: impl FnOnce() -> Vec<Evidence>) {
+        let SemanticRun { semantic, buffers, host, fields: Some(fields), .. } = self else { return };
+        let is_own = |name: &[u8]| name.eq_ignore_ascii_case(host) || semantic.policy.is_own_host(name);
+        fields.judge(&mut buffers.analysis, &semantic.detectors, rules, is_own);
+    }
+
+    /// Has the fields learned of a request that was answered well, unless a verdict would have refused it.
+    pub(crate) fn learn_fields(&mut self, client: IpAddr, epoch_millis: u64) {
+        let is_verdict = self.verdict.as_ref().is_some_and(|(score, _)| score.class != Class::Field);
+        if let Some(fields) = self.fields.as_ref().filter(|_| !is_verdict) {
+            fields.learn(&mut self.buffers.analysis, client, epoch_millis);
+        }
     }
 
     /// True if there is anything that others could add to.
@@ -548,6 +575,8 @@ impl SemanticRun {
             // A page that is not shown costs more than an error message that is; a key or a web shell costs
             // everything.
             Class::Leak if !self.is_severe(score) => ClassAction::Log,
+            // Letters where numbers were are no attack.
+            Class::Field if !self.blocks_unusual() || !self.is_severe(score) => ClassAction::Log,
             // Many sites redirect elsewhere on purpose, and none writes such an address so that only browsers
             // see its host. A list of the hosts that are allowed excludes all others.
             Class::Redirect if self.semantic.policy.hosts.is_empty() && !self.is_disguised(score) => {
@@ -555,6 +584,10 @@ impl SemanticRun {
             }
             _ => ClassAction::Block,
         })
+    }
+
+    fn blocks_unusual(&self) -> bool {
+        self.fields.as_ref().is_some_and(|fields| fields.blocks())
     }
 
     /// The host that a redirect names, the finding's evidence, is neither the one that is asked nor one to

@@ -189,6 +189,14 @@ catalogue! {
         "Cookies set by upstreams that were not kept, because their client network had filled its share.";
     ISSUED_COOKIE_ROTATIONS Counter "portcullis_issued_cookie_rotations_total" ["site"]
         "Generations of issued cookies that ended, by age or because they were full; each is one of 16 parts of the table.";
+    LEARNED_FIELDS Gauge "portcullis_learned_fields" ["site", "state"]
+        "Fields that a site has learned: closed (known to carry one plain type) or open.";
+    LEARNED_BEYOND_LIMIT Counter "portcullis_learned_beyond_limit_total" ["site"]
+        "Values that were not learned: their field was beyond a limit, or its name or path too long.";
+    LEARNED_DROPPED Counter "portcullis_learned_dropped_requests_total" ["site"]
+        "Requests that were not learned, because too many waited or one network had sent too many of them.";
+    UNUSUAL_VALUES Counter "portcullis_unusual_values_total" ["site"]
+        "Values unlike all that their closed field has carried.";
     BYTES_INSPECTED Counter "portcullis_bytes_inspected_total" []
         "Bytes of requests and responses shown to rules or the semantic detector.";
     BYTES_NOT_INSPECTED Counter "portcullis_bytes_not_inspected_total" ["reason"]

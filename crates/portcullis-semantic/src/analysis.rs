@@ -8,6 +8,7 @@ use forms::Form;
 use seam::Seam;
 use std::sync::Arc;
 
+use portcullis_learn::{FieldPlace, Fields};
 use portcullis_types::{Sight, Span};
 
 use crate::detector::{Detector, Found, Input};
@@ -179,6 +180,10 @@ pub struct Analysis {
     /// The cookies that the site has issued, until those of the request were looked at.
     pub(crate) issuer: Option<Arc<dyn Issuer>>,
     pub(crate) cookie_counts: CookieCounts,
+    /// What the fields of the request carry, for who learns of them.
+    fields: Fields,
+    /// Somebody does.
+    notes_fields: bool,
 }
 
 impl Analysis {
@@ -192,8 +197,29 @@ impl Analysis {
         Analysis { memo: Some(memo.clone()), ..Analysis::default() }
     }
 
+    /// Has what the fields of the next request carry noted, see [`fields`](Analysis::fields).
+    pub fn note_fields(&mut self) {
+        self.notes_fields = true;
+    }
+
+    /// The parameters, fields of forms and values of JSON of the request, as far as they have been noted.
+    pub fn fields(&mut self) -> &mut Fields {
+        &mut self.fields
+    }
+
+    /// Notes an argument of the request, if somebody learns of them.
+    pub(crate) fn note_field(&mut self, place: Place, name: &[u8], value: &[u8]) {
+        if self.notes_fields
+            && let Some(place) = FieldPlace::of(place)
+        {
+            self.fields.note(place, name, value);
+        }
+    }
+
     /// Forgets the message before.
     pub fn clear(&mut self) {
+        self.fields.clear();
+        self.notes_fields = false;
         self.stores = false;
         self.findings.clear();
         self.findings_max = 0;

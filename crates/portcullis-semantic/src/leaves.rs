@@ -282,6 +282,7 @@ impl<'a> Leaves<'a> {
 
 impl BodySink for Leaves<'_> {
     fn arg(&mut self, arg: Arg<'_>) {
+        self.analysis.note_field(self.place, arg.name, arg.value);
         self.value(self.place, arg.name, arg.value);
         if is_odd_name(arg.name) || arg.value.is_empty() && arg.name.len() >= LONG_NAME_BYTES {
             self.odd_name(arg.name, arg.value);

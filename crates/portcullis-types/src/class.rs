@@ -77,6 +77,8 @@ classes! {
     Protocol "protocol" "ambiguous message"
     /// Information in a response that should not leave the server.
     Leak "leak" "information leak in a response"
+    /// Values unlike those that the field has carried on this site.
+    Field "field" "unusual value of a field"
 }
 
 impl Class {

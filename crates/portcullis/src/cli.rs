@@ -10,8 +10,8 @@ use clap::{Parser, Subcommand};
 use crate::bench;
 use crate::identities::{token, user};
 use crate::{
-    advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, migrate, profiles, replay,
-    rules, run, serve,
+    advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, learned, migrate, profiles,
+    replay, rules, run, serve,
 };
 
 /// The exit code of a command whose work found mistakes or failed.
@@ -64,6 +64,10 @@ pub enum Command {
     Profiles(profiles::Args),
     /// Show what another document would decide on requests that were stored or saved
     Replay(replay::Args),
+    /// Learn what the fields of a site carry from recorded requests of benign users
+    Learn(learned::LearnArgs),
+    /// List what sites have learned of their fields, or export and import it
+    Learned(learned::Args),
     /// Find false alarms in the event store, and measure the exclusions that would end them
     Advise(advise::Args),
     /// Create, list and revoke tokens of the admin API

@@ -2,6 +2,7 @@
 //! caught, what is flagged wrongly, why.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,6 +14,7 @@ use portcullis_inspect::{Inspector, PolicyNames, ScoredValue, Scratch, Step, fin
 use portcullis_store::Store;
 
 use crate::cli::{Failure, print};
+use crate::learned;
 use crate::policy_args::PolicyArgs;
 use portcullis_load::SharedDetectors;
 
@@ -27,6 +29,10 @@ pub struct Args {
     evaluation: portcullis_evaluate::Args,
     #[command(flatten)]
     policy: PolicyArgs,
+    /// What a site has learned of its fields, as `portcullis learned export` writes it: values unlike them
+    /// are refused as with `unusual = "block"`
+    #[arg(long, value_name = "FILE")]
+    learned: Option<PathBuf>,
 }
 
 /// Prints the report. Exit code 1 if the rules do not load or a file cannot be read.
@@ -42,7 +48,12 @@ fn evaluate(args: &Args) -> Result<String, Failure> {
     let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
     let rules = plan.rules.iter().map(|rule| (rule.id.0, fingerprint(&plan, rule))).collect();
     let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Store::default()));
-    let inspector = Arc::new(SharedDetectors::default().attach(inspector, &policy));
+    let inspector = SharedDetectors::default().attach(inspector, &policy);
+    let inspector = match &args.learned {
+        Some(file) => inspector.with_fields(learned::fields_of(file)?),
+        None => inspector,
+    };
+    let inspector = Arc::new(inspector);
     let names = PolicyNames { site: "evaluate".into(), route: "/".into(), generation: 0 };
     let mut engine = Inspected { rules, inspector, names, policy, scratch: Some(Scratch::default()) };
     portcullis_evaluate::run(&args.evaluation, &mut engine).map_err(Failure::failed)

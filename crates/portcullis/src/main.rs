@@ -22,6 +22,8 @@ mod explain;
 mod generate;
 mod identities;
 mod init;
+mod learned;
+mod learned_files;
 mod migrate;
 mod new_file;
 mod policy_args;
@@ -58,6 +60,8 @@ fn main() -> ExitCode {
         cli::Command::Advise(args) => advise::run(&args),
         cli::Command::Profiles(args) => profiles::run(&args),
         cli::Command::Replay(args) => replay::run(&args),
+        cli::Command::Learn(args) => learned::learn(&args),
+        cli::Command::Learned(args) => learned::run(&args),
         cli::Command::Exclude(args) => exclude::run(&args),
         cli::Command::Token(args) => identities::token::run(&args),
         cli::Command::User(args) => identities::user::run(&args),

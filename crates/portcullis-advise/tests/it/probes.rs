@@ -17,6 +17,7 @@ const ELSEWHERE: [(&str, &str); 15] = [
     ("deserialization.any-type", "counts beside other findings only"),
     ("deserialization.pickle-plain", "counts beside other findings only"),
     ("deserialization.yaml-plain", "counts beside other findings only"),
+    ("field.", "needs what a site has learned"),
     ("graphql.batch", "a body with many queries"),
     ("graphql.directives", "a body with many directives"),
     ("graphql.repeated", "a body that repeats a field"),
@@ -41,8 +42,15 @@ const NONE_YET: [&str; 7] = [
 /// Probes of a class at least that are stopped in a field of the sort that is for it.
 const OF_CLASS_MIN: usize = 150;
 /// Classes of which there are fewer sorts.
-const FEWER: [(&str, usize); 6] =
-    [("graphql", 0), ("leak", 0), ("protocol", 0), ("redirect", 0), ("remote-file", 70), ("scanner", 25)];
+const FEWER: [(&str, usize); 7] = [
+    ("field", 0),
+    ("graphql", 0),
+    ("leak", 0),
+    ("protocol", 0),
+    ("redirect", 0),
+    ("remote-file", 70),
+    ("scanner", 25),
+];
 
 const GET: &str = "GET /a/b?q=1&url=2&file=3&cmd=4 HTTP/1.1\r\nHost: example.com\r\nUser-Agent: Mozilla/5.0\r\n\
                    Referer: https://example.com/\r\nAccept: */*\r\nCookie: s=1\r\n\r\n";

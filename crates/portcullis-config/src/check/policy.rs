@@ -4,6 +4,7 @@ use super::Checker;
 use crate::checked::Policy;
 use crate::convert::{engine, level, request_body, response_body, site_mode};
 use crate::exclusion;
+use crate::learning;
 use crate::profile;
 use crate::raw;
 use crate::semantic;
@@ -20,6 +21,7 @@ impl Checker<'_> {
                 .as_ref()
                 .map(|raw| semantic::check(&mut self.mistakes, raw))
                 .unwrap_or_default(),
+            fields: site.fields.as_ref().map(|raw| learning::check(&mut self.mistakes, &site.name, raw)),
             engine: site.engine.map(engine),
             request_body: request_body(&site.request_body),
             response_body: response_body(&site.response_body),
@@ -95,6 +97,11 @@ impl Checker<'_> {
         }
         for route in site.routes.iter().filter(|route| !has_semantic(route.mode.unwrap_or(own))) {
             useless(&route.level, &route.semantic);
+        }
+        if let Some(fields) = site.fields.as_ref().filter(|_| !modes().any(has_semantic)) {
+            let message =
+                "`fields` are judged by the semantic detector, which does not run in this mode".to_string();
+            self.mistakes.wrong_with_hint(fields.span.clone(), message, hint());
         }
         if let Some(profile) = site.profiles.first().filter(|_| !modes().any(has_semantic)) {
             let message =

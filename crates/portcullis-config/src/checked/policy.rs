@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use portcullis_types::{Class, Level, Place, Variable};
 
+use crate::learning::LearnedFields;
+
 /// Everything that decides what is inspected and how. Equal policies are compiled once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
@@ -14,6 +16,8 @@ pub struct Policy {
     pub level: Level,
     /// Its actions for single classes, and its exclusions; empty where it does not run.
     pub semantic: Semantic,
+    /// What the site learns of its fields, if it does and the detector runs.
+    pub fields: Option<LearnedFields>,
     /// Files before the CRS, may hold `*`.
     pub setup: Vec<PathBuf>,
     /// Folder of the CRS.

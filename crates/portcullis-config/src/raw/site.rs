@@ -11,6 +11,7 @@ use crate::agents;
 use crate::compression;
 use crate::cookies;
 use crate::https;
+use crate::learning;
 use crate::spanned::Spanned;
 
 /// A site: the routes and the policy for its host names.
@@ -41,6 +42,9 @@ pub(crate) struct Site {
     pub level: Option<Spanned<Level>>,
     /// Actions of the semantic detector by class of attack, and exclusions from it.
     pub semantic: Option<Spanned<Semantic>>,
+    /// Learning of what fields carry, and what happens to values that are unlike it. Default: nothing is
+    /// learned.
+    pub fields: Option<Spanned<learning::Raw>>,
     /// Profiles: named exclusions from the semantic detector for applications at the root of the site, which
     /// `portcullis profiles` lists. They count on every route. Default: none.
     #[serde(default)]

@@ -12,6 +12,7 @@ pub mod crlf;
 pub mod deserialization;
 pub(crate) mod document;
 pub mod exceptions;
+pub mod field;
 pub mod graphql;
 pub mod ldap;
 pub mod leak;
@@ -77,5 +78,6 @@ pub fn all() -> Vec<Box<dyn Detector>> {
         Box::new(graphql::GraphQl),
         Box::new(redirect::Redirect),
         Box::new(leak::Leak::new()),
+        Box::new(field::Field),
     ]
 }

@@ -1,7 +1,7 @@
 //! `portcullis replay`: what another document would decide on requests that were stored or saved.
 
 mod compare;
-mod requests;
+pub mod requests;
 mod side;
 
 use std::fmt::Write as _;

@@ -17,6 +17,7 @@ mod documents;
 pub mod event_inlet;
 pub mod event_socket;
 pub mod event_store;
+pub mod learning;
 mod live;
 pub mod notify;
 pub mod oidc;
@@ -52,6 +53,7 @@ use crate::{data_folder, runtime_folder};
 use audit::Audit;
 use console::Console;
 use event_socket::EventSocket;
+use learning::Learning;
 use notify::Notify;
 use recent::{Keeper, Recent};
 use service::Service;
@@ -85,7 +87,8 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let Settings { config, text } = args.read(None)?;
     let registry = Registry::new();
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
-    let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
+    let learning = Learning::new(config.data.clone(), Arc::clone(&registry));
+    let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit)).with_learning(learning);
     let inspectors = policies.load(&config)?;
     // Without a document events are told on standard error, unless they go to a file.
     let says = args.document().is_none() && config.events.is_none();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use portcullis_api::CertificateFiles;
-use portcullis_config::{Config, DocumentText, Flags};
+use portcullis_config::{Config, DocumentText, Flags, Policy};
 use portcullis_engine::Plan;
 use portcullis_inspect::Inspector;
 use portcullis_load::{Patterns, SharedDetectors, check_kinds};
@@ -16,6 +16,7 @@ use crate::cli::Failure;
 use crate::new_file;
 use crate::run::audit::Audit;
 use crate::run::console::ConsoleSettings;
+use crate::run::learning::Learning;
 use crate::run::plan_cache;
 
 /// Arguments of `portcullis run`.
@@ -221,6 +222,8 @@ pub struct Policies {
     /// Kept over reloads: rules that stay are not compiled again.
     patterns: Patterns,
     detectors: SharedDetectors,
+    /// What sites learn of their fields, where requests are seen to be answered.
+    learning: Option<Learning>,
 }
 
 impl Policies {
@@ -232,7 +235,13 @@ impl Policies {
             audit,
             patterns: Patterns::default(),
             detectors: SharedDetectors::default(),
+            learning: None,
         }
+    }
+
+    /// The same, and sites that are to learn do.
+    pub fn with_learning(self, learning: Learning) -> Policies {
+        Policies { learning: Some(learning), ..self }
     }
 
     /// An inspector for each policy, in order. Warnings go to standard error.
@@ -247,9 +256,13 @@ impl Policies {
         plan_cache::prepare(plans.clone(), cache, used);
         let redactor = Arc::new(portcullis_exchange::redactor(config));
         let store = self.store(&config.store, &plans);
-        let inspector = |(plan, policy)| {
+        let inspector = |(plan, policy): (_, &Policy)| {
             let inspector = Inspector::new(plan, Arc::clone(&redactor), Arc::clone(&store) as _);
             let inspector = self.detectors.attach(inspector, policy);
+            let inspector = match policy.fields.as_ref().zip(self.learning.as_mut()) {
+                Some((fields, learning)) => inspector.with_fields(learning.fields_of(fields)),
+                None => inspector,
+            };
             self.audit.attach(inspector).map(Arc::new).map_err(Failure::failed)
         };
         plans.into_iter().zip(&config.policies).map(inspector).collect()

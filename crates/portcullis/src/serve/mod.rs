@@ -146,6 +146,11 @@ fn load(
     generation: u64,
 ) -> Result<Settings, Failure> {
     let Chosen { config, policy, site, route, failure } = chosen;
+    if config.policies.get(*policy).is_some_and(|policy| policy.fields.is_some()) {
+        eprintln!(
+            "portcullis: warning: site {site}: `fields` has no effect in `serve`, which does not see how requests are answered"
+        );
+    }
     let inspectors: Vec<Arc<Inspector>> = policies.load(config)?;
     let inspector = inspectors.get(*policy).ok_or_else(|| Failure::failed("the policy has no rules"))?;
     let names = PolicyNames { site: site.as_str().into(), route: route.as_str().into(), generation };

@@ -35,6 +35,7 @@ mod every_limit;
 mod exclusion_use;
 mod exclusions;
 mod explain;
+mod fields;
 mod generated;
 mod init;
 mod issued_cookies;

@@ -1,0 +1,284 @@
+//! `portcullis learned`: what a site has learned of its fields; and `portcullis learn`: what recorded
+//! requests teach.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use portcullis_config::Policy;
+use portcullis_event::Redactor;
+use portcullis_inspect::{Inspector, Outcome, PolicyNames, Scratch, SiteFields, Step, UnusualAction};
+use portcullis_learn::{Form, Key, Knowledge, Limits, Profile, Site, Store, Thresholds};
+use portcullis_load::SharedDetectors;
+use portcullis_store::Store as Collections;
+use serde_json::json;
+
+use crate::cli::{Failure, print};
+use crate::learned_files as files;
+use crate::new_file;
+use crate::replay::requests;
+
+/// Arguments of `portcullis learned`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    list: Option<List>,
+}
+
+/// What a site has learned, listed.
+#[derive(Debug, clap::Args)]
+struct List {
+    /// Only this site
+    #[arg(value_name = "SITE")]
+    site: Option<String>,
+    /// The data folder of the instance
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Only fields that are closed: known to carry one plain type
+    #[arg(long)]
+    closed: bool,
+    /// As JSON, one field a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Write what a site has learned to a file, for another instance
+    Export {
+        /// The site
+        #[arg(value_name = "SITE")]
+        site: String,
+        /// The data folder of the instance
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+        /// The file; by default standard output
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Add what another instance has exported. A running instance takes it over within seconds, any other one
+    /// when it starts
+    Import {
+        /// The site
+        #[arg(value_name = "SITE")]
+        site: String,
+        /// The file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The data folder of the instance
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
+}
+
+/// Arguments of `portcullis learn`.
+#[derive(Debug, clap::Args)]
+pub struct LearnArgs {
+    /// Files with requests of benign users: a raw request (any name), JSON lines (.jsonl: `request` or
+    /// `request_base64`), an archive of a browser (.har)
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The site that learns
+    #[arg(long, value_name = "NAME")]
+    site: String,
+    /// The data folder of the instance
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Values after which a field counts as well known. You vouch for the requests, so that neither networks
+    /// nor days are needed
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    values: u32,
+    /// Requests that are read, at most
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    limit: u32,
+}
+
+/// Exit code 1 if there is nothing to show or a file cannot be read or written.
+pub fn run(args: &Args) -> ExitCode {
+    let answer = match (&args.command, &args.list) {
+        (Some(Command::Export { site, data, output }), _) => export(site, data, output.as_deref()),
+        (Some(Command::Import { site, file, data }), _) => import(site, file, data),
+        (None, Some(list)) => list.text(),
+        (None, None) => Err(Failure::usage("name the data folder: `portcullis learned --data DIR`")),
+    };
+    match answer {
+        Ok(text) => print(&text),
+        Err(failure) => failure.exit(),
+    }
+}
+
+/// Exit code 1 if nothing could be learned.
+pub fn learn(args: &LearnArgs) -> ExitCode {
+    match taught(args) {
+        Ok(text) => print(&text),
+        Err(failure) => failure.exit(),
+    }
+}
+
+/// What a site has learned, as it was last written.
+fn kept(data: &Path, site: &str) -> Result<Store, Failure> {
+    let path = files::file(data, site);
+    let failed = |error: &dyn std::fmt::Display| Failure::failed(format_args!("{}: {error}", path.display()));
+    let text = files::read(&path).map_err(|error| failed(&error))?;
+    let text = text.ok_or_else(|| {
+        Failure::failed(format_args!(
+            "site {site} has learned nothing in {}\n  help: `fields = {{}}` in the site turns learning on; what is learned is \
+             written each minute",
+            files::folder(data).display()
+        ))
+    })?;
+    Store::from_text(&text, unlimited(Thresholds::default())).map_err(|error| failed(&error))
+}
+
+/// Whatever a file has fits in; fields are closed by who wrote it.
+fn unlimited(thresholds: Thresholds) -> Limits {
+    Limits { fields_max: usize::MAX, thresholds }
+}
+
+impl List {
+    fn text(&self) -> Result<String, Failure> {
+        let failed =
+            |error| Failure::failed(format_args!("{}: {error}", files::folder(&self.data).display()));
+        let sites = match &self.site {
+            Some(site) => vec![site.clone()],
+            None => files::sites(&self.data).map_err(failed)?,
+        };
+        let mut text = String::new();
+        for site in sites {
+            let store = kept(&self.data, &site)?;
+            let (fields, closed) = store.counts();
+            if !self.json {
+                let _ = writeln!(text, "{site}: {fields} fields, {closed} of them closed");
+                let beyond = store.beyond();
+                if beyond.fields + beyond.long > 0 {
+                    let values = beyond.fields + beyond.long;
+                    let _ = writeln!(text, "  {values} values of fields beyond the limits were not learned");
+                }
+            }
+            for (key, profile) in
+                store.fields().filter(|(_, profile)| !self.closed || profile.closed.is_some())
+            {
+                match self.json {
+                    true => json_line(&mut text, &site, key, profile),
+                    false => line(&mut text, key, profile),
+                }
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn line(text: &mut String, key: &Key, profile: &Profile) {
+    let Key { template, name, method, place } = key;
+    let state = match profile.closed {
+        Some(_) => "closed".to_owned(),
+        None => format!("{:.0} %", profile.confidence(&Thresholds::default()) * 100.0),
+    };
+    let name = name.escape_debug();
+    let (place, evidence) = (place.name(), profile.evidence());
+    let _ = writeln!(text, "  {state:<6}  {method} {template}  {place}:{name}  {evidence}");
+}
+
+fn json_line(text: &mut String, site: &str, key: &Key, profile: &Profile) {
+    let types: Vec<_> = profile
+        .types
+        .iter()
+        .map(|(kind, seen)| {
+            json!({
+                "type": kind.name(), "values": seen.values, "networks": seen.networks.count(),
+                "days": seen.days.count(),
+            })
+        })
+        .collect();
+    let form = profile.closed.map(|closed| match closed.form {
+        Form::Type(kind) => kind.name(),
+        Form::Enumeration => "enumeration",
+    });
+    let field = json!({
+        "site": site, "method": key.method, "path": key.template, "place": key.place.name(), "name": key.name,
+        "closed": form, "confidence": profile.confidence(&Thresholds::default()),
+        "values": profile.all.values, "networks": profile.all.networks.count(),
+        "sessions": profile.sessions.count(), "days": profile.all.days.count(),
+        "bytes_min": profile.bytes.0, "bytes_max": profile.bytes.1, "types": types,
+    });
+    let _ = writeln!(text, "{field}");
+}
+
+fn export(site: &str, data: &Path, output: Option<&Path>) -> Result<String, Failure> {
+    let mut text = kept(data, site)?.to_text();
+    text.push('\n');
+    let Some(output) = output else { return Ok(text) };
+    new_file::write(&text, output, false)?;
+    Ok(String::new())
+}
+
+/// The fields of an export, for requests that are judged by them and teach nothing.
+pub fn fields_of(file: &Path) -> Result<SiteFields, Failure> {
+    let site = Site::default();
+    site.publish(Knowledge::of(&exported(file)?));
+    Ok(SiteFields { site: Arc::new(site), unusual: UnusualAction::Block, learns: false })
+}
+
+fn import(site: &str, file: &Path, data: &Path) -> Result<String, Failure> {
+    offer(&exported(file)?, site, data)
+}
+
+fn exported(file: &Path) -> Result<Store, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::failed(format_args!("{}: {error}", file.display()));
+    let text =
+        files::read(file).map_err(|error| failed(&error))?.ok_or_else(|| failed(&"there is no such file"))?;
+    Store::from_text(&text, unlimited(Thresholds::default())).map_err(|error| failed(&error))
+}
+
+fn offer(store: &Store, site: &str, data: &Path) -> Result<String, Failure> {
+    let folder = files::folder(data);
+    files::offer(data, site, &store.to_text())
+        .map_err(|error| Failure::failed(format_args!("{}: {error}", folder.display())))?;
+    let (fields, closed) = store.counts();
+    Ok(format!("{fields} fields, {closed} of them closed, for site {site}\n"))
+}
+
+/// Learns requests as the proxy does, but for networks and days: the person who names them vouches for them.
+fn taught(args: &LearnArgs) -> Result<String, Failure> {
+    // Whether a field is plain is told by all of its values.
+    let mut store = Store::new(unlimited(Thresholds { values: u64::MAX, ..Thresholds::default() }));
+    let site = Arc::new(Site::default());
+    let policy = Policy { mode: portcullis_config::Mode::Semantic, ..Policy::default() };
+    let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
+    let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Collections::default()));
+    let fields = SiteFields { site: Arc::clone(&site), unusual: UnusualAction::Off, learns: true };
+    let inspector = Arc::new(SharedDetectors::default().attach(inspector, &policy).with_fields(fields));
+    let names = PolicyNames { site: args.site.as_str().into(), route: "/".into(), generation: 0 };
+    let outcome = Outcome { status: Some(200), no_event: true, ..Outcome::default() };
+    let (mut scratch, mut refused) = (Scratch::default(), 0u64);
+    let recorded = requests::of_files(&args.files, args.limit as usize)?;
+    let total = recorded.len();
+    for (number, request) in recorded.into_iter().enumerate() {
+        // Each is one of its own: nobody asks from where it came.
+        let client = IpAddr::from((0x0B00_0000 + ((number as u32) << 8)).to_be_bytes());
+        let client = std::net::SocketAddr::new(client, request.client.port());
+        let connection = portcullis_replay::connection(client, crate::events::stored::now(), 0);
+        let (head, refusal) = portcullis_replay::parse(&request.bytes);
+        let mut run = portcullis_replay::Run::new(inspector.begin(&names, connection, scratch), &[]);
+        let step = run.phases(&head, refusal, request.bytes.get(head.received_len()..).unwrap_or_default());
+        refused += u64::from(step != Step::Continue || refusal.is_some());
+        scratch = run.inspection.finish(&outcome).scratch;
+        store.learn(&site.take());
+    }
+    store.set_limits(unlimited(Thresholds { values: args.values.into(), networks: 1, days: 1 }));
+    let mut text = format!("{total} requests");
+    if refused > 0 {
+        let _ = write!(text, ", of which {refused} would be refused and were not learned");
+    }
+    text.push('\n');
+    if store.counts().0 == 0 {
+        return Err(Failure::failed(format_args!("{text}they have no fields to learn")));
+    }
+    text.push_str(&offer(&store, &args.site, &args.data)?);
+    Ok(text)
+}

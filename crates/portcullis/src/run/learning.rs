@@ -1,0 +1,277 @@
+//! Learning what the fields of sites carry: a thread that takes over what the workers have seen, tells them
+//! what is known, and keeps it in the data folder.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use portcullis_config::{LearnedFields, Unusual};
+use portcullis_inspect::{SiteFields, UnusualAction};
+use portcullis_learn::{Beyond, Knowledge, Limits, Site, Store, Thresholds};
+use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
+
+use crate::learned_files as files;
+
+/// Between two looks at what the workers have seen.
+const TICK: Duration = Duration::from_secs(2);
+/// Between two times that what was learned is written.
+const WRITE_EVERY: Duration = Duration::from_secs(60);
+/// Between two reports of the same trouble.
+const TELL_EVERY: Duration = Duration::from_secs(3_600);
+
+/// All sites that learn. Kept over reloads.
+pub struct Learning {
+    data: Option<PathBuf>,
+    registry: Arc<Registry>,
+    sites: Arc<Mutex<BTreeMap<String, Learner>>>,
+    thread: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Learning {
+    /// None learns yet.
+    pub fn new(data: Option<PathBuf>, registry: Arc<Registry>) -> Learning {
+        Learning { data, registry, sites: Arc::default(), thread: None }
+    }
+
+    /// The fields of a site that learns, with what was kept of them.
+    pub fn fields_of(&mut self, settings: &LearnedFields) -> SiteFields {
+        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let learner = sites.entry(settings.site.clone()).or_insert_with(|| {
+            Learner::open(&settings.site, self.data.clone(), limits(settings), &self.registry)
+        });
+        learner.store.set_limits(limits(settings));
+        let site = Arc::clone(&learner.site);
+        drop(sites);
+        if self.thread.is_none() {
+            let (stop, stopped) = channel();
+            let sites = Arc::clone(&self.sites);
+            let thread =
+                std::thread::Builder::new().name("learn".to_owned()).spawn(move || work(&sites, &stopped));
+            match thread {
+                Ok(thread) => self.thread = Some((stop, thread)),
+                Err(error) => {
+                    eprintln!("portcullis: fields are not learned: no thread could be started: {error}")
+                }
+            }
+        }
+        SiteFields {
+            site,
+            unusual: match settings.unusual {
+                Unusual::Off => UnusualAction::Off,
+                Unusual::Detect => UnusualAction::Detect,
+                Unusual::Block => UnusualAction::Block,
+            },
+            learns: true,
+        }
+    }
+}
+
+impl Drop for Learning {
+    /// Writes what was learned last.
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.thread.take() {
+            drop(stop);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn limits(settings: &LearnedFields) -> Limits {
+    let thresholds = Thresholds { networks: settings.networks, days: settings.days, ..Thresholds::default() };
+    Limits { fields_max: settings.max, thresholds }
+}
+
+fn work(sites: &Mutex<BTreeMap<String, Learner>>, stopped: &Receiver<()>) {
+    loop {
+        let ends = stopped.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout);
+        let mut sites = sites.lock().unwrap_or_else(PoisonError::into_inner);
+        for learner in sites.values_mut() {
+            learner.turn(ends);
+        }
+        if ends {
+            return;
+        }
+    }
+}
+
+/// One site.
+struct Learner {
+    name: String,
+    site: Arc<Site>,
+    store: Store,
+    data: Option<PathBuf>,
+    /// Something was learned that is not written.
+    is_new: bool,
+    written: Instant,
+    told: Option<Instant>,
+    counted: Counted,
+    open: Gauge,
+    closed: Gauge,
+    beyond: Counter,
+    dropped: Counter,
+    unusual: Counter,
+}
+
+/// What the counters have had.
+#[derive(Default)]
+struct Counted {
+    beyond: Beyond,
+    unusual: u64,
+}
+
+impl Learner {
+    fn open(name: &str, data: Option<PathBuf>, limits: Limits, registry: &Registry) -> Learner {
+        let store = data.as_ref().and_then(|data| {
+            let path = files::file(data, name);
+            let text = match files::read(&path) {
+                Ok(text) => text?,
+                Err(error) => {
+                    eprintln!("portcullis: site {name}: {}: {error}", path.display());
+                    return None;
+                }
+            };
+            Store::from_text(&text, limits)
+                .inspect_err(|error| match files::set_aside(&path) {
+                    Ok(aside) => eprintln!(
+                        "portcullis: site {name}: {}: {error}; learning begins anew, the file is {} now",
+                        path.display(),
+                        aside.display()
+                    ),
+                    Err(moving) => eprintln!(
+                        "portcullis: site {name}: {}: {error}; it cannot be set aside: {moving}",
+                        path.display()
+                    ),
+                })
+                .ok()
+        });
+        let store = store.unwrap_or_else(|| Store::new(limits));
+        let counted = Counted { beyond: store.beyond(), unusual: 0 };
+        let gauge = |state| registry.gauge(&catalogue::LEARNED_FIELDS, &[name, state]);
+        let mut learner = Learner {
+            name: name.to_owned(),
+            site: Arc::default(),
+            store,
+            data,
+            is_new: false,
+            written: Instant::now(),
+            told: None,
+            counted,
+            open: gauge("open"),
+            closed: gauge("closed"),
+            beyond: registry.counter(&catalogue::LEARNED_BEYOND_LIMIT, &[name]),
+            dropped: registry.counter(&catalogue::LEARNED_DROPPED, &[name]),
+            unusual: registry.counter(&catalogue::UNUSUAL_VALUES, &[name]),
+        };
+        learner.take_over();
+        learner.publish();
+        learner
+    }
+
+    /// Learns what waits; writes what is new, if it is time or the last one.
+    fn turn(&mut self, is_last: bool) {
+        let batch = self.site.take();
+        self.dropped.add(batch.dropped);
+        let has_learned = !batch.is_empty();
+        self.store.learn(&batch);
+        if self.take_over() || has_learned {
+            self.is_new = true;
+            self.publish();
+        }
+        let unusual = self.site.unusual();
+        self.unusual.add(unusual - self.counted.unusual);
+        self.counted.unusual = unusual;
+        if self.is_new && (is_last || self.written.elapsed() >= WRITE_EVERY) {
+            self.write();
+        }
+    }
+
+    fn publish(&mut self) {
+        self.site.publish(Knowledge::of(&self.store));
+        let (fields, closed) = self.store.counts();
+        self.open.set((fields - closed) as i64);
+        self.closed.set(closed as i64);
+        let beyond = self.store.beyond();
+        let before = std::mem::replace(&mut self.counted.beyond, beyond);
+        let values = |beyond: Beyond| beyond.fields.saturating_add(beyond.long);
+        self.beyond.add(values(beyond).saturating_sub(values(before)));
+    }
+
+    /// Takes over what `portcullis learn` and `portcullis learned import` offer.
+    fn take_over(&mut self) -> bool {
+        let Some(data) = &self.data else { return false };
+        let mut is_any = false;
+        for path in files::offered(data, &self.name) {
+            let text = files::read(&path).ok().flatten().unwrap_or_default();
+            match Store::from_text(&text, *self.store.limits()) {
+                Ok(other) => {
+                    self.store.merge(other);
+                    is_any = true;
+                    if let Err(error) = std::fs::remove_file(&path) {
+                        eprintln!("portcullis: site {}: {}: {error}", self.name, path.display());
+                    }
+                }
+                Err(error) => {
+                    let _ = files::set_aside(&path);
+                    eprintln!(
+                        "portcullis: site {}: {}: {error}; it was set aside",
+                        self.name,
+                        path.display()
+                    );
+                }
+            }
+        }
+        self.is_new |= is_any;
+        is_any
+    }
+
+    fn write(&mut self) {
+        let Some(data) = &self.data else { return };
+        self.written = Instant::now();
+        match files::write(&files::file(data, &self.name), &self.store.to_text()) {
+            Ok(()) => (self.is_new, self.told) = (false, None),
+            Err(error) if self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) => {
+                self.told = Some(Instant::now());
+                eprintln!(
+                    "portcullis: site {}: what was learned cannot be written to {}: {error}",
+                    self.name,
+                    files::folder(data).display()
+                );
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_learn::{FieldPlace, Fields, NETWORK_SHARE, REQUESTS_MAX, Source};
+
+    use super::*;
+
+    /// What does not fit in is counted.
+    #[test]
+    fn counters() {
+        let registry = Registry::new();
+        let mut learner = Learner::open("s", None, Limits::default(), &registry);
+        let mut fields = Fields::default();
+        fields.note(FieldPlace::Query, &[b'n'; 200], b"1");
+        fields.note(FieldPlace::Query, b"id", b"1");
+        let source = Source { network: 1, session: None, day: 1 };
+        let most = REQUESTS_MAX / NETWORK_SHARE;
+        for _ in 0..most + 7 {
+            learner.site.observe(source, b"GET", b"/", &fields);
+        }
+        learner.turn(false);
+        let text = registry.render();
+        for line in [
+            "portcullis_learned_fields{site=\"s\",state=\"open\"} 1".to_owned(),
+            format!("portcullis_learned_beyond_limit_total{{site=\"s\"}} {most}"),
+            "portcullis_learned_dropped_requests_total{site=\"s\"} 7".to_owned(),
+        ] {
+            assert!(text.contains(&line), "{line}: {text}");
+        }
+    }
+}
