@@ -197,6 +197,7 @@ mod tests {
                 inspect: None,
             },
             weighted: None,
+            fields: None,
             modsecurity3: true,
             response_body: Body { inspect: Some(true), ..Body::default() },
         };

@@ -336,7 +336,7 @@ mod tests {
         for text in
             ["['a' or '1'='1']", "['x'] or ['1'='1']", "[1] --", "['a", "[1 or 2]", "('a','b')", "[f('x')]"]
         {
-            assert_eq!(list_quotes(text.as_bytes()), [], "{text}");
+            assert!(list_quotes(text.as_bytes()).is_empty(), "{text}");
         }
     }
 
