@@ -48,7 +48,7 @@ pub struct Carried {
     pub shape: Shape,
     /// Its bytes.
     pub bytes: u32,
-    /// Its hash, see [`option_hash`]; 0 where an enumeration would not have it.
+    /// Its hash, see `option_hash`; 0 where an enumeration would not have it.
     pub option: u64,
 }
 
