@@ -1,4 +1,4 @@
-//! What a site learns of its fields.
+//! The learning of what the fields of a site carry.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -42,7 +42,7 @@ pub enum Unusual {
     Block,
 }
 
-/// What a site learns of its fields.
+/// The learning of what the fields of a site carry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LearnedFields {
     /// The name of the site.

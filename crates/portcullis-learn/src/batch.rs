@@ -68,8 +68,8 @@ impl Fields {
         self.known = Some(Known { knowledge, page });
     }
 
-    /// The fields whose values are unlike them, with their names as sent. Of many that are sent under one
-    /// name beyond the first 256, one with signs of code and one without are told.
+    /// The fields whose values are unlike them, with their names as sent. Beyond the first 256 of one name it
+    /// returns one with signs of code and one without.
     pub fn unusual(&mut self) -> Vec<(FieldPlace, Vec<u8>, Unusual)> {
         let Some(mut known) = self.known.take() else { return Vec::new() };
         let judged = self.iter().filter_map(|(field, name)| {

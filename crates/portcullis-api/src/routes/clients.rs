@@ -129,7 +129,7 @@ fn of_name(name: &str, client: &str, principal: &Principal) -> Result<ClientList
         let (of_v4, of_v6) = PREFIX_BITS_MIN;
         network.prefix() < if network.address().is_ipv4() { of_v4 } else { of_v6 }
     };
-    // What is no network is told of later.
+    // Invalid networks are reported by the check that follows.
     if principal.role < Role::Admin && client.parse().is_ok_and(is_wide) {
         let (of_v4, of_v6) = PREFIX_BITS_MIN;
         return Err(Problem::with(

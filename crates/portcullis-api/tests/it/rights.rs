@@ -130,7 +130,7 @@ fn other_ways_are_for_administrators() {
         ("POST", "/revisions/1/restore", json!({})),
         ("POST", "/lists/bypass/clients", json!({"client": "0.0.0.0/0"})),
         ("DELETE", "/lists/bypass/clients?client=192.0.2.1", Value::Null),
-        // Who reaches a site at all.
+        // The lists that decide which clients reach a site.
         ("POST", "/lists/deny/clients", json!({"client": "0.0.0.0/0"})),
         ("POST", "/lists/deny/clients", json!({"client": "128.0.0.0/1", "dry_run": true})),
         ("POST", "/lists/deny/clients", json!({"client": "::/0", "site": "shop"})),

@@ -16,7 +16,7 @@ pub struct Policy {
     pub level: Level,
     /// Its actions for single classes, and its exclusions; empty where it does not run.
     pub semantic: Semantic,
-    /// What the site learns of its fields, if it does and the detector runs.
+    /// The learning of fields, if the site learns and the detector runs.
     pub fields: Option<LearnedFields>,
     /// Files before the CRS, may hold `*`.
     pub setup: Vec<PathBuf>,

@@ -123,18 +123,21 @@ struct Counted {
 }
 
 impl Learner {
-    fn open(name: &str, data: Option<PathBuf>, limits: Limits, registry: &Registry) -> Learner {
-        let store = data.as_ref().and_then(|data| {
-            let path = files::file(data, name);
-            let text = match files::read(&path) {
-                Ok(text) => text?,
-                Err(error) => {
-                    eprintln!("portcullis: site {name}: {}: {error}", path.display());
-                    return None;
-                }
-            };
+    fn open(name: &str, mut data: Option<PathBuf>, limits: Limits, registry: &Registry) -> Learner {
+        let path = data.as_ref().map(|data| files::file(data, name));
+        let text = path.as_ref().map(|path| files::read(path).map_err(|error| (path, error)));
+        let text = text.transpose().map(Option::flatten).unwrap_or_else(|(path, error)| {
+            eprintln!(
+                "portcullis: site {name}: {}: {error}; learning begins anew, and nothing is written until the next \
+                 start, so that the file stays as it is",
+                path.display()
+            );
+            data = None;
+            None
+        });
+        let store = path.as_ref().zip(text).and_then(|(path, text)| {
             Store::from_text(&text, limits)
-                .inspect_err(|error| match files::set_aside(&path) {
+                .inspect_err(|error| match files::set_aside(path) {
                     Ok(aside) => eprintln!(
                         "portcullis: site {name}: {}: {error}; learning begins anew, the file is {} now",
                         path.display(),
@@ -204,23 +207,38 @@ impl Learner {
         let Some(data) = &self.data else { return false };
         let mut is_any = false;
         for path in files::offered(data, &self.name) {
-            let text = files::read(&path).ok().flatten().unwrap_or_default();
-            match Store::from_text(&text, *self.store.limits()) {
-                Ok(other) => {
-                    self.store.merge(other);
-                    is_any = true;
-                    if let Err(error) = std::fs::remove_file(&path) {
-                        eprintln!("portcullis: site {}: {}: {error}", self.name, path.display());
-                    }
-                }
+            let text = match files::read(&path) {
+                Ok(Some(text)) => text,
+                Ok(None) => continue,
                 Err(error) => {
-                    let _ = files::set_aside(&path);
-                    eprintln!(
-                        "portcullis: site {}: {}: {error}; it was set aside",
-                        self.name,
-                        path.display()
-                    );
+                    self.report(&format!("{}: {error}; it is not taken over", path.display()));
+                    continue;
                 }
+            };
+            match Store::from_text(&text, *self.store.limits()) {
+                // Removed first: what stays there would be added again at each look.
+                Ok(other) => match std::fs::remove_file(&path) {
+                    Ok(()) => {
+                        self.store.merge(other);
+                        is_any = true;
+                    }
+                    Err(error) => self.report(&format!(
+                        "{}: it cannot be removed, so it is not taken over: {error}",
+                        path.display()
+                    )),
+                },
+                Err(error) => match files::set_aside(&path) {
+                    Ok(aside) => eprintln!(
+                        "portcullis: site {}: {}: {error}; it is not taken over, and is {} now",
+                        self.name,
+                        path.display(),
+                        aside.display()
+                    ),
+                    Err(moving) => self.report(&format!(
+                        "{}: {error}; it is not taken over, and cannot be set aside: {moving}",
+                        path.display()
+                    )),
+                },
             }
         }
         self.is_new |= is_any;
@@ -232,15 +250,18 @@ impl Learner {
         self.written = Instant::now();
         match files::write(&files::file(data, &self.name), &self.store.to_text()) {
             Ok(()) => (self.is_new, self.told) = (false, None),
-            Err(error) if self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) => {
-                self.told = Some(Instant::now());
-                eprintln!(
-                    "portcullis: site {}: what was learned cannot be written to {}: {error}",
-                    self.name,
-                    files::folder(data).display()
-                );
+            Err(error) => {
+                let folder = files::folder(data).display().to_string();
+                self.report(&format!("what was learned cannot be written to {folder}: {error}"));
             }
-            Err(_) => {}
+        }
+    }
+
+    /// Reports trouble, not more often than [`TELL_EVERY`].
+    fn report(&mut self, trouble: &str) {
+        if self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
+            self.told = Some(Instant::now());
+            eprintln!("portcullis: site {}: {trouble}", self.name);
         }
     }
 }
@@ -250,6 +271,25 @@ mod tests {
     use portcullis_learn::{FieldPlace, Fields, NETWORK_SHARE, REQUESTS_MAX, Source};
 
     use super::*;
+
+    /// An unreadable file is not written over, and an import that cannot be taken away is not added again and
+    /// again.
+    #[test]
+    fn files_that_cannot_be_read_or_removed() {
+        let data = tempfile::tempdir().expect("a folder");
+        let kept = files::file(data.path(), "s");
+        std::fs::create_dir_all(&kept).expect("a folder in place of the file");
+        let import = kept.with_file_name("s.1-1.import");
+        std::fs::create_dir_all(&import).expect("a folder in place of the import");
+        let mut learner =
+            Learner::open("s", Some(data.path().to_owned()), Limits::default(), &Registry::new());
+        assert!(learner.data.is_none());
+        learner.data = Some(data.path().to_owned());
+        assert!(!learner.take_over() && import.is_dir() && kept.is_dir());
+        std::fs::remove_dir(&import).expect("no import");
+        std::fs::write(&import, Store::new(Limits::default()).to_text()).expect("an import");
+        assert!(learner.take_over() && !import.exists() && !learner.take_over());
+    }
 
     /// What does not fit in is counted.
     #[test]
