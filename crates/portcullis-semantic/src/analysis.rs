@@ -171,7 +171,7 @@ pub struct Analysis {
     arena: Vec<u8>,
     forms: Vec<Form>,
     spare: Vec<u8>,
-    /// Decoded pieces of the message, see `message.rs`.
+    /// Decoded pieces of the message, see `message`.
     pub(crate) pieces: Vec<u8>,
     /// What one field may be to the next.
     seam: Seam,

@@ -49,7 +49,6 @@
 //! from the structure of a fragment is not told.
 
 mod analysis;
-mod body;
 mod decode;
 mod detector;
 pub mod detectors;
@@ -58,24 +57,16 @@ mod gate;
 mod graphql;
 mod hint_scan;
 mod issued;
-mod joined;
-mod leaves;
 pub mod limits;
 mod location;
 mod memo;
 mod message;
-mod page_scripts;
-mod protobuf;
-mod referer;
+mod odd_name;
 mod score;
-mod session;
 mod shape;
-mod uploads;
-mod windows;
 mod work;
 
 pub use analysis::{Analysis, Detectors, Judge};
-pub use body::Parsed;
 pub use decode::Layer;
 pub use detector::{Detector, Found, Hint, Input, Profile};
 pub use detectors::exceptions;
@@ -84,7 +75,7 @@ pub use finding::{Activity, Finding, Kind, KindId, Layers, Value};
 pub use issued::{CookieCounts, ISSUED_COOKIES_MAX, Issuer};
 pub use location::Location;
 pub use memo::Memo;
+pub use message::{Parsed, Unreadable, Upload};
 pub use portcullis_types::{Class, Level, Place, Severity};
 pub use score::{CONTEXTS, Model, Score, WeightsError};
 pub use shape::ByteGroups;
-pub use uploads::{Unreadable, Upload};

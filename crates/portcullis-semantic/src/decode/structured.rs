@@ -3,7 +3,7 @@
 use memchr::memchr;
 use portcullis_http::body::{Arg, BodySink, Json, Limits, parse_query};
 
-use crate::leaves::is_odd_name;
+use crate::odd_name::is_odd_name;
 
 struct Values<'e>(&'e mut dyn FnMut(&[u8]));
 

@@ -4,10 +4,11 @@
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::body::{Ambiguity, BodyErrorKind, BodyParser, MultipartError};
 
-use crate::body::parser_within;
-use crate::leaves::{Leaves, Open};
-use crate::windows::{Later, Windows};
-use crate::{Analysis, ByteGroups, Detectors, Location, Place, decode, protobuf};
+use super::body::parser_within;
+use super::leaves::{Leaves, Open};
+use super::protobuf;
+use super::windows::{Later, Windows};
+use crate::{Analysis, ByteGroups, Detectors, Location, Place, decode};
 
 /// Where a body that is a file stands.
 const UPLOAD: Location<'static> = Location { place: Place::FileContent, name: b"" };

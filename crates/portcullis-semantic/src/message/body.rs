@@ -4,12 +4,14 @@ use portcullis_http::body::content_type::Processor;
 use portcullis_http::body::{Arg, BodyParser, BodySink as _, Doctype, Limits, Options, Report};
 use portcullis_types::Span;
 
+use super::leaves::{Leaves, hides_ascii};
+use super::protobuf;
+use super::windows::{Later, Windows};
+use crate::decode;
 use crate::detectors::{document, protocol};
-use crate::leaves::{Leaves, hides_ascii};
+use crate::graphql;
 use crate::limits::{INFLATED_BYTES_MAX, PARTS_MAX};
-use crate::windows::{Later, Windows};
 use crate::{Analysis, ByteGroups, Detectors, Location, Place};
-use crate::{decode, graphql, protobuf};
 
 /// What somebody else has found in a form or in JSON who read it as [`Options`] say by default, and second
 /// readings, too: these arguments, no second reading of one, nothing wrong and nothing ambiguous.

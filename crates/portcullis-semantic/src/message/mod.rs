@@ -1,15 +1,29 @@
 //! A request or response, taken apart into values.
 
+mod body;
+mod joined;
+mod leaves;
+mod page_scripts;
+mod protobuf;
+mod referer;
+mod session;
+mod uploads;
+mod windows;
+
+pub use body::Parsed;
+pub use uploads::{Unreadable, Upload};
+
 use portcullis_http::body::{overrides_url, parse_query_twice, path_parameters};
 use portcullis_http::cookie::{CookieFormat, parse as parse_cookies};
 
 use crate::decode::hex_digit;
 use crate::detectors::path::{self, QUERY_PATH, bypass};
 use crate::issued::Issued;
-use crate::joined::all_arguments;
-use crate::leaves::{Leaves, is_odd_name};
 use crate::memo::Field;
-use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place, referer, session};
+use crate::odd_name::is_odd_name;
+use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place};
+use joined::all_arguments;
+use leaves::Leaves;
 
 /// Fields called Referer that may be softened, see `referer.rs`; there is one, and the others are looked at
 /// like any field.
