@@ -55,14 +55,14 @@ pub use bytes::Syntax;
 pub use knowledge::{Knowledge, Page};
 pub use path::NAME_BYTES_MAX;
 pub use profile::{
-    Carried, Closed, Form, OPENING_DAYS_MIN, OPENING_NETWORKS_MIN, OPENING_SHARE, OPTIONS_MAX, Profile,
-    STRAY_SHARE, Source, Thresholds, Unusual,
+    Carried, Closed, Form, Missing, OPENING_DAYS_MIN, OPENING_NETWORKS_MIN, OPENING_SHARE, OPTIONS_MAX,
+    Profile, Reopened, STRAY_SHARE, Source, Thresholds, Unusual,
 };
 pub use site::{Site, network, session};
 pub use sketch::{Days, Distinct, Sightings};
 pub use state::StateError;
 pub use store::{
-    Beyond, FIELD_BYTES_MAX, FieldPlace, IDLE_DAYS_MAX, Key, Limits, NEW_SHARE, PAGE_FIELDS_MAX,
-    SEGMENTS_MAX, Store, TEMPLATE_BYTES_MAX,
+    Beyond, FIELD_BYTES_MAX, FieldPlace, IDLE_DAYS_MAX, Key, Limits, NEW_SHARE, Order, OrderError,
+    PAGE_FIELDS_MAX, SEGMENTS_MAX, Store, TEMPLATE_BYTES_MAX,
 };
 pub use value::{Shape, TypeSet, ValueType, classify};

@@ -82,6 +82,28 @@ pub struct Closed {
     pub shown: Syntax,
 }
 
+/// What a field was closed as until it opened again, by what it carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reopened {
+    /// Its form until then.
+    pub form: Form,
+    /// The day, since 1970.
+    pub day: u32,
+}
+
+/// What is missing before a field is closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Values.
+    pub values: u64,
+    /// Networks of clients.
+    pub networks: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// Days.
+    pub days: u32,
+}
+
 /// What a field has carried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
@@ -103,6 +125,12 @@ pub struct Profile {
     pub(crate) others: Sightings,
     /// What it keeps to, once that is known.
     pub closed: Option<Closed>,
+    /// What it kept to before, of a field that has opened again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reopened: Option<Reopened>,
+    /// An operator keeps it open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept_open: bool,
 }
 
 impl Profile {
@@ -137,28 +165,56 @@ impl Profile {
 
     /// Closes the field, or opens it again.
     pub(crate) fn settle(&mut self, thresholds: &Thresholds) {
+        if self.kept_open {
+            self.closed = None;
+            return;
+        }
         if let Some(closed) = self.closed
             && self.is_outgrown(closed)
         {
             self.closed = None;
+            self.reopened = Some(Reopened { form: closed.form, day: self.all.days.last() });
         }
         if let Some(closed) = self.closed {
             let shown = closed.shown.with(self.syntax_where(|seen| self.is_established(seen)));
             self.closed = Some(Closed { shown, ..closed });
-        } else if self.is_known(thresholds) {
-            let strays = self.all.networks.count() / STRAY_SHARE;
-            let shown = self.syntax_where(|seen| seen.networks.count() > strays);
-            self.closed = self.form(strays).map(|form| Closed { form, shown });
+        } else if self.missing(thresholds) == Missing::default() {
+            self.close(Syntax::NONE);
         }
     }
 
-    /// Enough of it has been seen.
-    fn is_known(&self, thresholds: &Thresholds) -> bool {
+    /// Closes the field as what it has carried so far, with bytes of code that are known to be usual in it;
+    /// false if that is of no plain type.
+    pub(crate) fn close(&mut self, known: Syntax) -> bool {
+        let strays = self.strays();
+        let shown = self.syntax_where(|seen| seen.networks.count() > strays).with(known);
+        self.closed = self.form_so_far().map(|form| Closed { form, shown });
+        if self.closed.is_some() {
+            (self.reopened, self.kept_open) = (None, false);
+        }
+        self.closed.is_some()
+    }
+
+    /// What is missing before it is closed, beside a plain type of its values.
+    pub fn missing(&self, thresholds: &Thresholds) -> Missing {
         let is_of_sessions = self.with_session > self.all.values / 2;
-        self.all.values >= thresholds.values
-            && self.all.networks.count() >= thresholds.networks
-            && self.all.days.count() >= thresholds.days
-            && (!is_of_sessions || self.sessions.count() >= thresholds.networks)
+        let sessions = if is_of_sessions { thresholds.networks } else { 0 };
+        Missing {
+            values: thresholds.values.saturating_sub(self.all.values),
+            networks: thresholds.networks.saturating_sub(self.all.networks.count()),
+            sessions: sessions.saturating_sub(self.sessions.count()),
+            days: thresholds.days.saturating_sub(self.all.days.count()),
+        }
+    }
+
+    /// The form that it has kept to so far; none if its values are of no plain type.
+    pub fn form_so_far(&self) -> Option<Form> {
+        self.form(self.strays())
+    }
+
+    /// Networks that may show what they like.
+    fn strays(&self) -> u64 {
+        self.all.networks.count() / STRAY_SHARE
     }
 
     /// The narrowest form that has all of its values, but for those of at most `strays` networks.
@@ -232,11 +288,11 @@ impl Profile {
         self.others.merge(&beyond);
         // What one of both knows well, both do, unless the other one has seen something else.
         let known = self.closed.take().or(other.closed);
+        self.kept_open |= other.kept_open;
+        self.reopened = self.reopened.or(other.reopened);
         self.settle(thresholds);
-        if let (None, Some(known)) = (self.closed, known) {
-            let strays = self.all.networks.count() / STRAY_SHARE;
-            let shown = self.syntax_where(|seen| seen.networks.count() > strays).with(known.shown);
-            self.closed = self.form(strays).map(|form| Closed { form, shown });
+        if let (None, Some(known), false) = (self.closed, known, self.kept_open) {
+            self.close(known.shown);
         }
     }
 
@@ -244,7 +300,7 @@ impl Profile {
     pub fn evidence(&self) -> String {
         let what = match self.closed.map(|closed| closed.form) {
             Some(Form::Type(kind)) => format!("{} only", kind.title()),
-            Some(Form::Enumeration) => format!("one of {} values", self.options.len()),
+            Some(Form::Enumeration) => format!("one of {} values", self.options()),
             None => {
                 let mut types: Vec<_> = self.types.iter().collect();
                 types.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.values));
@@ -261,12 +317,19 @@ impl Profile {
         text
     }
 
+    /// The number of its different values while they are few; an enumeration has no others.
+    pub fn options(&self) -> usize {
+        self.options.len()
+    }
+
     /// How much of what closing takes has been seen, from 0 to 1.
     pub fn confidence(&self, thresholds: &Thresholds) -> f64 {
-        let share = |seen: u64, needed: u64| (seen as f64 / needed.max(1) as f64).min(1.0);
-        share(self.all.values, thresholds.values)
-            .min(share(self.all.networks.count(), thresholds.networks))
-            .min(share(self.all.days.count().into(), thresholds.days.into()))
+        let missing = self.missing(thresholds);
+        let share = |missing: u64, needed: u64| 1.0 - missing as f64 / needed.max(1) as f64;
+        share(missing.values, thresholds.values)
+            .min(share(missing.networks, thresholds.networks))
+            .min(share(missing.sessions, thresholds.networks))
+            .min(share(missing.days.into(), thresholds.days.into()))
     }
 
     pub(crate) fn held_bytes(&self) -> usize {

@@ -3,6 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
+mod orders;
+
+pub use orders::{Order, OrderError};
+
 use portcullis_types::Place;
 use serde::{Deserialize, Serialize};
 
@@ -239,6 +243,9 @@ impl Store {
         let after = self.fields.range((after, Bound::Unbounded));
         let looked_at: Vec<_> = after.chain(self.fields.iter()).take(LOOKED_AT_MAX).collect();
         let may_go = |field: &Field| {
+            if field.profile.kept_open {
+                return false;
+            }
             let last = field.profile.all.days.last();
             field.founder.0.is_some() && last < from.day || last.saturating_add(IDLE_DAYS_MAX) < from.day
         };

@@ -1,0 +1,155 @@
+//! What an operator decides about fields, and how they are found by what a request says.
+
+use std::fmt;
+use std::ops::Bound;
+
+use super::{Founder, Key, Store};
+use crate::path::{self, ANY};
+use crate::profile::Profile;
+use crate::store::FieldPlace;
+
+/// What an operator decides about a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// All that is known of it goes: it is learned anew.
+    Forget,
+    /// It is learned, and never closed.
+    KeepOpen,
+    /// It is closed now, whatever is missing.
+    Close,
+    /// It is open, and closed when enough is known, as fields without a decision are.
+    Learn,
+}
+
+/// Why an order cannot be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderError {
+    /// There is no such field.
+    NoField,
+    /// It has carried values of no plain type, so that there is nothing to close it as.
+    NotPlain,
+}
+
+impl fmt::Display for OrderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OrderError::NoField => "no such field is learned",
+            OrderError::NotPlain => "its values are of no plain type, so that it cannot be closed",
+        })
+    }
+}
+
+impl std::error::Error for OrderError {}
+
+impl Store {
+    /// Carries an order out. A field that an operator has decided on gives way to no new one as something
+    /// that a single client has sent.
+    pub fn order(&mut self, key: &Key, order: Order) -> Result<(), OrderError> {
+        let thresholds = self.limits.thresholds;
+        let field = self.fields.get_mut(key).ok_or(OrderError::NoField)?;
+        let profile = &mut field.profile;
+        match order {
+            Order::Forget => {
+                self.fields.remove(key);
+                self.count_again();
+                return Ok(());
+            }
+            Order::KeepOpen => (profile.kept_open, profile.closed) = (true, None),
+            Order::Close if profile.form_so_far().is_none() => return Err(OrderError::NotPlain),
+            Order::Close => {
+                profile.close(profile.closed.map(|closed| closed.shown).unwrap_or_default());
+            }
+            Order::Learn => {
+                (profile.kept_open, profile.closed) = (false, None);
+                profile.settle(&thresholds);
+            }
+        }
+        field.founder = Founder(None);
+        let mut above = String::new();
+        for name in key.template.split('/').filter(|segment| !segment.is_empty()) {
+            if let Some(segment) = self.segments.get_mut(&above).and_then(|names| names.get_mut(name)) {
+                segment.founder = Founder(None);
+            }
+            above.push('/');
+            above.push_str(name);
+        }
+        self.count_again();
+        Ok(())
+    }
+
+    /// The field that a request means by method, path, place and name, as values are judged: by the nearest
+    /// known path, and if it was never sent by this method or in this place, as another of its name. The path
+    /// may be a template, too.
+    pub fn find(
+        &self,
+        method: &[u8],
+        path: &[u8],
+        place: FieldPlace,
+        name: &[u8],
+    ) -> Option<(&Key, &Profile)> {
+        let template = self.known_template(path);
+        let mut known_name = Vec::new();
+        if !path::name(place.place(), name, &mut known_name) {
+            return None;
+        }
+        let name = String::from_utf8_lossy(&known_name);
+        let method = path::method(method);
+        let first = Key {
+            template: template.clone(),
+            name: name.clone().into_owned(),
+            method: String::new(),
+            place: FieldPlace::Query,
+        };
+        let of_name = || {
+            let from = self.fields.range(&first..);
+            from.take_while(|(key, _)| key.template == template && key.name == name)
+        };
+        let own = of_name().find(|(key, _)| key.place == place && key.method.as_bytes() == method);
+        own.or_else(|| of_name().next()).map(|(key, field)| (key, &field.profile))
+    }
+
+    /// The template that requests for `path` are judged by.
+    fn known_template(&self, path: &[u8]) -> String {
+        if let Ok(template) = std::str::from_utf8(path)
+            && self.has_page(template)
+        {
+            return template.to_owned();
+        }
+        let canonical = path::canonical(path);
+        let mut template = String::new();
+        for segment in path::segments(&canonical) {
+            let name = path::placeholder(segment).or_else(|| std::str::from_utf8(segment).ok());
+            let below =
+                |name: &str| Some(format!("{template}/{name}")).filter(|_| self.is_known(&template, name));
+            match name.and_then(below).or_else(|| below(ANY)) {
+                Some(next) => template = next,
+                None => break,
+            }
+        }
+        if template.is_empty() { "/".to_owned() } else { template }
+    }
+
+    /// True if something is known at `name` below `template`, or below that.
+    fn is_known(&self, template: &str, name: &str) -> bool {
+        let page = format!("{template}/{name}");
+        self.segments.get(template).is_some_and(|names| names.contains_key(name))
+            || self.has_page(&page)
+            || self.from(&format!("{page}/")).is_some_and(|next| next.starts_with(&format!("{page}/")))
+    }
+
+    fn has_page(&self, template: &str) -> bool {
+        self.from(template) == Some(template)
+    }
+
+    /// The first template of a field that is `template` or stands behind it.
+    fn from(&self, template: &str) -> Option<&str> {
+        let first = Key {
+            template: template.to_owned(),
+            name: String::new(),
+            method: String::new(),
+            place: FieldPlace::Query,
+        };
+        let next = self.fields.range((Bound::Included(first), Bound::Unbounded)).next();
+        next.map(|(key, _)| key.template.as_str())
+    }
+}
