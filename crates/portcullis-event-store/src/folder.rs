@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use portcullis_event::Timestamp;
 use rustix::fs::FlockOperation;
@@ -11,6 +12,10 @@ use crate::segment::ENDING;
 
 /// The file whose lock says that a process writes here.
 const LOCK: &str = "writer.lock";
+/// Begins the ending of a segment that has no schema yet; the process that makes it follows.
+const MAKING: &str = "making-";
+/// Time after which what is being made was left by a process that ended.
+const MAKING_MAX: Duration = Duration::from_secs(60);
 /// The ending of a segment that was set aside.
 const DAMAGED: &str = "damaged";
 
@@ -46,7 +51,10 @@ impl Folder {
         portcullis_files::make_private(&path)?;
         let file = File::options().write(true).open(path)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(file)),
+            Ok(()) => {
+                self.remove_unmade()?;
+                Ok(Some(file))
+            }
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -55,6 +63,19 @@ impl Folder {
     /// The segments, oldest first.
     pub(crate) fn segments(&self) -> io::Result<Vec<SegmentFile>> {
         self.files(ENDING)
+    }
+
+    /// Deletes what processes that ended were making.
+    fn remove_unmade(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.0)? {
+            let entry = entry?;
+            let is_making = |path: &Path| path.extension()?.to_str()?.starts_with(MAKING).then_some(());
+            let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
+            if is_making(&entry.path()).is_some() && age > MAKING_MAX {
+                Folder::remove(&entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// The segments that were set aside, oldest first.
@@ -115,6 +136,11 @@ impl Folder {
         }
         Ok(aside)
     }
+}
+
+/// Where a segment is made before it has its name.
+pub(crate) fn making(segment: &Path) -> PathBuf {
+    segment.with_extension(format!("{MAKING}{}", std::process::id()))
 }
 
 /// The file, and what SQLite keeps beside it.

@@ -14,6 +14,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 use crate::block::{Column, Encoded};
 use crate::codec::{Damaged, Packer, unpack};
 use crate::fields::{Shape, is_late, shape};
+use crate::folder::{self, Folder};
 use crate::marks::Marks;
 use crate::outcomes;
 use crate::rollup::{self, Rollup};
@@ -63,9 +64,9 @@ impl std::error::Error for SegmentError {}
 impl SegmentError {
     /// The error of a file or a folder.
     pub(crate) fn of_file(path: &Path, error: &io::Error) -> SegmentError {
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SegmentError::Full,
-            _ => SegmentError::File(format!("{}: {error}", path.display())),
+        match matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+            true => SegmentError::Full,
+            false => SegmentError::File(format!("{}: {error}", path.display())),
         }
     }
 }
@@ -113,13 +114,24 @@ fn stored_fields() -> impl Iterator<Item = Field> {
 impl Segment {
     /// Makes a segment, or opens one to go on writing.
     pub(crate) fn create(path: &Path) -> Result<Segment, SegmentError> {
+        if !path.exists() {
+            // Readers find it once it has its schema: one without is taken for a damaged one.
+            let making = folder::making(path);
+            Folder::remove(&making).map_err(|error| SegmentError::of_file(&making, &error))?;
+            drop(Segment::write_to(&making, "DELETE")?);
+            std::fs::rename(&making, path).map_err(|error| SegmentError::of_file(path, &error))?;
+        }
+        Segment::write_to(path, "WAL")
+    }
+
+    fn write_to(path: &Path, journal: &str) -> Result<Segment, SegmentError> {
         // What SQLite keeps beside the file gets its mode.
         portcullis_files::make_private(path).map_err(|error| SegmentError::of_file(path, &error))?;
         let connection = Connection::open(path)?;
         connection.busy_timeout(BUSY)?;
         // The file's pages are the blobs' alone: larger ones chain less.
         connection.pragma_update(None, "page_size", 8192)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "journal_mode", journal)?;
         // A crash of the process loses nothing that was committed; one of the machine, what the system had
         // not written.
         connection.pragma_update(None, "synchronous", "NORMAL")?;

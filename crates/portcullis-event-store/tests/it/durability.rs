@@ -1,7 +1,8 @@
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use portcullis_event_store::{Notice, OpenError, Store, StoreSettings, Writer};
 
@@ -193,4 +194,50 @@ fn segments_of_the_first_schema_are_read_and_gone_on_with() {
     assert_eq!(segments(folder.path()), [file]);
     assert_eq!(ids(&store, "outcome = blocked", 7), blocked(0..90));
     assert_eq!(ids(&store, "outcome = noted and site = shop", 7).len(), 10);
+}
+
+/// A console that is open when the first event of all is written.
+#[test]
+fn a_segment_that_is_being_made_is_not_read() {
+    const STORES: usize = 12;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |store: usize| folder.path().join(store.to_string());
+    (0..STORES).for_each(|store| fs::create_dir(path(store)).unwrap());
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut looks = 0;
+            while !done.load(Ordering::Relaxed) {
+                for store in 0..STORES {
+                    let page = page(&Store::new(&path(store)), "", None, 10);
+                    assert_eq!(page.skipped, Vec::<String>::new());
+                    looks += 1;
+                }
+            }
+            looks
+        });
+        for store in 0..STORES {
+            write(&mut Writer::open(settings(&path(store)), false).unwrap(), 0..1, 1);
+            assert_eq!(ids(&Store::new(&path(store)), "", 10), ["r0"]);
+            let left = fs::read_dir(path(store)).unwrap().map(|entry| entry.unwrap().file_name());
+            assert!(!left.into_iter().any(|name| name.to_string_lossy().contains("making")));
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 0);
+    });
+}
+
+/// What a process that was killed left while it made a segment goes with the next one that writes; what another
+/// one makes now stays.
+#[test]
+fn what_was_left_unmade_is_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let [left, fresh] = ["0.making-1", "0.making-2"].map(|name| folder.path().join(name));
+    for path in [&left, &fresh] {
+        fs::write(path, "").unwrap();
+    }
+    let before = SystemTime::now() - Duration::from_secs(600);
+    fs::File::options().write(true).open(&left).unwrap().set_modified(before).unwrap();
+    write(&mut Writer::open(settings(folder.path()), false).unwrap(), 0..1, 1);
+    assert!(!left.exists() && fresh.exists());
 }
