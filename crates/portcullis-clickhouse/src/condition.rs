@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv6Addr};
 
-use portcullis_query::{Comparison, Field, Filter, Network, Operator, Value};
+use portcullis_query::{Comparison, Field, Filter, Kind, Network, Operator, Read, Value};
 
 const FALSE: &str = "0";
 const TRUE: &str = "1";
@@ -28,10 +28,10 @@ pub fn condition(filter: &Filter) -> String {
         Filter::Not(inner) => format!("NOT ({})", condition(inner)),
         Filter::Is(comparison) => {
             let holds = holds(comparison);
-            match comparison.operator {
-                // It holds where `=` does not: also where the event has no such value.
-                Operator::NotEqual => format!("NOT ({holds})"),
-                _ => holds,
+            // It holds where `=` does not: also where the event has no such value.
+            match comparison.operator == Operator::NotEqual {
+                true => format!("NOT ({holds})"),
+                false => holds,
             }
         }
     }
@@ -56,12 +56,12 @@ pub(crate) fn literal(text: impl AsRef<[u8]>) -> String {
 
 /// The column of a field that has one.
 pub(crate) fn column(field: Field) -> &'static str {
-    match field {
-        Field::Time => "time_ms",
-        Field::Text => "event",
+    match field.read() {
+        Read::Json => "event",
         // The table has no column for it; `Outcome::of` is the same.
-        Field::Outcome => OUTCOME,
-        field => field.name(),
+        Read::Word(_) if field == Field::Outcome => OUTCOME,
+        Read::Number(_) if field == Field::Time => "time_ms",
+        Read::Number(_) | Read::Word(_) | Read::List(_) => field.name(),
     }
 }
 
@@ -75,44 +75,58 @@ fn joined(parts: impl Iterator<Item = String>, word: &str, none: &str) -> String
 }
 
 fn holds(comparison: &Comparison) -> String {
-    let values = comparison.values.iter();
-    match comparison.field {
-        Field::Text => match &*comparison.values {
+    let field = comparison.field;
+    match field.read() {
+        Read::Json => match &*comparison.values {
             [Value::Text(text)] => is_in_json(text),
-            _ => FALSE.to_owned(),
+            [] | [_] | [_, _, ..] => FALSE.to_owned(),
         },
-        Field::Rule => match numbers(comparison, "r") {
-            test if test == FALSE => test,
-            test => format!("arrayExists(r -> {test}, rule)"),
-        },
-        Field::Class => joined(
-            values.filter_map(|value| match value {
-                Value::Text(text) => Some(format!("has(class, {})", literal(text))),
-                _ => None,
-            }),
-            " OR ",
-            FALSE,
-        ),
+        Read::List(_) => in_list(comparison),
         // Absent numbers are 0 in the table; there is no status and no autonomous system 0.
-        Field::Status | Field::Asn => {
-            let column = column(comparison.field);
-            format!("({column} != 0 AND {})", numbers(comparison, column))
+        Read::Number(_) if is_absent_as_zero(field) => {
+            format!("({} != 0 AND {})", column(field), numbers(comparison, column(field)))
         }
-        Field::Time | Field::Duration | Field::Count => numbers(comparison, column(comparison.field)),
-        Field::Client => joined(
-            values.map(|value| match value {
+        Read::Number(_) => numbers(comparison, column(field)),
+        Read::Word(_) if field.kind() == Kind::Address => joined(
+            comparison.values.iter().map(|value| match value {
                 Value::Network(network) => in_network(*network),
-                value => words(comparison, column(Field::Client), std::slice::from_ref(value)),
+                Value::Number(_) | Value::Time(_) | Value::Text(_) => {
+                    words(comparison, column(field), std::slice::from_ref(value))
+                }
             }),
             " OR ",
             FALSE,
         ),
+        Read::Word(_) => words(comparison, column(field), &comparison.values),
+    }
+}
+
+/// True for numbers that an event need not have.
+pub(crate) fn is_absent_as_zero(field: Field) -> bool {
+    matches!(field, Field::Status | Field::Asn)
+}
+
+fn in_list(comparison: &Comparison) -> String {
+    let list = match comparison.field == Field::Trial {
         // The table has no column for them: they are in the event.
-        Field::Trial => match words(comparison, "t", &comparison.values) {
-            test if test == FALSE => test,
-            test => format!("arrayExists(t -> {test}, JSONExtract(event, 'trials', 'Array(String)'))"),
-        },
-        field => words(comparison, column(field), &comparison.values),
+        true => "JSONExtract(event, 'trials', 'Array(String)')",
+        false => column(comparison.field),
+    };
+    let test = match comparison.field.kind() {
+        Kind::Number => numbers(comparison, "r"),
+        // Words of a list are compared as they are, and an index of the array can answer.
+        Kind::OneOf(_) => {
+            let has = |value: &Value| match value {
+                Value::Text(text) => Some(format!("has({list}, {})", literal(text))),
+                Value::Number(_) | Value::Time(_) | Value::Network(_) => None,
+            };
+            return joined(comparison.values.iter().filter_map(has), " OR ", FALSE);
+        }
+        Kind::Time | Kind::Word | Kind::Address | Kind::Text => words(comparison, "r", &comparison.values),
+    };
+    match test == FALSE {
+        true => test,
+        false => format!("arrayExists(r -> {test}, {list})"),
     }
 }
 
@@ -143,7 +157,7 @@ fn words(comparison: &Comparison, column: &str, values: &[Value]) -> String {
     let wanted = values.iter().filter_map(|value| match value {
         Value::Text(wanted) if is_exact => Some(wanted.clone()),
         Value::Text(wanted) => Some(wanted.to_ascii_lowercase()),
-        _ => None,
+        Value::Number(_) | Value::Time(_) | Value::Network(_) => None,
     });
     let wanted: Vec<String> = wanted.collect();
     match (comparison.operator, &*wanted) {

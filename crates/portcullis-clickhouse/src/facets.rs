@@ -7,7 +7,7 @@ use portcullis_query::{Field, Filter};
 use serde::Deserialize;
 
 use crate::answer::{number, rows};
-use crate::condition::column;
+use crate::condition::{column, is_absent_as_zero};
 use crate::link::Deadline;
 use crate::source::Database;
 
@@ -109,9 +109,11 @@ fn mark(number: usize) -> String {
 
 /// True for rows without a value of this field.
 fn absent(field: Field) -> String {
-    match field {
-        Field::Status | Field::Asn => format!("{} = 0", column(field)),
-        field if field.is_list() => format!("empty({})", column(field)),
-        field => format!("{} = ''", column(field)),
+    if is_absent_as_zero(field) {
+        format!("{} = 0", column(field))
+    } else if field.is_list() {
+        format!("empty({})", column(field))
+    } else {
+        format!("{} = ''", column(field))
     }
 }

@@ -19,6 +19,8 @@
 //! - A database that is down, refuses or is late is an error
 //!   ([`QueryError`](portcullis_event_store::QueryError)) and is counted. Nothing is tried again here.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod answer;
 mod condition;
 mod cursor;

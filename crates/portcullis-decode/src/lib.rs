@@ -31,6 +31,8 @@
 //! assert_eq!(Transformation::from_name("NORMALISEPATH"), Some(Transformation::NormalizePath));
 //! ```
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod base64;
 mod bound;
 mod case;

@@ -5,8 +5,6 @@
 //! a word that is in such a form stands, without these bytes, in what the text has left without them: its
 //! residue.
 
-use crate::Transformation;
-
 /// Begins an escape.
 const LEAD: u8 = 1;
 /// Begins a comment.
@@ -79,29 +77,6 @@ pub fn residue(text: &[u8], out: &mut Vec<u8>) {
             count += usize::from(KINDS[usize::from(byte)] < GOES);
         }
         out.extend_from_slice(&left[..count]);
-    }
-}
-
-impl Transformation {
-    /// True if it leaves the [`residue`] of a text as it is, but for the case of letters, and no more than
-    /// that.
-    pub fn keeps_residue(self) -> bool {
-        matches!(
-            self,
-            Transformation::CompressWhitespace
-                | Transformation::JsDecode
-                | Transformation::Lowercase
-                | Transformation::RemoveNulls
-                | Transformation::RemoveWhitespace
-                | Transformation::ReplaceComments
-                | Transformation::ReplaceNulls
-                | Transformation::Trim
-                | Transformation::TrimLeft
-                | Transformation::TrimRight
-                | Transformation::Uppercase
-                | Transformation::UrlDecode
-                | Transformation::UrlDecodeUni
-        )
     }
 }
 

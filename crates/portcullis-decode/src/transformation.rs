@@ -9,8 +9,42 @@ use crate::{
 };
 use portcullis_types::ByteSet;
 
+/// Bytes that a result may have though the input has none of them, but for the other case of its letters.
+const NOTHING: ByteSet = ByteSet::EMPTY;
+const SPACE: ByteSet = ByteSet::EMPTY.with(b' ');
+const SLASH: ByteSet = ByteSet::EMPTY.with(b'/');
+/// Of what decodes, and of what was not looked at.
+const ANYTHING: ByteSet = ByteSet::FULL;
+
+const UPPER: ByteSet = ByteSet::range(b'A', b'Z');
+const NUL: ByteSet = ByteSet::of(b"\0");
+/// What `cmdLine` takes away, and what it makes spaces of.
+const QUOTES: ByteSet = ByteSet::of(b"\"'\\^");
+const BLANKS: ByteSet = ByteSet::of(b",;\t\r\n");
+
+/// What becomes of the [`residue`](crate::residue) of a text, but for the case of letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Residue {
+    Kept,
+    /// Or so it has to be assumed.
+    Lost,
+}
+
+macro_rules! optional {
+    () => {
+        None
+    };
+    ($value:expr) => {
+        Some($value)
+    };
+}
+
+/// Declares the transformations: names, where they act, how long a result is, which bytes it may add, what becomes
+/// of residues and, of those that have it, the effect on single bytes and the sign without which some of them do
+/// not act. What they do is in `apply_with`.
 macro_rules! transformations {
-    ($($variant:ident $name:literal $(| $alias:literal)* => $scan:expr, $bound:expr;)*) => {
+    ($($variant:ident $name:literal $(| $alias:literal)* => $scan:expr, $bound:expr, $adds:expr, $residue:expr
+        $(, effect $effect:expr)? $(, sign $sign:expr)?;)*) => {
         /// A transformation of the ModSecurity 2.9 and 3 references (`t:` in a rule). `t:none` is not one: it
         /// empties the list, which is the parser's work.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,46 +58,60 @@ macro_rules! transformations {
             const NAMES: &'static [&'static [&'static str]] = &[$(&[$name $(, $alias)*],)*];
             const SCANS: &'static [Scan] = &[$($scan,)*];
             const BOUNDS: &'static [Bound] = &[$($bound,)*];
+            const ADDS: &'static [ByteSet] = &[$($adds,)*];
+            const RESIDUES: &'static [Residue] = &[$($residue,)*];
+            const EFFECTS: &'static [Option<Effect>] = &[$(optional!($($effect)?),)*];
+            const SIGNS: &'static [Option<(ByteSet, Sign)>] = &[$(optional!($($sign)?),)*];
         }
     };
 }
 
 transformations! {
-    Base64Decode "base64Decode" => Scan::Always, Bound::Ratio(3, 4);
-    Base64DecodeExt "base64DecodeExt" => Scan::Always, Bound::Ratio(3, 4);
-    Base64Encode "base64Encode" => Scan::Always, Bound::Blocks(4, 3);
-    CmdLine "cmdLine" => Scan::Set(&cmd_line::TRIGGERS), Bound::INPUT;
-    CompressWhitespace "compressWhitespace" => Scan::Set(&whitespace::TRIGGERS), Bound::INPUT;
-    CssDecode "cssDecode" => Scan::One(b'\\'), Bound::INPUT;
-    EscapeSeqDecode "escapeSeqDecode" => Scan::One(b'\\'), Bound::INPUT;
-    HexDecode "hexDecode" => Scan::Always, Bound::Ratio(1, 2);
-    HexEncode "hexEncode" => Scan::Always, Bound::Ratio(2, 1);
-    HtmlEntityDecode "htmlEntityDecode" => Scan::One(b'&'), Bound::INPUT;
-    JsDecode "jsDecode" => Scan::One(b'\\'), Bound::INPUT;
-    Length "length" => Scan::Always, Bound::Bytes(20);
-    Lowercase "lowercase" => Scan::Range(b'A', b'Z'), Bound::INPUT;
-    Md5 "md5" => Scan::Always, Bound::Bytes(16);
-    NormalizePath "normalizePath" | "normalisePath" => Scan::Two(b'/', b'.'), Bound::INPUT;
-    NormalizePathWin "normalizePathWin" | "normalisePathWin" => Scan::Three(b'/', b'.', b'\\'), Bound::INPUT;
-    ParityEven7bit "parityEven7bit" => Scan::Set(&parity::EVEN_TRIGGERS), Bound::INPUT;
-    ParityOdd7bit "parityOdd7bit" => Scan::Set(&parity::ODD_TRIGGERS), Bound::INPUT;
-    ParityZero7bit "parityZero7bit" => Scan::Range(0x80, 0xff), Bound::INPUT;
-    RemoveComments "removeComments" => Scan::Three(b'/', b'-', b'#'), Bound::INPUT;
-    RemoveCommentsChar "removeCommentsChar" => Scan::Three(b'/', b'-', b'#'), Bound::INPUT;
-    RemoveNulls "removeNulls" => Scan::One(0), Bound::INPUT;
-    RemoveWhitespace "removeWhitespace" => Scan::Set(&whitespace::TRIGGERS), Bound::INPUT;
-    ReplaceComments "replaceComments" => Scan::One(b'*'), Bound::INPUT;
-    ReplaceNulls "replaceNulls" => Scan::One(0), Bound::INPUT;
-    Sha1 "sha1" => Scan::Always, Bound::Bytes(20);
-    SqlHexDecode "sqlHexDecode" => Scan::Two(b'x', b'X'), Bound::INPUT;
-    Trim "trim" => Scan::Set(&trim::TRIGGERS), Bound::INPUT;
-    TrimLeft "trimLeft" => Scan::Set(&trim::TRIGGERS), Bound::INPUT;
-    TrimRight "trimRight" => Scan::Set(&trim::TRIGGERS), Bound::INPUT;
-    Uppercase "uppercase" => Scan::Range(b'a', b'z'), Bound::INPUT;
-    UrlDecode "urlDecode" => Scan::Two(b'%', b'+'), Bound::INPUT;
-    UrlDecodeUni "urlDecodeUni" => Scan::Two(b'%', b'+'), Bound::INPUT;
-    UrlEncode "urlEncode" => Scan::Set(&url::ENCODE_TRIGGERS), Bound::Ratio(3, 1);
-    Utf8ToUnicode "utf8toUnicode" => Scan::Set(&utf8_to_unicode::TRIGGERS), Bound::Ratio(7, 2);
+    Base64Decode "base64Decode" => Scan::Always, Bound::Ratio(3, 4), ANYTHING, Residue::Lost;
+    Base64DecodeExt "base64DecodeExt" => Scan::Always, Bound::Ratio(3, 4), ANYTHING, Residue::Lost;
+    Base64Encode "base64Encode" => Scan::Always, Bound::Blocks(4, 3), ANYTHING, Residue::Lost;
+    CmdLine "cmdLine" => Scan::Set(&cmd_line::TRIGGERS), Bound::INPUT, SPACE, Residue::Lost,
+        effect Effect { removes: UPPER.union(QUOTES).union(BLANKS), replaces: BLANKS, by: b' ' };
+    CompressWhitespace "compressWhitespace" => Scan::Set(&whitespace::TRIGGERS), Bound::INPUT, SPACE, Residue::Kept;
+    CssDecode "cssDecode" => Scan::One(b'\\'), Bound::INPUT, ANYTHING, Residue::Lost;
+    EscapeSeqDecode "escapeSeqDecode" => Scan::One(b'\\'), Bound::INPUT, ANYTHING, Residue::Lost;
+    HexDecode "hexDecode" => Scan::Always, Bound::Ratio(1, 2), ANYTHING, Residue::Lost;
+    HexEncode "hexEncode" => Scan::Always, Bound::Ratio(2, 1), ANYTHING, Residue::Lost;
+    // Ampersands stand between the arguments of every query.
+    HtmlEntityDecode "htmlEntityDecode" => Scan::One(b'&'), Bound::INPUT, ANYTHING, Residue::Lost,
+        sign (ByteSet::of(b"&"), Sign::HtmlEntity);
+    JsDecode "jsDecode" => Scan::One(b'\\'), Bound::INPUT, ANYTHING, Residue::Kept;
+    Length "length" => Scan::Always, Bound::Bytes(20), ANYTHING, Residue::Lost;
+    Lowercase "lowercase" => Scan::Range(b'A', b'Z'), Bound::INPUT, NOTHING, Residue::Kept,
+        effect Effect::removing(UPPER);
+    Md5 "md5" => Scan::Always, Bound::Bytes(16), ANYTHING, Residue::Lost;
+    // Dots stand in every second name.
+    NormalizePath "normalizePath" | "normalisePath" => Scan::Two(b'/', b'.'), Bound::INPUT, NOTHING, Residue::Lost,
+        sign (ByteSet::of(b"."), Sign::FinalDot);
+    NormalizePathWin "normalizePathWin" | "normalisePathWin" => Scan::Three(b'/', b'.', b'\\'), Bound::INPUT, SLASH,
+        Residue::Lost, sign (ByteSet::of(b"."), Sign::FinalDot);
+    ParityEven7bit "parityEven7bit" => Scan::Set(&parity::EVEN_TRIGGERS), Bound::INPUT, ANYTHING, Residue::Lost;
+    ParityOdd7bit "parityOdd7bit" => Scan::Set(&parity::ODD_TRIGGERS), Bound::INPUT, ANYTHING, Residue::Lost;
+    ParityZero7bit "parityZero7bit" => Scan::Range(0x80, 0xff), Bound::INPUT, ANYTHING, Residue::Lost;
+    RemoveComments "removeComments" => Scan::Three(b'/', b'-', b'#'), Bound::INPUT, ANYTHING, Residue::Lost;
+    RemoveCommentsChar "removeCommentsChar" => Scan::Three(b'/', b'-', b'#'), Bound::INPUT, NOTHING, Residue::Lost;
+    RemoveNulls "removeNulls" => Scan::One(0), Bound::INPUT, NOTHING, Residue::Kept,
+        effect Effect::removing(NUL);
+    RemoveWhitespace "removeWhitespace" => Scan::Set(&whitespace::TRIGGERS), Bound::INPUT, NOTHING, Residue::Kept,
+        effect Effect::removing(whitespace::BYTES);
+    ReplaceComments "replaceComments" => Scan::One(b'*'), Bound::INPUT, SPACE, Residue::Kept;
+    ReplaceNulls "replaceNulls" => Scan::One(0), Bound::INPUT, SPACE, Residue::Kept,
+        effect Effect { removes: NUL, replaces: NUL, by: b' ' };
+    Sha1 "sha1" => Scan::Always, Bound::Bytes(20), ANYTHING, Residue::Lost;
+    SqlHexDecode "sqlHexDecode" => Scan::Two(b'x', b'X'), Bound::INPUT, ANYTHING, Residue::Lost;
+    Trim "trim" => Scan::Set(&trim::TRIGGERS), Bound::INPUT, NOTHING, Residue::Kept;
+    TrimLeft "trimLeft" => Scan::Set(&trim::TRIGGERS), Bound::INPUT, NOTHING, Residue::Kept;
+    TrimRight "trimRight" => Scan::Set(&trim::TRIGGERS), Bound::INPUT, NOTHING, Residue::Kept;
+    Uppercase "uppercase" => Scan::Range(b'a', b'z'), Bound::INPUT, NOTHING, Residue::Kept;
+    UrlDecode "urlDecode" => Scan::Two(b'%', b'+'), Bound::INPUT, ANYTHING, Residue::Kept;
+    UrlDecodeUni "urlDecodeUni" => Scan::Two(b'%', b'+'), Bound::INPUT, ANYTHING, Residue::Kept;
+    UrlEncode "urlEncode" => Scan::Set(&url::ENCODE_TRIGGERS), Bound::Ratio(3, 1), ANYTHING, Residue::Lost;
+    Utf8ToUnicode "utf8toUnicode" => Scan::Set(&utf8_to_unicode::TRIGGERS), Bound::Ratio(7, 2), ANYTHING, Residue::Lost;
 }
 
 /// The effect of a transformation on the set of bytes of a text.
@@ -75,6 +123,12 @@ pub struct Effect {
     pub replaces: ByteSet,
     /// this byte. All others that it has are in the text.
     pub by: u8,
+}
+
+impl Effect {
+    const fn removing(removes: ByteSet) -> Effect {
+        Effect { removes, replaces: ByteSet::EMPTY, by: b' ' }
+    }
 }
 
 /// A condition beside single bytes under which a transformation acts.
@@ -144,54 +198,24 @@ impl Transformation {
     /// Bytes that the result may have though the input has none of them, but for the other case of its
     /// letters. [`ByteSet::FULL`] for what decodes.
     pub fn adds(self) -> ByteSet {
-        match self {
-            Transformation::Lowercase
-            | Transformation::NormalizePath
-            | Transformation::RemoveCommentsChar
-            | Transformation::RemoveNulls
-            | Transformation::RemoveWhitespace
-            | Transformation::Trim
-            | Transformation::TrimLeft
-            | Transformation::TrimRight
-            | Transformation::Uppercase => ByteSet::EMPTY,
-            Transformation::CmdLine
-            | Transformation::CompressWhitespace
-            | Transformation::ReplaceComments
-            | Transformation::ReplaceNulls => ByteSet::EMPTY.with(b' '),
-            Transformation::NormalizePathWin => ByteSet::EMPTY.with(b'/'),
-            _ => ByteSet::FULL,
-        }
+        Transformation::ADDS[self as usize]
+    }
+
+    /// True if it leaves the [`residue`](crate::residue) of a text as it is, but for the case of letters, and no
+    /// more than that.
+    pub fn keeps_residue(self) -> bool {
+        Transformation::RESIDUES[self as usize] == Residue::Kept
     }
 
     /// Returns its effect on the bytes of a text, if that is the same for any order of them.
     pub fn effect(self) -> Option<Effect> {
-        let upper = ByteSet::range(b'A', b'Z');
-        let (removes, replaces) = match self {
-            Transformation::CmdLine => {
-                let blanks = ByteSet::of(b",;\t\r\n");
-                (upper.union(ByteSet::of(b"\"'\\^")).union(blanks), blanks)
-            }
-            Transformation::Lowercase => (upper, ByteSet::EMPTY),
-            Transformation::RemoveNulls => (ByteSet::of(b"\0"), ByteSet::EMPTY),
-            Transformation::RemoveWhitespace => (self.triggers(), ByteSet::EMPTY),
-            Transformation::ReplaceNulls => (ByteSet::of(b"\0"), ByteSet::of(b"\0")),
-            _ => return None,
-        };
-        Some(Effect { removes, replaces, by: b' ' })
+        Transformation::EFFECTS[self as usize]
     }
 
     /// Those of [`Transformation::triggers`] that do not let it act by themselves, but only where the text
     /// has this.
     pub fn sign(self) -> Option<(ByteSet, Sign)> {
-        match self {
-            // Dots stand in every second name.
-            Transformation::NormalizePath | Transformation::NormalizePathWin => {
-                Some((ByteSet::of(b"."), Sign::FinalDot))
-            }
-            // Ampersands stand between the arguments of every query.
-            Transformation::HtmlEntityDecode => Some((ByteSet::of(b"&"), Sign::HtmlEntity)),
-            _ => None,
-        }
+        Transformation::SIGNS[self as usize]
     }
 
     /// Appends the result to `out` and returns true; or returns false and leaves `out` alone: the result is

@@ -10,7 +10,8 @@
 use crate::scan::Table;
 use portcullis_types::ByteSet;
 
-pub(crate) static TRIGGERS: Table = Table::of(ByteSet::range(b'\t', b'\r').with(b' ').with(0xa0));
+pub(crate) const BYTES: ByteSet = ByteSet::range(b'\t', b'\r').with(b' ').with(0xa0);
+pub(crate) static TRIGGERS: Table = Table::of(BYTES);
 
 pub(crate) fn compress(clean: &[u8], rest: &[u8], out: &mut Vec<u8>) {
     let mut inside = false;

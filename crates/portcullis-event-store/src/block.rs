@@ -127,11 +127,12 @@ impl BlockBuilder {
                 Builder::Words(words) => {
                     let word = fields::word(event, *field);
                     words.push(&word);
-                    match field {
-                        Field::Client => address_terms(&word, |term| terms.set_term(term)),
-                        Field::Path => path_terms(&word, |term| terms.set_term(term)),
-                        _ if word.is_empty() || fields::is_late(*field) => {}
-                        field => terms.set_term(Term::of(*field, &word)),
+                    if *field == Field::Client {
+                        address_terms(&word, |term| terms.set_term(term));
+                    } else if *field == Field::Path {
+                        path_terms(&word, |term| terms.set_term(term));
+                    } else if !word.is_empty() && !fields::is_late(*field) {
+                        terms.set_term(Term::of(*field, &word));
                     }
                 }
                 Builder::Lists(lists) => {

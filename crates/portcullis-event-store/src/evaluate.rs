@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use portcullis_query::{Comparison, Field, Filter, Operator, Value};
+use portcullis_query::{Comparison, Filter, Kind, Operator, Read, Value};
 
 use crate::block::{Column, payloads};
 use crate::column::NONE;
@@ -28,7 +28,7 @@ pub(crate) fn rows(segment: &Segment, block: &BlockHead, filter: &Filter) -> Res
             let mut all = Rows::all(block.count);
             let in_json = |part: &&Filter| match part {
                 Filter::Is(comparison) => shape(comparison.field) == Shape::Nowhere,
-                _ => false,
+                Filter::All(_) | Filter::Any(_) | Filter::Not(_) => false,
             };
             for part in parts.iter().filter(|part| !in_json(part)) {
                 all.retain(&rows(segment, block, part)?);
@@ -56,13 +56,13 @@ fn compare(
     comparison: &Comparison,
     among: Option<&Rows>,
 ) -> Result<Rows, SegmentError> {
-    match comparison.field {
-        Field::Text => return texts(segment, block, comparison, among),
-        Field::Trial => {
+    match (shape(comparison.field), comparison.field.read()) {
+        (Shape::Nowhere, Read::List(_)) => {
             let found = trials(segment, block, comparison, among)?;
             return Ok(signed(found, comparison));
         }
-        _ => {}
+        (Shape::Nowhere, _) => return texts(segment, block, comparison, among),
+        (Shape::Numbers | Shape::Words | Shape::Lists, _) => {}
     }
     let column = segment.column(block, comparison.field)?;
     let found = match &column {
@@ -73,19 +73,19 @@ fn compare(
             let test = word_test(comparison);
             words.rows(test)
         }
-        Column::Lists(lists) => match comparison.field {
-            Field::Rule => lists.rows(|text| text.parse().is_ok_and(|id| number(comparison, id))),
-            _ => lists.rows(word_test(comparison)),
-        },
+        Column::Lists(lists) if comparison.field.kind() == Kind::Number => {
+            lists.rows(|text| text.parse().is_ok_and(|id| number(comparison, id)))
+        }
+        Column::Lists(lists) => lists.rows(word_test(comparison)),
     };
     Ok(signed(found, comparison))
 }
 
 /// `!=` is answered as `=`, and turned around here.
 fn signed(found: Rows, comparison: &Comparison) -> Rows {
-    match comparison.operator {
-        Operator::NotEqual => found.inverted(),
-        _ => found,
+    match comparison.operator == Operator::NotEqual {
+        true => found.inverted(),
+        false => found,
     }
 }
 
@@ -115,7 +115,7 @@ fn word_test(comparison: &Comparison) -> impl FnMut(&str) -> bool + '_ {
         .iter()
         .filter_map(|value| match value {
             Value::Text(text) => Some(fold(text)),
-            _ => None,
+            Value::Number(_) | Value::Time(_) | Value::Network(_) => None,
         })
         .collect();
     let networks: Vec<_> = comparison
@@ -123,7 +123,7 @@ fn word_test(comparison: &Comparison) -> impl FnMut(&str) -> bool + '_ {
         .iter()
         .filter_map(|value| match value {
             Value::Network(network) => Some(*network),
-            _ => None,
+            Value::Number(_) | Value::Time(_) | Value::Text(_) => None,
         })
         .collect();
     move |text| {
@@ -135,7 +135,13 @@ fn word_test(comparison: &Comparison) -> impl FnMut(&str) -> bool + '_ {
         wanted.iter().any(|wanted| match comparison.operator {
             Operator::Prefix => text.starts_with(wanted.as_str()),
             Operator::Contains => text.contains(wanted.as_str()),
-            _ => text == *wanted,
+            Operator::Equal
+            | Operator::NotEqual
+            | Operator::In
+            | Operator::Less
+            | Operator::LessOrEqual
+            | Operator::Greater
+            | Operator::GreaterOrEqual => text == *wanted,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use portcullis_event::Event;
-use portcullis_query::Field;
+use portcullis_query::{Field, Read};
 
 use crate::column::NONE;
 
@@ -21,12 +21,13 @@ pub(crate) enum Shape {
 }
 
 pub(crate) fn shape(field: Field) -> Shape {
-    match field {
-        Field::Time | Field::Status | Field::Asn | Field::Duration | Field::Count => Shape::Numbers,
-        Field::Class | Field::Rule => Shape::Lists,
+    match field.read() {
+        Read::Number(_) => Shape::Numbers,
+        Read::Word(_) => Shape::Words,
         // Trials are rare; without a column of theirs, segments of earlier versions are asked, too.
-        Field::Trial | Field::Text => Shape::Nowhere,
-        _ => Shape::Words,
+        Read::List(_) if field == Field::Trial => Shape::Nowhere,
+        Read::List(_) => Shape::Lists,
+        Read::Json => Shape::Nowhere,
     }
 }
 

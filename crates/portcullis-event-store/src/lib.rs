@@ -20,6 +20,8 @@
 //! - One process writes to a folder ([`OpenError::InUse`]); after an upgrade, predecessor and successor write
 //!   each to a segment of its own until the predecessor ends. Any process of the same user reads.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod backup;
 mod block;
 mod coalesce;

@@ -202,7 +202,13 @@ impl Needs {
         let terms: Option<Vec<Term>> = match operator {
             Operator::Equal | Operator::In => values.iter().map(|value| term(*field, value)).collect(),
             Operator::Prefix if *field == Field::Path => values.iter().map(folder_term).collect(),
-            _ => None,
+            Operator::NotEqual
+            | Operator::Less
+            | Operator::LessOrEqual
+            | Operator::Greater
+            | Operator::GreaterOrEqual
+            | Operator::Prefix
+            | Operator::Contains => None,
         };
         self.terms.extend(terms);
     }
@@ -216,14 +222,14 @@ impl Needs {
 fn term(field: Field, value: &Value) -> Option<Term> {
     match value {
         // An empty text stands for none, and is not marked.
-        Value::Text(text) if !text.is_empty() => Some(Term::of(field, text)),
-        Value::Number(number) if field == Field::Rule => Some(Term::of(field, &number.to_string())),
+        Value::Text(text) => (!text.is_empty()).then(|| Term::of(field, text)),
+        Value::Number(number) => (field == Field::Rule).then(|| Term::of(field, &number.to_string())),
+        Value::Time(_) => None,
         Value::Network(network) => {
             let prefixes: &[u8] = if network.address().is_ipv4() { &PREFIXES_V4 } else { &PREFIXES_V6 };
             let prefix = prefixes.iter().rev().find(|&&prefix| prefix <= network.prefix())?;
             Network::new(network.address(), *prefix).map(Term::network)
         }
-        _ => None,
     }
 }
 

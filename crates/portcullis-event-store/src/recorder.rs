@@ -328,9 +328,9 @@ impl Work {
         match self.writer.commit(now()) {
             Ok(committed) => self.tell(committed),
             Err(error) => {
-                let reason = match error {
-                    SegmentError::Full => DropReason::DiskFull,
-                    _ => DropReason::WriteError,
+                let reason = match matches!(error, SegmentError::Full) {
+                    true => DropReason::DiskFull,
+                    false => DropReason::WriteError,
                 };
                 self.metrics.dropped.add(reason as usize, pending);
                 self.fails.store(true, Relaxed);

@@ -93,7 +93,7 @@ impl Filter {
                 Operator::LessOrEqual => last = last.min(millis),
                 Operator::Greater => first = first.max(millis + 1),
                 Operator::GreaterOrEqual => first = first.max(millis),
-                _ => {}
+                Operator::NotEqual | Operator::In | Operator::Prefix | Operator::Contains => {}
             }
         });
         (first, last)

@@ -29,6 +29,8 @@
 //! assert_eq!(mistake.to_string(), "column 1: there is no field `statsu`; did you mean `status`?");
 //! ```
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod bare;
 mod error;
 mod event;
@@ -41,7 +43,7 @@ mod parser;
 
 pub use bare::bare;
 pub use error::Mistake;
-pub use field::{Field, Kind};
+pub use field::{Add, Field, Kind, Read};
 pub use filter::{Comparison, Filter, Operator, Value};
 pub use network::Network;
 pub use outcome::Outcome;

@@ -31,19 +31,17 @@ impl Outcome {
         let control = verdict.control.as_ref();
         // Where the engine blocks, findings that decided nothing are those of classes that only log.
         let decided = verdict.rule_id.is_some() || verdict.class.is_some() || control.is_some_and(is_agent);
-        match verdict.action {
-            Action::Detect if decided && event.engine == EngineMode::DetectionOnly => {
-                Some(Outcome::WouldBlock)
-            }
-            // A control that only logs decided nothing.
-            Action::Deny | Action::Redirect | Action::Drop | Action::Proxy if decided => {
-                Some(Outcome::Blocked)
-            }
-            action => {
-                let noted = (action == Action::Detect).then_some(Outcome::Noted);
-                Outcome::of_request(action, control).or(noted)
-            }
+        let is_refusal =
+            matches!(verdict.action, Action::Deny | Action::Redirect | Action::Drop | Action::Proxy);
+        let is_detected = verdict.action == Action::Detect;
+        if decided && is_detected && event.engine == EngineMode::DetectionOnly {
+            return Some(Outcome::WouldBlock);
         }
+        // A control that only logs decided nothing.
+        if decided && is_refusal {
+            return Some(Outcome::Blocked);
+        }
+        Outcome::of_request(verdict.action, control).or(is_detected.then_some(Outcome::Noted))
     }
 
     /// That of a request of which only the action and the control that decided are known; of one that was
@@ -52,7 +50,11 @@ impl Outcome {
         match action {
             Action::Refuse => Some(Outcome::Refused),
             Action::Pass => None,
-            _ if control.is_some_and(|control| !is_agent(control)) => Some(Outcome::Control),
+            Action::Detect | Action::Deny | Action::Redirect | Action::Drop | Action::Proxy
+                if control.is_some_and(|control| !is_agent(control)) =>
+            {
+                Some(Outcome::Control)
+            }
             Action::Detect => None,
             Action::Deny | Action::Redirect | Action::Drop | Action::Proxy => Some(Outcome::Blocked),
         }

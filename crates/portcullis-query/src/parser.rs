@@ -30,7 +30,9 @@ pub fn parse(text: &str, now: u64) -> Result<Filter, Mistake> {
     match parser.peek() {
         Token::End => Ok(filter),
         Token::Close => Err(parser.mistake("there is no `(` for this `)`")),
-        _ => Err(parser.mistake("`and` or `or` is missing here")),
+        Token::Open | Token::Comma | Token::Operator(_) | Token::Word(_) | Token::Quoted(_) => {
+            Err(parser.mistake("`and` or `or` is missing here"))
+        }
     }
 }
 
@@ -109,9 +111,9 @@ impl Parser<'_> {
                 let open = self.at();
                 self.take();
                 let filter = self.any()?;
-                match self.take() {
-                    Token::Close => Ok(filter),
-                    _ => Err(Mistake::new(self.text, open, "this `(` is not closed")),
+                match self.take() == Token::Close {
+                    true => Ok(filter),
+                    false => Err(Mistake::new(self.text, open, "this `(` is not closed")),
                 }
             }
             Token::Quoted(text) => {
@@ -128,7 +130,9 @@ impl Parser<'_> {
                 }
                 None => self.comparison(),
             },
-            _ => Err(self.mistake("a field, `not`, `(` or a quoted text is expected here")),
+            Token::Close | Token::Comma | Token::Operator(_) | Token::End => {
+                Err(self.mistake("a field, `not`, `(` or a quoted text is expected here"))
+            }
         }
     }
 
@@ -149,7 +153,7 @@ impl Parser<'_> {
         let operator = match self.take() {
             Token::Operator(operator) => operator,
             Token::Word(word) if word.eq_ignore_ascii_case("in") => Operator::In,
-            _ => {
+            Token::Open | Token::Close | Token::Comma | Token::Word(_) | Token::Quoted(_) | Token::End => {
                 let message = format!("a comparison of `{name}` is expected here: {}", signs(field.kind()));
                 return Err(Mistake::new(self.text, operator_at, message));
             }
@@ -158,9 +162,9 @@ impl Parser<'_> {
             let message = format!("`{name}` is compared by {}", signs(field.kind()));
             return Err(Mistake::new(self.text, operator_at, message));
         }
-        let values = match operator {
-            Operator::In if self.peek() == &Token::Open => self.list(field)?,
-            _ => vec![self.value(field, operator)?],
+        let values = match operator == Operator::In && self.peek() == &Token::Open {
+            true => self.list(field)?,
+            false => vec![self.value(field, operator)?],
         };
         Ok(Filter::Is(Comparison { field, operator, values }))
     }
@@ -174,7 +178,9 @@ impl Parser<'_> {
             match self.take() {
                 Token::Comma => {}
                 Token::Close => return Ok(values),
-                _ => return Err(Mistake::new(self.text, place, "`,` or `)` is expected here")),
+                Token::Open | Token::Operator(_) | Token::Word(_) | Token::Quoted(_) | Token::End => {
+                    return Err(Mistake::new(self.text, place, "`,` or `)` is expected here"));
+                }
             }
         }
     }

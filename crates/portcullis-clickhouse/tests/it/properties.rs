@@ -35,7 +35,6 @@ fn is_of_us(outside: &str) {
         "BETWEEN",
         "L",
         "r",
-        "t",
         "JSONExtract",
         "has",
         "lower",

@@ -98,7 +98,13 @@ impl Dimension {
         match self {
             Dimension::Rule | Dimension::Country => 256,
             Dimension::Route | Dimension::Client | Dimension::Path => 128,
-            _ => 64,
+            Dimension::Verdict
+            | Dimension::Status
+            | Dimension::Class
+            | Dimension::Upstream
+            | Dimension::Control
+            | Dimension::NotInspected
+            | Dimension::Outcome => 64,
         }
     }
 }
