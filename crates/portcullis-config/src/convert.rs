@@ -3,6 +3,7 @@
 use portcullis_types::Level;
 
 use crate::checked::*;
+use crate::declared::DeclaredApi;
 use crate::raw;
 
 /// The mode of a site's routes that name none.
@@ -16,9 +17,11 @@ pub(crate) fn route_policy(
     site: &raw::Site,
     base: &Policy,
     semantic: Option<Semantic>,
+    api: Option<DeclaredApi>,
 ) -> Option<Policy> {
     let policy = Policy {
         semantic: semantic.unwrap_or_else(|| base.semantic.clone()),
+        api: api.or_else(|| base.api.clone()),
         level: route.level.as_ref().map_or(base.level, |given| level(given.value)),
         engine: route.engine.map(engine).or(base.engine),
         request_body: route.request_body.as_ref().map_or_else(|| base.request_body.clone(), request_body),
@@ -33,14 +36,15 @@ pub(crate) fn in_mode(mode: raw::Mode, policy: Policy) -> Option<Policy> {
     match mode {
         raw::Mode::Off => None,
         raw::Mode::Crs => {
-            let (level, semantic) = (Level::default(), Semantic::default());
-            // Settings of the detector alone make no other policy.
+            // Settings of the detector alone make no other policy. What the API declares has its exclusions.
+            let level = Level::default();
+            let semantic = if policy.api.is_some() { policy.semantic } else { Semantic::default() };
             Some(Policy { mode: Mode::Crs, level, semantic, fields: None, ..policy })
         }
         raw::Mode::Both => Some(Policy { mode: Mode::Both, ..policy }),
         raw::Mode::Semantic => {
-            let Policy { level, semantic, fields, engine, request_body, response_body, .. } = policy;
-            let own = Policy { mode: Mode::Semantic, level, semantic, fields, ..Policy::default() };
+            let Policy { level, semantic, fields, api, engine, request_body, response_body, .. } = policy;
+            let own = Policy { mode: Mode::Semantic, level, semantic, fields, api, ..Policy::default() };
             Some(Policy { engine, request_body, response_body, ..own })
         }
     }

@@ -20,7 +20,8 @@ pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: &raw::Semantic) -> Semanti
         match action.value {
             // The defaults of the detector. Leaks are logged, most of them, and redirects where
             // no hosts are listed.
-            raw::ClassAction::Block if !matches!(class, Class::Leak | Class::Redirect | Class::Field) => {}
+            raw::ClassAction::Block
+                if !matches!(class, Class::Leak | Class::Redirect | Class::Field | Class::Api) => {}
             raw::ClassAction::Block => classes.push((class, ClassAction::Block)),
             raw::ClassAction::Log => classes.push((class, ClassAction::Log)),
             raw::ClassAction::Off => classes.push((class, ClassAction::Off)),

@@ -285,7 +285,9 @@ impl Loader {
         loaded.plan.prepare();
         let collections = self.collections(&mut loaded)?;
         let inspector = Inspector::new(loaded.plan, Arc::new(redactor), collections);
-        Ok((Arc::new(self.detectors.attach(inspector, policy)), loaded.warnings))
+        let inspector = Arc::new(self.detectors.attach(inspector, policy)?);
+        loaded.warnings.extend(self.detectors.take_warnings());
+        Ok((inspector, loaded.warnings))
     }
 
     /// The collections of these rules: applications have several processes, and share what is in a folder.

@@ -83,9 +83,15 @@ impl Inspection {
             transaction.add_environment(name, value.as_bytes());
         }
         let (semantic, spare) = match &inspector.semantic {
-            Some(semantic) if transaction.rule_engine() != RuleEngine::Off => {
-                (Some(Box::new(SemanticRun::new(semantic, buffers, inspector.fields.as_ref()))), None)
-            }
+            Some(semantic) if transaction.rule_engine() != RuleEngine::Off => (
+                Some(Box::new(SemanticRun::new(
+                    semantic,
+                    buffers,
+                    inspector.fields.as_ref(),
+                    inspector.api.as_ref(),
+                ))),
+                None,
+            ),
             _ => (None, Some(buffers)),
         };
         if semantic.is_some() {
@@ -352,9 +358,21 @@ impl Inspection {
             let (body, wire) = (self.transaction.shown_request_body(), self.request_body_seen);
             semantic.request_end(body, truncated, wire, self.transaction.body_arguments());
         }
+        self.compare_body(truncated);
         self.transaction.release_request_body();
         let progress = self.transaction.request_end(truncated);
         self.step(progress)
+    }
+
+    /// Compares the body with what the API declares: all of it, as far as it is here.
+    fn compare_body(&mut self, truncated: bool) {
+        let Some(semantic) = &mut self.semantic else { return };
+        let is_whole = !truncated
+            && !self.request_body_forgotten
+            && self.request_coded.error().is_none()
+            && is_shown(&self.transaction)
+            && !semantic.is_upload();
+        semantic.declared_body(is_whole.then(|| self.transaction.shown_request_body()));
     }
 
     /// Rules have switched the engine off for this exchange, or let it pass as it is.

@@ -6,6 +6,7 @@ use portcullis_types::{Level, RuleId};
 
 use crate::audit::{AuditNames, AuditSink};
 use crate::coded::CodingPolicy;
+use crate::declared::SiteApi;
 use crate::exchange::Connection;
 use crate::fields::SiteFields;
 use crate::inspection::Inspection;
@@ -76,6 +77,8 @@ pub struct Inspector {
     pub(crate) upload_limit: Option<u64>,
     /// What the site has learned of its fields.
     pub(crate) fields: Option<SiteFields>,
+    /// The API that the site declares.
+    pub(crate) api: Option<SiteApi>,
 }
 
 /// Bytes that may come out of a request body in a content coding for each that goes in, unless told
@@ -100,7 +103,15 @@ impl Inspector {
             codings: Arc::new(CodingPolicy { ratio_max: DECODED_RATIO_MAX, uninspected: Vec::new() }),
             upload_limit: None,
             fields: None,
+            api: None,
         }
+    }
+
+    /// The same with the API that the site declares. Where the semantic detector does not run, one that only
+    /// knows the class `api` must be there in its place.
+    pub fn with_api(mut self, api: SiteApi) -> Inspector {
+        self.api = Some(api);
+        self
     }
 
     /// The same with what the site has learned of its fields. The semantic detector judges them, so that
@@ -175,6 +186,7 @@ impl Inspector {
             codings: Arc::clone(&self.codings),
             upload_limit: self.upload_limit,
             fields: self.fields.clone().map(|fields| SiteFields { learns: false, ..fields }),
+            api: self.api.clone(),
         }
     }
 

@@ -16,6 +16,7 @@ mod audit_semantic;
 mod coded;
 mod coverage;
 mod debug;
+mod declared;
 mod event;
 mod evidence;
 mod exchange;
@@ -38,6 +39,7 @@ mod trial;
 mod weighing;
 
 pub use audit::AuditSink;
+pub use declared::{DeviationActions, SiteApi};
 pub use exchange::{Connection, Outcome, Rejection, Report, Step};
 pub use excluded::Excluded;
 pub use fields::{SiteFields, UnusualAction};

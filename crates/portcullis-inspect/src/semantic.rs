@@ -15,6 +15,7 @@ use portcullis_semantic::{
 };
 use portcullis_types::{ByteBuf, Class, Level, Phase, Place, Severity};
 
+use crate::declared::{DeclaredRun, SiteApi};
 use crate::evidence;
 use crate::fields::{FieldsRun, SiteFields};
 use crate::issued::IssuedTo;
@@ -110,6 +111,8 @@ pub(crate) struct SemanticRun {
     response: Option<(bool, u64)>,
     /// What the site has learned of its fields.
     fields: Option<Box<FieldsRun>>,
+    /// The API that the site declares.
+    declared: Option<Box<DeclaredRun>>,
 }
 
 impl SemanticRun {
@@ -117,6 +120,7 @@ impl SemanticRun {
         semantic: &Semantic,
         mut buffers: Box<Buffers>,
         fields: Option<&SiteFields>,
+        api: Option<&SiteApi>,
     ) -> SemanticRun {
         buffers.analysis.clear();
         buffers.content_type.clear();
@@ -133,6 +137,7 @@ impl SemanticRun {
             upload: None,
             response: None,
             fields: fields.map(|fields| Box::new(FieldsRun::new(fields))),
+            declared: api.map(|api| Box::new(DeclaredRun::new(api))),
         }
     }
 
@@ -168,6 +173,9 @@ impl SemanticRun {
             fields.request_head(head, analysis);
         }
         analysis.request_head(&self.semantic.detectors, head.method(), head.target(), head.fields());
+        if let Some(declared) = &mut self.declared {
+            declared.request_head(head, analysis, &self.semantic.detectors);
+        }
         content_type.extend_from_slice(head.header("content-type").next().unwrap_or_default());
     }
 
@@ -209,6 +217,11 @@ impl SemanticRun {
     /// Drops what has come of the request body.
     pub(crate) fn forget_request_body(&mut self) {
         self.buffers.as_sent = ByteBuf::new();
+    }
+
+    /// The body is a streamed upload.
+    pub(crate) fn is_upload(&self) -> bool {
+        self.upload.is_some()
     }
 
     /// The next piece of it.
@@ -272,6 +285,14 @@ impl SemanticRun {
         analysis.shrink();
     }
 
+    /// Compares the body of the request with what the API declares: all of it, or none where it is not there
+    /// as a whole.
+    pub(crate) fn declared_body(&mut self, body: Option<&[u8]>) {
+        if let Some(declared) = &mut self.declared {
+            declared.request_end(body, &mut self.buffers.analysis, &self.semantic.detectors);
+        }
+    }
+
     pub(crate) fn response_head(&mut self, head: &ResponseHead) {
         if self.semantic.policy.is_off(Class::Leak) {
             return;
@@ -312,7 +333,8 @@ impl SemanticRun {
 
     /// Has the fields learned of a request that was answered well, unless a verdict would have refused it.
     pub(crate) fn learn_fields(&mut self, client: IpAddr, epoch_millis: u64) {
-        let is_verdict = self.verdict.as_ref().is_some_and(|(score, _)| score.class != Class::Field);
+        let is_verdict =
+            self.verdict.as_ref().is_some_and(|(score, _)| !matches!(score.class, Class::Field | Class::Api));
         if let Some(fields) = self.fields.as_ref().filter(|_| !is_verdict) {
             fields.learn(&mut self.buffers.analysis, client, epoch_millis);
         }
@@ -577,6 +599,7 @@ impl SemanticRun {
             Class::Leak if !self.is_severe(score) => ClassAction::Log,
             // Letters where numbers were are no attack.
             Class::Field if !self.blocks_unusual() || !self.is_severe(score) => ClassAction::Log,
+            Class::Api if !self.blocks_deviation(score) => ClassAction::Log,
             // Many sites redirect elsewhere on purpose, and none writes such an address so that only browsers
             // see its host. A list of the hosts that are allowed excludes all others.
             Class::Redirect if self.semantic.policy.hosts.is_empty() && !self.is_disguised(score) => {
@@ -588,6 +611,14 @@ impl SemanticRun {
 
     fn blocks_unusual(&self) -> bool {
         self.fields.as_ref().is_some_and(|fields| fields.blocks())
+    }
+
+    fn blocks_deviation(&self, score: &Score) -> bool {
+        let Some(declared) = &self.declared else { return false };
+        let mut findings = self.buffers.analysis.findings_of(&self.semantic.detectors, score);
+        let place = self.place(score);
+        let counts = |found: &portcullis_semantic::Finding| !found.excluded && !found.is_suppressed();
+        findings.any(|found| counts(found) && declared.blocks(found.kind.id, place))
     }
 
     /// The host that a redirect names, the finding's evidence, is neither the one that is asked nor one to

@@ -9,6 +9,7 @@
 //! The one place where rule files are opened, and those of `SecRemoteRules` fetched. Every mistake of every
 //! file comes in one report; a policy with an error gives no plan.
 
+mod declared;
 mod plan_cache;
 mod remote;
 mod rule_text;
@@ -23,6 +24,7 @@ use portcullis_config::{Config, KeyPart, Policy, RuleSource, Upstream};
 use portcullis_engine::{KeepFiles, Origin, Plan};
 use portcullis_seclang::{Diagnostic, Level, Root, Sources, ast::Document, parse};
 
+pub use declared::{LoadedApi, load_api};
 pub use plan_cache::{PlanCache, PlanCacheError};
 pub use portcullis_compile::{Patterns, Used};
 pub use remote::RuleFiles;
@@ -55,6 +57,13 @@ pub enum LoadError {
         /// The missing part.
         missing: &'static str,
     },
+    /// The description of the API cannot be read, or has mistakes.
+    Api {
+        /// Number of errors.
+        errors: usize,
+        /// All of them, each with its file.
+        report: String,
+    },
     /// The rules have mistakes.
     Rules {
         /// Number of errors.
@@ -73,6 +82,7 @@ impl fmt::Display for LoadError {
                  one, and name the folder that holds rules/ and crs-setup.conf.example",
                 folder.display()
             ),
+            LoadError::Api { report, .. } => f.write_str(report),
             LoadError::Rules { errors, report } => write!(f, "{report}\n{errors} error(s) in the rules"),
         }
     }

@@ -1,13 +1,20 @@
 //! What a policy has beside its rules: the semantic detector, weights, exclusions.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use portcullis_config::{Config, Mode, Policy, Terms};
+use portcullis_config::{Config, DeclaredApi, Mode, Policy, Terms};
+use portcullis_declared::Api;
 use portcullis_event::DetectionMode;
 use portcullis_inspect::{
-    ClassAction, Exclusion, Inspector, RuleExclusion, Semantic, SemanticPolicy, Weights,
+    ClassAction, DeviationActions, Exclusion, Inspector, RuleExclusion, Semantic, SemanticPolicy, SiteApi,
+    Weights,
 };
-use portcullis_semantic::Detectors;
+use portcullis_semantic::{Detectors, detectors};
+
+use crate::LoadError;
+use crate::declared::{self, LoadedApi};
 
 /// Kinds of findings that exclusions name and no detector has: the kind, and what is wrong.
 pub fn check_kinds(config: &Config) -> Vec<(String, String)> {
@@ -32,14 +39,23 @@ pub fn check_kinds(config: &Config) -> Vec<(String, String)> {
     wrong
 }
 
-/// The detectors of the process, built for the first policy that asks for them.
+/// What policies share beside their rules: the detectors, and the descriptions of APIs. Each is built for the
+/// first policy that asks for it.
 #[derive(Debug, Default)]
-pub struct SharedDetectors(Option<Arc<Detectors>>);
+pub struct SharedDetectors {
+    all: Option<Arc<Detectors>>,
+    /// Only that for deviations from declared APIs, where the semantic detector does not run.
+    declared: Option<Arc<Detectors>>,
+    /// By file, with its text.
+    apis: BTreeMap<PathBuf, (String, LoadedApi)>,
+    /// What has not been told of them.
+    warnings: Vec<String>,
+}
 
 impl SharedDetectors {
-    /// `inspector` with the semantic detector, weights for the rules of the CRS and exclusions, as far as
-    /// `policy` asks for them.
-    pub fn attach(&mut self, inspector: Inspector, policy: &Policy) -> Inspector {
+    /// `inspector` with the semantic detector, weights for the rules of the CRS, exclusions and the API that
+    /// is declared, as far as `policy` asks for them. Fails if the description of the API has a mistake.
+    pub fn attach(&mut self, inspector: Inspector, policy: &Policy) -> Result<Inspector, LoadError> {
         let inspector = match policy.is_weighted() {
             // The table is part of the program, and tested to be one; without it all rules count in full.
             true => inspector.with_weights(&Weights::shipped().unwrap_or_default()),
@@ -52,23 +68,74 @@ impl SharedDetectors {
             Some(bytes) => inspector.with_upload_limit(bytes),
             None => inspector,
         };
+        let inspector = match &policy.api {
+            Some(declared) => {
+                let api = self.api(declared)?;
+                inspector.with_api(SiteApi { api, actions: deviation_actions(declared) })
+            }
+            None => inspector,
+        };
         let mode = match policy.mode {
-            Mode::Crs => return inspector.with_trials(),
+            Mode::Crs if policy.api.is_none() => return Ok(inspector.with_trials()),
+            Mode::Crs => DetectionMode::Crs,
             Mode::Semantic => DetectionMode::Semantic,
             Mode::Both => DetectionMode::Both,
         };
-        let detectors = Arc::clone(self.0.get_or_insert_with(|| Arc::new(Detectors::new())));
+        let detectors = match policy.mode {
+            Mode::Crs => self.declared.get_or_insert_with(|| {
+                // Its table of weights is part of the program, and tested to be one.
+                let list: Vec<Box<dyn portcullis_semantic::Detector>> = vec![Box::new(detectors::api::Api)];
+                Arc::new(Detectors::of(list).unwrap_or_default())
+            }),
+            _ => self.all.get_or_insert_with(|| Arc::new(Detectors::new())),
+        };
+        let detectors = Arc::clone(detectors);
         let inspector = inspector.with_semantic(
             mode,
             Semantic {
                 detectors,
                 level: policy.level,
                 policy: Arc::new(class_policy(policy)),
-                response_bodies: policy.response_body.inspect != Some(false),
+                response_bodies: policy.mode != Mode::Crs && policy.response_body.inspect != Some(false),
                 response_wait: policy.semantic.response_wait,
             },
         );
-        inspector.with_trials()
+        Ok(inspector.with_trials())
+    }
+
+    /// What the descriptions that were compiled since the last call declare and is not enforced.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    fn api(&mut self, settings: &DeclaredApi) -> Result<Arc<Api>, LoadError> {
+        let text = declared::read(settings)?;
+        if let Some((_, known)) = self.apis.get(&settings.schema).filter(|(known, _)| *known == text) {
+            return Ok(Arc::clone(&known.api));
+        }
+        let loaded = declared::compile(&settings.schema, &text)?;
+        self.warnings.extend(loaded.warnings.iter().cloned());
+        let api = Arc::clone(&loaded.api);
+        self.apis.insert(settings.schema.clone(), (text, loaded));
+        Ok(api)
+    }
+}
+
+fn deviation_actions(settings: &DeclaredApi) -> DeviationActions {
+    DeviationActions {
+        unknown_path: action(settings.unknown_path),
+        unknown_parameter: action(settings.unknown_parameter),
+        parameters: action(settings.parameters),
+        body: action(settings.body),
+        security: action(settings.security),
+    }
+}
+
+fn action(action: portcullis_config::ClassAction) -> ClassAction {
+    match action {
+        portcullis_config::ClassAction::Block => ClassAction::Block,
+        portcullis_config::ClassAction::Log => ClassAction::Log,
+        portcullis_config::ClassAction::Off => ClassAction::Off,
     }
 }
 
@@ -80,11 +147,6 @@ fn of_rules(raw: &portcullis_config::RuleExclusion) -> RuleExclusion {
 }
 
 fn class_policy(policy: &Policy) -> SemanticPolicy {
-    let action = |action| match action {
-        portcullis_config::ClassAction::Block => ClassAction::Block,
-        portcullis_config::ClassAction::Log => ClassAction::Log,
-        portcullis_config::ClassAction::Off => ClassAction::Off,
-    };
     let exclusion = |raw: &portcullis_config::Exclusion| {
         let portcullis_config::Exclusion { class, kind, place, name, terms, location: _, profile: _ } =
             raw.clone();

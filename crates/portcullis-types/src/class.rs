@@ -79,6 +79,8 @@ classes! {
     Leak "leak" "information leak in a response"
     /// Values unlike those that the field has carried on this site.
     Field "field" "unusual value of a field"
+    /// Requests that differ from what the description of the API declares.
+    Api "api" "deviation from the declared API"
 }
 
 impl Class {

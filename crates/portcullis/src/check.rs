@@ -152,6 +152,10 @@ fn rule_set(
             total.errors += errors;
             writeln!(out, "{report}\n{label}{}", of("error", errors))
         }
+        Err(error @ LoadError::Api { errors, .. }) => {
+            total.errors += errors;
+            writeln!(out, "{error}\n\n{label}{}", of("error", errors))
+        }
         Err(error @ LoadError::NoCrs { .. }) => {
             total.errors += 1;
             writeln!(out, "{label}{error}")

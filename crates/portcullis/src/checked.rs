@@ -117,7 +117,9 @@ fn now() -> i64 {
 }
 
 fn rules(index: usize, policy: &Policy, config: &Config) -> Result<Loaded, LoadError> {
-    let loaded = load(policy)?;
+    let mut loaded = load(policy)?;
+    let api = portcullis_load::load_api(policy)?;
+    loaded.warnings.extend(api.into_iter().flat_map(|api| api.warnings));
     check_servers(&loaded, &config.upstreams)?;
     check_limits(&loaded, config, index)?;
     check_folders(&loaded)?;

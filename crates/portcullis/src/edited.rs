@@ -55,7 +55,7 @@ impl Edited {
 
     /// The policy as it is.
     pub fn inspector(&self) -> Result<Arc<Inspector>, String> {
-        Ok(self.attach(self.plan(&self.policy)?, &self.policy))
+        self.attach(self.plan(&self.policy)?, &self.policy)
     }
 
     /// The rules of a policy that differs from the document's in directives and semantic exclusions only.
@@ -89,10 +89,10 @@ impl Edited {
         policy(&config, &self.site, &self.route)
     }
 
-    fn attach(&self, plan: Arc<Plan>, policy: &Policy) -> Arc<Inspector> {
+    fn attach(&self, plan: Arc<Plan>, policy: &Policy) -> Result<Arc<Inspector>, String> {
         let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Store::default()));
         let mut detectors = self.detectors.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::new(detectors.attach(inspector, policy))
+        detectors.attach(inspector, policy).map(Arc::new).map_err(|error| error.to_string())
     }
 }
 
@@ -104,7 +104,7 @@ impl Policies for Edited {
             text = self.edit(&text, route, exclusion)?;
         }
         let policy = self.policy_with(&text)?;
-        Ok(self.attach(self.plan(&policy)?, &policy))
+        self.attach(self.plan(&policy)?, &policy)
     }
 }
 

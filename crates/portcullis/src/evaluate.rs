@@ -48,7 +48,7 @@ fn evaluate(args: &Args) -> Result<String, Failure> {
     let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
     let rules = plan.rules.iter().map(|rule| (rule.id.0, fingerprint(&plan, rule))).collect();
     let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Store::default()));
-    let inspector = SharedDetectors::default().attach(inspector, &policy);
+    let inspector = SharedDetectors::default().attach(inspector, &policy).map_err(Failure::failed)?;
     let inspector = match &args.learned {
         Some(file) => inspector.with_fields(learned::fields_of(file)?),
         None => inspector,

@@ -73,7 +73,7 @@ fn explain(args: &Args) -> Result<String, Failure> {
     let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
     let watched = args.rule.map(|id| find(&plan, id)).transpose()?;
     let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Store::default()));
-    let inspector = SharedDetectors::default().attach(inspector, &policy);
+    let inspector = SharedDetectors::default().attach(inspector, &policy).map_err(Failure::failed)?;
     let epoch_millis = Timestamp::from(SystemTime::now()).epoch_millis();
     let utc_offset_seconds = LocalTime::of_process().utc_offset_seconds((epoch_millis / 1000) as i64);
     let (client, dns) = (args.client, &args.dns);

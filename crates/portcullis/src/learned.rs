@@ -252,7 +252,8 @@ fn taught(args: &LearnArgs) -> Result<String, Failure> {
     let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
     let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Collections::default()));
     let fields = SiteFields { site: Arc::clone(&site), unusual: UnusualAction::Off, learns: true };
-    let inspector = Arc::new(SharedDetectors::default().attach(inspector, &policy).with_fields(fields));
+    let inspector = SharedDetectors::default().attach(inspector, &policy).map_err(Failure::failed)?;
+    let inspector = Arc::new(inspector.with_fields(fields));
     let names = PolicyNames { site: args.site.as_str().into(), route: "/".into(), generation: 0 };
     let outcome = Outcome { status: Some(200), no_event: true, ..Outcome::default() };
     let (mut scratch, mut refused) = (Scratch::default(), 0u64);

@@ -3,6 +3,7 @@
 use super::Checker;
 use crate::checked::Policy;
 use crate::convert::{engine, level, request_body, response_body, site_mode};
+use crate::declared;
 use crate::exclusion;
 use crate::learning;
 use crate::profile;
@@ -22,6 +23,7 @@ impl Checker<'_> {
                 .map(|raw| semantic::check(&mut self.mistakes, raw))
                 .unwrap_or_default(),
             fields: site.fields.as_ref().map(|raw| learning::check(&mut self.mistakes, &site.name, raw)),
+            api: site.api.as_ref().and_then(|raw| declared::check(&mut self.mistakes, raw, None)),
             engine: site.engine.map(engine),
             request_body: request_body(&site.request_body),
             response_body: response_body(&site.response_body),
@@ -92,11 +94,23 @@ impl Checker<'_> {
                 self.mistakes.wrong_with_hint(span, message, hint());
             }
         };
+        // Deviations from a declared API have exclusions and actions in every mode.
+        let none = None;
         if !modes().any(has_semantic) {
-            useless(&site.level, &site.semantic);
+            let is_used = site.api.is_some() || site.routes.iter().any(|route| route.api.is_some());
+            useless(&site.level, if is_used { &none } else { &site.semantic });
         }
         for route in site.routes.iter().filter(|route| !has_semantic(route.mode.unwrap_or(own))) {
-            useless(&route.level, &route.semantic);
+            let is_used = site.api.is_some() || route.api.is_some();
+            useless(&route.level, if is_used { &none } else { &route.semantic });
+        }
+        let is_off = |mode| matches!(mode, raw::Mode::Off);
+        let of_site = site.api.as_ref().filter(|_| modes().all(is_off));
+        let of_routes = site.routes.iter().filter(|route| is_off(route.mode.unwrap_or(own)));
+        for api in of_site.into_iter().chain(of_routes.filter_map(|route| route.api.as_ref())) {
+            let message = "requests are not compared with `api` in the mode `off`".to_string();
+            let hint = "write `mode = \"semantic\"`, or drop it".to_string();
+            self.mistakes.wrong_with_hint(api.span.clone(), message, hint);
         }
         if let Some(fields) = site.fields.as_ref().filter(|_| !modes().any(has_semantic)) {
             let message =

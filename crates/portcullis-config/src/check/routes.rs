@@ -10,6 +10,7 @@ use crate::agents::{self, AgentUse};
 use crate::checked::Policy;
 use crate::compression::{self, Compression};
 use crate::convert::{failure, in_mode, route_policy, site_mode};
+use crate::declared;
 use crate::fields;
 use crate::mistakes::Mistakes;
 use crate::raw;
@@ -108,7 +109,9 @@ impl Checker<'_> {
             semantic.exclude.extend(of_profiles.cloned());
             semantic
         });
-        let policy = self.intern(route_policy(raw, site, &of_site.policy, semantic));
+        let api = raw.api.as_ref();
+        let api = api.and_then(|raw| declared::check(&mut self.mistakes, raw, of_site.policy.api.as_ref()));
+        let policy = self.intern(route_policy(raw, site, &of_site.policy, semantic, api));
         let methods = methods(&mut self.mistakes, raw);
         let headers = headers(&mut self.mistakes, raw);
         let text = path.text();

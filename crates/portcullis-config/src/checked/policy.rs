@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use portcullis_types::{Class, Level, Place, Variable};
 
+use crate::declared::DeclaredApi;
 use crate::learning::LearnedFields;
 
 /// Everything that decides what is inspected and how. Equal policies are compiled once.
@@ -18,6 +19,8 @@ pub struct Policy {
     pub semantic: Semantic,
     /// The learning of fields, if the site learns and the detector runs.
     pub fields: Option<LearnedFields>,
+    /// The API that requests are compared with.
+    pub api: Option<DeclaredApi>,
     /// Files before the CRS, may hold `*`.
     pub setup: Vec<PathBuf>,
     /// Folder of the CRS.

@@ -9,6 +9,7 @@ use super::policy::{Engine, Failure, Level, Mode, RequestBody, ResponseBody, Sem
 use crate::access::{self as control, raw as access};
 use crate::agents;
 use crate::compression;
+use crate::declared;
 use crate::spanned::Spanned;
 
 /// Which requests, and what happens to them. One of `path`, `path_exact` and `path_pattern` is needed.
@@ -53,6 +54,8 @@ pub(crate) struct Route {
     pub level: Option<Spanned<Level>>,
     /// As at the site, in place of what stands there; default: as the site.
     pub semantic: Option<Spanned<Semantic>>,
+    /// As at the site; what is not set here is as there.
+    pub api: Option<Spanned<declared::Raw>>,
     /// As at the site; default: as the site.
     pub engine: Option<Engine>,
     /// As at the site; default: as the site.

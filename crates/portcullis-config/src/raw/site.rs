@@ -10,6 +10,7 @@ use crate::access_log;
 use crate::agents;
 use crate::compression;
 use crate::cookies;
+use crate::declared;
 use crate::https;
 use crate::learning;
 use crate::spanned::Spanned;
@@ -45,6 +46,9 @@ pub(crate) struct Site {
     /// Learning of what fields carry, and what happens to values that are unlike it. Default: nothing is
     /// learned.
     pub fields: Option<Spanned<learning::Raw>>,
+    /// The description of the API of the site, and what happens to requests that differ from it. Default:
+    /// none.
+    pub api: Option<Spanned<declared::Raw>>,
     /// Profiles: named exclusions from the semantic detector for applications at the root of the site, which
     /// `portcullis profiles` lists. They count on every route. Default: none.
     #[serde(default)]

@@ -6,6 +6,7 @@ mod words;
 
 #[cfg(test)]
 mod allowances;
+pub mod api;
 pub mod code;
 pub mod command;
 pub mod crlf;
@@ -79,5 +80,6 @@ pub fn all() -> Vec<Box<dyn Detector>> {
         Box::new(redirect::Redirect),
         Box::new(leak::Leak::new()),
         Box::new(field::Field),
+        Box::new(api::Api),
     ]
 }

@@ -14,6 +14,8 @@ const THAT_COMPUTE: &[&str] = &[
     "encoding_rs",
     "flate2",
     "jiff",
+    // Without its default features it neither reads files nor asks servers.
+    "jsonschema",
     "maxminddb",
     "md-5",
     "memchr",
@@ -26,6 +28,7 @@ const THAT_COMPUTE: &[&str] = &[
     "rust-embed",
     "ruzstd",
     "serde",
+    "serde-saphyr",
     "serde_json",
     "sha1",
 ];

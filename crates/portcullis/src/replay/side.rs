@@ -82,6 +82,8 @@ impl Side {
             let plan = loaded.map_err(|error| Failure::usage(format_args!("{}: {error}", self.file)))?.plan;
             let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Store::default()));
             let inspector = self.detectors.attach(inspector, settings);
+            let inspector =
+                inspector.map_err(|error| Failure::usage(format_args!("{}: {error}", self.file)))?;
             self.trials.insert(policy, Trial::new(Arc::new(inspector)));
         }
         let Some(trial) = self.trials.get_mut(&policy) else { return Ok(Verdict::NotInspected) };

@@ -14,7 +14,11 @@ const FILES_MAX: usize = 10_000;
 
 /// Notices changes of these files. The set of folders is that of the start.
 pub fn watch(args: &Args, config: &Config) -> Watch {
-    let files: Vec<PathBuf> = args.document().into_iter().chain(config.block_page.clone()).collect();
+    let schemas =
+        config.policies.iter().filter_map(|policy| policy.api.as_ref()).map(|api| api.schema.clone());
+    let files: BTreeSet<PathBuf> =
+        args.document().into_iter().chain(config.block_page.clone()).chain(schemas).collect();
+    let files: Vec<PathBuf> = files.into_iter().collect();
     let mut folders = BTreeSet::new();
     for policy in &config.policies {
         let crs = policy.crs.clone();

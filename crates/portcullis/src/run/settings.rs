@@ -258,14 +258,18 @@ impl Policies {
         let store = self.store(&config.store, &plans);
         let inspector = |(plan, policy): (_, &Policy)| {
             let inspector = Inspector::new(plan, Arc::clone(&redactor), Arc::clone(&store) as _);
-            let inspector = self.detectors.attach(inspector, policy);
+            let inspector = self.detectors.attach(inspector, policy).map_err(Failure::failed)?;
             let inspector = match policy.fields.as_ref().zip(self.learning.as_mut()) {
                 Some((fields, learning)) => inspector.with_fields(learning.fields_of(fields)),
                 None => inspector,
             };
             self.audit.attach(inspector).map(Arc::new).map_err(Failure::failed)
         };
-        plans.into_iter().zip(&config.policies).map(inspector).collect()
+        let inspectors = plans.into_iter().zip(&config.policies).map(inspector).collect();
+        for warning in self.detectors.take_warnings() {
+            eprintln!("{warning}");
+        }
+        inspectors
     }
 
     fn plans(&self, config: &Config) -> Result<Vec<Arc<Plan>>, Failure> {

@@ -26,6 +26,7 @@ mod clickhouse;
 mod collections;
 mod console;
 mod crs;
+mod declared;
 mod evaluate;
 mod event_database;
 mod event_size;

@@ -17,7 +17,7 @@ pub fn inspectors(config: &Config) -> Vec<Arc<Inspector>> {
     let load = |policy| {
         let plan = portcullis_load::load(policy).unwrap_or_else(|error| panic!("{error}")).plan;
         let inspector = Inspector::new(plan, Arc::clone(&redactor), Arc::new(Exploding));
-        Arc::new(detectors.attach(inspector, policy))
+        Arc::new(detectors.attach(inspector, policy).unwrap_or_else(|error| panic!("{error}")))
     };
     config.policies.iter().map(load).collect()
 }

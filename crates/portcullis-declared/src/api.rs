@@ -1,0 +1,670 @@
+//! A compiled description, and requests beside it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use portcullis_http::body::content_type::{self, Processor};
+use portcullis_http::body::{Arg, BodyParser, BodySink, Options};
+use portcullis_http::cookie::{self, CookieFormat};
+use portcullis_types::Place;
+use serde_json::{Map, Value};
+
+use crate::json::{self, Unread};
+use crate::limits::{DEVIATIONS_MAX, PARTS_MAX};
+use crate::openapi;
+use crate::parameter::{Parameter, decoded, guess, pairs, text};
+use crate::path::{Fit, Paths};
+use crate::problem::Problem;
+use crate::schema::{Schema, Types, Violation};
+
+/// An API as it is declared.
+#[derive(Debug)]
+pub struct Api {
+    pub(crate) paths: Paths,
+    pub(crate) templates: Vec<Template>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) warnings: Vec<Problem>,
+}
+
+/// A path, for one base path of a server.
+#[derive(Debug)]
+pub(crate) struct Template {
+    pub pointer: String,
+    /// The parameters, in order.
+    pub names: Vec<String>,
+    /// The operations by method.
+    pub methods: Vec<(String, usize)>,
+}
+
+/// What a method does at a path.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub pointer: String,
+    pub parameters: Vec<Parameter>,
+    pub body: Option<Body>,
+    /// Alternatives of credentials; none: no credentials.
+    pub security: Vec<Vec<Credential>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub pointer: String,
+    pub required: bool,
+    pub media: Vec<Media>,
+}
+
+/// A media type or range of them, and what bodies of it are.
+#[derive(Debug)]
+pub(crate) struct Media {
+    pub kind: String,
+    pub subtype: String,
+    pub reading: MediaKind,
+    pub schema: Option<Arc<Schema>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum MediaKind {
+    Json,
+    Form(Fields),
+    Multipart(Fields),
+    /// Not compared.
+    Unread,
+}
+
+/// The fields of a form.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    pub members: Vec<(String, Types)>,
+    /// Those that may come several times, with the types of each.
+    pub lists: Vec<(String, Types)>,
+}
+
+/// Credentials whose presence shows.
+#[derive(Debug)]
+pub(crate) enum Credential {
+    Header(String),
+    Query(String),
+    Cookie(String),
+    /// By scheme, in lower case.
+    Authorization(String),
+    /// Certificates of clients and the like: taken as there.
+    Unseen,
+}
+
+/// What a deviation is about: what a site may switch off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Aspect {
+    /// The path or the method.
+    UnknownPath,
+    /// The name of a parameter of the query.
+    UnknownParameter,
+    /// The value of a declared parameter.
+    Parameters,
+    /// The body and its media type.
+    Body,
+    /// The credentials.
+    Security,
+}
+
+/// The kind of a deviation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// No such path.
+    UnknownPath,
+    /// The path has no such method.
+    Method,
+    /// No such parameter.
+    UnknownParameter,
+    /// A parameter is not as it is declared.
+    Parameter,
+    /// A parameter or body is not there.
+    Missing,
+    /// No body of this media type.
+    ContentType,
+    /// The body is not as it is declared.
+    Body,
+    /// A property that is read-only was sent.
+    ReadOnly,
+    /// No credentials.
+    Security,
+    /// The body could not be compared.
+    Unchecked,
+}
+
+/// Something in a request that the description does not allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deviation {
+    /// What it is about.
+    pub aspect: Aspect,
+    /// Its kind.
+    pub kind: Kind,
+    /// The place in the request.
+    pub place: Place,
+    /// The name of the value there, as events name it.
+    pub name: Vec<u8>,
+    /// The rule in words: `must be at most 100, is 5,000`.
+    pub rule: String,
+    /// JSON pointer into the description.
+    pub pointer: String,
+}
+
+impl fmt::Display for Deviation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.rule)?;
+        if !self.pointer.is_empty() {
+            write!(f, " ({})", self.pointer)?;
+        }
+        Ok(())
+    }
+}
+
+/// The aspects that are asked about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aspects {
+    /// See [`Aspect::UnknownPath`].
+    pub unknown_path: bool,
+    /// See [`Aspect::UnknownParameter`].
+    pub unknown_parameter: bool,
+    /// See [`Aspect::Parameters`].
+    pub parameters: bool,
+    /// See [`Aspect::Body`].
+    pub body: bool,
+    /// See [`Aspect::Security`].
+    pub security: bool,
+}
+
+impl Aspects {
+    /// All of them.
+    pub const ALL: Aspects =
+        Aspects { unknown_path: true, unknown_parameter: true, parameters: true, body: true, security: true };
+}
+
+/// The head of a request.
+#[derive(Clone, Debug)]
+pub struct Head<'r, F> {
+    /// The method.
+    pub method: &'r [u8],
+    /// The path as sent.
+    pub path: &'r [u8],
+    /// The query as sent, without its question mark.
+    pub query: Option<&'r [u8]>,
+    /// The header fields.
+    pub fields: F,
+}
+
+/// The body of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent<'r> {
+    /// All of it, content codings undone; empty if there is none.
+    Whole(&'r [u8]),
+    /// There is one, and it cannot be seen as a whole.
+    Unseen,
+}
+
+/// The operation that a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationId(usize);
+
+impl Api {
+    /// Compiles the text of an OpenAPI document: JSON or YAML.
+    pub fn compile(text: &str) -> Result<Api, Vec<Problem>> {
+        openapi::compile(text)
+    }
+
+    /// What the description says and is not enforced.
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
+    /// The numbers of path templates and of operations.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.templates.len(), self.operations.len())
+    }
+
+    /// Compares the head of a request with the description. Returns the operation that it asks for, if there
+    /// is one.
+    pub fn head<'r, F>(
+        &self,
+        head: &Head<'r, F>,
+        asked: Aspects,
+        found: &mut Vec<Deviation>,
+    ) -> Option<OperationId>
+    where
+        F: Iterator<Item = (&'r [u8], &'r [u8])> + Clone,
+    {
+        let (number, fit) = self.operation(head.method, head.path, asked, found)?;
+        let operation = &self.operations[number];
+        let names = &self.templates[fit.template as usize].names;
+        if asked.parameters {
+            for parameter in &operation.parameters {
+                if found.len() >= DEVIATIONS_MAX {
+                    break;
+                }
+                let violations = match parameter.place {
+                    Place::Query => parameter.of_query(head.query.unwrap_or_default()),
+                    Place::PathSegment => {
+                        let at = names.iter().position(|name| *name == parameter.name);
+                        at.and_then(|at| fit.values.get(at)).map(|value| parameter.of_value(value))
+                    }
+                    Place::Cookie => {
+                        cookie(&head.fields, &parameter.name).map(|value| parameter.of_value(&value))
+                    }
+                    _ => {
+                        let mut values = fields(&head.fields, &parameter.name);
+                        values.next().map(|value| parameter.of_value(value))
+                    }
+                };
+                parameter.tell(violations, found);
+            }
+        }
+        if asked.unknown_parameter {
+            operation.unknown_parameters(head.query.unwrap_or_default(), found);
+        }
+        if asked.security && !operation.security.is_empty() {
+            let has = |credential: &Credential| credential.is_in(head);
+            if !operation.security.iter().any(|all| all.iter().all(has)) {
+                found.push(Deviation {
+                    aspect: Aspect::Security,
+                    kind: Kind::Security,
+                    place: Place::Header,
+                    name: b"authorization".to_vec(),
+                    rule: format!("needs {}", operation.credentials()),
+                    pointer: format!("{}/security", operation.pointer),
+                });
+            }
+        }
+        Some(OperationId(number))
+    }
+
+    /// The operation for a path and method, with what the path has for its template.
+    fn operation<'r>(
+        &self,
+        method: &[u8],
+        path: &'r [u8],
+        asked: Aspects,
+        found: &mut Vec<Deviation>,
+    ) -> Option<(usize, Fit<'r>)> {
+        let mut fits = self.paths.fits(path);
+        let by = |fit: &Fit<'_>, method: &[u8]| {
+            let methods = &self.templates[fit.template as usize].methods;
+            methods.iter().find(|(known, _)| known.as_bytes() == method).map(|(_, number)| *number)
+        };
+        let mut chosen = fits.iter().enumerate().find_map(|(at, fit)| Some((at, by(fit, method)?)));
+        if chosen.is_none() && method == b"HEAD" {
+            chosen = fits.iter().enumerate().find_map(|(at, fit)| Some((at, by(fit, b"GET")?)));
+        }
+        if let Some((at, number)) = chosen {
+            let fit = fits.swap_remove(at);
+            if asked.unknown_path && self.has_other_reading(path, fit.template) {
+                let rule = "is another path where encoded slashes are decoded first".to_owned();
+                found.push(of_path(Kind::UnknownPath, rule, self.pointer_of(&fit)));
+            }
+            return Some((number, fit));
+        }
+        if !asked.unknown_path {
+            return None;
+        }
+        match fits.first() {
+            None => found.push(of_path(Kind::UnknownPath, "is not declared".to_owned(), "/paths".to_owned())),
+            // What browsers ask before requests to other origins is no operation of the API.
+            Some(_) if method == b"OPTIONS" => {}
+            Some(fit) => {
+                let methods: Vec<&str> = self.templates[fit.template as usize]
+                    .methods
+                    .iter()
+                    .map(|(name, _)| name.as_str())
+                    .collect();
+                let rule = match methods.is_empty() {
+                    true => "has no methods".to_owned(),
+                    false => format!("must be {}", methods.join(", ")),
+                };
+                let mut deviation = of_path(Kind::Method, rule, self.pointer_of(fit));
+                deviation.place = Place::Method;
+                found.push(deviation);
+            }
+        }
+        None
+    }
+
+    fn pointer_of(&self, fit: &Fit<'_>) -> String {
+        self.templates[fit.template as usize].pointer.clone()
+    }
+
+    /// True if the path with its encoded slashes decoded fits another template, or none, in a way that
+    /// matters: who decodes first asks for something else.
+    fn has_other_reading(&self, path: &[u8], template: u32) -> bool {
+        let is_slash = |part: &[u8]| part.eq_ignore_ascii_case(b"%2f") || part.eq_ignore_ascii_case(b"%5c");
+        if !path.contains(&b'%') || !path.windows(3).any(is_slash) {
+            return false;
+        }
+        let decoded = portcullis_types::percent_decode(path, false);
+        self.paths.fits(&decoded).first().is_some_and(|fit| fit.template != template)
+    }
+
+    /// Compares the body of a request with what its operation declares.
+    pub fn body<'r>(
+        &self,
+        operation: OperationId,
+        content_types: impl Iterator<Item = &'r [u8]>,
+        body: Sent<'_>,
+        found: &mut Vec<Deviation>,
+    ) {
+        let operation = &self.operations[operation.0];
+        let tell = |kind, place, rule: String, pointer: &str| Deviation {
+            aspect: Aspect::Body,
+            kind,
+            place,
+            name: if kind == Kind::ContentType { b"content-type".to_vec() } else { Vec::new() },
+            rule,
+            pointer: pointer.to_owned(),
+        };
+        let is_empty = body == Sent::Whole(b"");
+        let Some(declared) = &operation.body else {
+            if !is_empty {
+                let rule = "must have no body".to_owned();
+                found.push(tell(Kind::Body, Place::RawBody, rule, &operation.pointer));
+            }
+            return;
+        };
+        if is_empty {
+            if declared.required {
+                let rule = "the body is required".to_owned();
+                found.push(tell(Kind::Missing, Place::RawBody, rule, &declared.pointer));
+            }
+            return;
+        }
+        let content_types: Vec<&[u8]> = content_types.take(2).collect();
+        let (content_type, rule) = match content_types.as_slice() {
+            [] if declared.media.is_empty() => return,
+            [] => (&b""[..], Some(format!("is required, and must be {}", declared.types()))),
+            [one] => (*one, None),
+            _ => (content_types[0], Some("must be there once".to_owned())),
+        };
+        if let Some(rule) = rule {
+            found.push(tell(Kind::ContentType, Place::Header, rule, &declared.pointer));
+            return;
+        }
+        let media_type = content_type::media_type(content_type).to_ascii_lowercase();
+        let Some(media) = declared.media(&media_type) else {
+            let rule = format!("must be {}", declared.types());
+            found.push(tell(Kind::ContentType, Place::Header, rule, &declared.pointer));
+            return;
+        };
+        let (Some(schema), false) = (&media.schema, matches!(media.reading, MediaKind::Unread)) else {
+            return;
+        };
+        if content_type::is_foreign(content_type, false) {
+            let rule = "must name no character set but UTF-8".to_owned();
+            found.push(tell(Kind::ContentType, Place::Header, rule, &schema.pointer));
+            return;
+        }
+        let unchecked = |why: &str| {
+            let rule = format!("the body was not compared with its schema: {why}");
+            tell(Kind::Unchecked, Place::RawBody, rule, &schema.pointer)
+        };
+        let Sent::Whole(body) = body else {
+            found.push(unchecked("it was not held as a whole"));
+            return;
+        };
+        let (value, place, files) = match &media.reading {
+            MediaKind::Json => match json::read(body) {
+                Ok(value) => (value, Place::Json, Vec::new()),
+                Err(Unread::Wrong(rule)) => {
+                    found.push(tell(Kind::Body, Place::RawBody, rule, &schema.pointer));
+                    return;
+                }
+                Err(Unread::Beyond(why)) => {
+                    found.push(unchecked(why));
+                    return;
+                }
+            },
+            MediaKind::Form(fields) => {
+                let mut form = Form { fields, values: Map::new(), files: Vec::new(), parts: 0 };
+                for pair in pairs(body) {
+                    form.add(&decoded(pair.name), &decoded(pair.value));
+                }
+                if form.parts > PARTS_MAX {
+                    found.push(unchecked("it has too many fields"));
+                    return;
+                }
+                (Value::Object(form.values), Place::Form, Vec::new())
+            }
+            MediaKind::Multipart(fields) => {
+                let mut form = Form { fields, values: Map::new(), files: Vec::new(), parts: 0 };
+                let parser = BodyParser::new(Processor::Multipart, content_type, &Options::default());
+                let report = parser.whole(body, &mut form);
+                if report.error.is_some() {
+                    let rule = "the body is not multipart/form-data".to_owned();
+                    found.push(tell(Kind::Body, Place::RawBody, rule, &schema.pointer));
+                    return;
+                }
+                if form.parts > PARTS_MAX {
+                    found.push(unchecked("it has too many fields"));
+                    return;
+                }
+                let is_declared = |file: &String| fields.members.iter().any(|(member, _)| member == file);
+                form.files.retain(is_declared);
+                (Value::Object(form.values), Place::MultipartField, form.files)
+            }
+            MediaKind::Unread => return,
+        };
+        let left = DEVIATIONS_MAX.saturating_sub(found.len());
+        for violation in schema.violations(&value, left) {
+            // The schema of a file that is declared is about a text that it is not.
+            if violation.path.first().is_some_and(|name| files.contains(name)) {
+                continue;
+            }
+            let Violation { path, rule, pointer, is_read_only } = violation;
+            let (shown, name) = match place {
+                Place::Json => (shown(&path), json_name(&path)),
+                _ => (path.join("."), path.first().cloned().unwrap_or_default()),
+            };
+            let shown = if shown.is_empty() { "the body".to_owned() } else { format!("`{shown}`") };
+            let kind = if is_read_only { Kind::ReadOnly } else { Kind::Body };
+            let name = name.into_bytes();
+            let rule = format!("{shown} {rule}");
+            found.push(Deviation { aspect: Aspect::Body, kind, place, name, rule, pointer });
+        }
+    }
+}
+
+fn of_path(kind: Kind, rule: String, pointer: String) -> Deviation {
+    Deviation { aspect: Aspect::UnknownPath, kind, place: Place::Path, name: Vec::new(), rule, pointer }
+}
+
+impl Parameter {
+    fn tell(&self, violations: Option<Vec<Violation>>, found: &mut Vec<Deviation>) {
+        let deviation = |kind, rule: String, pointer: String| Deviation {
+            aspect: Aspect::Parameters,
+            kind,
+            place: self.place,
+            name: self.name.clone().into_bytes(),
+            rule,
+            pointer,
+        };
+        match violations {
+            None if self.required => {
+                let rule = format!("`{}` is required", self.name);
+                found.push(deviation(Kind::Missing, rule, self.pointer.clone()));
+            }
+            None => {}
+            Some(violations) => {
+                for violation in violations {
+                    let path = shown(&violation.path);
+                    let name =
+                        if path.is_empty() { self.name.clone() } else { format!("{}.{path}", self.name) };
+                    let pointer =
+                        if violation.pointer.is_empty() { &self.pointer } else { &violation.pointer };
+                    let rule = format!("`{name}` {}", violation.rule);
+                    found.push(deviation(Kind::Parameter, rule, pointer.clone()));
+                }
+            }
+        }
+    }
+}
+
+impl Operation {
+    fn unknown_parameters(&self, query: &[u8], found: &mut Vec<Deviation>) {
+        for pair in pairs(query) {
+            let name = decoded(pair.name);
+            let is_key = |credential: &Credential| matches!(credential, Credential::Query(key) if key.as_bytes() == &*name);
+            let is_known =
+                self.parameters.iter().any(|each| each.place == Place::Query && each.has_name(&name))
+                    || self.security.iter().flatten().any(is_key);
+            if is_known {
+                continue;
+            }
+            if found.len() >= DEVIATIONS_MAX {
+                return;
+            }
+            found.push(Deviation {
+                aspect: Aspect::UnknownParameter,
+                kind: Kind::UnknownParameter,
+                place: Place::Query,
+                name: name.into_owned(),
+                rule: "is not declared".to_owned(),
+                pointer: format!("{}/parameters", self.pointer),
+            });
+        }
+    }
+
+    fn credentials(&self) -> String {
+        let all = |all: &Vec<Credential>| all.iter().map(Credential::title).collect::<Vec<_>>().join(" and ");
+        self.security.iter().map(all).collect::<Vec<_>>().join(", or ")
+    }
+}
+
+impl Credential {
+    fn is_in<'r, F>(&self, head: &Head<'r, F>) -> bool
+    where
+        F: Iterator<Item = (&'r [u8], &'r [u8])> + Clone,
+    {
+        match self {
+            Credential::Unseen => true,
+            Credential::Header(name) => fields(&head.fields, name).any(|value| !value.is_empty()),
+            Credential::Cookie(name) => cookie(&head.fields, name).is_some_and(|value| !value.is_empty()),
+            Credential::Query(name) => pairs(head.query.unwrap_or_default())
+                .any(|pair| *decoded(pair.name) == *name.as_bytes() && !pair.value.is_empty()),
+            Credential::Authorization(scheme) => fields(&head.fields, "authorization").any(|value| {
+                let (own, rest) = value.split_at(value.len().min(scheme.len()));
+                own.eq_ignore_ascii_case(scheme.as_bytes()) && rest.first() == Some(&b' ')
+            }),
+        }
+    }
+
+    fn title(&self) -> String {
+        match self {
+            Credential::Header(name) => format!("the header field `{name}`"),
+            Credential::Query(name) => format!("the parameter `{name}`"),
+            Credential::Cookie(name) => format!("the cookie `{name}`"),
+            Credential::Authorization(scheme) => format!("`Authorization: {scheme}`"),
+            Credential::Unseen => "a certificate".to_owned(),
+        }
+    }
+}
+
+impl Body {
+    /// The media type's declaration, the most specific one.
+    fn media(&self, media_type: &[u8]) -> Option<&Media> {
+        let text = std::str::from_utf8(media_type).ok()?;
+        let (kind, subtype) = text.split_once('/')?;
+        let fits = |media: &&Media| {
+            (media.kind == kind || media.kind == "*") && (media.subtype == subtype || media.subtype == "*")
+        };
+        let exactness = |media: &&Media| (media.kind != "*", media.subtype != "*");
+        self.media.iter().filter(fits).max_by_key(exactness)
+    }
+
+    fn types(&self) -> String {
+        let each = self.media.iter().map(|media| format!("{}/{}", media.kind, media.subtype));
+        each.collect::<Vec<_>>().join(" or ")
+    }
+}
+
+/// The fields of a form, as an object.
+struct Form<'f> {
+    fields: &'f Fields,
+    values: Map<String, Value>,
+    files: Vec<String>,
+    parts: usize,
+}
+
+impl Form<'_> {
+    fn add(&mut self, name: &[u8], value: &[u8]) {
+        self.parts += 1;
+        if self.parts > PARTS_MAX {
+            return;
+        }
+        let name = text(name);
+        let list = self.fields.lists.iter().find(|(list, _)| *list == name);
+        let types = match list {
+            Some((_, items)) => *items,
+            None => {
+                let member = self.fields.members.iter().find(|(member, _)| *member == name);
+                member.map_or(Types { string: true, ..Types::default() }, |(_, types)| *types)
+            }
+        };
+        let value = guess(types, &text(value));
+        match self.values.get_mut(&name) {
+            Some(Value::Array(items)) => items.push(value),
+            // What is there twice and is no list does not fit its schema.
+            Some(known) => *known = Value::Array(vec![known.take(), value]),
+            None if list.is_some() => {
+                self.values.insert(name, Value::Array(vec![value]));
+            }
+            None => {
+                self.values.insert(name, value);
+            }
+        }
+    }
+}
+
+impl BodySink for Form<'_> {
+    fn arg(&mut self, arg: Arg<'_>) {
+        self.add(arg.name, arg.value);
+    }
+
+    fn file_begin(&mut self, field_name: &[u8], _: &[u8]) {
+        self.files.push(text(field_name));
+        self.add(field_name, b"");
+    }
+}
+
+fn fields<'r, F>(fields: &F, name: &str) -> impl Iterator<Item = &'r [u8]>
+where
+    F: Iterator<Item = (&'r [u8], &'r [u8])> + Clone,
+{
+    let name = name.as_bytes();
+    fields.clone().filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+}
+
+fn cookie<'r, F>(all: &F, name: &str) -> Option<Cow<'r, [u8]>>
+where
+    F: Iterator<Item = (&'r [u8], &'r [u8])> + Clone,
+{
+    fields(all, "cookie").find_map(|header| {
+        let cookies = cookie::parse(header, CookieFormat::V0, Some(b';')).cookies;
+        let found = cookies.iter().find(|each| &*each.full_name(header) == name.as_bytes())?;
+        Some(Cow::Borrowed(found.value(header)))
+    })
+}
+
+/// A path in a value, for people.
+fn shown(path: &[String]) -> String {
+    path.join(".")
+}
+
+/// The name that events have for a value of JSON: elements of a list have its name once more.
+fn json_name(path: &[String]) -> String {
+    let mut name: Vec<&str> = Vec::new();
+    for step in path {
+        let is_index = step.bytes().all(|b| b.is_ascii_digit()) && !step.is_empty();
+        match (is_index, name.last()) {
+            (true, Some(last)) => name.push(last),
+            (true, None) => name.extend(["array", "array"]),
+            (false, _) => name.push(step),
+        }
+    }
+    name.join(".")
+}

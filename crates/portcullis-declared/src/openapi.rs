@@ -1,0 +1,542 @@
+//! OpenAPI 3.0, 3.1 and 3.2 documents to plans.
+
+use std::collections::BTreeSet;
+
+use portcullis_http::body::content_type::Processor;
+use portcullis_types::Place;
+use serde_json::Value;
+
+use crate::api::{Api, Body, Credential, Fields, Media, MediaKind, Operation, Template};
+use crate::document;
+use crate::limits::{OPERATIONS_MAX, PARAMETERS_MAX, TEMPLATES_MAX};
+use crate::parameter::{ObjectStyle, Parameter, Quick, Reading};
+use crate::path::{Paths, Refused};
+use crate::problem::{Problem, child};
+use crate::schema::{Schemas, Types, local};
+
+/// Methods that a path item may have.
+const METHODS: [&str; 9] = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
+/// References that follow each other.
+const REFERENCES_MAX: usize = 32;
+/// Members of an `enum` that are compared as texts.
+const WORDS_MAX: usize = 64;
+
+/// Compiles the text of a document. All mistakes come at once.
+pub(crate) fn compile(text: &str) -> Result<Api, Vec<Problem>> {
+    let document = document::read(text).map_err(|problem| vec![problem])?;
+    let mut compiler = Compiler::new(&document);
+    compiler.document();
+    let Compiler { mut api, schemas, mut errors, mut warnings, .. } = compiler;
+    errors.extend(schemas.errors);
+    warnings.extend(schemas.warnings);
+    if !errors.is_empty() {
+        document::locate(text, &mut errors);
+        return Err(errors);
+    }
+    document::locate(text, &mut warnings);
+    api.warnings = warnings;
+    Ok(api)
+}
+
+struct Compiler<'d> {
+    root: &'d Value,
+    api: Api,
+    schemas: Schemas<'d>,
+    errors: Vec<Problem>,
+    warnings: Vec<Problem>,
+}
+
+impl<'d> Compiler<'d> {
+    fn new(root: &'d Value) -> Compiler<'d> {
+        let version = root.get("openapi").and_then(Value::as_str).unwrap_or_default();
+        let api =
+            Api { paths: Paths::new(), templates: Vec::new(), operations: Vec::new(), warnings: Vec::new() };
+        let schemas = Schemas::new(root, version.starts_with("3.0"));
+        Compiler { root, api, schemas, errors: Vec::new(), warnings: Vec::new() }
+    }
+
+    fn wrong(&mut self, pointer: &str, message: impl Into<String>) {
+        self.errors.push(Problem::new(pointer, message));
+    }
+
+    fn left_out(&mut self, pointer: &str, message: impl Into<String>) {
+        self.warnings.push(Problem::new(pointer, message));
+    }
+
+    fn document(&mut self) {
+        let root = self.root;
+        match root.get("openapi").and_then(Value::as_str) {
+            Some(version) if ["3.0", "3.1", "3.2"].iter().any(|known| version.starts_with(known)) => {}
+            Some(version) => {
+                return self.wrong("/openapi", format!("OpenAPI {version} is not read; 3.0 to 3.2 are"));
+            }
+            None if root.get("swagger").is_some() => {
+                return self.wrong("/swagger", "Swagger 2.0 is not read: convert it to OpenAPI 3");
+            }
+            None => return self.wrong("", "this is no OpenAPI document: it has no `openapi`"),
+        }
+        if let Some(dialect) = root.get("jsonSchemaDialect").and_then(Value::as_str)
+            && !dialect.contains("json-schema.org/draft/2020-12")
+            && !dialect.contains("spec.openapis.org")
+        {
+            self.left_out("/jsonSchemaDialect", "schemas are read as JSON Schema 2020-12");
+        }
+        let bases = Compiler::bases(root);
+        let Some(paths) = root.get("paths") else { return };
+        let Some(paths) = paths.as_object() else { return self.wrong("/paths", "`paths` is an object") };
+        for path in paths.keys().filter(|path| !path.starts_with("x-")) {
+            let at = child("/paths", path);
+            if !path.starts_with('/') {
+                self.wrong(&at, "a path begins with a slash");
+                continue;
+            }
+            self.path_item(path, &at, &bases);
+            if self.api.operations.len() > OPERATIONS_MAX {
+                return self.wrong(&at, format!("the document has more than {OPERATIONS_MAX} operations"));
+            }
+            if self.api.templates.len() > TEMPLATES_MAX {
+                return self.wrong(&at, format!("the document has more than {TEMPLATES_MAX} paths"));
+            }
+        }
+    }
+
+    /// What stands at `pointer`, references followed.
+    fn follow(&mut self, pointer: &str) -> Option<(String, &'d Value)> {
+        let mut pointer = pointer.to_owned();
+        for _ in 0..REFERENCES_MAX {
+            let Some(value) = self.root.pointer(&pointer) else {
+                self.wrong(&pointer, "a reference leads to nothing");
+                return None;
+            };
+            match value.get("$ref").and_then(Value::as_str).map(local) {
+                Some(Ok(target)) if self.root.pointer(&target).is_none() => {
+                    self.wrong(&pointer, format!("`$ref` leads to nothing: {target}"));
+                    return None;
+                }
+                Some(Ok(target)) => pointer = target,
+                Some(Err(message)) => {
+                    self.wrong(&pointer, message);
+                    return None;
+                }
+                None => return Some((pointer, value)),
+            }
+        }
+        self.wrong(&pointer, "references lead in a circle");
+        None
+    }
+
+    /// The paths of the servers of a document, path or operation, without a slash at their end.
+    fn bases(holder: &Value) -> BTreeSet<String> {
+        let servers = holder.get("servers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut bases = BTreeSet::new();
+        for server in servers {
+            let Some(url) = server.get("url").and_then(Value::as_str) else { continue };
+            let variables = server.get("variables").and_then(Value::as_object);
+            let mut urls = vec![url.to_owned()];
+            for (name, variable) in variables.into_iter().flatten() {
+                let values =
+                    variable.get("enum").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+                let values: BTreeSet<&str> =
+                    values.iter().chain(variable.get("default")).filter_map(Value::as_str).collect();
+                let name = format!("{{{name}}}");
+                if urls.iter().any(|url| path_of(url).contains(&name)) {
+                    let each = |url: &String| {
+                        values.iter().map(|value| url.replace(&name, value)).collect::<Vec<_>>()
+                    };
+                    urls = urls.iter().flat_map(each).take(64).collect();
+                }
+            }
+            for url in urls {
+                // A variable that may be anything is a parameter of the path.
+                bases.insert(path_of(&url).trim_end_matches('/').to_owned());
+            }
+        }
+        if bases.is_empty() {
+            bases.insert(String::new());
+        }
+        bases
+    }
+
+    fn path_item(&mut self, path: &str, at: &str, bases: &BTreeSet<String>) {
+        let Some((at_item, item)) = self.follow(at) else { return };
+        let own = item.get("servers").map(|_| Compiler::bases(item));
+        let bases = own.as_ref().unwrap_or(bases);
+        let shared = self.pointers_of_parameters(item, &at_item);
+        let mut methods: Vec<(String, String, BTreeSet<String>)> = METHODS
+            .iter()
+            .filter(|method| item.get(**method).is_some())
+            .map(|method| (method.to_ascii_uppercase(), child(&at_item, method), bases.clone()))
+            .collect();
+        let others = item.get("additionalOperations").and_then(Value::as_object);
+        for method in others.into_iter().flat_map(|others| others.keys()) {
+            let at = child(&child(&at_item, "additionalOperations"), method);
+            methods.push((method.clone(), at, bases.clone()));
+        }
+        for (_, at, bases) in &mut methods {
+            let Some(operation) = self.root.pointer(at) else { continue };
+            if operation.get("servers").is_some() {
+                *bases = Compiler::bases(operation);
+            }
+        }
+        let names = template_names(path);
+        let operations: Vec<(String, usize, BTreeSet<String>)> = methods
+            .into_iter()
+            .map(|(method, at, bases)| {
+                let number = self.operation(&at, &shared, &names);
+                (method, number, bases)
+            })
+            .collect();
+        let all: BTreeSet<&String> = operations.iter().flat_map(|(_, _, bases)| bases).chain(bases).collect();
+        for base in all {
+            let number = self.api.templates.len() as u32;
+            let of_base = operations.iter().filter(|(_, _, bases)| bases.contains(base));
+            let methods = of_base.map(|(method, number, _)| (method.clone(), *number)).collect();
+            match self.api.paths.insert(&format!("{base}{path}"), number) {
+                Ok(names) => self.api.templates.push(Template { pointer: at_item.clone(), names, methods }),
+                Err(Refused::Same(known)) => {
+                    let known = self.api.templates[known as usize].pointer.clone();
+                    self.wrong(at, format!("every path that this one fits is one of {known}, too"));
+                }
+                Err(Refused::Malformed) => {
+                    self.wrong(
+                        at,
+                        "the braces of the path do not match, or two parameters have nothing between them",
+                    );
+                }
+            }
+        }
+    }
+
+    fn pointers_of_parameters(&mut self, holder: &Value, at: &str) -> Vec<String> {
+        let parameters = holder.get("parameters").and_then(Value::as_array).map_or(0, Vec::len);
+        (0..parameters).map(|number| format!("{at}/parameters/{number}")).collect()
+    }
+
+    /// Compiles the operation at `at`; its number.
+    fn operation(&mut self, at: &str, shared: &[String], names: &[String]) -> usize {
+        let Some(operation) = self.root.pointer(at).filter(|operation| operation.is_object()) else {
+            self.wrong(at, "an operation is an object");
+            return 0;
+        };
+        let mut parameters: Vec<Parameter> = Vec::new();
+        let own = self.pointers_of_parameters(operation, at);
+        for pointer in shared.iter().chain(&own) {
+            let Some(parameter) = self.parameter(pointer) else { continue };
+            // Those of the operation replace those of its path.
+            parameters.retain(|known| known.name != parameter.name || known.place != parameter.place);
+            parameters.push(parameter);
+        }
+        if parameters.len() > PARAMETERS_MAX {
+            self.wrong(at, format!("the operation has more than {PARAMETERS_MAX} parameters"));
+        }
+        let (parameters, unknown): (Vec<_>, Vec<_>) = parameters
+            .into_iter()
+            .partition(|parameter| parameter.place != Place::PathSegment || names.contains(&parameter.name));
+        for unknown in unknown {
+            self.left_out(&unknown.pointer, format!("the path has no `{{{}}}`", unknown.name));
+        }
+        let body = match operation.get("requestBody") {
+            Some(_) => self.body(&child(at, "requestBody")),
+            None => None,
+        };
+        let security = self.security(operation, at);
+        let number = self.api.operations.len();
+        self.api.operations.push(Operation { pointer: at.to_owned(), parameters, body, security });
+        number
+    }
+
+    fn parameter(&mut self, at: &str) -> Option<Parameter> {
+        let (pointer, raw) = self.follow(at)?;
+        let text = |name: &str| raw.get(name).and_then(Value::as_str);
+        let (Some(name), Some(place)) = (text("name"), text("in")) else {
+            self.wrong(&pointer, "a parameter has a `name` and an `in`");
+            return None;
+        };
+        let is_set = |name: &str| raw.get(name).and_then(Value::as_bool);
+        let (place, usual) = match place {
+            "query" => (Place::Query, "form"),
+            "path" => (Place::PathSegment, "simple"),
+            "cookie" => (Place::Cookie, "form"),
+            // The specification has these left to what it says of bodies and security.
+            "header"
+                if ["accept", "content-type", "authorization"]
+                    .iter()
+                    .any(|own| name.eq_ignore_ascii_case(own)) =>
+            {
+                return None;
+            }
+            "header" => (Place::Header, "simple"),
+            other => {
+                self.left_out(&pointer, format!("parameters in `{other}` are not compared"));
+                return None;
+            }
+        };
+        let style = text("style").unwrap_or(usual);
+        let explodes = is_set("explode").unwrap_or(style == "form" || style == "cookie");
+        let (at_schema, is_json) = match (raw.get("schema"), raw.get("content").and_then(Value::as_object)) {
+            (Some(_), _) => (Some(child(&pointer, "schema")), false),
+            (None, Some(content)) => {
+                let json = content
+                    .keys()
+                    .find(|name| Processor::by_media_type(name.as_bytes()) == Some(Processor::Json));
+                let at = json.map(|name| child(&child(&child(&pointer, "content"), name), "schema"));
+                (at.filter(|at| self.root.pointer(at).is_some()), true)
+            }
+            (None, None) => (None, false),
+        };
+        let schema = at_schema.as_deref().and_then(|at| self.schemas.compile(at));
+        let reading = match (&schema, at_schema.as_deref()) {
+            (Some(_), _) if is_json => Reading::Json,
+            (Some(schema), Some(at)) => self.reading(&pointer, at, schema.types, style, explodes),
+            _ => Reading::Unread,
+        };
+        let quick = match (&reading, at_schema.as_deref()) {
+            (Reading::One, Some(at)) => self.quick(at),
+            _ => None,
+        };
+        Some(Parameter {
+            name: name.to_owned(),
+            place,
+            required: is_set("required").unwrap_or(false) || place == Place::PathSegment,
+            allows_empty: is_set("allowEmptyValue").unwrap_or(false),
+            pointer,
+            reading,
+            schema,
+            quick,
+        })
+    }
+
+    fn reading(&mut self, pointer: &str, at: &str, types: Types, style: &str, explodes: bool) -> Reading {
+        let Types { array, object, string, number, integer, boolean, .. } = types;
+        // Where anything may come, a text is as good as a list.
+        let is_scalar = string || number || integer || boolean;
+        if is_scalar || !array && !object {
+            let is_known = ["form", "simple", "cookie", "spaceDelimited", "pipeDelimited", "deepObject"];
+            if !is_known.contains(&style) {
+                self.left_out(pointer, format!("values in the style `{style}` are not compared"));
+                return Reading::Unread;
+            }
+            if array && (style == "form" && explodes) {
+                // One text, or several: both readings are those of a list that may be a text.
+                return Reading::Unread;
+            }
+            return Reading::One;
+        }
+        let separator = match style {
+            "form" | "simple" | "cookie" => Some(b','),
+            "spaceDelimited" => Some(b' '),
+            "pipeDelimited" => Some(b'|'),
+            _ => None,
+        };
+        match array {
+            true => {
+                let items = self.types_at(at, "items");
+                match (separator, style) {
+                    (Some(_), "form" | "cookie" | "spaceDelimited" | "pipeDelimited") if explodes => {
+                        Reading::List { separator: None, items }
+                    }
+                    (Some(separator), _) => Reading::List { separator: Some(separator), items },
+                    (None, _) => {
+                        self.left_out(pointer, format!("lists in the style `{style}` are not compared"));
+                        Reading::Unread
+                    }
+                }
+            }
+            false => {
+                let style = match style {
+                    "deepObject" => ObjectStyle::Deep,
+                    "form" | "cookie" if explodes => ObjectStyle::Exploded,
+                    "simple" if explodes => ObjectStyle::Equals(b','),
+                    _ => match separator {
+                        Some(separator) => ObjectStyle::Pairs(separator),
+                        None => {
+                            self.left_out(
+                                pointer,
+                                format!("objects in the style `{style}` are not compared"),
+                            );
+                            return Reading::Unread;
+                        }
+                    },
+                };
+                let members = self.members(at);
+                let others = self.others(at);
+                Reading::Object { style, members, others }
+            }
+        }
+    }
+
+    fn types_at(&self, at: &str, keyword: &str) -> Types {
+        match self.schemas.resolve(at) {
+            Some((pointer, schema)) if schema.get(keyword).is_some() => {
+                self.schemas.types(&child(&pointer, keyword))
+            }
+            _ => Types { string: true, ..Types::default() },
+        }
+    }
+
+    /// The declared members of an object with their types.
+    fn members(&self, at: &str) -> Vec<(String, Types)> {
+        let Some((pointer, schema)) = self.schemas.resolve(at) else { return Vec::new() };
+        let properties = child(&pointer, "properties");
+        let names = schema.get("properties").and_then(Value::as_object).map(|members| members.keys());
+        let names = names.into_iter().flatten();
+        names.map(|name| (name.clone(), self.schemas.types(&child(&properties, name)))).collect()
+    }
+
+    /// The types of members that are not declared by name, where a schema for them is.
+    fn others(&self, at: &str) -> Option<Types> {
+        let (pointer, schema) = self.schemas.resolve(at)?;
+        match schema.get("additionalProperties")? {
+            Value::Object(_) => Some(self.schemas.types(&child(&pointer, "additionalProperties"))),
+            Value::Bool(true) => Some(Types { string: true, ..Types::default() }),
+            _ => None,
+        }
+    }
+
+    /// A fast test for schemas that say little.
+    fn quick(&self, at: &str) -> Option<Quick> {
+        let (_, schema) = self.schemas.resolve(at)?;
+        let members = schema.as_object()?;
+        let says = [
+            "type",
+            "description",
+            "title",
+            "default",
+            "example",
+            "examples",
+            "deprecated",
+            "nullable",
+            "format",
+            "minimum",
+            "maximum",
+            "minLength",
+            "maxLength",
+            "enum",
+        ];
+        if members.keys().any(|name| !says.contains(&name.as_str()) && !name.starts_with("x-")) {
+            return None;
+        }
+        let (has, get) = (|name: &str| members.contains_key(name), |name: &str| members.get(name));
+        let number = |name: &str, usual: i64| get(name).map_or(Some(usual), Value::as_i64);
+        let size =
+            |name: &str, usual: u64| get(name).map_or(Some(usual), Value::as_u64).map(|size| size as usize);
+        match get("type")?.as_str()? {
+            "integer" if !has("enum") => {
+                let (low, high) = match get("format").and_then(Value::as_str) {
+                    Some("int32") => (i64::from(i32::MIN), i64::from(i32::MAX)),
+                    _ => (i64::MIN, i64::MAX),
+                };
+                Some(Quick::Integer { min: number("minimum", low)?, max: number("maximum", high)? })
+            }
+            "boolean" if !has("enum") => Some(Quick::Boolean),
+            "string" if has("enum") => {
+                let words = get("enum")?.as_array()?;
+                let words: Option<Vec<_>> =
+                    words.iter().map(|word| word.as_str().map(|word| word.as_bytes().to_vec())).collect();
+                let is_plain = !has("format") && !has("minLength") && !has("maxLength");
+                words.filter(|words| is_plain && words.len() <= WORDS_MAX).map(Quick::Words)
+            }
+            "string" if !has("format") => {
+                Some(Quick::Text { min: size("minLength", 0)?, max: size("maxLength", u64::from(u32::MAX))? })
+            }
+            _ => None,
+        }
+    }
+
+    fn body(&mut self, at: &str) -> Option<Body> {
+        let (pointer, raw) = self.follow(at)?;
+        let required = raw.get("required").and_then(Value::as_bool).unwrap_or(false);
+        let content = raw.get("content").and_then(Value::as_object);
+        let at_content = child(&pointer, "content");
+        let mut media = Vec::new();
+        for (name, raw) in content.into_iter().flatten() {
+            let at = child(&at_content, name);
+            let range = name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+            let Some((kind, subtype)) = range.split_once('/').map(|(a, b)| (a.to_owned(), b.to_owned()))
+            else {
+                self.left_out(&at, "this is no media type");
+                continue;
+            };
+            let at_schema = raw.get("schema").map(|_| child(&at, "schema"));
+            let (reading, schema) = match (Processor::by_media_type(range.as_bytes()), at_schema) {
+                (_, None) => (MediaKind::Unread, None),
+                (Some(Processor::Json), Some(at)) => (MediaKind::Json, self.schemas.compile(&at)),
+                (Some(Processor::UrlEncoded), Some(at)) => {
+                    let schema = self.schemas.compile(&at);
+                    (MediaKind::Form(self.fields(&at)), schema)
+                }
+                (Some(Processor::Multipart), Some(at)) => {
+                    let schema = self.schemas.compile(&at);
+                    (MediaKind::Multipart(self.fields(&at)), schema)
+                }
+                (Some(Processor::Xml), Some(at)) => {
+                    self.left_out(&at, "bodies of XML are not compared with their schema");
+                    (MediaKind::Unread, None)
+                }
+                (None, Some(_)) => (MediaKind::Unread, None),
+            };
+            media.push(Media { kind, subtype, reading, schema });
+        }
+        Some(Body { pointer, required, media })
+    }
+
+    fn fields(&self, at: &str) -> Fields {
+        let members = self.members(at);
+        let lists = members.iter().filter(|(_, types)| types.array && !types.string);
+        let pointer =
+            self.schemas.resolve(at).map(|(pointer, _)| child(&pointer, "properties")).unwrap_or_default();
+        let lists =
+            lists.map(|(name, _)| (name.clone(), self.types_at(&child(&pointer, name), "items"))).collect();
+        Fields { members, lists }
+    }
+
+    /// The alternatives of credentials.
+    fn security(&mut self, operation: &Value, at: &str) -> Vec<Vec<Credential>> {
+        let (holder, at) = match operation.get("security") {
+            Some(own) => (Some(own), child(at, "security")),
+            None => (self.root.get("security"), "/security".to_owned()),
+        };
+        let Some(alternatives) = holder.and_then(Value::as_array) else { return Vec::new() };
+        let mut out = Vec::new();
+        for (number, alternative) in alternatives.iter().enumerate() {
+            let names = alternative.as_object().into_iter().flat_map(|each| each.keys());
+            let mut all = Vec::new();
+            for name in names {
+                let pointer = child("/components/securitySchemes", name);
+                if self.root.pointer(&pointer).is_none() {
+                    self.wrong(&format!("{at}/{number}"), format!("there is no security scheme `{name}`"));
+                    continue;
+                }
+                let Some((_, scheme)) = self.follow(&pointer) else { continue };
+                all.push(credential(scheme));
+            }
+            out.push(all);
+        }
+        out
+    }
+}
+
+fn credential(scheme: &Value) -> Credential {
+    let text = |name: &str| scheme.get(name).and_then(Value::as_str).unwrap_or_default();
+    match (text("type"), text("in")) {
+        ("apiKey", "query") => Credential::Query(text("name").to_owned()),
+        ("apiKey", "cookie") => Credential::Cookie(text("name").to_owned()),
+        ("apiKey", _) => Credential::Header(text("name").to_owned()),
+        ("http", _) => Credential::Authorization(text("scheme").to_ascii_lowercase()),
+        ("oauth2" | "openIdConnect", _) => Credential::Authorization("bearer".to_owned()),
+        _ => Credential::Unseen,
+    }
+}
+
+/// The path of a server's URL, which may be relative.
+fn path_of(url: &str) -> &str {
+    let rest = match url.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or("", |at| &rest[at..]),
+        None => url.strip_prefix('.').unwrap_or(url),
+    };
+    rest.split(['?', '#']).next().unwrap_or_default()
+}
+
+fn template_names(path: &str) -> Vec<String> {
+    path.split('{').skip(1).filter_map(|part| part.split_once('}')).map(|(name, _)| name.to_owned()).collect()
+}
