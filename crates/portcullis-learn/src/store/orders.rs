@@ -78,8 +78,8 @@ impl Store {
     }
 
     /// The field that a request means by method, path, place and name, as values are judged: by the nearest
-    /// known path, and if it was never sent by this method or in this place, as another of its name. The path
-    /// may be a template, too.
+    /// known path, and if it was never sent by this method or in this place, as another of its name. Path and
+    /// name may be those of a key, too.
     pub fn find(
         &self,
         method: &[u8],
@@ -88,24 +88,23 @@ impl Store {
         name: &[u8],
     ) -> Option<(&Key, &Profile)> {
         let template = self.known_template(path);
-        let mut known_name = Vec::new();
-        if !path::name(place.place(), name, &mut known_name) {
-            return None;
-        }
-        let name = String::from_utf8_lossy(&known_name);
         let method = path::method(method);
-        let first = Key {
-            template: template.clone(),
-            name: name.clone().into_owned(),
-            method: String::new(),
-            place: FieldPlace::Query,
+        let named = |name: String| {
+            let first =
+                Key { template: template.clone(), name, method: String::new(), place: FieldPlace::Query };
+            let of_name = || {
+                let from = self.fields.range(&first..);
+                from.take_while(|(key, _)| key.template == first.template && key.name == first.name)
+            };
+            let own = of_name().find(|(key, _)| key.place == place && key.method.as_bytes() == method);
+            own.or_else(|| of_name().next())
         };
-        let of_name = || {
-            let from = self.fields.range(&first..);
-            from.take_while(|(key, _)| key.template == template && key.name == name)
-        };
-        let own = of_name().find(|(key, _)| key.place == place && key.method.as_bytes() == method);
-        own.or_else(|| of_name().next()).map(|(key, field)| (key, &field.profile))
+        let mut known = Vec::new();
+        let as_sent = path::name(place.place(), name, &mut known);
+        // The one form of a name may have another one itself: `a[]` of `a[[0]]`.
+        let as_listed = || named(String::from_utf8_lossy(name).into_owned());
+        let found = as_sent.then(|| named(String::from_utf8_lossy(&known).into_owned())).flatten();
+        found.or_else(as_listed).map(|(key, field)| (key, &field.profile))
     }
 
     /// The template that requests for `path` are judged by.

@@ -90,6 +90,21 @@ fn a_forgotten_field_is_learned_anew() {
     assert_eq!((profile.all.values, profile.types.len()), (1, 1));
 }
 
+/// Whatever name a client has chosen, a field is found by the key that it is listed under.
+#[test]
+fn found_as_it_is_listed() {
+    let mut learner = Learner::new();
+    for name in ["a[[0]]", "B", " c.d ", "[7]e", "id[0]", "\u{202e}x", "<script>a=1</script>"] {
+        learner.sees("/item/7", name, "7", 1, 100);
+    }
+    let keys: Vec<Key> = learner.store.fields().map(|(key, _)| key.clone()).collect();
+    assert_eq!(keys.len(), 7);
+    for key in &keys {
+        let found = learner.store.find(b"GET", key.template.as_bytes(), key.place, key.name.as_bytes());
+        assert_eq!(found.map(|(found, _)| found), Some(key));
+    }
+}
+
 /// A field that opens again says so until it is closed.
 #[test]
 fn drift_is_told() {
