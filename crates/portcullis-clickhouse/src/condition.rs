@@ -19,6 +19,13 @@ const OUTCOME: &str = concat!(
     "control != '' AND NOT startsWith(control, 'agent:'), 'control', verdict = 'detect', 'noted', 'blocked')",
 );
 
+/// The locations of findings and scores of a row.
+const LOCATIONS: &str = concat!(
+    "arrayMap(f -> concat(JSONExtractString(f, 'place'), ",
+    "if(JSONExtractString(f, 'name') = '', '', concat(':', JSONExtractString(f, 'name')))), ",
+    "arrayConcat(JSONExtractArrayRaw(event, 'findings'), JSONExtractArrayRaw(event, 'scores', 'semantic')))",
+);
+
 /// The condition that rows have to meet. Texts in it are literals of printable ASCII: quotes, backslashes and
 /// all other bytes are written as `\xHH`.
 pub fn condition(filter: &Filter) -> String {
@@ -107,10 +114,11 @@ pub(crate) fn is_absent_as_zero(field: Field) -> bool {
 }
 
 fn in_list(comparison: &Comparison) -> String {
-    let list = match comparison.field == Field::Trial {
-        // The table has no column for them: they are in the event.
-        true => "JSONExtract(event, 'trials', 'Array(String)')",
-        false => column(comparison.field),
+    let list = match () {
+        // The table has no columns for these: they are in the event.
+        () if comparison.field == Field::Trial => "JSONExtract(event, 'trials', 'Array(String)')",
+        () if comparison.field == Field::Location => LOCATIONS,
+        () => column(comparison.field),
     };
     let test = match comparison.field.kind() {
         Kind::Number => numbers(comparison, "r"),

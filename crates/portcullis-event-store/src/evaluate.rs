@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
-use portcullis_query::{Comparison, Filter, Kind, Operator, Read, Value};
+use portcullis_query::{Comparison, Field, Filter, Kind, Operator, Read, Value, location};
 
 use crate::block::{Column, payloads};
 use crate::column::NONE;
 use crate::fields::{Shape, shape};
-use crate::marks::{TRIALS, json_piece};
+use crate::marks::{PLACES, TRIALS, json_piece};
 use crate::rows::Rows;
 use crate::segment::{BlockHead, Segment, SegmentError};
 
@@ -58,7 +58,7 @@ fn compare(
 ) -> Result<Rows, SegmentError> {
     match (shape(comparison.field), comparison.field.read()) {
         (Shape::Nowhere, Read::List(_)) => {
-            let found = trials(segment, block, comparison, among)?;
+            let found = members(segment, block, comparison, among)?;
             return Ok(signed(found, comparison));
         }
         (Shape::Nowhere, _) => return texts(segment, block, comparison, among),
@@ -159,23 +159,32 @@ fn texts(
     by_json(segment, block, among, |json| finder.find(&json.to_ascii_lowercase()).is_some())
 }
 
-/// Events with a trial that passes.
-fn trials(
+/// Events with a trial or a location that passes.
+fn members(
     segment: &Segment,
     block: &BlockHead,
     comparison: &Comparison,
     among: Option<&Rows>,
 ) -> Result<Rows, SegmentError> {
-    let finder = memchr::memmem::Finder::new(TRIALS);
+    let is_of_trials = comparison.field == Field::Trial;
+    let finder = memchr::memmem::Finder::new(if is_of_trials { TRIALS } else { PLACES });
     let mut test = word_test(comparison);
     by_json(segment, block, among, |json| {
         if finder.find(json).is_none() {
             return false;
         }
         let event: serde_json::Value = serde_json::from_slice(json).unwrap_or_default();
-        let mut ids = event["trials"].as_array().into_iter().flatten().filter_map(|id| id.as_str());
-        ids.any(&mut test)
+        if is_of_trials {
+            return listed(&event["trials"]).filter_map(|id| id.as_str()).any(&mut test);
+        }
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let mut values = listed(&event["findings"]).chain(listed(&event["scores"]["semantic"]));
+        values.any(|value| test(&location(&text(&value["place"]), &text(&value["name"]))))
     })
+}
+
+fn listed(list: &serde_json::Value) -> impl Iterator<Item = &serde_json::Value> {
+    list.as_array().into_iter().flatten()
 }
 
 /// Events whose JSON passes, of those that are asked for.

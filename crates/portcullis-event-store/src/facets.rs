@@ -55,10 +55,10 @@ pub struct Facet {
 
 impl Facets {
     /// True for a field that has a column of values few enough to be counted: not for times, ids, durations,
-    /// trials and texts.
+    /// trials, locations and texts.
     pub fn has(field: Field) -> bool {
-        use Field::{Count, Duration, Id, Text, Time, Trial};
-        !matches!(field, Time | Id | Duration | Count | Trial | Text)
+        use Field::{Count, Duration, Id, Location, Text, Time, Trial};
+        !matches!(field, Time | Id | Duration | Count | Trial | Location | Text)
     }
 }
 

@@ -24,8 +24,8 @@ pub(crate) fn shape(field: Field) -> Shape {
     match field.read() {
         Read::Number(_) => Shape::Numbers,
         Read::Word(_) => Shape::Words,
-        // Trials are rare; without a column of theirs, segments of earlier versions are asked, too.
-        Read::List(_) if field == Field::Trial => Shape::Nowhere,
+        // They are seldom asked for; without a column of theirs, segments of earlier versions are asked, too.
+        Read::List(_) if matches!(field, Field::Trial | Field::Location) => Shape::Nowhere,
         Read::List(_) => Shape::Lists,
         Read::Json => Shape::Nowhere,
     }

@@ -24,6 +24,8 @@ const PREFIXES_V6: [u8; 4] = [32, 48, 64, 128];
 
 /// Part of the JSON of each event that has trials.
 pub(crate) const TRIALS: &[u8] = br#""trials":["#;
+/// Part of the JSON of each event with findings or scores of the semantic detector.
+pub(crate) const PLACES: &[u8] = br#""place":""#;
 
 /// A set of bits; a power of two.
 #[derive(Clone, Debug)]
@@ -193,6 +195,18 @@ impl Needs {
             }
             if let (Operator::Equal, [Value::Text(id)]) = (operator, &**values) {
                 self.texts.push(json_piece(id));
+            }
+            return;
+        }
+        if *field == Field::Location {
+            // Place and name stand apart.
+            if *operator != Operator::NotEqual {
+                self.texts.push(PLACES.to_vec());
+            }
+            if let (Operator::Equal, [Value::Text(wanted)]) = (operator, &**values) {
+                let parts = wanted.split_once(':').map_or([wanted.as_str(), ""], <[&str; 2]>::from);
+                let pieces = parts.into_iter().map(json_piece);
+                self.texts.extend(pieces.filter(|piece| piece.len() >= WINDOW));
             }
             return;
         }

@@ -116,6 +116,8 @@ fields! {
     Outcome "outcome" Kind::OneOf(Outcome::NAMES),
         Read::Word(|event| Outcome::of(event).map_or("", Outcome::name).into()),
         "What came of the request, whoever decided.";
+    Location "location" Kind::Word, Read::List(read::locations),
+        "Values in which the semantic detector found something: `query:id`.";
 }
 
 impl Field {
@@ -149,13 +151,24 @@ impl Field {
     }
 }
 
+/// The location of a value, as filters and exclusions name it.
+pub fn location(place: &str, name: &str) -> String {
+    if name.is_empty() { place.to_owned() } else { format!("{place}:{name}") }
+}
+
 /// The readings that take more than a line.
 mod read {
     use std::borrow::Cow;
 
     use portcullis_event::Event;
 
-    use super::Add;
+    use super::{Add, location};
+
+    pub fn locations(event: &Event, add: Add<'_>) {
+        let findings = event.findings.iter().map(|found| (found.place, &found.name));
+        let scores = event.scores.semantic.iter().map(|score| (score.place, &score.name));
+        findings.chain(scores).for_each(|(place, name)| add(&location(place.name(), name)));
+    }
 
     pub fn classes(event: &Event, add: Add<'_>) {
         event.verdict.class.iter().for_each(|class| add(class.name()));

@@ -43,7 +43,7 @@ mod parser;
 
 pub use bare::bare;
 pub use error::Mistake;
-pub use field::{Add, Field, Kind, Read};
+pub use field::{Add, Field, Kind, Read, location};
 pub use filter::{Comparison, Filter, Operator, Value};
 pub use network::Network;
 pub use outcome::Outcome;

@@ -137,7 +137,28 @@ fn sample() -> portcullis_event::Event {
     event.verdict.rule_id = Some(portcullis_types::RuleId(949110));
     event.verdict.class = Some(portcullis_types::Class::Sqli);
     event.trials = vec!["0123456789abcdef".into(), "fedcba9876543210".into()];
+    event.findings = vec![finding(portcullis_types::Place::Query, "Id")];
+    event.findings.push(finding(portcullis_types::Place::Form, ""));
     event
+}
+
+fn finding(place: portcullis_types::Place, name: &str) -> portcullis_event::Finding {
+    portcullis_event::Finding {
+        class: portcullis_types::Class::Sqli,
+        kind: "sqli.union".into(),
+        place,
+        name: name.into(),
+        decoded: Vec::new(),
+        span: None,
+        evidence: String::new(),
+        count: 1,
+        below: false,
+        mentioned: false,
+        suppressed_by: None,
+        points: 1.0,
+        reason: "".into(),
+        reference: "".into(),
+    }
 }
 
 #[test]
@@ -162,6 +183,9 @@ fn a_filter_is_evaluated_over_an_event() {
         ("trial != 0123", true),
         ("trial != 0123456789abcdef", false),
         ("trial = ''", false),
+        ("location = query:ID and location = form and location != json:id", true),
+        ("location ^= query: and location in (x, query:id)", true),
+        ("location = id or location = query or location = form:id", false),
         ("rule > 950000", false),
         ("client in 192.0.2.0/24 and not client in 192.0.2.8/29", true),
         ("client != 192.0.2.7", false),

@@ -150,6 +150,51 @@ fn events_are_found_by_their_trials() {
     assert_eq!(ids(&store, &format!("trial != {tried}"), 1000).len(), 2998);
 }
 
+/// Locations have no column either: they are those of findings and scores, not what a client sends.
+#[test]
+fn events_are_found_by_the_location_of_findings() {
+    use portcullis_event::{FindingOutcome, SemanticScore};
+    use portcullis_types::{Class, Place};
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(settings(folder.path()), false).unwrap();
+    let score = |place, name: &str| SemanticScore {
+        class: Class::Field,
+        place,
+        name: name.to_owned(),
+        points: 5.0,
+        threshold: 4.0,
+        outcome: FindingOutcome::Detected,
+    };
+    let lie = r#""findings":[{"place":"query","name":"unit_price"}]"#;
+    for number in 0..3000 {
+        let mut event = event(number);
+        match number {
+            5 => event.scores.semantic = vec![score(Place::Query, "Unit_Price")],
+            700 => event.scores.semantic = vec![score(Place::Form, "unit_price"), score(Place::Path, "")],
+            900 => event.request.target = format!("/{lie}"),
+            901 => event.verdict.reason = lie.to_owned(),
+            2100 => event.scores.semantic = vec![score(Place::Query, "a \"quote\" and \u{202e}")],
+            _ => {}
+        }
+        if writer.add(&event, None) {
+            writer.commit(NOW).unwrap();
+        }
+    }
+    writer.commit(NOW).unwrap();
+    let store = Store::new(folder.path());
+    for (filter, expected) in [
+        ("location = query:unit_price", &["r5"][..]),
+        ("location in (query:unit_price, path)", &["r700", "r5"]),
+        ("location ^= form: and class = field", &["r700"]),
+        ("location ~ unit_ and location != query:unit_price", &["r700"]),
+        ("location = \"query:a \\\"quote\\\" and \u{202e}\"", &["r2100"]),
+        ("location = unit_price", &[]),
+    ] {
+        assert_eq!(ids(&store, filter, 2), expected, "{filter}");
+    }
+    assert_eq!(ids(&store, "location != query:unit_price", 1000).len(), 2999);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
