@@ -22,6 +22,7 @@ mod changes;
 mod context;
 mod counted;
 mod extract;
+pub mod fields;
 mod guard;
 mod if_match;
 pub mod live;

@@ -25,9 +25,9 @@ use crate::guard::{guard, no_method};
 use crate::pages::page;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
-    advise, audit, bans, check, clients, config, events, exclusion_orders, exclusions, explain, facets, live,
-    login, oidc, reload, replay, revisions, rules, setup, site_settings, statistics, status, stream, tokens,
-    totp, users,
+    advise, audit, bans, check, clients, config, events, exclusion_orders, exclusions, explain, facets,
+    fields, live, login, oidc, reload, replay, revisions, rules, setup, site_settings, statistics, status,
+    stream, tokens, totp, users,
 };
 
 /// Prefix of the paths of all routes.
@@ -77,6 +77,10 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(live::agents))
             .add(viewer, routes!(rules::list))
             .add(viewer, routes!(rules::one))
+            .add(viewer, routes!(fields::sites))
+            .add(viewer, routes!(fields::list))
+            .add(viewer, routes!(fields::find))
+            .add(analyst, routes!(fields::order))
             .add(analyst, routes!(explain::explain))
             .add(analyst, routes!(advise::advise))
             .add(viewer, routes!(exclusions::list))

@@ -7,6 +7,7 @@ use portcullis_identity::Identities;
 use portcullis_metrics::Registry;
 use portcullis_revisions::Revisions;
 
+use crate::fields::LearnedFields;
 use crate::live::LiveState;
 use crate::oidc::OidcLogin;
 use crate::setup::SetupCode;
@@ -28,6 +29,8 @@ pub struct Supplies {
     pub reload: Option<Arc<dyn Reload>>,
     /// The settings that serve now.
     pub live: Arc<dyn LiveState>,
+    /// What sites have learned of their fields.
+    pub fields: Arc<dyn LearnedFields>,
     /// The policies that serve, for messages that are not served.
     pub trials: Arc<dyn Trials>,
     /// The document and its revisions; none: the settings come from elsewhere.

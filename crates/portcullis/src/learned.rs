@@ -176,12 +176,13 @@ impl List {
 fn line(text: &mut String, key: &Key, profile: &Profile) {
     let Key { template, name, method, place } = key;
     let state = match profile.closed {
+        _ if profile.kept_open => "kept open".to_owned(),
         Some(_) => "closed".to_owned(),
         None => format!("{:.0} %", profile.confidence(&Thresholds::default()) * 100.0),
     };
     let name = name.escape_debug();
     let (place, evidence) = (place.name(), profile.evidence());
-    let _ = writeln!(text, "  {state:<6}  {method} {template}  {place}:{name}  {evidence}");
+    let _ = writeln!(text, "  {state:<9}  {method} {template}  {place}:{name}  {evidence}");
 }
 
 fn json_line(text: &mut String, site: &str, key: &Key, profile: &Profile) {
@@ -201,7 +202,7 @@ fn json_line(text: &mut String, site: &str, key: &Key, profile: &Profile) {
     });
     let field = json!({
         "site": site, "method": key.method, "path": key.template, "place": key.place.name(), "name": key.name,
-        "closed": form, "confidence": profile.confidence(&Thresholds::default()),
+        "closed": form, "kept_open": profile.kept_open, "confidence": profile.confidence(&Thresholds::default()),
         "values": profile.all.values, "networks": profile.all.networks.count(),
         "sessions": profile.sessions.count(), "days": profile.all.days.count(),
         "bytes_min": profile.bytes.0, "bytes_max": profile.bytes.1, "types": types,

@@ -11,6 +11,7 @@ pub(crate) mod exclusion_orders;
 pub(crate) mod exclusions;
 pub(crate) mod explain;
 pub(crate) mod facets;
+pub(crate) mod fields;
 pub(crate) mod live;
 pub(crate) mod login;
 pub(crate) mod oidc;

@@ -7,6 +7,7 @@ mod client;
 mod database;
 mod events;
 mod explain;
+mod fields;
 mod fuzz;
 mod hostile;
 mod identities;

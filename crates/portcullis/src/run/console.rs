@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 
 use super::sockets::Inherited;
 use super::trials::Bench;
-use super::{auto_enforce, live};
+use super::{auto_enforce, fields, live};
 use crate::cli::Failure;
 use crate::{data_folder, event_database, identities};
 
@@ -65,6 +65,8 @@ pub struct Console {
     read_only: bool,
     /// The text of the document that the program serves by.
     text: Option<String>,
+    /// What sites have learned.
+    fields: fields::Desk,
 }
 
 /// A console that serves.
@@ -90,7 +92,11 @@ impl Running {
 impl Console {
     /// Opens what it needs, and says where it will be. The first start prints a code to create an
     /// administrator with.
-    pub fn open(settings: ConsoleSettings<'_>, inherited: &mut Inherited) -> Result<Console, Failure> {
+    pub fn open(
+        settings: ConsoleSettings<'_>,
+        fields: fields::Desk,
+        inherited: &mut Inherited,
+    ) -> Result<Console, Failure> {
         let ConsoleSettings { address, data, database, certificate, hosts, oidc, document, read_only } =
             settings;
         let oidc = oidc.map(super::oidc::login).transpose()?;
@@ -135,6 +141,7 @@ impl Console {
             document,
             read_only,
             text: None,
+            fields,
         })
     }
 
@@ -169,6 +176,7 @@ impl Console {
             database: database.map(|database| Arc::new(database) as Arc<dyn EventSource>),
             bans: Some(Arc::new(Desk(bans))),
             reload: Some(Arc::new(Asker(reloads))),
+            fields: Arc::new(self.fields),
             trials: Arc::new(Bench(status.clone())),
             live: Arc::new(live::Desk { status, registry: Arc::clone(&registry) }),
             revisions: revisions.clone(),

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use portcullis_config::{LearnedFields, Unusual};
 use portcullis_inspect::{SiteFields, UnusualAction};
-use portcullis_learn::{Beyond, Knowledge, Limits, Site, Store, Thresholds};
+use portcullis_learn::{Beyond, Key, Knowledge, Limits, Order, OrderError, Site, Store, Thresholds};
 use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
 
 use crate::learned_files as files;
+use crate::run::fields::Desk;
 
 /// Between two looks at what the workers have seen.
 const TICK: Duration = Duration::from_secs(2);
@@ -36,6 +37,11 @@ impl Learning {
         Learning { data, registry, sites: Arc::default(), thread: None }
     }
 
+    /// What is learned, for the admin API.
+    pub fn desk(&self) -> Desk {
+        Desk(Arc::clone(&self.sites))
+    }
+
     /// The fields of a site that learns, with what was kept of them.
     pub fn fields_of(&mut self, settings: &LearnedFields) -> SiteFields {
         let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,6 +49,7 @@ impl Learning {
             Learner::open(&settings.site, self.data.clone(), limits(settings), &self.registry)
         });
         learner.store.set_limits(limits(settings));
+        learner.unusual_values = settings.unusual;
         let site = Arc::clone(&learner.site);
         drop(sites);
         if self.thread.is_none() {
@@ -98,10 +105,12 @@ fn work(sites: &Mutex<BTreeMap<String, Learner>>, stopped: &Receiver<()>) {
 }
 
 /// One site.
-struct Learner {
+pub struct Learner {
     name: String,
     site: Arc<Site>,
-    store: Store,
+    pub(super) store: Store,
+    /// What happens to unusual values.
+    pub(super) unusual_values: Unusual,
     data: Option<PathBuf>,
     /// Something was learned that is not written.
     is_new: bool,
@@ -157,6 +166,7 @@ impl Learner {
             name: name.to_owned(),
             site: Arc::default(),
             store,
+            unusual_values: Unusual::default(),
             data,
             is_new: false,
             written: Instant::now(),
@@ -189,6 +199,20 @@ impl Learner {
         if self.is_new && (is_last || self.written.elapsed() >= WRITE_EVERY) {
             self.write();
         }
+    }
+
+    /// Carries out what an operator has decided, and keeps it; returns why it is not kept, if it is not.
+    pub(super) fn order(&mut self, key: &Key, order: Order) -> Result<Option<String>, OrderError> {
+        self.store.order(key, order)?;
+        self.publish();
+        self.is_new = true;
+        self.write();
+        let not_kept = match &self.data {
+            None => Some("no file of the data folder is written for this site".to_owned()),
+            Some(data) if self.is_new => Some(format!("{} cannot be written", files::folder(data).display())),
+            Some(_) => None,
+        };
+        Ok(not_kept)
     }
 
     fn publish(&mut self) {

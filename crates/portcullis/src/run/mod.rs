@@ -17,6 +17,7 @@ mod documents;
 pub mod event_inlet;
 pub mod event_socket;
 pub mod event_store;
+pub mod fields;
 pub mod learning;
 mod live;
 pub mod notify;
@@ -88,6 +89,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let registry = Registry::new();
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
     let learning = Learning::new(config.data.clone(), Arc::clone(&registry));
+    let fields = learning.desk();
     let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit)).with_learning(learning);
     let inspectors = policies.load(&config)?;
     // Without a document events are told on standard error, unless they go to a file.
@@ -130,7 +132,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
                 "portcullis: warning: `auto_enforce` ends no trial without the console (--console, --data)"
             );
         }
-        let console = console.map(|settings| Console::open(settings, &mut inherited)).transpose()?;
+        let console = console.map(|settings| Console::open(settings, fields, &mut inherited)).transpose()?;
         let (files, lines) = (uploads.sender(), access_log.sender());
         let record = recorder.as_ref().map(Recorder::handle);
         let on_event = sinks::fan_out(log.sender(), sinks.sender(), record.clone(), None);

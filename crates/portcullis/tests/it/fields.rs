@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use portcullis_testkit::client::exchange;
+use serde_json::{Value, json};
 
-use crate::served::{Served, Server, application, program, says};
+use crate::revisions::Managed;
+use crate::served::{PATIENCE, Served, Server, application, program, says};
 
 /// `4;7`: nothing but the field says that it does not belong there.
 const SIGNS: &str = "4%3B7";
@@ -137,4 +139,62 @@ fn damaged_state() {
     for name in ["site.json", "site.json.damaged", "site.1-1.import.damaged"] {
         assert!(names.iter().any(|there| there == name), "{name}: {names:?}");
     }
+}
+
+/// What an operator decides in the API holds at once, is on disk with the answer, and after a restart.
+#[test]
+fn an_operator_decides_about_a_field() {
+    let application = application(|_| says("hello"));
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    text(&command(&["learn", &recorded(folder.path()), "--site", "site", "--values", "20"], &data));
+    let site = "mode = \"semantic\"\nfields = { unusual = \"block\" }";
+    let managed = Managed::start(folder.path(), application.address, site, "");
+    let status = |managed: &Managed| {
+        let request = format!("GET /item?id={SIGNS} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        exchange(managed.address, None, request.as_bytes(), PATIENCE).unwrap().status
+    };
+    let kept = |name: &str| {
+        let listed = text(&command(&["learned", "--json"], &data));
+        listed
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()[name].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(status(&managed), 403);
+    let (_, sites) = managed.ask("GET", "/fields/sites", &Value::Null);
+    assert_eq!((&sites["items"][0]["unusual"], &sites["items"][0]["closed"]), (&json!("block"), &json!(1)));
+    let (_, listed) = managed.ask("GET", "/fields?site=site&state=closed", &Value::Null);
+    assert_eq!((&listed["total"], &listed["items"][0]["closed_as"]), (&json!(1), &json!("whole")));
+    assert_eq!(
+        listed["items"][0]["types"],
+        json!([{"type": "whole", "values": 30, "networks": 30, "days": 1}])
+    );
+    // As an event names it.
+    let find = "/fields/find?site=site&method=HEAD&path=/Item//x.html&place=form&name=ID%5B0%5D";
+    let (found, field) = managed.ask("GET", find, &Value::Null);
+    assert_eq!((found, &field["path"], &field["name"]), (200, &json!("/item"), &json!("id")));
+    let at = json!({"site": "site", "method": "GET", "path": "/item", "place": "query", "name": "id"});
+    let order = |managed: &Managed, order: &str| managed.ask("POST", &format!("/fields/{order}"), &at);
+    let (answer, changed) = order(&managed, "keep-open");
+    assert_eq!(
+        (answer, &changed["field"]["state"], &changed["message"]),
+        (200, &json!("kept_open"), &Value::Null)
+    );
+    assert_eq!((status(&managed), kept("kept_open")), (200, vec![json!(true)]));
+    let (address, document) = (managed.address, managed.document.clone());
+    managed.stop();
+    let managed = Managed::start_again(folder.path(), address, document);
+    assert_eq!(status(&managed), 200);
+    let (answer, changed) = order(&managed, "close");
+    // What was unusual in it until now was sent while it was open, and is not of one plain type.
+    assert_eq!((answer, changed["title"].is_string()), (409, true));
+    assert_eq!(order(&managed, "forget").0, 200);
+    assert_eq!((kept("name"), order(&managed, "forget").0), (Vec::<Value>::new(), 404));
+    let (_, audit) = managed.ask("GET", "/audit", &Value::Null);
+    let actions = audit["items"].as_array().unwrap().iter().filter_map(|entry| entry["action"].as_str());
+    let actions: Vec<&str> = actions.filter(|action| action.starts_with("field.")).collect();
+    assert_eq!(actions, ["field.forget", "field.keep-open"]);
+    managed.stop();
 }

@@ -1,0 +1,194 @@
+//! What sites have learned of their fields, as a program with a few tells it.
+
+use std::sync::Mutex;
+
+use portcullis_api::fields::{
+    CarriedType, FieldOrder, FieldOrderError, FieldPlace, FieldState, LearnedField, LearnedFields,
+    LearningSite, OrderedField, Sighted,
+};
+use portcullis_identity::Role;
+use serde_json::{Value, json};
+
+use crate::client::Answer;
+use crate::server::Server;
+
+/// A name that a client has chosen.
+pub const HOSTILE: &str = "\"><script>alert(1)</script>\u{202e}txt\u{1}";
+
+/// Fields that are carried about as the last order says.
+pub struct Known(Mutex<Vec<LearnedField>>);
+
+impl Default for Known {
+    fn default() -> Known {
+        let at = |site: &str, method: &str, path: &str, name: &str, state| LearnedField {
+            site: site.to_owned(),
+            method: method.to_owned(),
+            path: path.to_owned(),
+            place: "query",
+            name: name.to_owned(),
+            state,
+            closed_as: (state == FieldState::Closed).then_some("whole"),
+            closes_as: (name != "text").then_some("whole"),
+            options: 32,
+            closed_before: None,
+            evidence: "whole numbers only: 400 values of 40 networks in 14 days".to_owned(),
+            confidence: 1.0,
+            missing: Sighted::default(),
+            values: 400,
+            networks: 40,
+            sessions: 0,
+            days: 14,
+            last_day: "2026-11-29".to_owned(),
+            bytes_min: 1,
+            bytes_max: 5,
+            types: vec![CarriedType { r#type: "whole", values: 400, networks: 40, days: 14 }],
+        };
+        Known(Mutex::new(vec![
+            at("shop", "POST", "/users/{number}", "text", FieldState::Open),
+            at("shop", "GET", "/users/{number}", HOSTILE, FieldState::Closed),
+            at("shop", "GET", "/item", "id", FieldState::Closed),
+            at("blog", "GET", "/item", "id", FieldState::Open),
+        ]))
+    }
+}
+
+fn is(field: &LearnedField, at: &FieldPlace) -> bool {
+    (&field.site, &field.method, &field.path, field.place, &field.name)
+        == (&at.site, &at.method, &at.path, at.place.as_str(), &at.name)
+}
+
+impl LearnedFields for Known {
+    fn sites(&self) -> Vec<LearningSite> {
+        vec![LearningSite {
+            site: "shop".to_owned(),
+            unusual: "detect",
+            fields: 3,
+            closed: 2,
+            kept_open: 0,
+            reopened: 0,
+            fields_max: 2_000,
+            beyond_limit: 0,
+            closes_after: Sighted { values: 200, networks: 30, sessions: 30, days: 7 },
+        }]
+    }
+
+    fn fields(&self, site: Option<&str>) -> Vec<LearnedField> {
+        let known = self.0.lock().unwrap();
+        known.iter().filter(|field| site.is_none_or(|site| field.site == site)).cloned().collect()
+    }
+
+    fn find(&self, at: &FieldPlace) -> Option<LearnedField> {
+        self.0.lock().unwrap().iter().find(|field| is(field, at)).cloned()
+    }
+
+    fn order(&self, at: &FieldPlace, order: FieldOrder) -> Result<OrderedField, FieldOrderError> {
+        let mut known = self.0.lock().unwrap();
+        let place = known.iter().position(|field| is(field, at)).ok_or(FieldOrderError::NoField)?;
+        if order == FieldOrder::Forget {
+            known.remove(place);
+            return Ok(OrderedField { field: None, not_kept: Some("the disk is full".to_owned()) });
+        }
+        let field = &mut known[place];
+        if order == FieldOrder::Close && field.closes_as.is_none() {
+            return Err(FieldOrderError::NotPlain);
+        }
+        field.state = match order {
+            FieldOrder::KeepOpen => FieldState::KeptOpen,
+            FieldOrder::Close => FieldState::Closed,
+            FieldOrder::Learn | FieldOrder::Forget => FieldState::Open,
+        };
+        Ok(OrderedField { field: Some(field.clone()), not_kept: None })
+    }
+}
+
+fn names(page: &Value) -> Vec<(String, String)> {
+    let of =
+        |item: &Value| (item["path"].as_str().unwrap().to_owned(), item["name"].as_str().unwrap().to_owned());
+    page["items"].as_array().unwrap().iter().map(of).collect()
+}
+
+#[test]
+fn fields_come_in_pages() {
+    let server = Server::start();
+    let viewer = server.token(Role::Viewer);
+    let all = server.get("/fields?site=shop", &viewer).json();
+    assert_eq!((all["total"].clone(), all["next"].clone()), (json!(3), Value::Null));
+    let order = [("/item", "id"), ("/users/{number}", HOSTILE), ("/users/{number}", "text")];
+    let order = order.map(|(path, name)| (path.to_owned(), name.to_owned()));
+    assert_eq!(names(&all), order);
+    // One by one, whatever a client has put into a name that a cursor has.
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = server.get(&format!("/fields?site=shop&limit=1{cursor}"), &viewer).json();
+        seen.extend(names(&page));
+        let Some(next) = page["next"].as_str() else { break };
+        cursor = format!("&cursor={}", encoded(next));
+    }
+    assert_eq!(seen, order);
+    for (query, total) in [
+        ("", 4),
+        ("?state=closed", 2),
+        ("?state=open", 2),
+        ("?state=reopened", 0),
+        ("?site=blog", 1),
+        ("?site=none", 0),
+        ("?search=ITEM", 2),
+        ("?search=%3Cscript", 1),
+        ("?search=whole", 2),
+        ("?path=/item&site=shop", 1),
+        ("?path=/users/%7Bnumber%7D&method=GET", 1),
+    ] {
+        assert_eq!(server.get(&format!("/fields{query}"), &viewer).json()["total"], total, "{query}");
+    }
+    for query in ["?state=x", "?limit=0", "?limit=1001", "?x=1", &format!("?search={}", "x".repeat(201))] {
+        assert_eq!(server.get(&format!("/fields{query}"), &viewer).status, 400, "{query}");
+    }
+    assert_eq!(server.get("/fields/sites", &viewer).json()["items"][0]["closes_after"]["networks"], 30);
+    let found = server.get("/fields/find?site=shop&method=GET&path=/item&place=query&name=id", &viewer);
+    assert_eq!(found.json()["closed_as"], "whole");
+    let none = server.get("/fields/find?site=shop&method=GET&path=/item&place=cookie&name=id", &viewer);
+    assert_eq!(none.status, 404);
+}
+
+fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+fn order(server: &Server, token: &str, order: &str, path: &str, name: &str) -> Answer {
+    let method = if name == "text" { "POST" } else { "GET" };
+    let field = json!({"site": "shop", "method": method, "path": path, "place": "query", "name": name,
+        "reason": "they may"});
+    server.ask("POST", &format!("/fields/{order}")).bearer(token).json(&field).send()
+}
+
+/// What closes fields or forgets them is for administrators; what anybody decides is in the audit trail.
+#[test]
+fn decisions_by_role() {
+    let server = Server::start();
+    let [viewer, analyst, admin] = [Role::Viewer, Role::Analyst, Role::Admin].map(|role| server.token(role));
+    for name in ["keep-open", "learn", "close", "forget"] {
+        assert_eq!(order(&server, &viewer, name, "/item", "id").status, 403, "{name}");
+    }
+    for name in ["close", "forget"] {
+        let answer = order(&server, &analyst, name, "/item", "id");
+        assert_eq!(answer.status, 403);
+        assert!(answer.text().contains("needs the role admin"), "{}", answer.text());
+    }
+    assert_eq!(server.get("/fields?site=shop&state=closed", &viewer).json()["total"], 2);
+    let kept = order(&server, &analyst, "keep-open", "/item", "id");
+    assert_eq!((kept.status, kept.json()["field"]["state"].clone()), (200, json!("kept_open")));
+    assert_eq!(order(&server, &analyst, "learn", "/item", "id").json()["field"]["state"], "open");
+    assert_eq!(order(&server, &admin, "close", "/item", "id").json()["field"]["state"], "closed");
+    assert_eq!(order(&server, &admin, "close", "/users/{number}", "text").status, 409);
+    assert_eq!(order(&server, &admin, "close", "/users/{number}", "none").status, 404);
+    assert_eq!(order(&server, &admin, "burn", "/item", "id").status, 404);
+    // A decision that is not on disk says so.
+    let forgotten = order(&server, &admin, "forget", "/users/{number}", HOSTILE).json();
+    assert_eq!((&forgotten["field"], &forgotten["message"]), (&Value::Null, &json!("the disk is full")));
+    let audit = server.get("/audit", &admin).json();
+    let told: Vec<_> = audit["items"].as_array().unwrap().iter().collect();
+    let actions: Vec<&str> = told.iter().filter_map(|entry| entry["action"].as_str()).collect();
+    assert_eq!(actions[..4], ["field.forget", "field.close", "field.learn", "field.keep-open"]);
+    assert_eq!(told[0]["detail"], "they may; the disk is full");
+    assert_eq!(told[1]["object"], "site shop: GET /item query:id");
+}
