@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The console in Chromium against the real program: the way of a false alarm and its pace, what each role may do, a
-# login at an OpenID Connect provider, numbers that lead to what they count, a program without a document, every page in
-# four shapes with axe-core, a long table, and the program gone and back. Builds what it needs; stops what it started. Of a failure, the open pages are kept in target/console-failures
+# login at an OpenID Connect provider, numbers that lead to what they count, what was learned of fields, a program without
+# a document, every page in four shapes with axe-core, a long table, and the program gone and back. Builds what it needs; stops what it started. Of a failure, the open pages are kept in target/console-failures
 # (FAILURES=FOLDER). SHOTS=FOLDER keeps the screenshots (SCENE=150 has traffic go on for so long before them; WHOLE=1:
 # pages from top to end); ROWS=100000 SMOOTH=1 makes the long table longer and prints how it scrolls.
 set -euo pipefail
@@ -58,6 +58,7 @@ name = "shop"
 hosts = ["*"]
 upstream = "app"
 mode = "semantic"
+fields = { unusual = "detect" }
 rate_limits = [{ name = "logins", rate = 5, per = "1m", methods = ["POST"] }]
 
 [sites.access.deny]
@@ -122,6 +123,34 @@ mkdir "$folder/data"
 for role in admin analyst viewer; do
   printf '%s\n' "$password" | target/debug/portcullis user add "$role" --role "$role" --data "$folder/data"
 done
+# What the shop has learned: of recorded requests, and a few fields with names that clients have chosen to attack.
+python3 - >"$folder/recorded.jsonl" <<'EOF'
+import json
+for number in range(120):
+    targets = [f"/catalogue/{number}?size={number % 50}&colour={['small', 'medium', 'large'][number % 3]}",
+               f"/hostile/{number}?at={number}", f"/notes?text=a+word,+{number}+times"]
+    for target in targets:
+        print(json.dumps({"request": f"GET {target} HTTP/1.1\r\nHost: shop.example\r\n\r\n"}))
+EOF
+target/debug/portcullis learn "$folder/recorded.jsonl" --site shop --data "$folder/data"
+python3 - "$folder"/data/learned/*.import <<'EOF'
+import copy, json, sys
+learned = json.load(open(sys.argv[1]))
+fields = learned["learned"]["fields"]
+field = next(each for each in fields if each[0]["name"] == "at")
+for name in ['"><script>self["pwned"]=1</script>', "\u202egpj_exe\u2066\u200b\u0007",
+             '<img/src=x/onerror=self["pwned"]=1>' + "a" * 80, "\u05e9\u05dc\u05d5\u05dd\u200f"]:
+    other = copy.deepcopy(field)
+    other[0]["name"] = name
+    fields.append(other)
+# One that many have sent something else in.
+drifted = copy.deepcopy(field)
+profile = drifted[1]["profile"]
+drifted[0].update(template="/orders", name="drifted")
+profile.update(closed=None, reopened={"form": {"type": "whole"}, "day": profile["all"]["days"]["last"]})
+fields.append(drifted)
+json.dump(learned, open(sys.argv[1], "w"))
+EOF
 run=("$PWD/target/debug/portcullis" run --config "$folder/portcullis.toml" --console "$console")
 "${run[@]}" >"$folder/run.log" 2>&1 &
 program=$!
@@ -158,6 +187,7 @@ if ! {
     beside roles "http://$console" "http://$site" "$password" -- oidc "$by_name" anna analyst -- oidc "$by_name" mallory none &&
     run_test scene "http://$site" "${SCENE:-0}" &&
     run_test numbers "http://$console" "http://$site" admin "$password" &&
+    run_test interfaces "http://$console" "http://$site" "$password" &&
     run_test flags "$folder/flags.log" "http://127.0.0.1:${ports[5]}" &&
     run_test pages "http://$console" admin "$password" "$shots" &&
     run_test hostile "http://$console" "http://$site" admin "$password" &&

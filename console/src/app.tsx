@@ -11,6 +11,7 @@ import { AuditPage } from './pages/audit.tsx';
 import { EventPage } from './pages/event.tsx';
 import { EventsPage } from './pages/events.tsx';
 import { ExclusionsPage } from './pages/exclusions.tsx';
+import { InterfacesPage } from './pages/interfaces.tsx';
 import { Login } from './pages/login.tsx';
 import { OverviewPage } from './pages/overview.tsx';
 import { PeoplePage } from './pages/people.tsx';
@@ -28,6 +29,7 @@ const ENTRIES: Entry[] = [
   { path: 'overview', title: 'nav.overview', role: 'viewer', key: 'o' },
   { path: 'events', title: 'nav.events', role: 'viewer', key: 'e' },
   { path: 'sites', title: 'nav.sites', role: 'viewer', key: 's' },
+  { path: 'interfaces', title: 'nav.interfaces', role: 'viewer', key: 'i' },
   { path: 'rules', title: 'nav.rules', role: 'viewer', key: 'r' },
   { path: 'exclusions', title: 'nav.exclusions', role: 'viewer', key: 'x' },
   { path: 'try', title: 'nav.try', role: 'analyst', key: 't' },
@@ -163,6 +165,7 @@ function Page({ page, place, redraw }: { page: string; place: Place; redraw: () 
     case 'events': return <EventsPage place={place} />;
     case 'event': return <EventPage id={place.path[1] ?? ''} key={place.path[1]} />;
     case 'sites': return <SitesPage />;
+    case 'interfaces': return <InterfacesPage place={place} />;
     case 'rules': return <RulesPage place={place} />;
     case 'exclusions': return <ExclusionsPage />;
     case 'try': return <TryPage place={place} />;
@@ -201,7 +204,7 @@ function useKeys(help: () => void): void {
 
 function Help({ onClose }: { onClose: () => void }) {
   const keys: [string, Key][] = [
-    ['/', 'keys.filter'], ['j k', 'keys.rows'], ['Enter', 'keys.open'], ['n', 'keys.exclude'], ['g o e s r x t', 'keys.go'], ['?', 'keys.help'], ['Esc', 'keys.escape'],
+    ['/', 'keys.filter'], ['j k', 'keys.rows'], ['Enter', 'keys.open'], ['n', 'keys.exclude'], ['g o e s i r x t', 'keys.go'], ['?', 'keys.help'], ['Esc', 'keys.escape'],
   ];
   return (
     <Dialog title={t('app.help')} onClose={onClose}>

@@ -78,6 +78,21 @@ for (const [id, target] of once.values()) {
   await clean('its JSON');
   await page.keyboard.press('Escape');
 }
+// Fields that were learned, with such names: the list, and each of them.
+await page.goto(`${base}/#/interfaces?site=shop&search=hostile`);
+await page.waitForSelector('[data-page=interfaces] td a');
+await clean('interfaces');
+const fields = await page.locator('[data-page=interfaces] td a').evaluateAll((links) => links.map((link) => link.getAttribute('href')));
+assert.ok(fields.length >= 4, `${fields.length} fields`);
+for (const field of fields) {
+  await page.goto(`${base}/${field}`);
+  await page.waitForSelector('dialog table');
+  await clean(`the field ${field.slice(0, 200)}`);
+}
+// A link of anybody names a field of eight kilobytes that nobody knows.
+await page.goto(`${base}/#/interfaces?site=shop&method=GET&path=/catalogue&place=query&name=${e(`${markup}${turned}`)}${'n'.repeat(8000)}`);
+await page.waitForSelector('dialog .failure');
+await clean('a field that nobody knows');
 // An exclusion of a field with such a name: in the dialog, in the list, in the audit trail.
 const [id] = ids.find(([, target]) => target.startsWith('/hostile/3'));
 await page.goto(`${base}/#/event/${e(id)}`);

@@ -6,15 +6,17 @@ import { open } from './session.mjs';
 const [base, site, password] = process.argv.slice(2);
 assert.equal((await fetch(`${site}/roles?q=${encodeURIComponent("1' or '1'='1")}`)).status, 403);
 const PAGES = {
-  viewer: ['Overview', 'Events', 'Sites', 'Rules', 'Exclusions', 'Access control'],
-  analyst: ['Overview', 'Events', 'Sites', 'Rules', 'Exclusions', 'Try', 'Access control', 'Revisions'],
-  admin: ['Overview', 'Events', 'Sites', 'Rules', 'Exclusions', 'Try', 'Access control', 'Revisions', 'Users and tokens', 'Audit trail'],
+  viewer: ['Overview', 'Events', 'Sites', 'Interfaces', 'Rules', 'Exclusions', 'Access control'],
+  analyst: ['Overview', 'Events', 'Sites', 'Interfaces', 'Rules', 'Exclusions', 'Try', 'Access control', 'Revisions'],
+  admin: ['Overview', 'Events', 'Sites', 'Interfaces', 'Rules', 'Exclusions', 'Try', 'Access control', 'Revisions', 'Users and tokens', 'Audit trail'],
 };
 // Buttons and links of the event's page that change something or show the request.
 const ACTIONS = ['Not an attack', 'Deny this client', 'Open in Try'];
 // Requests that a page could send whatever it shows: method, path, and the least role that may.
 const CALLS = [
   ['GET', '/events', 'viewer'],
+  ['GET', '/fields', 'viewer'],
+  ['POST', '/fields/keep-open', 'analyst'],
   ['POST', '/advise', 'analyst'],
   ['POST', '/explain', 'analyst'],
   ['POST', '/exclusions/batch', 'analyst'],

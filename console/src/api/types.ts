@@ -105,6 +105,18 @@ export interface Rule {
   text: string | null;
 }
 export interface RulePage extends Page<Rule> { generation: number; site: string; route: string; total: number }
+export interface Sighted { values: number; networks: number; sessions: number; days: number }
+export interface LearningSite {
+  site: string; unusual: 'off' | 'detect' | 'block'; fields: number; closed: number; kept_open: number; reopened: number;
+  fields_max: number; beyond_limit: number; closes_after: Sighted;
+}
+export interface LearnedField {
+  site: string; method: string; path: string; place: string; name: string; state: 'closed' | 'open' | 'reopened' | 'kept_open';
+  closed_as: string | null; closes_as: string | null; options: number; closed_before: { closed_as: string; until: string } | null;
+  evidence: string; confidence: number; missing: Sighted; values: number; networks: number; sessions: number; days: number;
+  last_day: string; bytes_min: number; bytes_max: number;
+  types: { type: string; values: number; networks: number; days: number }[];
+}
 export interface Revision {
   number: number; time: string; author: string | null; reason: string; origin: string; bytes: number; etag: string;
 }

@@ -5,6 +5,7 @@ import { ask, askBytes } from '../api/http.ts';
 import type { EventItem, Finding, Score, WafEvent } from '../api/types.ts';
 import { network } from '../attacks.ts';
 import { can, canChange } from '../app.tsx';
+import { findingHref } from '../fields.ts';
 import { both, bytes, dateTime, micros, number, quoted, readable } from '../format.ts';
 import { curl, highlight, spanOf } from '../highlight.ts';
 import { t } from '../i18n/index.ts';
@@ -138,7 +139,7 @@ export function Marked({ text, evidence }: { text: string; evidence: string[] })
 function Findings({ event }: { event: WafEvent }) {
   return (
     <Card title={t('event.findings')}>
-      {(event.findings ?? []).map((finding) => <FindingItem finding={finding} />)}
+      {(event.findings ?? []).map((finding) => <FindingItem finding={finding} field={findingHref(finding, event.site, event.request.method, event.request.target)} />)}
       {event.findings_omitted !== undefined && event.findings_omitted > 0 && <Empty>{t('event.others', { count: event.findings_omitted })}</Empty>}
       {event.findings_below !== undefined && event.findings_below > 0 && <Empty>{t('event.below', { count: event.findings_below })}</Empty>}
       {event.findings_suppressed !== undefined && event.findings_suppressed > 0 && <Empty>{t('event.suppressed', { count: event.findings_suppressed })}</Empty>}
@@ -146,7 +147,8 @@ function Findings({ event }: { event: WafEvent }) {
   );
 }
 
-export function FindingItem({ finding }: { finding: Finding }) {
+/** `field`: where the field that it is about is shown. */
+export function FindingItem({ finding, field }: { finding: Finding; field?: string }) {
   return (
     <div class="finding">
       <div class="what"><span>{visible(finding.reason)}{finding.count ? ` × ${finding.count}` : ''}</span><b>{finding.points.toFixed(2)}</b></div>
@@ -157,6 +159,7 @@ export function FindingItem({ finding }: { finding: Finding }) {
       <p class="dim inline">
         <code>{finding.kind}</code><code class="wrap">{finding.place}{finding.name ? `:${visible(finding.name)}` : ''}</code>
         {finding.decoded && finding.decoded.length > 0 && <span>{t('event.decoded', { layers: finding.decoded.join(' › ') })}</span>}
+        {field && <a href={field}>{t('event.field')}</a>}
         {finding.reference && <a href={finding.reference} target="_blank" rel="noreferrer noopener">{t('event.reference')}</a>}
       </p>
     </div>

@@ -3,6 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
 import type { Explained, Live, Site } from '../api/types.ts';
+import { findingHref } from '../fields.ts';
 import { bytes, number } from '../format.ts';
 import { spanOf } from '../highlight.ts';
 import { hostOf } from '../hosts.ts';
@@ -62,6 +63,7 @@ export function TryPage({ place }: { place: Place }) {
 function Explanation({ told }: { told: Explained }) {
   const { explanation: of } = told;
   const values = of.semantic?.values ?? [];
+  const [method = 'GET', target = '/'] = of.request.split(' ');
   return (
     <>
       <Card title={t('try.verdict')} aside={<Verdict action={of.refusal ? 'refuse' : of.verdict.action} />}>
@@ -76,7 +78,7 @@ function Explanation({ told }: { told: Explained }) {
             <div class="finding">
               <ScoreBar score={value} />
               <div class="sum"><h3>{t('try.terms')}</h3><ul>{value.terms.map((term) => <li><code>{term.name}</code><b>{term.weight >= 0 ? '+' : ''}{term.weight.toFixed(2)}</b></li>)}</ul></div>
-              {value.findings.map((finding) => <FindingItem finding={finding} />)}
+              {value.findings.map((finding) => <FindingItem finding={finding} field={findingHref(finding, told.site, method, target)} />)}
             </div>
           ))}
         </Card>

@@ -4,6 +4,7 @@ const PATHS: Record<string, string> = {
   overview: 'M3 16V9m5 7V4m5 12v-5m5 5V7',
   events: 'M3 5h14M3 10h14M3 15h9',
   sites: 'M10 2.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15zM2.5 10h15M10 2.5c2.5 2.2 2.5 12.8 0 15M10 2.5c-2.5 2.2-2.5 12.8 0 15',
+  interfaces: 'M3 5h4v4H3zM13 11h4v4h-4zM7 7h3v6h3',
   rules: 'M4 3h9l3 3v11H4zM7 9h6M7 12.5h6',
   exclusions: 'M10 2.5 4 5v4.5c0 4 2.5 6.7 6 8 3.5-1.3 6-4 6-8V5zM7.5 9.5l2 2 3.5-3.5',
   try: 'M6 4l9 6-9 6z',

@@ -1,0 +1,247 @@
+// What sites have learned of their fields: endpoints, what their fields carry, and what an operator decides about them.
+
+import { useEffect, useState } from 'preact/hooks';
+import { ask } from '../api/http.ts';
+import type { EventPage, LearnedField, LearningSite, Page } from '../api/types.ts';
+import { can } from '../app.tsx';
+import { bytes, number } from '../format.ts';
+import { evidence, fieldHref, missing, shape, typeTitle, unusualFilter, type FieldAt } from '../fields.ts';
+import { t, type Key } from '../i18n/index.ts';
+import { useAction, useLoad } from '../load.ts';
+import { href, refine, type Place } from '../route.ts';
+import { Badge, Button, Card, Dialog, Empty, Failure, Input, PageHead, Select, Skeleton } from '../ui/kit.tsx';
+import { visible } from '../visible.ts';
+import { EventRows } from './event-rows.tsx';
+
+const STATES = ['closed', 'open', 'reopened', 'kept_open'] as const;
+const TONES = { closed: 'good', open: 'info', reopened: 'warn', kept_open: 'warn' } as const;
+const stateTitle = (state: LearnedField['state']) => t(`fields.state.${state}` as Key);
+/** Fields that are asked for at first, and at most. */
+const FIRST = 200;
+const MOST = 1000;
+/** Unusual values that the dialog of a field shows. */
+const RECENT = 5;
+
+const KEY = '[[sites]]\nname = "shop"\nfields = { unusual = "detect" }';
+
+export function InterfacesPage({ place }: { place: Place }) {
+  const query = (name: string) => place.query.get(name) ?? '';
+  const sites = useLoad((signal) => ask<{ items: LearningSite[] }>('/fields/sites', { signal }), 'learning');
+  const all = sites.value?.items ?? [];
+  const site = all.find((each) => each.site === query('site')) ?? (query('site') ? undefined : all[0]);
+  // A link from an event names a site that may not learn any more.
+  const name = site?.site ?? query('site');
+  return (
+    <>
+      <PageHead title={t('fields.title')}>
+        {all.length > 0 && (
+          <Select hidden label={t('app.site')} value={name} onChange={(next) => refine({ site: next })}
+            options={[...(site ? [] : [[name, name] as [string, string]]), ...all.map((each): [string, string] => [each.site, each.site])]} />
+        )}
+      </PageHead>
+      <p class="dim">{t('fields.intro')}</p>
+      {sites.error !== null && <Failure error={sites.error} retry={sites.again} />}
+      {!sites.value && sites.error === null && <Card><Skeleton lines={8} /></Card>}
+      {sites.value && (all.length === 0 || !site) && (
+        <Card>
+          <Empty>{all.length === 0 ? t('fields.off') : t('fields.offHere', { site: name })}</Empty>
+          <pre class="request" tabIndex={0}>{KEY}</pre>
+          <p class="dim">{t('fields.offHint')}</p>
+        </Card>
+      )}
+      {site && <SiteFields key={site.site} site={site} place={place} onChange={sites.again} />}
+    </>
+  );
+}
+
+function SiteFields({ site, place, onChange }: { site: LearningSite; place: Place; onChange: () => void }) {
+  const query = (name: string) => place.query.get(name) ?? '';
+  const [search, setSearch] = useState(query('search'));
+  useEffect(() => {
+    const timer = setTimeout(() => { if (search !== query('search')) refine({ search }); }, 250);
+    return () => clearTimeout(timer);
+  }, [search]);
+  const [limit, setLimit] = useState(FIRST);
+  const asked = { site: site.site, state: query('state'), search: query('search'), limit };
+  const fields = useLoad((signal) => ask<Page<LearnedField> & { total: number }>('/fields', { query: asked, signal }), JSON.stringify(asked));
+  const named = query('name');
+  const at: FieldAt = { site: site.site, method: query('method'), path: query('path'), place: query('place'), name: named };
+  const figures: [Key, string, string][] = [
+    ['fields.state.closed', number(site.closed), t('fields.ofKnown', { count: number(site.fields) })],
+    ['fields.unusual', t(`fields.unusual.${site.unusual}` as Key), t('fields.closesAfter', {
+      values: number(site.closes_after.values), networks: number(site.closes_after.networks), days: number(site.closes_after.days),
+    })],
+  ];
+  return (
+    <>
+      <div class="figures">
+        {figures.map(([title, value, hint]) => (
+          <section class="figure" key={title}><h2>{t(title)}</h2><div class="value">{value}</div><p>{hint}</p></section>
+        ))}
+      </div>
+      {site.reopened > 0 && query('state') !== 'reopened' && (
+        <p class="notice warn">{t('fields.drift', { count: number(site.reopened) })} <a href={href(['interfaces'], { site: site.site, state: 'reopened' })}>{t('fields.driftLook')}</a></p>
+      )}
+      {site.beyond_limit > 0 && <p class="notice">{t('fields.beyond', { count: number(site.beyond_limit), max: number(site.fields_max) })}</p>}
+      <Card>
+        <div class="filter-bar">
+          <div class="line">
+            <form role="search" onSubmit={(event) => event.preventDefault()}>
+              <input data-filter aria-label={t('fields.search')} placeholder={t('fields.search')} maxLength={200} value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+            </form>
+            <Select hidden label={t('rules.state')} value={query('state')} onChange={(next) => refine({ state: next })}
+              options={[['', `${t('rules.state')}: ${t('app.all')}`], ...STATES.map((each): [string, string] => [each, stateTitle(each)])]} />
+            <a class="button" href={href(['events'], { filter: unusualFilter({ site: site.site }), kind: 'all' })}>{t('fields.unusualEvents')}</a>
+          </div>
+        </div>
+        {fields.error !== null && <Failure error={fields.error} retry={fields.again} />}
+        {!fields.value && fields.error === null && <Skeleton lines={10} />}
+        {fields.value && (
+          <>
+            <p class="dim" role="status">{t('fields.total', { count: number(fields.value.total) })}</p>
+            {fields.value.items.length === 0 && <Empty>{t(site.fields === 0 ? 'fields.none' : 'fields.noMatch')}</Empty>}
+            {fields.value.items.length > 0 && <Endpoints fields={fields.value.items} place={place} />}
+            {fields.value.next !== null && limit < MOST && <Button onClick={() => setLimit(MOST)}>{t('app.more')}</Button>}
+            {fields.value.next !== null && limit >= MOST && <p class="dim">{t('fields.narrow', { count: number(MOST) })}</p>}
+          </>
+        )}
+      </Card>
+      {named && <FieldDialog at={at} onClose={() => refine({ method: null, path: null, place: null, name: null })} onChange={() => { fields.again(); onChange(); }} />}
+    </>
+  );
+}
+
+/** Fields below their endpoints; those of one stand together. */
+function Endpoints({ fields, place }: { fields: LearnedField[]; place: Place }) {
+  const groups: LearnedField[][] = [];
+  for (const field of fields) {
+    const last = groups.at(-1);
+    const first = last?.[0];
+    if (last && first && first.method === field.method && first.path === field.path) last.push(field);
+    else groups.push([field]);
+  }
+  const kept = { state: place.query.get('state'), search: place.query.get('search') };
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label={t('fields.title')}>
+      <table class="stacked">
+        <thead><tr><th scope="col">{t('fields.field')}</th><th scope="col">{t('fields.carries')}</th><th scope="col">{t('rules.state')}</th></tr></thead>
+        {groups.map((group) => {
+          const [first] = group;
+          if (!first) return null;
+          return (
+            <tbody key={`${first.method} ${first.path}`}>
+              <tr class="endpoint"><th colSpan={3} scope="rowgroup"><code>{visible(`${first.method} ${first.path}`)}</code></th></tr>
+              {group.map((field) => (
+                <tr key={`${field.place} ${field.name}`}>
+                  <td class="wrap"><a href={fieldHref(field, kept)}>{visible(field.name)}</a><div class="dim">{field.place}</div></td>
+                  <td class="wrap">{evidence(field)}{missing(field) !== '' && <div class="dim">{missing(field)}</div>}</td>
+                  <td><Badge tone={TONES[field.state]}>{stateTitle(field.state)}</Badge></td>
+                </tr>
+              ))}
+            </tbody>
+          );
+        })}
+      </table>
+    </div>
+  );
+}
+
+type Order = 'keep-open' | 'learn' | 'close' | 'forget';
+
+function FieldDialog({ at, onClose, onChange }: { at: FieldAt; onClose: () => void; onChange: () => void }) {
+  const found = useLoad((signal) => ask<LearnedField>('/fields/find', { query: { ...at }, signal }), JSON.stringify(at));
+  const [order, setOrder] = useState<Order | null>(null);
+  const [told, setTold] = useState<string | null>(null);
+  const field = found.value;
+  const orders: Order[] = !field ? [] : [
+    ...(can('analyst') ? [field.state === 'kept_open' ? 'learn' as const : 'keep-open' as const] : []),
+    ...(can('admin') && field.state !== 'closed' && field.closes_as !== null ? ['close' as const] : []),
+    ...(can('admin') ? ['forget' as const] : []),
+  ];
+  const done = (next: LearnedField | null, message: string | null) => {
+    setOrder(null);
+    setTold(message);
+    onChange();
+    if (next) found.again();
+    else onClose();
+  };
+  return (
+    <Dialog title={visible(at.name)} onClose={onClose} wide>
+      {found.error !== null && <Failure error={found.error} retry={found.again} />}
+      {!field && found.error === null && <Skeleton lines={8} />}
+      {told && <p class="notice warn" role="status">{t('fields.notKept', { why: told })}</p>}
+      {field && (
+        <>
+          <p class="reason">{evidence(field)}</p>
+          <dl>
+            <dt>{t('fields.endpoint')}</dt><dd><code>{visible(`${field.method} ${field.path}`)}</code></dd>
+            <dt>{t('fields.place')}</dt><dd><code class="wrap">{field.place}:{visible(field.name)}</code></dd>
+            <dt>{t('rules.state')}</dt><dd><Badge tone={TONES[field.state]}>{stateTitle(field.state)}</Badge></dd>
+            {missing(field) !== '' && <><dt>{t('fields.missing')}</dt><dd>{missing(field)}</dd></>}
+            {field.closed_before && <><dt>{t('fields.before')}</dt><dd>{t('fields.reopened', { what: shape(field.closed_before.closed_as, field.options), day: field.closed_before.until })}</dd></>}
+            <dt>{t('fields.lengths')}</dt><dd>{t('fields.lengthsOf', { min: bytes(field.bytes_min), max: bytes(field.bytes_max) })}</dd>
+            {field.sessions > 0 && <><dt>{t('fields.sessions')}</dt><dd>{number(field.sessions)}</dd></>}
+            <dt>{t('fields.last')}</dt><dd>{field.last_day} (UTC)</dd>
+          </dl>
+          <h3>{t('fields.types')}</h3>
+          <div class="scroll" tabIndex={0} role="group" aria-label={t('fields.types')}>
+            <table>
+              <thead><tr><th scope="col">{t('fields.type')}</th><th scope="col" class="right">{t('fields.values')}</th><th scope="col" class="right">{t('fields.networks')}</th><th scope="col" class="right">{t('fields.days')}</th></tr></thead>
+              <tbody>{field.types.map((each) => (
+                <tr key={each.type}><td>{typeTitle(each.type)}</td><td class="right">{number(each.values)}</td><td class="right">{number(each.networks)}</td><td class="right">{number(each.days)}</td></tr>
+              ))}</tbody>
+            </table>
+          </div>
+          <h3>{t('fields.recent')}</h3>
+          <Recent field={field} />
+          {order ? <Decision field={field} order={order} onCancel={() => setOrder(null)} onDone={done} /> : (
+            orders.length > 0 && <footer>{orders.map((each) => <Button key={each} tone={each === 'forget' ? 'danger' : 'plain'} onClick={() => setOrder(each)}>{t(`fields.order.${each}` as Key)}</Button>)}</footer>
+          )}
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+/** The newest values that were unlike the field. */
+function Recent({ field }: { field: LearnedField }) {
+  const filter = unusualFilter(field);
+  const events = useLoad((signal) => ask<EventPage>('/events', { query: { filter, limit: RECENT }, signal }), filter);
+  if (events.error !== null) return <Failure error={events.error} retry={events.again} />;
+  if (!events.value) return <Skeleton lines={2} />;
+  if (events.value.items.length === 0) return <Empty>{t('fields.noRecent')}</Empty>;
+  return (
+    <>
+      <EventRows short items={events.value.items} />
+      <p><a href={href(['events'], { filter, kind: 'all' })}>{t('fields.allRecent')}</a></p>
+    </>
+  );
+}
+
+function Decision({ field, order, onCancel, onDone }: {
+  field: LearnedField; order: Order; onCancel: () => void; onDone: (field: LearnedField | null, message: string | null) => void;
+}) {
+  const [reason, setReason] = useState('');
+  const send = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const { site, method, path, place, name } = field;
+    void send.run(async () => {
+      const done = await ask<{ field: LearnedField | null; message: string | null }>(`/fields/${order}`, {
+        method: 'POST', body: { site, method, path, place, name, ...(reason ? { reason } : {}) },
+      });
+      onDone(done.field, done.message);
+    });
+  };
+  return (
+    <form onSubmit={submit}>
+      <p class="notice" role="status">{t(`fields.about.${order}` as Key, { what: shape(field.closes_as, field.options) })}</p>
+      <Input label={t('app.reason')} hint={t('fields.reasonHint')} value={reason} onInput={setReason} maxLength={1000} autofocus />
+      {send.error !== null && <Failure error={send.error} />}
+      <footer>
+        <Button onClick={onCancel}>{t('app.cancel')}</Button>
+        <Button tone={order === 'forget' ? 'danger' : 'primary'} type="submit" disabled={send.busy}>{t(`fields.order.${order}` as Key)}</Button>
+      </footer>
+    </form>
+  );
+}
