@@ -183,9 +183,9 @@ pub(crate) struct FieldChanged {
     message: Option<String>,
 }
 
-/// Decides about a field. `keep-open`: it is learned, and never closed; `learn` takes that back, and opens what
-/// was closed before its time. `close`: at once, whatever is missing; `forget`: all that is known of it. The
-/// last two need the role `admin`.
+/// Decides about a field. `keep-open`: it is learned, and never closed; `learn` takes that back, and opens
+/// what was closed before its time. `close`: at once, whatever is missing; `forget`: all that is known of it.
+/// The last two need the role `admin`.
 #[utoipa::path(post, path = "/fields/{order}", tag = "fields", operation_id = "order_field",
     request_body = FieldOrdered,
     params(("order" = String, Path, description = "`keep-open`, `learn`, `close` or `forget`.")),

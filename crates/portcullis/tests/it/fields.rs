@@ -150,7 +150,7 @@ fn an_operator_decides_about_a_field() {
     std::fs::create_dir(&data).unwrap();
     text(&command(&["learn", &recorded(folder.path()), "--site", "site", "--values", "20"], &data));
     let site = "mode = \"semantic\"\nfields = { unusual = \"block\" }";
-    let managed = Managed::start(folder.path(), application.address, site, "");
+    let managed = Managed::start(folder.path(), application.address(), site, "");
     let status = |managed: &Managed| {
         let request = format!("GET /item?id={SIGNS} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         exchange(managed.address, None, request.as_bytes(), PATIENCE).unwrap().status
