@@ -14,7 +14,8 @@ use crate::spanned::Spanned;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Raw {
-    /// The file: OpenAPI 3.0 to 3.2, JSON or YAML. Default at a route: the one of its site.
+    /// The file: OpenAPI 3.0 to 3.2, OpenRPC, or tools as an MCP server lists them; JSON or YAML. Default at
+    /// a route: the one of its site.
     pub schema: Option<String>,
     /// Paths and methods that it does not declare. Default: `log`.
     pub unknown_path: Option<raw::ClassAction>,

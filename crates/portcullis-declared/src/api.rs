@@ -16,6 +16,7 @@ use crate::openapi;
 use crate::parameter::{Parameter, decoded, guess, pairs, text};
 use crate::path::{Fit, Paths};
 use crate::problem::Problem;
+use crate::rpc::Rpc;
 use crate::schema::{Schema, Types, Violation};
 
 /// An API as it is declared.
@@ -24,6 +25,8 @@ pub struct Api {
     pub(crate) paths: Paths,
     pub(crate) templates: Vec<Template>,
     pub(crate) operations: Vec<Operation>,
+    /// It is one of JSON-RPC, and has no paths.
+    pub(crate) rpc: Option<Rpc>,
     pub(crate) warnings: Vec<Problem>,
 }
 
@@ -207,7 +210,8 @@ pub enum Sent<'r> {
 pub struct OperationId(usize);
 
 impl Api {
-    /// Compiles the text of an OpenAPI document: JSON or YAML.
+    /// Compiles the text of a document, JSON or YAML: OpenAPI, OpenRPC, or the tools of a server of the Model
+    /// Context Protocol.
     pub fn compile(text: &str) -> Result<Api, Vec<Problem>> {
         openapi::compile(text)
     }
@@ -217,9 +221,10 @@ impl Api {
         &self.warnings
     }
 
-    /// The numbers of path templates and of operations.
+    /// The numbers of path templates and of operations: methods or tools where it is one of JSON-RPC.
     pub fn counts(&self) -> (usize, usize) {
-        (self.templates.len(), self.operations.len())
+        let operations = self.rpc.as_ref().map_or(self.operations.len(), Rpc::count);
+        (self.templates.len(), operations)
     }
 
     /// Compares the head of a request with the description. Returns the operation that it asks for, if there
@@ -233,6 +238,9 @@ impl Api {
     where
         F: Iterator<Item = (&'r [u8], &'r [u8])> + Clone,
     {
+        if let Some(rpc) = &self.rpc {
+            return rpc_operation(rpc, head.method, asked, found);
+        }
         let (number, fit) = self.operation(head.method, head.path, asked, found)?;
         let operation = &self.operations[number];
         let names = &self.templates[fit.template as usize].names;
@@ -350,6 +358,9 @@ impl Api {
         body: Sent<'_>,
         found: &mut Vec<Deviation>,
     ) {
+        if let Some(rpc) = &self.rpc {
+            return rpc_body(rpc, content_types, body, found);
+        }
         let operation = &self.operations[operation.0];
         let tell = |kind, place, rule: String, pointer: &str| Deviation {
             aspect: Aspect::Body,
@@ -466,6 +477,61 @@ impl Api {
             let rule = format!("{shown} {rule}");
             found.push(Deviation { aspect: Aspect::Body, kind, place, name, rule, pointer });
         }
+    }
+}
+
+/// The operation of a request to an endpoint of JSON-RPC: only those that post have messages.
+fn rpc_operation(
+    rpc: &Rpc,
+    method: &[u8],
+    asked: Aspects,
+    found: &mut Vec<Deviation>,
+) -> Option<OperationId> {
+    let is_known = rpc.http.iter().any(|known| known.as_bytes() == method) || method == b"OPTIONS";
+    if !is_known && asked.unknown_path {
+        let rule = format!("must be {}", rpc.http.join(", "));
+        let mut deviation = of_path(Kind::Method, rule, rpc.pointer().to_owned());
+        deviation.place = Place::Method;
+        found.push(deviation);
+    }
+    (method == b"POST").then_some(OperationId(0))
+}
+
+fn rpc_body<'r>(
+    rpc: &Rpc,
+    content_types: impl Iterator<Item = &'r [u8]>,
+    body: Sent<'_>,
+    found: &mut Vec<Deviation>,
+) {
+    let tell = |kind, place, rule: &str| Deviation {
+        aspect: Aspect::Body,
+        kind,
+        place,
+        name: if kind == Kind::ContentType { b"content-type".to_vec() } else { Vec::new() },
+        rule: rule.to_owned(),
+        pointer: rpc.pointer().to_owned(),
+    };
+    let types: Vec<&[u8]> = content_types.take(2).collect();
+    let is_json = |value: &&[u8]| Processor::by_media_type(value) == Some(Processor::Json);
+    let is_right = types.len() == 1 && types.iter().all(is_json);
+    match body {
+        Sent::Whole(b"") => found.push(tell(Kind::Missing, Place::RawBody, "the body is required")),
+        _ if !is_right => found.push(tell(Kind::ContentType, Place::Header, "must be application/json")),
+        _ if types.iter().any(|value| content_type::is_foreign(value, false)) => {
+            found.push(tell(Kind::ContentType, Place::Header, "must name no character set but UTF-8"));
+        }
+        Sent::Unseen => {
+            let rule = "the body was not compared with its schema: it was not held as a whole";
+            found.push(tell(Kind::Unchecked, Place::RawBody, rule));
+        }
+        Sent::Whole(body) => match json::read(body) {
+            Ok(value) => rpc.body(&value, found),
+            Err(Unread::Wrong(rule)) => found.push(tell(Kind::Body, Place::RawBody, &rule)),
+            Err(Unread::Beyond(why)) => {
+                let rule = format!("the body was not compared with its schema: {why}");
+                found.push(tell(Kind::Unchecked, Place::RawBody, &rule));
+            }
+        },
     }
 }
 
@@ -651,12 +717,12 @@ where
 }
 
 /// A path in a value, for people.
-fn shown(path: &[String]) -> String {
+pub(crate) fn shown(path: &[String]) -> String {
     path.join(".")
 }
 
 /// The name that events have for a value of JSON: elements of a list have its name once more.
-fn json_name(path: &[String]) -> String {
+pub(crate) fn json_name(path: &[String]) -> String {
     let mut name: Vec<&str> = Vec::new();
     for step in path {
         let is_index = step.bytes().all(|b| b.is_ascii_digit()) && !step.is_empty();

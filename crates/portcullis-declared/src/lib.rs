@@ -7,7 +7,8 @@
 //! head --Api::head--> OperationId, Deviations          body --Api::body--> Deviations
 //! ```
 //!
-//! An [`Api`] is compiled once from an OpenAPI document (3.0 to 3.2, JSON or YAML) and is immutable. It
+//! An [`Api`] is compiled once from an OpenAPI document (3.0 to 3.2, JSON or YAML), an OpenRPC document or
+//! the tools of a server of the Model Context Protocol, and is immutable. It
 //! compares a request's head, then its body, with the declaration, and tells each difference as a
 //! [`Deviation`]: where it is, the rule in words, the pointer into the document. It does not decide what
 //! comes of it.
@@ -45,6 +46,7 @@ mod openapi;
 mod parameter;
 mod path;
 mod problem;
+mod rpc;
 mod schema;
 mod words;
 

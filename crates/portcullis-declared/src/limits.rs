@@ -33,6 +33,8 @@ pub const PATTERNS_MAX: usize = 5_000;
 pub const BODY_DEPTH_MAX: usize = 64;
 /// Values of a body.
 pub const BODY_VALUES_MAX: usize = 200_000;
+/// Messages of a batch of JSON-RPC.
+pub const RPC_BATCH_MAX: usize = 100;
 /// Deviations that are told of one request.
 pub const DEVIATIONS_MAX: usize = 16;
 /// Values of one parameter, and fields of a form.

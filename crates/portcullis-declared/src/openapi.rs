@@ -12,6 +12,7 @@ use crate::limits::{OPERATIONS_MAX, PARAMETERS_MAX, TEMPLATES_MAX};
 use crate::parameter::{ObjectStyle, Parameter, Quick, Reading};
 use crate::path::{Paths, Refused};
 use crate::problem::{Problem, child};
+use crate::rpc;
 use crate::schema::{Schemas, Types, local};
 
 /// Methods that a path item may have.
@@ -24,11 +25,17 @@ const WORDS_MAX: usize = 64;
 /// Compiles the text of a document. All mistakes come at once.
 pub(crate) fn compile(text: &str) -> Result<Api, Vec<Problem>> {
     let document = document::read(text).map_err(|problem| vec![problem])?;
-    let mut compiler = Compiler::new(&document);
-    compiler.document();
-    let Compiler { mut api, schemas, mut errors, mut warnings, .. } = compiler;
-    errors.extend(schemas.errors);
-    warnings.extend(schemas.warnings);
+    let (mut api, mut errors, mut warnings) = match rpc::is_rpc(&document) {
+        true => rpc::compile(&document),
+        false => {
+            let mut compiler = Compiler::new(&document);
+            compiler.document();
+            let Compiler { api, schemas, mut errors, mut warnings, .. } = compiler;
+            errors.extend(schemas.errors);
+            warnings.extend(schemas.warnings);
+            (api, errors, warnings)
+        }
+    };
     if !errors.is_empty() {
         document::locate(text, &mut errors);
         return Err(errors);
@@ -49,8 +56,13 @@ struct Compiler<'d> {
 impl<'d> Compiler<'d> {
     fn new(root: &'d Value) -> Compiler<'d> {
         let version = root.get("openapi").and_then(Value::as_str).unwrap_or_default();
-        let api =
-            Api { paths: Paths::new(), templates: Vec::new(), operations: Vec::new(), warnings: Vec::new() };
+        let api = Api {
+            paths: Paths::new(),
+            templates: Vec::new(),
+            operations: Vec::new(),
+            rpc: None,
+            warnings: Vec::new(),
+        };
         let schemas = Schemas::new(root, version.starts_with("3.0"));
         Compiler { root, api, schemas, errors: Vec::new(), warnings: Vec::new() }
     }
@@ -73,7 +85,10 @@ impl<'d> Compiler<'d> {
             None if root.get("swagger").is_some() => {
                 return self.wrong("/swagger", "Swagger 2.0 is not read: convert it to OpenAPI 3");
             }
-            None => return self.wrong("", "this is no OpenAPI document: it has no `openapi`"),
+            None => return self.wrong(
+                "",
+                "this describes no API that is read here: it has neither `openapi` nor `openrpc` nor `tools`",
+            ),
         }
         if let Some(dialect) = root.get("jsonSchemaDialect").and_then(Value::as_str)
             && !dialect.contains("json-schema.org/draft/2020-12")

@@ -159,6 +159,8 @@ pub(crate) struct Schemas<'d> {
     document: &'d Value,
     /// OpenAPI 3.0, whose schemas are not those of JSON Schema.
     is_old: bool,
+    /// Where the document stands in one around it.
+    base: String,
     definitions: Vec<Definition>,
     numbers: HashMap<String, usize>,
     /// Definitions before this one are translated.
@@ -226,6 +228,7 @@ impl<'d> Schemas<'d> {
         Schemas {
             document,
             is_old,
+            base: String::new(),
             definitions: Vec::new(),
             numbers: HashMap::new(),
             translated: 0,
@@ -236,6 +239,11 @@ impl<'d> Schemas<'d> {
             errors: Vec::new(),
             warnings: Vec::new(),
         }
+    }
+
+    /// The same, for messages about a document that stands at `base` in another one.
+    pub fn below(self, base: String) -> Schemas<'d> {
+        Schemas { base, ..self }
     }
 
     /// The schema at `pointer`, compiled; none if something is wrong with it, which is noted.
@@ -317,7 +325,7 @@ impl<'d> Schemas<'d> {
             self.translated += 1;
             let pointer = self.definitions[number].pointer.clone();
             let Some(schema) = self.document.pointer(&pointer) else {
-                self.errors.push(Problem::new(pointer, "there is no such schema"));
+                self.wrong(&pointer, "there is no such schema");
                 continue;
             };
             let mut refers = BTreeSet::new();
@@ -328,11 +336,11 @@ impl<'d> Schemas<'d> {
     }
 
     fn wrong(&mut self, pointer: &str, message: impl Into<String>) {
-        self.errors.push(Problem::new(pointer, message));
+        self.errors.push(Problem::new(format!("{}{pointer}", self.base), message));
     }
 
     fn left_out(&mut self, pointer: &str, message: impl Into<String>) {
-        self.warnings.push(Problem::new(pointer, message));
+        self.warnings.push(Problem::new(format!("{}{pointer}", self.base), message));
     }
 
     /// Documents are so deep that this recursion is bounded ([`crate::limits::DOCUMENT_DEPTH_MAX`]).
@@ -560,14 +568,14 @@ impl<'d> Schemas<'d> {
         let last = reached.iter().max().copied().unwrap_or_default();
         let mut origins = vec![String::new(); last + 1];
         for number in &reached {
-            origins[*number].clone_from(&self.definitions[*number].pointer);
+            origins[*number] = format!("{}{}", self.base, self.definitions[*number].pointer);
         }
         let is_in =
             |at: &&String| reached.iter().any(|number| at.starts_with(&self.definitions[*number].pointer));
-        let read_only = self.read_only.iter().filter(is_in).cloned().collect();
+        let read_only = self.read_only.iter().filter(is_in).map(|at| format!("{}{at}", self.base)).collect();
         Some(Arc::new(Schema {
             validator,
-            pointer: pointer.to_owned(),
+            pointer: format!("{}{pointer}", self.base),
             origins: Arc::new(origins),
             read_only: Arc::new(read_only),
             is_told: ways.is_some_and(|ways| ways <= WAYS_TOLD_MAX) && !self.leads_back(&reached),
@@ -598,9 +606,8 @@ impl<'d> Schemas<'d> {
         reached
     }
 
-    /// A definition leads back to itself beside alternatives. Collecting errors would have each
-    /// part of a value
-    /// asked about once for each way to it.
+    /// A definition leads back to itself beside alternatives. Collecting errors would have each part of a
+    /// value asked about once for each way to it.
     fn leads_back(&self, reached: &[usize]) -> bool {
         let has_ways = |number: &usize| {
             let mut open = vec![&self.definitions[*number].schema];
@@ -651,8 +658,9 @@ impl<'d> Schemas<'d> {
             let mut open = vec![&self.definitions[*number].schema];
             while let Some(schema) = open.pop() {
                 let Some(members) = schema.as_object() else { continue };
-                self.applied(members, 0, &mut known)
-                    .map_err(|message| Problem::new(self.definitions[*number].pointer.clone(), message))?;
+                self.applied(members, 0, &mut known).map_err(|message| {
+                    Problem::new(format!("{}{}", self.base, self.definitions[*number].pointer), message)
+                })?;
                 open.extend(subschemas(members).filter(|(_, is_same)| !is_same).map(|(schema, _)| schema));
             }
         }

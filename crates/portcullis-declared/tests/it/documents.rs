@@ -19,7 +19,10 @@ fn mistakes() {
     );
     check("swagger: '2.0'\n", "line 1: /swagger: Swagger 2.0 is not read: convert it to OpenAPI 3");
     check("openapi: 4.0.0\n", "line 1: /openapi: OpenAPI 4.0.0 is not read; 3.0 to 3.2 are");
-    check("a: 1\n", "line 1: this is no OpenAPI document: it has no `openapi`");
+    check(
+        "a: 1\n",
+        "line 1: this describes no API that is read here: it has neither `openapi` nor `openrpc` nor `tools`",
+    );
     let text = "openapi: 3.1.0
 paths:
   /a/{id}:

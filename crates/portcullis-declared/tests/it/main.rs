@@ -5,6 +5,7 @@ mod documents;
 mod hostile;
 mod parameters;
 mod paths;
+mod rpc;
 
 use portcullis_declared::{Api, Aspects, Deviation, Head, Sent};
 
