@@ -25,6 +25,7 @@ mod extract;
 pub mod fields;
 mod guard;
 mod if_match;
+pub mod interfaces;
 pub mod live;
 mod message;
 mod oidc;

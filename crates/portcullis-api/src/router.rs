@@ -26,8 +26,8 @@ use crate::pages::page;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
     advise, audit, bans, check, clients, config, events, exclusion_orders, exclusions, explain, facets,
-    fields, live, login, oidc, reload, replay, revisions, rules, setup, site_settings, statistics, status,
-    stream, tokens, totp, users,
+    fields, interfaces, live, login, oidc, reload, replay, revisions, rules, setup, site_settings,
+    statistics, status, stream, tokens, totp, users,
 };
 
 /// Prefix of the paths of all routes.
@@ -92,6 +92,9 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(live::sites))
             .add(viewer, routes!(live::site))
             .add(admin, routes!(site_settings::change))
+            .add(viewer, routes!(interfaces::list))
+            .add(viewer, routes!(interfaces::document))
+            .add(viewer, routes!(interfaces::one))
             .add(admin, routes!(config::show, config::replace))
             .add(admin, routes!(check::check))
             .add(admin, routes!(replay::replay))

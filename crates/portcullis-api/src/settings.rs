@@ -8,6 +8,7 @@ use portcullis_metrics::Registry;
 use portcullis_revisions::Revisions;
 
 use crate::fields::LearnedFields;
+use crate::interfaces::Interfaces;
 use crate::live::LiveState;
 use crate::oidc::OidcLogin;
 use crate::setup::SetupCode;
@@ -29,6 +30,8 @@ pub struct Supplies {
     pub reload: Option<Arc<dyn Reload>>,
     /// The settings that serve now.
     pub live: Arc<dyn LiveState>,
+    /// The interfaces that were discovered; none: nothing is.
+    pub interfaces: Option<Arc<dyn Interfaces>>,
     /// What sites have learned of their fields.
     pub fields: Arc<dyn LearnedFields>,
     /// The policies that serve, for messages that are not served.

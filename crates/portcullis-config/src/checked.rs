@@ -137,7 +137,13 @@ impl Config {
                 .to_owned()
         });
         let warnings = unreachable_for_acme(&self.listeners).into_iter().chain(admin).chain(capture);
-        let warnings = warnings.chain(fields);
+        let discovers = self.policies.iter().any(|policy| policy.discovery.is_some());
+        let discovery = (discovers && self.data.is_none()).then(|| {
+            "what `discovery` has found is lost at the end of the process: add `data = { folder = \"...\" }` or \
+             `--data DIR`"
+                .to_owned()
+        });
+        let warnings = warnings.chain(fields).chain(discovery);
         warnings.chain(self.clients_of_one_address()).collect()
     }
 

@@ -43,8 +43,11 @@ pub(crate) fn in_mode(mode: raw::Mode, policy: Policy) -> Option<Policy> {
         }
         raw::Mode::Both => Some(Policy { mode: Mode::Both, ..policy }),
         raw::Mode::Semantic => {
-            let Policy { level, semantic, fields, api, engine, request_body, response_body, .. } = policy;
-            let own = Policy { mode: Mode::Semantic, level, semantic, fields, api, ..Policy::default() };
+            let Policy {
+                level, semantic, fields, api, discovery, engine, request_body, response_body, ..
+            } = policy;
+            let own =
+                Policy { mode: Mode::Semantic, level, semantic, fields, api, discovery, ..Policy::default() };
             Some(Policy { engine, request_body, response_body, ..own })
         }
     }

@@ -8,9 +8,11 @@ use crate::journal::Journal;
 use crate::message::Message;
 use crate::plan::{Plan, RuleIndex};
 use crate::record::{Match, ScoreChange};
+use crate::settings::BodyProcessor;
 use crate::transaction::Transaction;
 use crate::tx::TxSlot;
 use crate::vars::Vars;
+use portcullis_types::Variable;
 use portcullis_values::Class;
 
 /// Has the last word on whether a rule that matched interrupts.
@@ -54,9 +56,43 @@ impl<'t> TransactionView<'t> {
 
     /// Names and values of the request's cookies.
     pub fn cookies(self) -> impl ExactSizeIterator<Item = (&'t [u8], &'t [u8])> {
+        self.pairs(Class::RequestCookies)
+    }
+
+    /// Names and values of the query's arguments, in their first reading.
+    pub fn query_arguments(self) -> impl ExactSizeIterator<Item = (&'t [u8], &'t [u8])> {
+        self.pairs(Class::ArgsGet)
+    }
+
+    /// The same of the request body's.
+    pub fn body_arguments(self) -> impl ExactSizeIterator<Item = (&'t [u8], &'t [u8])> {
+        self.pairs(Class::ArgsPost)
+    }
+
+    /// True if the request body is read as JSON.
+    pub fn has_json(self) -> bool {
+        self.message.body.processor() == Some(BodyProcessor::Json)
+    }
+
+    /// The header fields of the request.
+    pub fn request_fields(self) -> impl ExactSizeIterator<Item = (&'t [u8], &'t [u8])> {
+        self.pairs(Class::RequestHeaders)
+    }
+
+    /// The header fields of the response.
+    pub fn response_fields(self) -> impl ExactSizeIterator<Item = (&'t [u8], &'t [u8])> {
+        self.pairs(Class::ResponseHeaders)
+    }
+
+    /// The body of the response as rules see it, if they do.
+    pub fn response_body(self) -> &'t [u8] {
         let store = &self.message.store;
-        let pair = |value| (store.text(store.key(value)), store.text(store.data(value)));
-        store.class(Class::RequestCookies).map(pair)
+        store.scalar(Variable::ResponseBody).map_or(b"", |body| store.text(store.data(body)))
+    }
+
+    fn pairs(self, class: Class) -> impl ExactSizeIterator<Item = (&'t [u8], &'t [u8])> {
+        let store = &self.message.store;
+        store.class(class).map(|value| (store.text(store.key(value)), store.text(store.data(value))))
     }
 
     /// The numeric changes of `TX` keys that a match of this transaction made.

@@ -547,6 +547,7 @@ impl Inspection {
             Some(_) => None,
         };
         self.learn(action, outcome);
+        self.discover(action, outcome);
         let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
         let (excluded, trial) = (self.excluded(), self.trial());
         let cookies = self.semantic.as_ref().map(|semantic| semantic.cookie_counts()).unwrap_or_default();

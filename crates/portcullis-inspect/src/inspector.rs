@@ -79,6 +79,8 @@ pub struct Inspector {
     pub(crate) fields: Option<SiteFields>,
     /// The API that the site declares.
     pub(crate) api: Option<SiteApi>,
+    /// Where finished exchanges are shown, if the site's interfaces are discovered.
+    pub(crate) discovery: Option<Arc<portcullis_discovery::Site>>,
 }
 
 /// Bytes that may come out of a request body in a content coding for each that goes in, unless told
@@ -104,6 +106,7 @@ impl Inspector {
             upload_limit: None,
             fields: None,
             api: None,
+            discovery: None,
         }
     }
 
@@ -118,6 +121,12 @@ impl Inspector {
     /// nothing comes of it where it does not run.
     pub fn with_fields(mut self, fields: SiteFields) -> Inspector {
         self.fields = Some(fields);
+        self
+    }
+
+    /// The same, and finished exchanges are shown to `discovery`.
+    pub fn with_discovery(mut self, discovery: Arc<portcullis_discovery::Site>) -> Inspector {
+        self.discovery = Some(discovery);
         self
     }
 
@@ -187,6 +196,7 @@ impl Inspector {
             upload_limit: self.upload_limit,
             fields: self.fields.clone().map(|fields| SiteFields { learns: false, ..fields }),
             api: self.api.clone(),
+            discovery: None,
         }
     }
 

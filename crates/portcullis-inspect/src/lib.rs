@@ -17,6 +17,7 @@ mod coded;
 mod coverage;
 mod debug;
 mod declared;
+mod discovery;
 mod event;
 mod evidence;
 mod exchange;

@@ -54,6 +54,28 @@ impl RequestSummary {
         Oddity::ALL.iter().filter(move |oddity| seen >> **oddity as u32 & 1 == 1).map(|oddity| oddity.name())
     }
 
+    pub(crate) fn method(&self) -> &[u8] {
+        self.part(0)
+    }
+
+    /// The path of the target, as sent.
+    pub(crate) fn path(&self) -> &[u8] {
+        let target = self.part(1);
+        let start = match target.first() {
+            Some(b'/') => 0,
+            // `http://host/path`
+            _ => match target.windows(3).position(|part| part == b"://") {
+                Some(scheme) => {
+                    let host = scheme + 3;
+                    target[host..].iter().position(|b| *b == b'/').map_or(target.len(), |slash| host + slash)
+                }
+                None => 0,
+            },
+        };
+        let path = &target[start..];
+        path.split(|b| matches!(b, b'?' | b'#')).next().unwrap_or_default()
+    }
+
     pub(crate) fn host(&self) -> String {
         text(self.part(3), limits::REQUEST_TOKEN_BYTES_MAX)
     }

@@ -314,6 +314,11 @@ impl SemanticRun {
         }
     }
 
+    /// The body of the response, as far as it was shown.
+    pub(crate) fn response_shown(&self) -> &[u8] {
+        &self.buffers.body
+    }
+
     pub(crate) fn response_wait(&self) -> Duration {
         self.semantic.response_wait
     }

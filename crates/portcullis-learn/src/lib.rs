@@ -53,7 +53,7 @@ mod value;
 pub use batch::{BYTES_MAX, Batch, Field, Fields, NETWORK_SHARE, REQUEST_FIELDS_MAX, REQUESTS_MAX};
 pub use bytes::Syntax;
 pub use knowledge::{Knowledge, Page};
-pub use path::NAME_BYTES_MAX;
+pub use path::{ANY, DEPTH_MAX, NAME_BYTES_MAX, placeholder, segments, spelled};
 pub use profile::{
     Carried, Closed, Form, Missing, OPENING_DAYS_MIN, OPENING_NETWORKS_MIN, OPENING_SHARE, OPTIONS_MAX,
     Profile, Reopened, STRAY_SHARE, Source, Thresholds, Unusual,

@@ -8,18 +8,27 @@ use portcullis_types::{Place, percent_decode};
 use crate::value::{is_date, is_uuid};
 
 /// Segments of a path that are told apart; deeper ones are not looked at.
-pub(crate) const DEPTH_MAX: usize = 12;
+pub const DEPTH_MAX: usize = 12;
 /// Bytes of a segment that is kept as it is.
 const SEGMENT_BYTES_MAX: usize = 64;
 /// Bytes of the name of a field that is learned.
 pub const NAME_BYTES_MAX: usize = 128;
 /// The segment that stands for all others of its place in a path.
-pub(crate) const ANY: &str = "{any}";
+pub const ANY: &str = "{any}";
 
-/// The path as servers read it: decoded, in lower case, without empty segments, parameters behind semicolons
-/// and steps up and down.
+/// The path as servers read it, see [`spelled`], in lower case.
 pub(crate) fn canonical(path: &[u8]) -> Cow<'_, [u8]> {
-    if is_canonical(path) {
+    let mut path = spelled(path);
+    if path.iter().any(u8::is_ascii_uppercase) {
+        path.to_mut().make_ascii_lowercase();
+    }
+    path
+}
+
+/// The path as servers read it, in the case in which it was sent: decoded, without empty segments, parameters
+/// behind semicolons and steps up and down.
+pub fn spelled(path: &[u8]) -> Cow<'_, [u8]> {
+    if is_plain(path) {
         return Cow::Borrowed(path);
     }
     let mut decoded = percent_decode(path, false);
@@ -27,7 +36,6 @@ pub(crate) fn canonical(path: &[u8]) -> Cow<'_, [u8]> {
     if decoded.contains(&b'%') {
         decoded = percent_decode(&decoded, false);
     }
-    decoded.make_ascii_lowercase();
     decoded.iter_mut().filter(|b| **b == b'\\').for_each(|b| *b = b'/');
     let mut segments: Vec<&[u8]> = Vec::new();
     for segment in decoded.split(|b| *b == b'/') {
@@ -47,12 +55,12 @@ pub(crate) fn canonical(path: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(path)
 }
 
-/// True for a path as most are, of plain lower case segments.
-fn is_canonical(path: &[u8]) -> bool {
+/// True for a path as most are, of plain segments.
+fn is_plain(path: &[u8]) -> bool {
     let mut before = 0;
     for b in path {
         let is_plain = match b {
-            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => true,
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => true,
             b'/' => before != b'/',
             b'.' => before != b'/' && before != b'.',
             _ => false,
@@ -65,13 +73,13 @@ fn is_canonical(path: &[u8]) -> bool {
     path.first() == Some(&b'/') && (path.len() == 1 || before != b'/')
 }
 
-/// The segments of a canonical path that are told apart.
-pub(crate) fn segments(canonical: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// The segments of such a path that are told apart.
+pub fn segments(canonical: &[u8]) -> impl Iterator<Item = &[u8]> {
     canonical.split(|b| *b == b'/').filter(|segment| !segment.is_empty()).take(DEPTH_MAX)
 }
 
 /// What stands in a template in place of a segment that is a value, or nothing for one that may be a name.
-pub(crate) fn placeholder(segment: &[u8]) -> Option<&'static str> {
+pub fn placeholder(segment: &[u8]) -> Option<&'static str> {
     // Most segments are words.
     if segment.len() <= SEGMENT_BYTES_MAX && segment.iter().all(|b| b.is_ascii_lowercase()) {
         return None;

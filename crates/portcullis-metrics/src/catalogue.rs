@@ -197,6 +197,12 @@ catalogue! {
         "Requests that were not learned, because too many waited or one network had sent too many of them.";
     UNUSUAL_VALUES Counter "portcullis_unusual_values_total" ["site"]
         "Values unlike all that their closed field has carried.";
+    DISCOVERED_ENDPOINTS Gauge "portcullis_discovered_endpoints" ["site"]
+        "Endpoints of a site that were discovered.";
+    DISCOVERY_BEYOND_LIMIT Counter "portcullis_discovery_beyond_limit_total" ["site", "kind"]
+        "Requests of endpoints, and parameters, that were beyond a limit of discovery.";
+    DISCOVERY_DROPPED Counter "portcullis_discovery_dropped_requests_total" ["site"]
+        "Requests that discovery left out, because too many waited or one network had sent too many of them.";
     BYTES_INSPECTED Counter "portcullis_bytes_inspected_total" []
         "Bytes of requests and responses shown to rules or the semantic detector.";
     BYTES_NOT_INSPECTED Counter "portcullis_bytes_not_inspected_total" ["reason"]

@@ -10,8 +10,8 @@ use clap::{Parser, Subcommand};
 use crate::bench;
 use crate::identities::{token, user};
 use crate::{
-    advise, bans, check, crs, evaluate, events, exclude, explain, generate, init, learned, migrate, profiles,
-    replay, rules, run, serve,
+    advise, api, bans, check, crs, evaluate, events, exclude, explain, generate, init, learned, migrate,
+    profiles, replay, rules, run, serve,
 };
 
 /// The exit code of a command whose work found mistakes or failed.
@@ -64,6 +64,8 @@ pub enum Command {
     Profiles(profiles::Args),
     /// Show what another document would decide on requests that were stored or saved
     Replay(replay::Args),
+    /// List the endpoints that sites were seen to answer, export them as OpenAPI, compare documents
+    Api(api::Args),
     /// Learn what the fields of a site carry from recorded requests of benign users
     Learn(learned::LearnArgs),
     /// List what sites have learned of their fields, or export and import it

@@ -22,15 +22,20 @@ pub fn file(data: &Path, site: &str) -> PathBuf {
 }
 
 /// A site's name as that of a file.
-fn file_name(site: &str) -> String {
+pub fn file_name(site: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     site.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02x}") }).collect()
 }
 
 /// The names of the sites that have learned something.
 pub fn sites(data: &Path) -> io::Result<Vec<String>> {
+    sites_in(&folder(data))
+}
+
+/// The names of the sites that have a file in a folder.
+pub fn sites_in(folder: &Path) -> io::Result<Vec<String>> {
     let mut sites = Vec::new();
-    for entry in fs::read_dir(folder(data))? {
+    for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
         if let Some(site) = name.to_str().and_then(|name| name.strip_suffix(".json")) {
             let site = portcullis_types::percent_decode(site.as_bytes(), false);

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 the work found mistakes or failed, 2 the command line cannot be followed.
 
 mod advise;
+mod api;
 mod bans;
 #[cfg(feature = "bench")]
 mod bench;
@@ -12,6 +13,7 @@ mod cli;
 mod crs;
 mod data_folder;
 mod decision;
+mod discovery_files;
 mod edited;
 mod evaluate;
 mod event_database;
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         cli::Command::Advise(args) => advise::run(&args),
         cli::Command::Profiles(args) => profiles::run(&args),
         cli::Command::Replay(args) => replay::run(&args),
+        cli::Command::Api(args) => api::run(&args),
         cli::Command::Learn(args) => learned::learn(&args),
         cli::Command::Learned(args) => learned::run(&args),
         cli::Command::Exclude(args) => exclude::run(&args),

@@ -12,6 +12,7 @@ pub(crate) mod exclusions;
 pub(crate) mod explain;
 pub(crate) mod facets;
 pub(crate) mod fields;
+pub(crate) mod interfaces;
 pub(crate) mod live;
 pub(crate) mod login;
 pub(crate) mod oidc;

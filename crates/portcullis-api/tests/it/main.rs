@@ -11,6 +11,7 @@ mod fields;
 mod fuzz;
 mod hostile;
 mod identities;
+mod interfaces;
 mod live;
 mod login;
 mod oidc;

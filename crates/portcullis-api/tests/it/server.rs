@@ -184,6 +184,7 @@ impl Server {
             bans: Some(Arc::new(ThreeBans::default())),
             reload: Some(Arc::new(OneReload::default())),
             live: Arc::new(crate::live::Three),
+            interfaces: Some(Arc::new(crate::interfaces::Shop)),
             fields: Arc::new(crate::fields::Known::default()),
             trials: Arc::new(crate::explain::Echo),
             revisions: Some(Arc::new(revisions(

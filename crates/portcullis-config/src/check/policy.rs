@@ -4,6 +4,7 @@ use super::Checker;
 use crate::checked::Policy;
 use crate::convert::{engine, level, request_body, response_body, site_mode};
 use crate::declared;
+use crate::discovery;
 use crate::exclusion;
 use crate::learning;
 use crate::profile;
@@ -24,6 +25,10 @@ impl Checker<'_> {
                 .unwrap_or_default(),
             fields: site.fields.as_ref().map(|raw| learning::check(&mut self.mistakes, &site.name, raw)),
             api: site.api.as_ref().and_then(|raw| declared::check(&mut self.mistakes, raw, None)),
+            discovery: site
+                .discovery
+                .as_ref()
+                .and_then(|raw| discovery::check(&mut self.mistakes, &site.name, raw)),
             engine: site.engine.map(engine),
             request_body: request_body(&site.request_body),
             response_body: response_body(&site.response_body),
@@ -116,6 +121,17 @@ impl Checker<'_> {
             let message =
                 "`fields` are judged by the semantic detector, which does not run in this mode".to_string();
             self.mistakes.wrong_with_hint(fields.span.clone(), message, hint());
+        }
+        let is_off = modes().all(|mode| mode == raw::Mode::Off);
+        if let Some(discovery) = site.discovery.as_ref().filter(|raw| raw.value.is_on() && is_off) {
+            let message =
+                "`discovery` is about requests that are inspected, and none of this site is".to_string();
+            self.mistakes.wrong_with_hint(
+                discovery.span.clone(),
+                message,
+                "write another mode (with `engine = \"detection_only\"` nothing is refused), or drop it"
+                    .to_string(),
+            );
         }
         if let Some(profile) = site.profiles.first().filter(|_| !modes().any(has_semantic)) {
             let message =

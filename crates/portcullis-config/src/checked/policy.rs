@@ -6,6 +6,7 @@ use std::time::Duration;
 use portcullis_types::{Class, Level, Place, Variable};
 
 use crate::declared::DeclaredApi;
+use crate::discovery::Discovery;
 use crate::learning::LearnedFields;
 
 /// Everything that decides what is inspected and how. Equal policies are compiled once.
@@ -21,6 +22,8 @@ pub struct Policy {
     pub fields: Option<LearnedFields>,
     /// The API that requests are compared with.
     pub api: Option<DeclaredApi>,
+    /// The discovery of the site's interfaces, if the site has it.
+    pub discovery: Option<Discovery>,
     /// Files before the CRS, may hold `*`.
     pub setup: Vec<PathBuf>,
     /// Folder of the CRS.

@@ -11,6 +11,7 @@ use crate::agents;
 use crate::compression;
 use crate::cookies;
 use crate::declared;
+use crate::discovery;
 use crate::https;
 use crate::learning;
 use crate::spanned::Spanned;
@@ -49,6 +50,9 @@ pub(crate) struct Site {
     /// The description of the API of the site, and what happens to requests that differ from it. Default:
     /// none.
     pub api: Option<Spanned<declared::Raw>>,
+    /// Discovery of the endpoints that the site answers, with their parameters: `true`, or a table. Default:
+    /// `false`.
+    pub discovery: Option<Spanned<discovery::Raw>>,
     /// Profiles: named exclusions from the semantic detector for applications at the root of the site, which
     /// `portcullis profiles` lists. They count on every route. Default: none.
     #[serde(default)]

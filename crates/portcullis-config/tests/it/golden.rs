@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use portcullis_config::{Config, Format};
 
-const CASES: usize = 68;
+const CASES: usize = 70;
 
 #[test]
 fn golden_documents() {

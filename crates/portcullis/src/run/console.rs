@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use portcullis_admin::{Candidate, Reloads, ask_to_load, ask_to_reload};
+use portcullis_api::interfaces::Interfaces;
 use portcullis_api::{
     Api, Banned, Bans, CertificateFiles, Health, Limits, OidcLogin, Reload, ReloadResult, SetupCode, Supplies,
 };
@@ -65,6 +66,7 @@ pub struct Console {
     read_only: bool,
     /// The text of the document that the program serves by.
     text: Option<String>,
+    interfaces: Arc<dyn Interfaces>,
     /// What sites have learned.
     fields: fields::Desk,
 }
@@ -94,6 +96,7 @@ impl Console {
     /// administrator with.
     pub fn open(
         settings: ConsoleSettings<'_>,
+        interfaces: Arc<dyn Interfaces>,
         fields: fields::Desk,
         inherited: &mut Inherited,
     ) -> Result<Console, Failure> {
@@ -141,6 +144,7 @@ impl Console {
             document,
             read_only,
             text: None,
+            interfaces,
             fields,
         })
     }
@@ -176,6 +180,7 @@ impl Console {
             database: database.map(|database| Arc::new(database) as Arc<dyn EventSource>),
             bans: Some(Arc::new(Desk(bans))),
             reload: Some(Arc::new(Asker(reloads))),
+            interfaces: Some(self.interfaces),
             fields: Arc::new(self.fields),
             trials: Arc::new(Bench(status.clone())),
             live: Arc::new(live::Desk { status, registry: Arc::clone(&registry) }),

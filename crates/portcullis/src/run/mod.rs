@@ -13,6 +13,7 @@ pub mod audit;
 mod auto_enforce;
 mod bans;
 mod console;
+pub mod discovery;
 mod documents;
 pub mod event_inlet;
 pub mod event_socket;
@@ -53,6 +54,7 @@ use crate::cli::Failure;
 use crate::{data_folder, runtime_folder};
 use audit::Audit;
 use console::Console;
+use discovery::Discovery;
 use event_socket::EventSocket;
 use learning::Learning;
 use notify::Notify;
@@ -90,7 +92,10 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
     let learning = Learning::new(config.data.clone(), Arc::clone(&registry));
     let fields = learning.desk();
-    let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit)).with_learning(learning);
+    let discovery = Discovery::new(config.data.clone(), Arc::clone(&registry));
+    let interfaces = discovery.shown();
+    let policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
+    let mut policies = policies.with_learning(learning).with_discovery(discovery);
     let inspectors = policies.load(&config)?;
     // Without a document events are told on standard error, unless they go to a file.
     let says = args.document().is_none() && config.events.is_none();
@@ -132,7 +137,8 @@ fn serve(args: &Args) -> Result<(), Failure> {
                 "portcullis: warning: `auto_enforce` ends no trial without the console (--console, --data)"
             );
         }
-        let console = console.map(|settings| Console::open(settings, fields, &mut inherited)).transpose()?;
+        let console =
+            console.map(|settings| Console::open(settings, interfaces, fields, &mut inherited)).transpose()?;
         let (files, lines) = (uploads.sender(), access_log.sender());
         let record = recorder.as_ref().map(Recorder::handle);
         let on_event = sinks::fan_out(log.sender(), sinks.sender(), record.clone(), None);

@@ -16,6 +16,7 @@ use crate::cli::Failure;
 use crate::new_file;
 use crate::run::audit::Audit;
 use crate::run::console::ConsoleSettings;
+use crate::run::discovery::Discovery;
 use crate::run::learning::Learning;
 use crate::run::plan_cache;
 
@@ -224,6 +225,8 @@ pub struct Policies {
     detectors: SharedDetectors,
     /// What sites learn of their fields, where requests are seen to be answered.
     learning: Option<Learning>,
+    /// Where their interfaces are found, there alike.
+    discovery: Option<Discovery>,
 }
 
 impl Policies {
@@ -236,12 +239,18 @@ impl Policies {
             patterns: Patterns::default(),
             detectors: SharedDetectors::default(),
             learning: None,
+            discovery: None,
         }
     }
 
     /// The same, and sites that are to learn do.
     pub fn with_learning(self, learning: Learning) -> Policies {
         Policies { learning: Some(learning), ..self }
+    }
+
+    /// The same, and the interfaces of sites that want it are discovered.
+    pub fn with_discovery(self, discovery: Discovery) -> Policies {
+        Policies { discovery: Some(discovery), ..self }
     }
 
     /// An inspector for each policy, in order. Warnings go to standard error.
@@ -261,6 +270,10 @@ impl Policies {
             let inspector = self.detectors.attach(inspector, policy).map_err(Failure::failed)?;
             let inspector = match policy.fields.as_ref().zip(self.learning.as_mut()) {
                 Some((fields, learning)) => inspector.with_fields(learning.fields_of(fields)),
+                None => inspector,
+            };
+            let inspector = match policy.discovery.as_ref().zip(self.discovery.as_mut()) {
+                Some((settings, discovery)) => inspector.with_discovery(discovery.site_of(settings)),
                 None => inspector,
             };
             self.audit.attach(inspector).map(Arc::new).map_err(Failure::failed)

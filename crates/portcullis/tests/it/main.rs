@@ -27,6 +27,7 @@ mod collections;
 mod console;
 mod crs;
 mod declared;
+mod discovery;
 mod evaluate;
 mod event_database;
 mod event_size;
