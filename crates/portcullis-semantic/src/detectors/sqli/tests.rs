@@ -891,3 +891,25 @@ fn statements_without_select() {
         blocks_in("id", text, false);
     }
 }
+
+/// What follows a dot is a part of a name, and a sentence ends in dots and the like.
+#[test]
+fn sentences_that_end() {
+    for text in [
+        "Where cat select e.g..",
+        "Drop table drop...",
+        "1, drop table drop.",
+        "2, drop table it's.",
+        "Union select the from!",
+        "Union select it from? No",
+        "Union select the from;",
+        "Union select the from -",
+        "Union select by the.",
+    ] {
+        passes(text);
+    }
+    check("1 union select a.b from c.d", "union-select");
+    check("1 union select a.* from c as a", "union-select");
+    check("1;exec master..xp_cmdshell 'dir'--", "stacked");
+    check("1 union select a.`b`,a.\"c\" from a", "union-select");
+}

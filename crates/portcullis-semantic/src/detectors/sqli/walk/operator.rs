@@ -6,6 +6,9 @@ use portcullis_types::Span;
 use super::{Clause, Expect, Operand, Start, Walk};
 use crate::detectors::sqli::*;
 
+/// No type that stands before a string has more.
+const TYPE_BYTES_MAX: usize = 16;
+
 impl Walk<'_, '_> {
     pub(super) fn operator(&mut self, token: Token) -> bool {
         match token.kind {
@@ -13,7 +16,7 @@ impl Walk<'_, '_> {
             TokenKind::Dot => {
                 self.expect = Expect::Operand;
                 self.last = Operand::None;
-                true
+                self.is_before_part()
             }
             TokenKind::Open => self.open_after_operand(token.span),
             TokenKind::CloseBrace => {
@@ -78,6 +81,29 @@ impl Walk<'_, '_> {
                 self.alias()
             }
             _ => false,
+        }
+    }
+
+    /// Behind a dot stands a part of a name: a name, `*`, or what the text leaves to a variable. A sentence
+    /// ends in dots: `Where cat select e.g..`
+    pub(super) fn is_before_part(&self) -> bool {
+        let is_part = |token: Option<Token>| {
+            matches!(
+                token.map(|token| token.kind),
+                Some(
+                    TokenKind::Word(_)
+                        | TokenKind::QuotedName(_)
+                        | TokenKind::Variable
+                        | TokenKind::Number
+                        | TokenKind::String { quote: b'"', .. }
+                        | TokenKind::Operator(Operator::Star)
+                )
+            )
+        };
+        match self.peeks() {
+            // `master..xp_cmdshell`
+            [Some(Token { kind: TokenKind::Dot, .. }), second] => is_part(second),
+            [first, _] => is_part(first),
         }
     }
 
@@ -202,7 +228,19 @@ impl Walk<'_, '_> {
             || TYPES.iter().any(|known| name.eq_ignore_ascii_case(known))
     }
 
+    /// A word that says no type touches the quote of the string at `span`.
+    fn is_apostrophe(&self, span: Span) -> bool {
+        let before = &self.text[..span.start as usize];
+        let is_part = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'_';
+        let word = before.iter().rev().take(TYPE_BYTES_MAX).take_while(is_part).count();
+        word > 0 && !self.is_type(Span { start: span.start - word as u32, end: span.start })
+    }
+
     fn string_after_operand(&mut self, closed: bool, span: Span) -> bool {
+        // `drop table it's.`: an apostrophe begins no string.
+        if !closed && self.start == Start::Raw && self.is_apostrophe(span) {
+            return false;
+        }
         if self.clause == Clause::Free {
             return self.take(Operand::Text, span);
         }

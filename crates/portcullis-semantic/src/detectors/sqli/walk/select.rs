@@ -121,8 +121,13 @@ impl Walk<'_, '_> {
             // PostgreSQL has rows without columns; English has `select from` and `select order.`
             Some(TokenKind::Word(_)) if second == Some(TokenKind::Dot) => has_member,
             Some(TokenKind::Word(_)) if second == Some(TokenKind::Operator(Operator::Not)) => false,
+            // Nor is BY, which is reserved, a column.
             Some(TokenKind::Word(word))
-                if matches!(role(word), Part::Clause | Part::Compare | Part::Join | Part::Arithmetic)
+                if (word == Word::By
+                    || matches!(
+                        role(word),
+                        Part::Clause | Part::Compare | Part::Join | Part::Arithmetic
+                    ))
                     && second != Some(TokenKind::Open) =>
             {
                 false
@@ -167,9 +172,16 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A dot that no name follows: a sentence ends, and no table is named.
+    /// A dot that no name follows, or another sign with which a sentence ends: no table is named.
     fn is_full_stop(&self, token: Option<Token>) -> bool {
-        token.is_some_and(|token| token.kind == TokenKind::Dot) && !self.joins_names(token)
+        token.is_some_and(|sign| match sign.kind {
+            TokenKind::Dot => !self.joins_names(token),
+            TokenKind::Semicolon | TokenKind::Comma => true,
+            // A percent sign may be one of an escape: `from%20users`.
+            TokenKind::Operator(_) => !self.pieces.field.is_encoded,
+            TokenKind::Variable => self.word(sign.span) == b"?",
+            _ => false,
+        })
     }
 
     /// `e.g.`: after the second dot no name follows, as in a column's it would.

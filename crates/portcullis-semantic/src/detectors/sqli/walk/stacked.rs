@@ -68,6 +68,7 @@ impl Walk<'_, '_> {
                 self.name(token.span);
                 Operand::Name
             }
+            TokenKind::Dot if !self.is_before_part() => return false,
             _ => Operand::Complex,
         };
         true
