@@ -207,3 +207,23 @@ fn far_ends_are_not_looked_for_again_and_again() {
         assert!(many < 2.0 * few + 300.0, "{unit}: {few:.0} ns a byte, {many:.0} in a longer text");
     }
 }
+
+/// Rows of empty strings, as tables are exported, cost what it costs to compare them, and what stands behind
+/// them is read.
+#[test]
+fn what_a_text_repeats_is_read_once() {
+    let mut analysis = Analysis::new();
+    for unit in ["'' ", "[\"\",\"\"],\n", "(''),", "[''],", "\"\",\n", "[1,'','2',''],"] {
+        for count in [300, 2_000, 8_000] {
+            let text = unit.repeat(count);
+            analysis.clear();
+            analysis.value(&DETECTORS, Location::new(Place::Json, b"data"), text.as_bytes());
+            assert_eq!(analysis.bytes_cut(), 0, "{count} of {unit:?}");
+            let attack = text + "x' union select user, password from users-- ";
+            analysis.clear();
+            analysis.value(&DETECTORS, Location::new(Place::Json, b"data"), attack.as_bytes());
+            let score = analysis.scores(&DETECTORS).find(|score| score.class == Class::Sqli);
+            assert!(score.is_some_and(|score| score.blocks(Level::Balanced)), "{count} of {unit:?}");
+        }
+    }
+}

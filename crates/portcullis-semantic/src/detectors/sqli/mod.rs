@@ -13,6 +13,7 @@
 //! References: <https://owasp.org/www-community/attacks/SQL_Injection>,
 //! <https://capec.mitre.org/data/definitions/66.html>.
 
+mod again;
 mod formula;
 mod names;
 mod quotes;
@@ -23,6 +24,7 @@ mod walk;
 
 use portcullis_types::Span;
 
+use self::again::Readings;
 use self::names::Names;
 use self::quotes::{Quotes, list_quotes, statement_quotes};
 use self::walk::{Field, Walk};
@@ -240,6 +242,7 @@ impl Sqli {
                 continue;
             }
             let first = memchr::memchr(quote, text).unwrap_or(0);
+            let mut readings = Readings::default();
             for mut place in Quotes::new(text, quote).of_encoded(is_encoded) {
                 if !found.may_read(QUOTE_BYTES) {
                     return;
@@ -256,8 +259,15 @@ impl Sqli {
                     continue;
                 }
                 place.is_literal |= of_list.binary_search(&place.at).is_ok();
+                if readings.repeats(text, place) {
+                    if !found.may_read(READING_BYTES) {
+                        return;
+                    }
+                    continue;
+                }
                 walk.may_read(found.left());
                 walk.run_after_quote(quote, place);
+                readings.note(text, place, walk);
                 if !found.may_walk(walk.bytes_read(), walk.tokens_read()) {
                     return;
                 }
@@ -283,6 +293,8 @@ impl Sqli {
 
 /// What a quote costs that is only asked what follows it.
 const QUOTE_BYTES: usize = 4;
+/// What it costs that the reading after it is compared with those before.
+const READING_BYTES: usize = 32;
 
 /// Words and signs of which an injection has at least one.
 const HINTS: &[Hint] = &[

@@ -193,6 +193,8 @@ pub(super) struct Walk<'t, 'n> {
     /// Tokens of the whole reading, with comments, but for those of foreign text, which cost no more than
     /// their bytes.
     read: u32,
+    /// A token of the reading was a word.
+    has_word: bool,
     /// The comment that was read last, while nothing after it fitted.
     cut: Option<Span>,
     ended: bool,
@@ -277,6 +279,7 @@ impl<'t, 'n> Walk<'t, 'n> {
             without_end: [false; 2],
             tokens: 0,
             read: 0,
+            has_word: false,
             cut: None,
             ended: false,
             begins_with_word: false,
@@ -301,6 +304,7 @@ impl<'t, 'n> Walk<'t, 'n> {
     /// Forgets the reading, but not what it was found to be worth.
     pub fn reset(&mut self) {
         self.read = 0;
+        self.has_word = false;
         self.reads.forget_cost();
         self.all_kinds = 0;
         self.first_kinds = 0;
@@ -391,6 +395,7 @@ impl<'t, 'n> Walk<'t, 'n> {
                 self.begin_inside(token);
             }
             self.read += 1;
+            self.has_word |= matches!(token.kind, TokenKind::Word(_));
             let fits = self.step(token);
             if fits {
                 self.note_list(token);
@@ -433,6 +438,16 @@ impl<'t, 'n> Walk<'t, 'n> {
     /// Bytes that the walk has read, or that cost as much.
     pub fn bytes_read(&self) -> usize {
         (self.lexer.position() - self.begun).saturating_add(self.reads.cost())
+    }
+
+    /// Bytes between the quote that it began after and where it is.
+    pub fn bytes_passed(&self) -> usize {
+        self.lexer.position() - self.begun
+    }
+
+    /// One of its tokens was a word.
+    pub fn has_met_word(&self) -> bool {
+        self.has_word
     }
 
     /// Tokens that the walk has read.
