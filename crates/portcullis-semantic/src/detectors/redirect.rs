@@ -59,9 +59,11 @@ impl Detector for Redirect {
             && let Some((span, kind)) = host(input.text)
         {
             // Where a page goes back to its own pages stand: two slashes before one are no address of it.
+            // A folder of pictures and scripts has no dot.
+            let is_folder = || memchr::memchr(b'.', span.of(input.text)).is_none();
             let hides = kind == RELATIVE
                 && purpose::leads_back(input.location)
-                && !loads(&input.text[span.end as usize..]);
+                && !(is_folder() && loads(&input.text[span.end as usize..]));
             found.add(if hides { HIDDEN } else { kind }, span);
         }
     }
@@ -199,6 +201,11 @@ mod tests {
             assert!(!is_found(Place::Query, name, "/account/orders?page=2"), "{name}");
         }
         assert!(is_found(Place::Form, "login[next]", "//evil.example"));
+        let kinds = |text: &str| look(Class::Redirect, Place::Query, "next", text.as_bytes()).0;
+        for text in ["//evil.example/x.js", "//evil.example/a.png?b", "//evil.example/account"] {
+            assert_eq!(kinds(text), "hidden", "{text}");
+        }
+        assert_eq!(kinds("//static/app.js"), "relative");
         assert!(
             is_found(Place::Path, "", "//evil.example/%2e%2e")
                 && is_found(Place::Path, "", "/\\evil.example")

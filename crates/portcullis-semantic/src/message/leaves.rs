@@ -7,7 +7,7 @@ use super::body::parser;
 use super::joined::{Commented, Texts};
 use super::page_scripts::PageScripts;
 use super::windows::{Later, Windows};
-use crate::detectors::protocol;
+use crate::detectors::{nosql, protocol};
 use crate::odd_name::is_odd_name;
 use crate::{Analysis, Detectors, Location, Place};
 
@@ -221,7 +221,9 @@ impl BodySink for Leaves<'_> {
     fn arg(&mut self, arg: Arg<'_>) {
         self.analysis.note_field(self.place, arg.name, arg.value);
         self.value(self.place, arg.name, arg.value);
-        if is_odd_name(arg.name) || arg.value.is_empty() && arg.name.len() >= LONG_NAME_BYTES {
+        // Of a form that is one text the pairs are read as they stand.
+        let asks = self.place == Place::MultipartField && nosql::asks_in_form(arg.name);
+        if asks || is_odd_name(arg.name) || arg.value.is_empty() && arg.name.len() >= LONG_NAME_BYTES {
             self.odd_name(arg.name, arg.value);
         }
         if matches!(self.place, Place::Json | Place::MultipartField) {

@@ -8,6 +8,7 @@ use std::cell::OnceCell;
 
 use portcullis_lex::shell::Variables;
 
+use super::SENSITIVE_FILE;
 use super::call::Call;
 use super::names::Names;
 use super::positions::{Position, Sign, schedule};
@@ -47,9 +48,18 @@ impl<'n, 't> Surroundings<'n, 't> {
             }
             Sign::Substitution => !call.is_hidden() && !call.has_host() && self.is_command_line(position),
             Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical => {
-                !call.is_telling() || !call.is_disguised() && self.is_command_line(position)
+                let is_said = || !call.has(SENSITIVE_FILE) || !self.is_all(position, call);
+                !call.is_telling() || !call.is_disguised() && is_said() && self.is_command_line(position)
             }
         }
+    }
+
+    /// `ls; cat /etc/passwd`: two commands are all of the text, and no sentence speaks of them.
+    fn is_all(&self, position: &Position, call: &Call) -> bool {
+        let before = self.text[..position.start].trim_ascii();
+        let is_first = before.iter().all(|b| b.is_ascii_alphanumeric() || b"_-./ ".contains(b));
+        let rest = &self.text[call.end.min(self.text.len())..];
+        is_first && rest.iter().all(|b| b.is_ascii_whitespace() || b";#&".contains(b))
     }
 
     /// A command begins the line or the quotation that `position` stands in. Positions come in order.

@@ -636,3 +636,22 @@ fn a_word_of_a_language() {
     blocks(Class::Command, "&ver", "recon");
     blocks(Class::Command, "|ver", "recon");
 }
+
+/// Two commands are all of a text, and the second one reads what no sentence names.
+#[test]
+fn command_lines_that_nothing_speaks_of() {
+    for field in ["comment", "description", "q"] {
+        for text in ["ls; cat /etc/passwd", "id;head -1 /etc/shadow", "uname -a && cat ~/.ssh/id_rsa"] {
+            let (have, is_blocked) = look(Class::Command, Place::Form, field, text.as_bytes());
+            assert!(is_blocked, "{field}: {text}: {have}");
+        }
+    }
+    for text in [
+        "Run `ls; cat /etc/passwd` to see them.",
+        "cd app; npm install",
+        "git add . && git commit -m 'x'",
+        "cd /srv/app; tail -f app.log",
+    ] {
+        passes_at(Class::Command, Place::Form, "comment", text);
+    }
+}

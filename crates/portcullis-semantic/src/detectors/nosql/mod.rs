@@ -16,6 +16,7 @@ mod tests;
 use portcullis_types::Span;
 
 pub use self::orm::Orm;
+pub(crate) use self::orm::asks_in_form;
 
 use super::document;
 use super::purpose::takes_text;

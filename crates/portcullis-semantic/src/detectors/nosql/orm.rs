@@ -8,6 +8,7 @@
 
 use portcullis_types::Span;
 
+use super::words;
 use crate::detectors::purpose::{self, names_secret};
 use crate::detectors::scan::{has_at, is_one_of, is_word, run, skip_space, string_end};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Location, Place, Profile, kinds};
@@ -35,21 +36,8 @@ const TEXT_BYTES_MIN: usize = 4;
 
 static PROFILE: Profile = Profile::new(Class::NoSql, KINDS).needs(ByteGroups::ANY).hints(HINTS);
 
-/// Part of each name of a secret.
-const HINTS: &[Hint] = &[
-    Hint::text("passw"),
-    Hint::text("pwd"),
-    Hint::text("secret"),
-    Hint::text("token"),
-    Hint::text("passcode"),
-    Hint::text("credential"),
-    Hint::text("key"),
-    Hint::word("pin"),
-    Hint::word("otp"),
-    Hint::word("totp"),
-    Hint::word("hash"),
-    Hint::word("ssn"),
-];
+/// Part of each name of a secret, or of a letter of it that is escaped.
+const HINTS: &[Hint] = hints!("nosql", "secret-parts");
 
 impl Detector for Orm {
     fn profile(&self) -> &'static Profile {
@@ -57,7 +45,10 @@ impl Detector for Orm {
     }
 
     fn reads(&self, place: Place) -> bool {
-        matches!(place, Place::RawBody | Place::QueryString | Place::Query | Place::Form | Place::Json)
+        matches!(
+            place,
+            Place::RawBody | Place::QueryString | Place::Query | Place::Form | Place::Json | Place::Name
+        )
     }
 
     /// Names are read at once, which is less than to look for hints in a long body.
@@ -78,6 +69,12 @@ impl Detector for Orm {
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
+        if input.location.place == Place::Name {
+            if asks_in_form(text) {
+                found.add(SECRET_OPERATOR, Span::new(0, text.len()));
+            }
+            return;
+        }
         if input.location.place == Place::Query && names_secret(input.location.name) && asks_by_prefix(text) {
             found.add(SECRET_OPERATOR, Span::new(0, text.len()));
         }
@@ -89,6 +86,14 @@ impl Detector for Orm {
         }
         let is_object = is_object(text);
         let is_of_pairs = matches!(input.location.place, Place::RawBody | Place::QueryString);
+        let plain;
+        let text = match is_object && is_of_pairs && memchr::memmem::find(text, b"\\u00").is_some() {
+            true if found.may_read(text.len()) => {
+                plain = without_escapes(text);
+                &plain
+            }
+            _ => text,
+        };
         match (is_object, is_of_pairs) {
             (false, true) => {
                 if let Some(name) = secret_name(text) {
@@ -279,6 +284,42 @@ fn is_object(text: &[u8]) -> bool {
     matches!(text.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
+/// The same JSON with the letters that escapes in its strings stand for, so that keys can be compared. Spaces
+/// behind a string keep all that follows where it is.
+fn without_escapes(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    while let Some(open) = memchr::memchr(b'"', &text[plain.len()..]).map(|len| plain.len() + len) {
+        let (end, _) = string_end(text, open);
+        plain.extend_from_slice(&text[plain.len()..=open]);
+        let mut at = open + 1;
+        while at < end {
+            let letter = match text[at..end] {
+                [b'\\', b'u', b'0', b'0', high, low, ..] => byte_of(high, low).filter(|b| is_word(*b)),
+                _ => None,
+            };
+            plain.push(letter.unwrap_or(text[at]));
+            at += match (letter, text[at]) {
+                (Some(_), _) => 6,
+                // What is escaped begins no escape.
+                (None, b'\\') if at + 1 < end => {
+                    plain.push(text[at + 1]);
+                    2
+                }
+                _ => 1,
+            };
+        }
+        plain.resize(end, b' ');
+    }
+    plain.extend_from_slice(&text[plain.len()..]);
+    plain
+}
+
+/// The byte that two hex digits stand for.
+fn byte_of(high: u8, low: u8) -> Option<u8> {
+    let digit = |b: u8| char::from(b).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    Some(digit(high)? << 4 | digit(low)?)
+}
+
 /// The first name such as `password__startswith=`, `user[password][not]=`, `q[reset_password_token_start]=`.
 fn secret_name(text: &[u8]) -> Option<Span> {
     let starts = std::iter::once(0).chain(memchr::memchr_iter(b'&', text).map(|at| at + 1));
@@ -293,11 +334,10 @@ fn secret_name(text: &[u8]) -> Option<Span> {
 
 /// The name without the percent signs of an encoder.
 fn without_percent(name: &[u8]) -> ([u8; 2 * KEY_BYTES_MAX], usize) {
-    let digit = |b: u8| char::from(b).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let (mut plain, mut len, mut at) = ([0; 2 * KEY_BYTES_MAX], 0, 0);
     while at < name.len() {
         let escaped = match name[at..] {
-            [b'%', high, low, ..] => digit(high).zip(digit(low)).map(|(high, low)| high << 4 | low),
+            [b'%', high, low, ..] => byte_of(high, low),
             _ => None,
         };
         plain[len] = escaped.unwrap_or(name[at]);
@@ -305,6 +345,13 @@ fn without_percent(name: &[u8]) -> ([u8; 2 * KEY_BYTES_MAX], usize) {
         len += 1;
     }
     (plain, len)
+}
+
+/// The name of a field of a form, as frameworks take it apart: `user__password__regex`,
+/// `filter[password][not]`. Dots stand in names of JSON, which is read as a whole.
+pub(crate) fn asks_in_form(name: &[u8]) -> bool {
+    let is_joined = memchr::memchr(b'[', name).is_some() || memchr::memmem::find(name, b"__").is_some();
+    name.len() <= 2 * KEY_BYTES_MAX && is_joined && memchr::memchr(b'.', name).is_none() && asks_secret(name)
 }
 
 fn asks_secret(name: &[u8]) -> bool {
@@ -355,7 +402,8 @@ fn is_operator_on(key: &[u8], operator: &[u8]) -> bool {
     let is_public = [&b"token"[..], b"hash", b"key", b"pin"]
         .iter()
         .any(|word| key.len() >= word.len() && key[key.len() - word.len()..].eq_ignore_ascii_case(word));
-    let is_of_mongo = operator.len() > 1 && operator.starts_with(b"$");
+    // Schemas of JSON refer to others by such a key: `"password":{"$ref":"#/$defs/password"}`.
+    let is_of_mongo = operator.strip_prefix(b"$").is_some_and(|name| words::operator(name).is_some());
     is_of_mongo || is_one_of(name, OTHERS) || is_one_of(name, EQUALS) && !is_public
 }
 
@@ -390,6 +438,9 @@ mod tests {
             r#"{"select":{"author":{"select":{"password":true}}}}"#,
             r#"{"attributes": ["id", "password_hash"]}"#,
             r#"{"include":[{"model":"User","attributes":["pwd"]}]}"#,
+            r#"{"select":{"\u0070assword":true}}"#,
+            r#"{"include":{"author":{"select":{"p\u0061ssw\u006Frd" : true}}}}"#,
+            r#"{"where":{"a\\":1,"passw\u006frd":{"st\u0061rtsWith":"a"}}}"#,
         ] {
             assert!(is_blocked("/", "application/json", body), "{body}");
         }
@@ -412,6 +463,32 @@ mod tests {
         }
     }
 
+    /// A name of a field asks in a form of whatever type.
+    #[test]
+    fn names_of_multipart_forms() {
+        let body = |name: &str| {
+            format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\nx\r\n--b--\r\n")
+        };
+        let is_refused = |name: &str| is_blocked("/", "multipart/form-data; boundary=b", &body(name));
+        for name in ["user__password__startswith", "where[password][startsWith]", "q[password_start]"] {
+            assert!(is_refused(name), "{name}");
+        }
+        for name in ["password[confirm]", "filter[name][contains]", "user[password]", "price__gte"] {
+            assert!(!is_refused(name), "{name}");
+        }
+    }
+
+    /// What escapes stand for is no escape, and nothing else moves.
+    #[test]
+    fn escapes() {
+        let read = |text: &str| String::from_utf8(super::without_escapes(text.as_bytes())).unwrap();
+        assert_eq!(read(r#"{"\u0070w":1}"#), r#"{"pw"     :1}"#);
+        assert_eq!(read(r#"{"\\u0070w":1}"#), r#"{"\\u0070w":1}"#);
+        for text in [r#"{"a\u0022":"\u00""#, r#""\"#, "\"", r#"{"a":"\""#] {
+            assert_eq!(read(text).len(), text.len(), "{text}");
+        }
+    }
+
     #[test]
     fn filters_and_other_objects() {
         for body in [
@@ -419,6 +496,7 @@ mod tests {
             r#"{"password":{"current":"x","new":"y"}}"#,
             r#"{"password":{"in":"Kata sandi","is":"Lykilord"}}"#,
             r#"{"password":{"type":"string","minLength":8}}"#,
+            r##"{"properties":{"password":{"$ref":"#/$defs/password"},"token":{"$id":"x"}}}"##,
             r#"{"query":"{pools(where:{token:{eq:\"0x1\"}}){id}}"}"#,
             r#"{"keyboard":{"not":"x"},"compass":{"gt":1}}"#,
             r#"{"select":{"id":true,"password":false},"password":"x"}"#,

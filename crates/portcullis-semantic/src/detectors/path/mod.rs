@@ -366,8 +366,13 @@ impl PathTraversal {
         if input.location.place == Place::Path && !is_page_asset && !returns(path.span.of(text)) {
             add(CLIMB_TARGET);
         }
-        let is_asked =
-            || !is_page_asset && (ups > 1 || is_run_or_setting(target)) && asks_for_path(input.location);
+        // `path=../`: nothing but the folder above.
+        let is_bare = || text.trim_ascii().iter().all(|b| matches!(b, b'.' | b'/' | b'\\'));
+        let is_asked = || {
+            !is_page_asset
+                && (ups > 1 || is_bare() || is_run_or_setting(target))
+                && asks_for_path(input.location)
+        };
         if !is_mention && is_asked() {
             add(CLIMB_ASKED);
         }

@@ -351,3 +351,20 @@ fn folders_of_the_system() {
     }
     testing::passes_at(Class::Path, Place::Query, "q", "/etc/");
 }
+
+/// A field for a path that holds nothing but the folder above lists it; a link beside others does not.
+#[test]
+fn the_folder_above() {
+    let is_blocked =
+        |name: &str, text: &str| testing::look(Class::Path, Place::Query, name, text.as_bytes()).1;
+    for name in ["path", "filePath", "dir"] {
+        for text in ["../", "..\\", " ../ "] {
+            assert!(is_blocked(name, text), "{name}={text}");
+        }
+    }
+    for (name, text) in
+        [("path", "./"), ("path", "../a.png"), ("q", "../"), ("text", ".."), ("version", "..")]
+    {
+        assert!(!is_blocked(name, text), "{name}={text}");
+    }
+}
