@@ -90,7 +90,7 @@ pub use agents::{Agent, AgentAddress, AgentUse, ResponseShown};
 pub use checked::*;
 pub use choice::{InspectedRoute, NoRoute};
 pub use compression::{Coding, Compression, CompressionLevel, PUBLIC_TYPES};
-pub use cookies::Cookies;
+pub use cookies::{CookieFlags, Cookies};
 pub use database::{EventDatabase, Password};
 pub use declared::DeclaredApi;
 pub use discovery::Discovery;

@@ -269,6 +269,8 @@ pub(crate) struct Limits {
     /// Bytes that are read, and dropped, from a client that still sends after the last answer of its
     /// connection. Default: 16MiB.
     pub linger: Option<Size>,
+    /// Memory for the hashes of cookies that upstreams set, of all sites together. Default: 16MiB.
+    pub issued_cookies: Option<Size>,
 }
 
 /// Persistent collections.

@@ -518,6 +518,19 @@ impl Inspection {
         weighing.weigh(self.transaction.as_view(), rule, self.issued_to.as_deref())
     }
 
+    /// The cookies that alone had the semantic detector block the request, by the names of what was found in
+    /// them, such as `prefs` or `prefs.next`.
+    pub fn blocked_cookies(&self) -> Vec<&[u8]> {
+        self.semantic.as_ref().map(|semantic| semantic.blocked_cookies()).unwrap_or_default()
+    }
+
+    /// The answer expires cookies; the event says so.
+    pub fn note_expired(&mut self) {
+        if let Some(semantic) = &mut self.semantic {
+            semantic.note_expired();
+        }
+    }
+
     /// The engine's transaction, for explanations.
     pub fn transaction(&self) -> &Transaction {
         &self.transaction

@@ -47,7 +47,8 @@ pub use fields::{SiteFields, UnusualAction};
 pub use inspection::Inspection;
 pub use inspector::{DECODED_RATIO_MAX, Inspector, Memo, PolicyNames, Scratch};
 pub use issued::{
-    ISSUED_COOKIE_BYTES_MAX, ISSUED_COOKIE_MILLIS, ISSUED_COOKIE_SHARES, IssuedCookies, IssuedStatistics,
+    Fresh, ISSUED_COOKIE_BYTES_MAX, ISSUED_COOKIE_MILLIS, ISSUED_COOKIE_SHARES, IssuedCookies, IssuedKey,
+    IssuedSites, IssuedStateError, IssuedStatistics,
 };
 pub use logged::Logged;
 pub use portcullis_engine::{

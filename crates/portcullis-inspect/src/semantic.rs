@@ -105,6 +105,8 @@ pub(crate) struct SemanticRun {
     verdict: Option<(Score, Phase)>,
     /// The verdict was carried out.
     blocked: bool,
+    /// The answer expires the cookies that it is for.
+    expires: bool,
     /// The body is a streamed upload.
     upload: Option<Box<Upload>>,
     /// The response is text, and how long it says it is.
@@ -134,6 +136,7 @@ impl SemanticRun {
             evidence: Vec::new(),
             verdict: None,
             blocked: false,
+            expires: false,
             upload: None,
             response: None,
             fields: fields.map(|fields| Box::new(FieldsRun::new(fields))),
@@ -408,6 +411,30 @@ impl SemanticRun {
         self.blocked
     }
 
+    /// The cookies that alone had the request blocked: the names of what was found in them, such as `prefs`
+    /// or `prefs.next`. Empty: something else was found, too, or nothing was blocked.
+    pub(crate) fn blocked_cookies(&self) -> Vec<&[u8]> {
+        let analysis = &self.buffers.analysis;
+        let blocks = |score: &Score| self.over(score) >= 0.0 && self.action(score) == ClassAction::Block;
+        let mut names: Vec<&[u8]> = Vec::new();
+        for score in analysis.scores(&self.semantic.detectors).filter(|score| self.blocked && blocks(score)) {
+            let value = &analysis.values()[score.value as usize];
+            match value.place {
+                // Without a name it is of the whole header, and of one of those with a name, too.
+                Place::Cookie if value.name.is_empty() || names.contains(&&*value.name) => {}
+                Place::Cookie => names.push(&value.name),
+                place if place.is_response() => {}
+                _ => return Vec::new(),
+            }
+        }
+        names
+    }
+
+    /// The answer expires cookies, which the reason is to say.
+    pub(crate) fn note_expired(&mut self) {
+        self.expires = true;
+    }
+
     /// The verdict in a sentence: `SQL injection in query:id: a condition that is always true`.
     pub(crate) fn reason(&self) -> Option<String> {
         let (score, _) = self.verdict?;
@@ -419,7 +446,8 @@ impl SemanticRun {
             .filter(|finding| !finding.excluded)
             .max_by(|a, b| detectors.points(a).total_cmp(&detectors.points(b)));
         let why = telling.map_or(String::new(), |finding| format!(": {}", finding.kind.reason));
-        Some(format!("{} in {value}{why}", score.class.title()))
+        let expires = if self.expires { "; refused again and again, the cookie is expired" } else { "" };
+        Some(format!("{} in {value}{why}{expires}", score.class.title()))
     }
 
     /// Bytes of uploaded texts that were searched for code only.

@@ -186,9 +186,21 @@ catalogue! {
     ISSUED_COOKIE_FINDINGS Counter "portcullis_issued_cookie_findings_total" ["site", "cookie"]
         "Request cookies with a finding of the semantic detector: issued by the site, so that it does not count, or unknown.";
     ISSUED_COOKIES_DECLINED Counter "portcullis_issued_cookies_declined_total" ["site"]
-        "Cookies set by upstreams that were not kept, because their client network had filled its share.";
+        "Cookies set by upstreams that were not kept, because their client network had filled its share, or there was no memory.";
+    ISSUED_COOKIE_BYTES Gauge "portcullis_issued_cookie_bytes" ["site"]
+        "Memory of the hashes of cookies set by upstreams; limits.issued_cookies is for all sites together.";
+    ISSUED_COOKIES_UNSHARED Counter "portcullis_issued_cookies_unshared_total" ["site"]
+        "Cookies set by upstreams that other nodes were not told of, because too many waited for Redis.";
+    ISSUED_COOKIES_SHARED Counter "portcullis_issued_cookies_shared_total" ["direction"]
+        "Cookies set by upstreams that other nodes were told of through Redis (sent), or told us of (received).";
+    ISSUED_COOKIES_REDIS_CONNECTED Gauge "portcullis_issued_cookies_redis_connected" []
+        "1 while nodes share through Redis which cookies their upstreams have set.";
+    ISSUED_COOKIES_REDIS_FAILURES Counter "portcullis_issued_cookies_redis_failures_total" []
+        "Connections to Redis for issued cookies that could not be opened, or broke.";
     ISSUED_COOKIE_ROTATIONS Counter "portcullis_issued_cookie_rotations_total" ["site"]
         "Generations of issued cookies that ended, by age or because they were full; each is one of 16 parts of the table.";
+    EXPIRED_COOKIES Counter "portcullis_expired_cookies_total" ["site"]
+        "Cookies that a refusal told the client to drop, because it was refused for them again and again.";
     LEARNED_FIELDS Gauge "portcullis_learned_fields" ["site", "state"]
         "Fields that a site has learned: closed (known to carry one plain type) or open.";
     LEARNED_BEYOND_LIMIT Counter "portcullis_learned_beyond_limit_total" ["site"]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_config::{ClientAddress, Config, HeaderChanges, Listener, Timeouts};
+use portcullis_config::{ClientAddress, Config, CookieFlags, HeaderChanges, Listener, Timeouts};
 use portcullis_event::{Action, Redactor};
 use portcullis_exchange::{BlockPage, Exclusions, LocalTime, redactor};
 use portcullis_inspect::{Inspector, Origin, PolicyNames};
@@ -209,6 +209,10 @@ fn sites(
             agents,
             site,
             https: Arc::new(Https::new(&site.https, &sources.services.registry, &site.name)),
+            cookie_flags: Some(&site.cookies.flags)
+                .filter(|flags| **flags != CookieFlags::default())
+                .cloned()
+                .map(Arc::new),
             cookies: site.cookies.provenance.then(|| cookies(sources, &site.name)),
             access_log: AccessLog::build(site.access_log.as_ref(), &sources.services.access_logs)?,
         };
@@ -223,7 +227,8 @@ fn sites(
 fn cookies(sources: &Sources<'_>, site: &str) -> Arc<SiteCookies> {
     let mut known = sources.old.iter().flat_map(|old| &old.sites).flat_map(Site::routes);
     let known = known.find(|route| *route.names.site == *site).and_then(|route| route.cookies.clone());
-    known.unwrap_or_else(|| Arc::new(SiteCookies::new(&sources.services.registry, site)))
+    let services = sources.services;
+    known.unwrap_or_else(|| Arc::new(SiteCookies::new(&services.registry, (services.issued_cookies)(site))))
 }
 
 /// A route without a place for each listener: it has the controls of the whole document, and where clients
@@ -241,6 +246,8 @@ fn unserved(sources: &Sources<'_>, controls: &mut ControlsBuilder<'_>) -> Result
             target: Target::Respond { status: 404, body: None },
             https: Arc::new(Https::new(&portcullis_config::Https::default(), registry, "")),
             cookies: None,
+            expires_cookies: false,
+            cookie_flags: None,
             request_headers: HeaderChanges::default(),
             response_headers: HeaderChanges::default(),
             inspector: policy.map(|policy| Arc::clone(&inspectors[policy])),
@@ -265,6 +272,7 @@ struct RouteBuilder<'a> {
     site: &'a portcullis_config::Site,
     https: Arc<Https>,
     cookies: Option<Arc<SiteCookies>>,
+    cookie_flags: Option<Arc<CookieFlags>>,
     access_log: Option<AccessLog>,
 }
 
@@ -280,6 +288,8 @@ impl RouteBuilder<'_> {
         Ok(Route {
             https: Arc::clone(&self.https),
             cookies: self.cookies.clone(),
+            expires_cookies: self.site.cookies.expire_refused,
+            cookie_flags: self.cookie_flags.clone(),
             names: PolicyNames {
                 site: site.as_str().into(),
                 route: route.name.as_str().into(),

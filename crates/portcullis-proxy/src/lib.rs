@@ -22,6 +22,7 @@
 //! use portcullis_config::{Config, Flags};
 //! use portcullis_event::{Action, NotInspected, UpstreamError};
 //! use portcullis_metrics::{DataPlane, DataPlaneNames, Registry};
+//! use portcullis_inspect::IssuedSites;
 //! use portcullis_proxy::{Proxy, Services};
 //!
 //! // Nothing listens behind it, and nothing is inspected: the answer is a 502 of our own.
@@ -44,8 +45,11 @@
 //! let say = Arc::new(|line: &str| eprintln!("{line}"));
 //! let (on_file, on_access) = (Arc::new(|_| {}), Arc::new(|_, _| {}));
 //! let (on_request, keep_request_bytes, access_logs, capture) = (None, 0, vec![], None);
+//! let issued = IssuedSites::default();
+//! let issued_cookies = Arc::new(move |site: &str| issued.site(site));
 //! let services = Services {
-//!     registry, metrics, on_event, keep_request_bytes, capture, on_request, on_file, access_logs, on_access, say, traces,
+//!     registry, metrics, on_event, keep_request_bytes, capture, on_request, on_file, access_logs, on_access,
+//!     issued_cookies, say, traces,
 //! };
 //! let proxy = Proxy::start(&config, &[], services)?;
 //!

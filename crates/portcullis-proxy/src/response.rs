@@ -17,7 +17,9 @@ use crate::answer::Answer;
 use crate::budget::NoMemory;
 use crate::clock;
 use crate::compress::{self, Coder};
+use crate::cookies::flagged;
 use crate::exchange::{Exchange, Next, RETRY_AFTER_SECONDS};
+use crate::facts;
 use crate::forward::Answered;
 use crate::header_changes::fields;
 use crate::https::Https;
@@ -240,7 +242,7 @@ fn bounds(
 
 /// Writes the head of the answer into the connection's scratch buffer.
 fn compose(exchange: &mut Exchange<'_>, head: &ResponseHead, framing: BodyFraming, keep: bool, edited: bool) {
-    let Exchange { connection, transaction, head: request, .. } = exchange;
+    let Exchange { connection, transaction, head: request, generation, route, .. } = exchange;
     connection.output.clear();
     if request.version() == Version::Http09 {
         return;
@@ -258,6 +260,19 @@ fn compose(exchange: &mut Exchange<'_>, head: &ResponseHead, framing: BodyFramin
     let cookie = transaction.sticky_cookie.as_ref().map(|cookie| ("Set-Cookie", cookie.as_bytes()));
     let mut add: Vec<(&str, &[u8])> = cookie.into_iter().collect();
     transaction.recoded.change(&mut remove, &mut add);
+    let (tls, peer) = (connection.tls, connection.peer.ip());
+    let is_kept =
+        || !transaction.response_headers.as_ref().is_some_and(|changed| changed.replaces("set-cookie"));
+    let flags = route.and_then(|route| route.cookie_flags.as_deref()).filter(|_| is_kept());
+    let flagged: Vec<Vec<u8>> = flags.map_or_else(Vec::new, |flags| {
+        let is_secure = facts::is_secure(tls, peer, &generation.client_address, request);
+        let of_upstream = head.header("set-cookie");
+        of_upstream.map(|field| flagged(flags, field, is_secure).unwrap_or_else(|| field.to_vec())).collect()
+    });
+    if !flagged.is_empty() {
+        remove.push("set-cookie");
+        add.extend(flagged.iter().map(|field| ("Set-Cookie", &field[..])));
+    }
     // RFC 9110, section 6.6.1: of what has no `Date` the time at which it came.
     let changes_date = transaction.response_headers.as_ref().is_some_and(|changed| changed.replaces("date"));
     let has_date = head.header("date").next().is_some() || changes_date || upgrade;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portcullis_config::{Failure, HeaderChanges, PathMatch, RouteTarget, Template};
+use portcullis_config::{CookieFlags, Failure, HeaderChanges, PathMatch, RouteTarget, Template};
 use portcullis_exchange::Exclusions;
 use portcullis_http::message::RequestHead;
 use portcullis_inspect::{Inspector, PolicyNames};
@@ -31,6 +31,10 @@ pub(crate) struct Route {
     pub(crate) https: Arc<Https>,
     /// Those of its site, if they are kept.
     pub(crate) cookies: Option<Arc<SiteCookies>>,
+    /// Cookies for which a client is refused again and again are expired.
+    pub(crate) expires_cookies: bool,
+    /// Attributes that cookies of the upstream are given; none if there are no such.
+    pub(crate) cookie_flags: Option<Arc<CookieFlags>>,
     pub(crate) request_headers: HeaderChanges,
     pub(crate) response_headers: HeaderChanges,
     pub(crate) inspector: Option<Arc<Inspector>>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use portcullis_event::Event;
 use portcullis_exchange::{Capture, OnRequest};
-use portcullis_inspect::KeptFile;
+use portcullis_inspect::{IssuedCookies, KeptFile};
 use portcullis_metrics::{DataPlane, Registry};
 
 /// Services of the process that the proxy uses. Two proxies in one process share nothing through them unless
@@ -30,6 +30,8 @@ pub struct Services {
     pub access_logs: Vec<PathBuf>,
     /// Takes a line for one of them, by index. Called on the worker, so it must not wait.
     pub on_access: Arc<dyn Fn(usize, Vec<u8>) + Send + Sync>,
+    /// The cookies that the upstreams of a site have set, by its name: the same ones while somebody has them.
+    pub issued_cookies: Arc<dyn Fn(&str) -> Arc<IssuedCookies> + Send + Sync>,
     /// The sender of traces, if there are any.
     pub traces: Option<portcullis_trace::Sender>,
     /// Takes a line for the operator, without a line break: an endpoint is down, or back. These are rare.

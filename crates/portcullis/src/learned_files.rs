@@ -48,7 +48,12 @@ pub fn sites_in(folder: &Path) -> io::Result<Vec<String>> {
 
 /// What is in a file; nothing if there is none.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match portcullis_files::read(path, BYTES_MAX) {
+    read_to(path, BYTES_MAX)
+}
+
+/// What is in a file of at most so many bytes; nothing if there is none.
+pub fn read_to(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+    match portcullis_files::read(path, bytes_max) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         read => read.map(Some),
     }

@@ -62,5 +62,6 @@ pub(super) fn check(mistakes: &mut Mistakes<'_>, raw: raw::Limits) -> Limits {
         pause_max: raw.pause.map_or(default.pause_max, |time| time.0),
         pauses_max: raw.pauses.map_or(default.pauses_max, |number| number as usize),
         linger_bytes_max: raw.linger.map_or(default.linger_bytes_max, |size| size.0),
+        issued_cookie_bytes_max: raw.issued_cookies.map_or(default.issued_cookie_bytes_max, |size| size.0),
     }
 }

@@ -70,7 +70,7 @@ impl Checker<'_> {
             let log = self.access_log.clone();
             let access_log = access_log::check(&mut self.mistakes, site.access_log.as_ref(), log.as_ref());
             let https = https::check(&mut self.mistakes, &site.https);
-            let cookies = cookies::check(&site.cookies);
+            let cookies = cookies::check(&mut self.mistakes, &site.cookies);
             sites.push(Site {
                 name: site.name.value,
                 hosts,

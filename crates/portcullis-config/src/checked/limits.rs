@@ -67,6 +67,8 @@ pub struct Limits {
     pub pauses_max: usize,
     /// Bytes read from a client after the last answer of a connection.
     pub linger_bytes_max: u64,
+    /// Bytes of memory for the hashes of cookies that upstreams set, of all sites.
+    pub issued_cookie_bytes_max: u64,
 }
 
 impl Default for Limits {
@@ -85,6 +87,7 @@ impl Default for Limits {
             pause_max: Duration::from_secs(10),
             pauses_max: 256,
             linger_bytes_max: 16 << 20,
+            issued_cookie_bytes_max: 16 << 20,
         }
     }
 }

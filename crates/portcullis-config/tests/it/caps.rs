@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-const ROWS_WITH_KEYS: usize = 47;
+const ROWS_WITH_KEYS: usize = 48;
 
 #[test]
 fn the_table_of_resource_caps_names_keys_that_exist_with_their_defaults() {

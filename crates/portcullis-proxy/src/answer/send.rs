@@ -1,12 +1,15 @@
 //! Sends an answer of the proxy itself.
 
+use portcullis_event::Action;
 use portcullis_exchange::{Form, Page, page};
 use portcullis_http::h1::{ClientConnection, write_answer};
 use portcullis_http::message::Version;
 
 use super::{Answer, Cause, Content};
 use crate::clock;
+use crate::cookies::Sender;
 use crate::exchange::{Exchange, Next};
+use crate::facts;
 use crate::header_changes;
 use crate::https::Https;
 use crate::sink::Sink;
@@ -24,7 +27,10 @@ impl Content {
 }
 
 /// Sends an answer, and notes in the transaction what was sent and why.
-pub(crate) async fn send(exchange: &mut Exchange<'_>, answer: Answer) -> Next {
+pub(crate) async fn send(exchange: &mut Exchange<'_>, mut answer: Answer) -> Next {
+    if let Cause::Verdict(Action::Deny) = answer.cause {
+        answer.fields.extend(expired(exchange).into_iter().map(|field| ("Set-Cookie", field)));
+    }
     answer.note(&mut exchange.transaction);
     let Some(status) = answer.status else { return Next::Gone };
     let keep = answer.reusable && exchange.head.keep_alive() && !exchange.connection.worker.draining.get();
@@ -40,6 +46,31 @@ pub(crate) async fn send(exchange: &mut Exchange<'_>, answer: Answer) -> Next {
         Ok(()) if keep => Next::Request,
         Ok(()) => Next::Close,
     }
+}
+
+/// The fields that expire the cookies for which the request was refused, as others of the client were.
+fn expired(exchange: &mut Exchange<'_>) -> Vec<Vec<u8>> {
+    let Exchange { connection, head, transaction, generation, route, .. } = exchange;
+    let Some(cookies) = route.filter(|route| route.expires_cookies).and_then(|route| route.cookies.as_ref())
+    else {
+        return Vec::new();
+    };
+    let Some(inspection) = transaction.life.running() else { return Vec::new() };
+    let names = inspection.blocked_cookies();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let (tls, peer) = (connection.tls, connection.peer.ip());
+    let by = Sender {
+        client: transaction.client().ip(),
+        is_secure: facts::is_secure(tls, peer, &generation.client_address, head),
+        now: transaction.began.epoch_millis(),
+    };
+    let fields = cookies.expire(&names, head, &by);
+    if !fields.is_empty() {
+        transaction.life.call(|inspection| inspection.note_expired());
+    }
+    fields
 }
 
 /// Writes the whole answer into the connection's scratch buffer.

@@ -9,6 +9,7 @@ mod bounds;
 mod codings;
 mod common;
 mod compression;
+mod cookies;
 #[path = "../../../portcullis-http/tests/it/framing/mod.rs"]
 mod framing;
 mod geo;

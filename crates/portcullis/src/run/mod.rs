@@ -13,6 +13,7 @@ pub mod audit;
 mod auto_enforce;
 mod bans;
 mod console;
+mod cookies;
 pub mod discovery;
 mod documents;
 pub mod event_inlet;
@@ -103,6 +104,10 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let log = EventLog::new(files, QueueLimits::default(), &registry).map_err(Failure::failed)?;
     let recorder = event_store::start(&config, inherited.predecessor.is_some(), &registry)?;
     let sample = event_store::start_sample(&config, inherited.predecessor.is_some(), &registry)?;
+    let issued_bytes = usize::try_from(config.limits.issued_cookie_bytes_max).unwrap_or(usize::MAX);
+    let cookies =
+        cookies::Keeper::open((config.data.clone(), issued_bytes), config.store.redis.as_ref(), &registry)
+            .map_err(Failure::failed)?;
     let access_logs = config.access_log_files();
     let access_log = AccessLog::open(&access_logs, ACCESS_LOG_QUEUE, &registry).map_err(Failure::failed)?;
     let limits = UploadLimits { folder_bytes_max: config.upload_folder_bytes_max, ..UploadLimits::default() };
@@ -154,6 +159,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
             access_logs,
             on_access: Arc::new(move |file, text| lines.submit(AccessLine { file, text })),
             say: Arc::new(|line| eprintln!("portcullis: {line}")),
+            issued_cookies: cookies.finder(),
             traces: traces.as_ref().map(Exporter::sender),
         };
         let listeners = portcullis_proxy::Inherited {
@@ -189,7 +195,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let collections = policies.collections();
         let policies = Some(policies);
         let service =
-            Service { program, args, started, registry, proxy, policies, collections, notify, upgrades };
+            Service { program, args, started, registry, proxy, policies, collections, notify, upgrades, cookies: &cookies };
         let ended = service.run(signals, admin, console.map(|console| console.serves(text)), reopen).await;
         drop(inlet);
         ended

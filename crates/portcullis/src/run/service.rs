@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use super::console::{self, Console, Running};
+use super::cookies::Keeper;
 use super::documents;
 use super::notify::Notify;
 use super::reloading::{RELOAD_TIME_MAX, Reloading, Stage, Step, beside};
@@ -45,6 +46,8 @@ pub struct Service<'a> {
     /// The collections of their rules.
     pub collections: Option<Arc<Store>>,
     pub notify: Notify,
+    /// The cookies of all sites.
+    pub cookies: &'a Keeper,
     /// Upgrades by result.
     pub upgrades: EnumCounters,
 }
@@ -247,7 +250,10 @@ impl Service<'_> {
     /// Has a new process take over; none if it did not.
     async fn upgrade(&mut self, signals: &mut Signals, others: [Option<&TcpListener>; 2]) -> Option<End> {
         eprintln!("portcullis: starting the new process");
+        let write = self.cookies.writer();
         let started = async {
+            // The new process reads them at its start.
+            tokio::task::spawn_blocking(write).await.map_err(|error| error.to_string())?;
             let mut sockets = self.proxy.sockets().map_err(|error| error.to_string())?;
             for socket in others.into_iter().flatten() {
                 sockets.push(socket.try_clone().map_err(|error| error.to_string())?);
@@ -360,6 +366,10 @@ fn unchanged_until_restart(started: &Config, now: &Config) -> Vec<&'static str> 
         ("workers", started.workers != now.workers),
         ("worker_affinity", started.worker_affinity != now.worker_affinity),
         ("store", started.store != now.store),
+        (
+            "limits.issued_cookies",
+            started.limits.issued_cookie_bytes_max != now.limits.issued_cookie_bytes_max,
+        ),
         (
             "admin",
             (started.admin, started.console, &started.admin_hosts, started.read_only, &started.oidc)

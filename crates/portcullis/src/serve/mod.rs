@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use portcullis_admin::{Health, Pages, Reload};
-use portcullis_config::Config;
+use portcullis_config::{Config, Cookies};
 use portcullis_event_socket::Forward;
 use portcullis_event_store::Recorder;
 use portcullis_exchange::{BlockPage, Exclusions, Outputs, Service as Exchanges, Settings, redactor};
@@ -149,6 +149,13 @@ fn load(
     if config.policies.get(*policy).is_some_and(|policy| policy.fields.is_some()) {
         eprintln!(
             "portcullis: warning: site {site}: `fields` has no effect in `serve`, which does not see how requests are answered"
+        );
+    }
+    let cookies = config.sites.iter().find(|of| of.name == *site).map(|of| &of.cookies);
+    if cookies.is_some_and(|cookies| *cookies != Cookies::default()) {
+        eprintln!(
+            "portcullis: warning: site {site}: `cookies` has no effect in `serve`, which changes no answers of \
+             applications"
         );
     }
     let inspectors: Vec<Arc<Inspector>> = policies.load(config)?;

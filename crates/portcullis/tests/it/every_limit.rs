@@ -301,8 +301,9 @@ fn rows() -> Vec<String> {
     let page = include_str!("../../../../docs/limits.md");
     // Its last table is that of portcullis-proxy/tests/it/body_table.rs.
     let (page, _) = page.split_once("\n## Bodies over the limit\n").unwrap();
-    // Behind these limits a message is inspected like any other; they are held by portcullis-learn/tests/it
-    // and portcullis-discovery/tests/it.
+    // Behind these limits a message is inspected like any other; they are held by portcullis-learn/tests/it,
+    // portcullis-discovery/tests/it and, those of known cookies, by the tests of portcullis-inspect/src/issued
+    // and portcullis-proxy/src/cookies.
     let (before, learned) = page.split_once("\n## Learned fields\n").unwrap();
     let (_, behind) = learned.split_once("\n## Work of the rules\n").unwrap();
     let cells =

@@ -274,7 +274,9 @@ impl Front {
         let sink = Arc::clone(&events);
         let lines = Arc::new(Mutex::new(Vec::new()));
         let said = Arc::clone(&lines);
+        let issued = portcullis_inspect::IssuedSites::default();
         let services = Services {
+            issued_cookies: Arc::new(move |site| issued.site(site)),
             registry: Arc::clone(&registry),
             metrics: DataPlane::new(&registry, "test", names),
             on_event: Some(Arc::new(move |event| sink.lock().unwrap().push(event))),

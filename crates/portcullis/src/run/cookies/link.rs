@@ -1,0 +1,270 @@
+//! Nodes tell each other which cookies their upstreams have set, through a stream of Redis.
+//!
+//! ```text
+//! fresh ones ──every 40 ms──> XADD cookies (site, hashes) ──> XREAD of every node ──> its own table
+//! ```
+//!
+//! No request waits for any of this: a node asks its own table alone. While Redis is away cookies gather, as
+//! many as a site may have waiting. The nodes of a Redis have one key, which the first of them brings; who
+//! can read it there can tell which of the values that they know were set, and no more.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use portcullis_inspect::{Fresh, ISSUED_COOKIE_MILLIS, IssuedCookies, IssuedSites};
+use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
+use portcullis_resp::{Client, Command, Connection, Limits, Reply};
+use portcullis_types::Outage;
+
+use super::files::{Files, hex, parse};
+use super::{lock, now};
+
+/// The longest time that fresh cookies wait.
+const SEND_EVERY: Duration = Duration::from_millis(40);
+/// Cookies of an entry, and bytes of each.
+const ENTRY_COOKIES: usize = 64;
+const COOKIE_BYTES: usize = size_of::<u64>() + 1;
+/// Entries that the stream keeps, about.
+const STREAM_ENTRIES: u32 = 50_000;
+/// Entries that are read or sent at once.
+const AT_ONCE: usize = 256;
+const CONNECT_TIME: Duration = Duration::from_secs(1);
+const ANSWER_TIME: Duration = Duration::from_secs(2);
+const RETRY_FIRST: Duration = Duration::from_millis(100);
+const RETRY_MAX: Duration = Duration::from_secs(5);
+/// An exchange brings no more than this: entries have names of sites.
+const LIMITS: Limits = Limits { bytes_max: 4 << 20, values_max: 64 << 10 };
+
+/// The thread. Dropped, it tells what is left and ends.
+pub(super) struct Link {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Work {
+    client: Client,
+    stream: Vec<u8>,
+    key: Vec<u8>,
+    node: String,
+    sites: Arc<IssuedSites>,
+    files: Arc<Mutex<Files>>,
+    /// The last entry that was read.
+    position: Vec<u8>,
+    outage: Outage,
+    metrics: Metrics,
+}
+
+struct Metrics {
+    connected: Gauge,
+    failures: Counter,
+    sent: Counter,
+    received: Counter,
+}
+
+impl Link {
+    /// None where there can be none, which is reported.
+    pub(super) fn start(
+        redis: &portcullis_config::Redis,
+        sites: &Arc<IssuedSites>,
+        files: &Arc<Mutex<Files>>,
+        registry: &Registry,
+    ) -> Option<Link> {
+        let complain = |error: &dyn std::fmt::Display| {
+            eprintln!(
+                "portcullis: issued cookies are not shared: the address of redis cannot be used: {error}"
+            );
+        };
+        let client = Client::new(&redis.url).inspect_err(|error| complain(error)).ok()?;
+        let name = |name: &str| [redis.prefix.as_bytes(), name.as_bytes()].concat();
+        let shared = |direction| registry.counter(&catalogue::ISSUED_COOKIES_SHARED, &[direction]);
+        let mut work = Work {
+            client,
+            stream: name("cookies"),
+            key: name("cookies:key"),
+            // Names this process among the nodes; not a secret.
+            node: format!("{:016x}", RandomState::new().hash_one((std::process::id(), now()))),
+            sites: Arc::clone(sites),
+            files: Arc::clone(files),
+            position: b"0-0".to_vec(),
+            outage: Outage::default(),
+            metrics: Metrics {
+                connected: registry.gauge(&catalogue::ISSUED_COOKIES_REDIS_CONNECTED, &[]),
+                failures: registry.counter(&catalogue::ISSUED_COOKIES_REDIS_FAILURES, &[]),
+                sent: shared("sent"),
+                received: shared("received"),
+            },
+        };
+        sites.set_shared(true);
+        let stop = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&stop);
+        let thread =
+            std::thread::Builder::new().name("cookies-redis".to_owned()).spawn(move || work.run(&asked));
+        match thread {
+            Ok(thread) => Some(Link { stop, thread: Some(thread) }),
+            Err(error) => {
+                sites.set_shared(false);
+                eprintln!("portcullis: issued cookies are not shared: no thread could be started: {error}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Work {
+    fn run(&mut self, stop: &AtomicBool) {
+        let mut delay = RETRY_FIRST;
+        while !stop.load(Ordering::Relaxed) {
+            let began = Instant::now();
+            let result = self.session(stop);
+            self.metrics.connected.set(0);
+            let Err(error) = result else { return };
+            self.metrics.failures.inc();
+            if self.outage.failed() {
+                eprintln!(
+                    "portcullis: redis cannot be reached, each node knows its own issued cookies only: {error}"
+                );
+            }
+            if began.elapsed() > ANSWER_TIME {
+                delay = RETRY_FIRST;
+            }
+            std::thread::park_timeout(delay);
+            delay = (delay * 2).min(RETRY_MAX);
+        }
+    }
+
+    /// One connection, until it breaks or we are to stop.
+    fn session(&mut self, stop: &AtomicBool) -> io::Result<()> {
+        let mut connection = self.client.connect(CONNECT_TIME, LIMITS)?;
+        self.agree_on_key(&mut connection)?;
+        let length = connection.ask(&Command::new("XLEN").arg(&self.stream), ANSWER_TIME)?;
+        if length == Reply::Int(0) {
+            // A new Redis, or one that lost everything.
+            self.sites.all().iter().for_each(|site| site.offer_all());
+        }
+        loop {
+            self.send(&mut connection)?;
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let began = Instant::now();
+            let is_any = self.read(&mut connection)?;
+            self.metrics.connected.set(1);
+            if self.outage.worked(now()) {
+                eprintln!("portcullis: redis is reachable again, issued cookies are shared");
+            }
+            if !is_any {
+                // It should have waited so long for something to come.
+                std::thread::park_timeout(SEND_EVERY.saturating_sub(began.elapsed()));
+            }
+        }
+    }
+
+    /// The key is that of the first node, and stays while any node is there to bring it again.
+    fn agree_on_key(&self, connection: &mut Connection) -> io::Result<()> {
+        let own = self.sites.key();
+        let offer = Command::new("SET").arg(&self.key).arg(hex(own).as_bytes()).arg(b"NX");
+        connection.ask(&offer, ANSWER_TIME)?;
+        let answer = connection.ask(&Command::new("GET").arg(&self.key), ANSWER_TIME)?;
+        let key = answer.text().and_then(|text| parse(&text));
+        let key = key.ok_or_else(|| {
+            let name = String::from_utf8_lossy(&self.key);
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("`{name}` is no key of issued cookies; delete it"),
+            )
+        })?;
+        if key != own {
+            lock(&self.files).set_key(key);
+            self.sites.set_key(key);
+        }
+        Ok(())
+    }
+
+    /// Tells the other nodes of fresh cookies.
+    fn send(&self, connection: &mut Connection) -> io::Result<()> {
+        let mut result = Ok(());
+        for site in self.sites.all() {
+            let fresh = site.take_fresh();
+            for (sent, some) in fresh.chunks(ENTRY_COOKIES * AT_ONCE).enumerate() {
+                result = result.and_then(|()| self.send_some(connection, &site, some));
+                if result.is_err() {
+                    // What has arrived nevertheless is known there, and no harm.
+                    site.put_back(&fresh[sent * ENTRY_COOKIES * AT_ONCE..]);
+                    break;
+                }
+            }
+        }
+        result
+    }
+
+    fn send_some(&self, connection: &mut Connection, site: &IssuedCookies, some: &[Fresh]) -> io::Result<()> {
+        let entry = |cookies: &[Fresh]| {
+            let command =
+                Command::new("XADD").arg(&self.stream).arg(b"MAXLEN").arg(b"~").number(STREAM_ENTRIES);
+            let command = command.arg(b"*").arg(b"n").arg(self.node.as_bytes());
+            let one = |(hash, network): &Fresh| [&hash.to_le_bytes()[..], &[*network]].concat();
+            let bytes = cookies.iter().flat_map(one).collect::<Vec<u8>>();
+            command.arg(b"s").arg(site.site().as_bytes()).arg(b"h").arg(&bytes)
+        };
+        let commands: Vec<Command> = some.chunks(ENTRY_COOKIES).map(entry).collect();
+        for answer in connection.exchange(&commands, ANSWER_TIME)? {
+            answer.accepted()?;
+        }
+        self.metrics.sent.add(some.len() as u64);
+        Ok(())
+    }
+
+    /// Waits for what other nodes tell. False if nothing came.
+    fn read(&mut self, connection: &mut Connection) -> io::Result<bool> {
+        let command = Command::new("XREAD").arg(b"COUNT").number(AT_ONCE as u64).arg(b"BLOCK");
+        let command = command.number(SEND_EVERY.as_millis() as u64).arg(b"STREAMS");
+        let answer =
+            connection.ask(&command.arg(&self.stream).arg(&self.position), SEND_EVERY + ANSWER_TIME)?;
+        let stream = answer.items().into_iter().next().map(Reply::items).unwrap_or_default();
+        let entries = stream.into_iter().nth(1).map(Reply::items).unwrap_or_default();
+        let is_any = !entries.is_empty();
+        for entry in entries {
+            let mut parts = entry.items().into_iter();
+            let Some(id) = parts.next().and_then(Reply::text) else { continue };
+            let fields = parts.next().map(Reply::items).unwrap_or_default();
+            let fields: Vec<Vec<u8>> = fields.into_iter().filter_map(Reply::text).collect();
+            if let [_, node, _, site, _, cookies] = &fields[..]
+                && node != self.node.as_bytes()
+                && time_of(&id).is_some_and(|time| now().saturating_sub(time) < ISSUED_COOKIE_MILLIS)
+            {
+                self.learn(site, cookies);
+            }
+            self.position = id;
+        }
+        Ok(is_any)
+    }
+
+    fn learn(&self, site: &[u8], cookies: &[u8]) {
+        let sites = self.sites.all();
+        let Some(site) = sites.iter().find(|known| known.site().as_bytes() == site) else { return };
+        for cookie in cookies.chunks_exact(COOKIE_BYTES).take(ENTRY_COOKIES) {
+            let [a, b, c, d, e, f, g, h, network] = *cookie else { continue };
+            site.learn((u64::from_le_bytes([a, b, c, d, e, f, g, h]), network), now());
+            self.metrics.received.inc();
+        }
+    }
+}
+
+/// The time in an id of an entry, such as `1700000000000-0`.
+fn time_of(id: &[u8]) -> Option<u64> {
+    std::str::from_utf8(id).ok()?.split('-').next()?.parse().ok()
+}
