@@ -103,6 +103,8 @@ class Answer(BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200)
         self.send_header("Content-Length", "5")
+        if self.path == "/flash":
+            self.send_header("Set-Cookie", "flash=1'+or+'1'='1; Path=/")
         self.end_headers()
         self.wfile.write(b"found")
     def do_POST(self):

@@ -7,8 +7,8 @@ import { open, reach, settled } from './session.mjs';
 const [base, site, password] = process.argv.slice(2);
 const { hostname, port } = new URL(site);
 const e = encodeURIComponent;
-const send = (client, path) => new Promise((done, failed) => {
-  const one = request({ hostname, port, path, headers: { Host: 'shop.example', 'X-Forwarded-For': client, Connection: 'close' } }, (answer) => {
+const send = (client, path, more = {}) => new Promise((done, failed) => {
+  const one = request({ hostname, port, path, headers: { Host: 'shop.example', 'X-Forwarded-For': client, Connection: 'close', ...more } }, (answer) => {
     answer.resume().on('end', () => done(answer.headers['x-request-id']));
   });
   one.on('error', failed);
@@ -67,6 +67,8 @@ await settled(page);
 assert.equal(await page.locator('.events-table .body .row').count(), 2);
 // Try explains the same, and leads there, too.
 await page.goto(`${base}/#/try`);
+// The example stands there once the sites are known.
+await page.waitForFunction(() => document.querySelector('textarea')?.value.includes('Host:'));
 await page.fill('textarea', 'GET /catalogue/3?size=4;7 HTTP/1.1\nHost: shop.example\n');
 await page.click('button[type=submit]');
 await page.click('.finding a:has-text("What is known of the field")');
@@ -93,6 +95,13 @@ await decide('Forget');
 await page.waitForFunction(() => !document.querySelector('dialog')
   && ![...document.querySelectorAll('[data-page=interfaces] td a')].some((link) => link.textContent === 'colour'));
 
+// What the site itself has put into a cookie counts for nothing, and the event says why.
+await send('203.0.113.65', '/flash');
+const flashed = await send('203.0.113.65', `/catalogue/8?q=${e("1' or '1'='1")}`, { Cookie: "flash=1'+or+'1'='1" });
+while (!await page.evaluate(async (one) => (await fetch(`/api/v1/events/${one}`)).ok, flashed)) await page.waitForTimeout(50);
+await page.goto(`${base}/#/event/${flashed}`);
+await reach(page, '.finding:has-text("cookie:flash"):has-text("No points, by the exception"):has-text("issued-cookie")');
+
 // A site that does not learn says how; a list that fails says so, and can be asked again.
 await page.goto(`${base}/#/interfaces?site=blog`);
 await reach(page, '[data-page=interfaces] pre:has-text("fields = {")');
@@ -102,7 +111,7 @@ await page.goto(`${base}/#/interfaces?site=shop`);
 await page.waitForSelector('.failure:has-text("Too many requests")');
 fails = false;
 await page.click('.failure button');
-await reach(page, '[data-page=interfaces] tr.endpoint');
+await page.waitForSelector('[data-page=interfaces] tr.endpoint');
 assert.deepEqual(errors, []);
 await browser.close();
 
