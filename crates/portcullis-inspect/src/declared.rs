@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_declared::{Api, Aspects, Deviation, Head, Kind, OperationId, Sent};
-use portcullis_http::message::RequestHead;
+use portcullis_http::message::{BodyFraming, RequestHead};
 use portcullis_semantic::detectors::api;
 use portcullis_semantic::limits::NAME_BYTES_MAX;
 use portcullis_semantic::{Analysis, Detectors, KindId, Location};
@@ -41,11 +41,13 @@ pub(crate) struct DeclaredRun {
     site: SiteApi,
     operation: Option<OperationId>,
     content_types: Vec<Vec<u8>>,
+    /// The head announces a body.
+    has_body: bool,
 }
 
 impl DeclaredRun {
     pub(crate) fn new(site: &SiteApi) -> DeclaredRun {
-        DeclaredRun { site: site.clone(), operation: None, content_types: Vec::new() }
+        DeclaredRun { site: site.clone(), operation: None, content_types: Vec::new(), has_body: false }
     }
 
     pub(crate) fn request_head(
@@ -59,6 +61,7 @@ impl DeclaredRun {
         let shown =
             Head { method: head.method(), path: head.path(), query: head.query(), fields: head.fields() };
         self.operation = self.site.api.head(&shown, asked, &mut found);
+        self.has_body = !matches!(head.framing(), BodyFraming::None | BodyFraming::Length(0));
         if self.operation.is_some() && asked.body {
             self.content_types = head.header("content-type").take(2).map(<[u8]>::to_vec).collect();
         }
@@ -75,7 +78,11 @@ impl DeclaredRun {
         let Some(operation) = self.operation.take().filter(|_| self.aspects().body) else { return };
         let mut found = Vec::new();
         let types = self.content_types.iter().map(Vec::as_slice);
-        let sent = body.map_or(Sent::Unseen, Sent::Whole);
+        let sent = match body {
+            Some(body) => Sent::Whole(body),
+            None if self.has_body => Sent::Unseen,
+            None => Sent::Whole(b""),
+        };
         self.site.api.body(operation, types, sent, &mut found);
         note(found, analysis, detectors);
     }

@@ -142,6 +142,23 @@ fn bodies_beyond_the_limit() {
     assert!(served.metric("portcullis_bytes_not_inspected_total{reason=\"over_limit\"}") > 900.0);
 }
 
+/// Where bodies are not shown at all, requests without one are as declared, and those with one are told.
+#[test]
+fn bodies_that_are_not_shown() {
+    let application = application(|_| says("hello"));
+    let folder = tempfile::tempdir().unwrap();
+    let schema = describe(folder.path());
+    let site = format!(
+        "mode = \"semantic\"\nrequest_body = {{ inspect = false }}\napi = {{ schema = \"{schema}\", body = \"block\" }}"
+    );
+    let served = Served::start_site(&application, &site, "");
+    assert_eq!(served.get("/v1/orders").status(), 200);
+    assert_eq!(order(&served, r#"{"item": "pen", "quantity": 5000}"#), 200);
+    let events = events(&served, 1);
+    assert_eq!(events.len(), 1, "{events:#?}");
+    assert_eq!(events[0]["findings"][0]["kind"], "api.unchecked");
+}
+
 /// A description with a mistake stops the load, with its file, line and pointer.
 #[test]
 fn mistakes() {
