@@ -198,6 +198,8 @@ mod tests {
             },
             weighted: None,
             fields: None,
+            api: None,
+            discovery: None,
             modsecurity3: true,
             response_body: Body { inspect: Some(true), ..Body::default() },
         };

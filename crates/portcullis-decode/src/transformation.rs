@@ -39,9 +39,9 @@ macro_rules! optional {
     };
 }
 
-/// Declares the transformations: names, where they act, how long a result is, which bytes it may add, what becomes
-/// of residues and, of those that have it, the effect on single bytes and the sign without which some of them do
-/// not act. What they do is in `apply_with`.
+/// Declares the transformations: names, where they act, how long a result is, which bytes it may add, what
+/// becomes of residues and, of those that have it, the effect on single bytes and the sign without which some
+/// of them do not act. What they do is in `apply_with`.
 macro_rules! transformations {
     ($($variant:ident $name:literal $(| $alias:literal)* => $scan:expr, $bound:expr, $adds:expr, $residue:expr
         $(, effect $effect:expr)? $(, sign $sign:expr)?;)*) => {
@@ -201,8 +201,8 @@ impl Transformation {
         Transformation::ADDS[self as usize]
     }
 
-    /// True if it leaves the [`residue`](crate::residue) of a text as it is, but for the case of letters, and no
-    /// more than that.
+    /// True if it leaves the [`residue`](crate::residue) of a text as it is, but for the case of letters, and
+    /// no more than that.
     pub fn keeps_residue(self) -> bool {
         Transformation::RESIDUES[self as usize] == Residue::Kept
     }

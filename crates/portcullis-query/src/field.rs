@@ -5,8 +5,8 @@ use portcullis_types::Class;
 
 use crate::outcome::Outcome;
 
-/// Declares the fields: name, kind, how a value is read from an event, and meaning, in the order in which they
-/// are listed. Whatever evaluates filters takes all of it from here.
+/// Declares the fields: name, kind, how a value is read from an event, and meaning, in the order in which
+/// they are listed. Whatever evaluates filters takes all of it from here.
 macro_rules! fields {
     ($($variant:ident $name:literal $kind:expr, $read:expr, $doc:literal;)*) => {
         /// What a comparison looks at.

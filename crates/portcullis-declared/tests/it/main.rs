@@ -39,6 +39,7 @@ pub fn of_json(api: &Api, line: &str, body: &str) -> Vec<String> {
     told(&deviations(api, line, &[("Content-Type", "application/json")], Sent::Whole(body.as_bytes())))
 }
 
+/// Deviations as `place:name rule`.
 pub fn told(found: &[Deviation]) -> Vec<String> {
     let one = |each: &Deviation| format!("{}:{} {}", each.place.name(), name(each), each.rule);
     found.iter().map(one).collect()
@@ -48,6 +49,7 @@ fn name(deviation: &Deviation) -> String {
     String::from_utf8_lossy(&deviation.name).into_owned()
 }
 
+/// A description that can be read.
 pub fn api(text: &str) -> Api {
     Api::compile(text).unwrap_or_else(|problems| panic!("{problems:?}"))
 }

@@ -59,7 +59,8 @@ fn one_network_with_100_000_paths() {
     assert_eq!(known, 50);
 }
 
-/// Many networks together fill the places and no more; those that nobody else has asked give way the next day.
+/// Many networks together fill the places and no more; those that nobody else has asked give way the next
+/// day.
 #[test]
 fn many_networks() {
     let limits = Limits { endpoints_max: 200, ..Limits::default() };

@@ -227,8 +227,8 @@ fn a_segment_that_is_being_made_is_not_read() {
     });
 }
 
-/// What a process that was killed left while it made a segment goes with the next one that writes; what another
-/// one makes now stays.
+/// What a process that was killed left while it made a segment goes with the next one that writes; what
+/// another one makes now stays.
 #[test]
 fn what_was_left_unmade_is_deleted() {
     let folder = tempfile::tempdir().unwrap();
