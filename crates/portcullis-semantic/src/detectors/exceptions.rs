@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use super::purpose;
 use super::purpose::*;
-use crate::{Class, Location, Place};
+use crate::{Class, Kind, Location, Place};
 
 /// An exception.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +91,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         id: "function-said",
         classes: &[Class::Sqli, Class::Code],
         effect: Suppresses,
-        what: "an expression or a call that is all of a search, a text, a statement or a condition",
+        what: "an expression or a call that is all of a search, a text, a statement, a condition or a file",
         but: "the same in other fields",
         why: "people look for functions and write of them",
         benign: Query("q", "current_user()"),
@@ -642,6 +642,13 @@ fn takes_lines(location: Location<'_>) -> bool {
 
 fn takes_set_up(location: Location<'_>) -> bool {
     takes_configuration(location) || takes_step(location)
+}
+
+/// A finding of this kind ends a string or a command before it begins its own: exception `signed-session`
+/// does not hold for its class.
+pub(crate) fn breaks_out(kind: &Kind) -> bool {
+    const KINDS: &[&str] = names!("purpose", "breaks-out");
+    KINDS.contains(&kind.id)
 }
 
 /// The exception with this id.

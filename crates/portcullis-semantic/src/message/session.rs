@@ -12,6 +12,7 @@
 //! out of a string, markup that runs, templates, code, lookups and serialised objects count as anywhere.
 
 use crate::decode::{self, base64_value};
+use crate::detectors::exceptions;
 use crate::{Analysis, ByteGroups, Class, Detectors, Finding, Location, Place};
 
 /// Characters of a signature: HMAC-SHA1 in Base64 and longer ones.
@@ -74,30 +75,10 @@ impl Analysis {
         let from = self.values_len();
         self.work.allow_decoded(document.len());
         self.look(detectors, Location::new(Place::Cookie, name), document);
-        // What ends a string or a command before it begins its own.
-        const BREAKS: [&str; 17] = [
-            "sqli.after-quote",
-            "sqli.after-backtick",
-            "sqli.reopened",
-            "sqli.quote-comment",
-            "sqli.comment-end",
-            "sqli.unbalanced",
-            "sqli.stacked",
-            "sqli.union-select",
-            "sqli.execute-function",
-            "command.semicolon",
-            "command.pipe",
-            "command.ampersand",
-            "command.logical",
-            "command.newline",
-            "command.substitution",
-            "command.quote-break",
-            "command.piped-to-shell",
-        ];
         let breaks_out = |class: Class| {
             let counts = |found: &&Finding| found.value as usize >= from && !found.is_suppressed();
             let mut found = self.findings().iter().filter(counts);
-            found.any(|found| found.class == class && BREAKS.contains(&found.kind.id))
+            found.any(|found| found.class == class && exceptions::breaks_out(found.kind))
         };
         let mut classes = vec![Class::Ssrf, Class::RemoteFile, Class::Redirect, Class::Path];
         classes.extend([Class::Sqli, Class::Command].into_iter().filter(|class| !breaks_out(*class)));

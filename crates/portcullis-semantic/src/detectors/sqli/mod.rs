@@ -199,8 +199,9 @@ impl Detector for Sqli {
                 || purpose::takes_conditions(location)
                 || purpose::takes_formula(location)
         };
-        if walk.is_expression_whole() && !input.document.is_file {
-            let row = (may_be_said() || is_asked_for()).then_some("function-said");
+        if walk.is_expression_whole() {
+            let is_said = may_be_said() || is_asked_for() || input.document.is_file;
+            let row = is_said.then_some("function-said");
             for kind in [EXPRESSION, WHOLE] {
                 found.add_unless(kind, Span::new(0, text.len()), row);
             }
