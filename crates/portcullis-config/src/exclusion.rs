@@ -43,7 +43,7 @@ pub(crate) fn rule(mistakes: &mut Mistakes<'_>, raw: &Spanned<raw::ExcludeRule>)
     let target_text = raw.target.as_ref().map(|text| text.value.clone());
     let raw::ExcludeRule { path, until, reason, author, trial, auto_enforce, .. } = &raw.value;
     let terms = terms(mistakes, &Said { path, until, reason, author, trial: *trial, auto_enforce });
-    RuleExclusion { rules: raw.rules.clone(), target, target_text, terms }
+    RuleExclusion { rules: raw.rules.clone(), target, target_text, profile: None, terms }
 }
 
 /// `VARIABLE` or `VARIABLE:NAME`.

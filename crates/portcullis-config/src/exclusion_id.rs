@@ -19,6 +19,8 @@ pub enum ExclusionIdentity<'a> {
     Directive(&'a str),
     /// The name of a profile; class, kind, location and path of one from it.
     Profile(&'a str, [Option<&'a str>; 4]),
+    /// The name of a profile; rules, target and path of one from it.
+    ProfileRule(&'a str, &'a [u32], [Option<&'a str>; 2]),
 }
 
 /// The id of an exclusion of this site, or of a route of it with settings of its own: the same as long as it
@@ -50,6 +52,12 @@ pub fn exclusion_id(site: Option<&str>, route: Option<&str>, identity: &Exclusio
             add(Some(name));
             parts.iter().for_each(|part| add(*part));
         }
+        ExclusionIdentity::ProfileRule(name, rules, parts) => {
+            add(Some("profile rules"));
+            add(Some(name));
+            rules.iter().for_each(|rule| add(Some(&rule.to_string())));
+            parts.iter().for_each(|part| add(*part));
+        }
     }
     HEXLOWER.encode(&digest.finalize()[..ID_BYTES])
 }
@@ -71,7 +79,11 @@ impl Policy {
         };
         let rule = |each: &RuleExclusion| {
             let parts = [each.target_text.as_deref(), each.terms.path.as_deref()];
-            exclusion_id(Some(site), None, &ExclusionIdentity::Rule(&each.rules, parts))
+            let identity = match &each.profile {
+                Some(profile) => ExclusionIdentity::ProfileRule(profile, &each.rules, parts),
+                None => ExclusionIdentity::Rule(&each.rules, parts),
+            };
+            exclusion_id(Some(site), None, &identity)
         };
         let semantic = self.semantic.exclude.iter().map(semantic).collect();
         (semantic, self.rule_exclude.iter().map(rule).collect())

@@ -97,7 +97,7 @@ pub fn exclusion_width(parts: &ExclusionIdentity<'_>, decides: impl Fn(u32) -> b
         }
         ExclusionIdentity::Directive(_) => Some(Width::Directive),
         // Profiles are part of the program.
-        ExclusionIdentity::Profile(..) => None,
+        ExclusionIdentity::Profile(..) | ExclusionIdentity::ProfileRule(..) => None,
     }
 }
 
@@ -106,7 +106,9 @@ pub fn is_of_field(parts: &ExclusionIdentity<'_>) -> bool {
     match parts {
         ExclusionIdentity::Semantic([_, location, ..]) => location.is_some_and(is_field),
         ExclusionIdentity::Rule(_, [target, _]) => target.is_some_and(is_target),
-        ExclusionIdentity::Directive(_) | ExclusionIdentity::Profile(..) => false,
+        ExclusionIdentity::Directive(_)
+        | ExclusionIdentity::Profile(..)
+        | ExclusionIdentity::ProfileRule(..) => false,
     }
 }
 
@@ -122,7 +124,8 @@ impl Policy {
         });
         let rules = self.rule_exclude.iter().map(move |each| {
             let parts = [each.target_text.as_deref(), each.terms.path.as_deref()];
-            exclusion_width(&ExclusionIdentity::Rule(&each.rules, parts), &decides)
+            let is_own = each.profile.is_none();
+            is_own.then(|| exclusion_width(&ExclusionIdentity::Rule(&each.rules, parts), &decides)).flatten()
         });
         semantic.chain(rules)
     }

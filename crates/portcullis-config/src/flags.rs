@@ -140,6 +140,7 @@ impl Config {
                 routes: vec![route],
                 rate_limits: Vec::new(),
                 access_log: None,
+                profiles: Vec::new(),
             }],
             upstreams: vec![upstream],
             acme: None,

@@ -109,7 +109,10 @@ pub use oidc::{Oidc, OidcRoles};
 pub use policy::RuleSource;
 pub use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionSettings, Thresholds};
 pub use portcullis_types::{Class, Level, Place};
-pub use profile::{Profile, ProfileExclusion, profile, profiles};
+pub use profile::{
+    Answer, Profile, ProfileChange, ProfileExclusion, ProfileRequest, Recognised, Sign, SignKind, profile,
+    profiles, recognise,
+};
 pub use protocol::UpstreamProtocol;
 pub use route::{HeaderChanges, PathMatch, Route, RouteTarget};
 pub use sinks::{

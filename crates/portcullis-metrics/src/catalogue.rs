@@ -201,6 +201,8 @@ catalogue! {
         "Generations of issued cookies that ended, by age or because they were full; each is one of 16 parts of the table.";
     EXPIRED_COOKIES Counter "portcullis_expired_cookies_total" ["site"]
         "Cookies that a refusal told the client to drop, because it was refused for them again and again.";
+    RECOGNISED_APPLICATIONS Gauge "portcullis_recognised_applications" ["site", "profile"]
+        "Applications that the answers of a site look like, by their profile; always 1.";
     LEARNED_FIELDS Gauge "portcullis_learned_fields" ["site", "state"]
         "Fields that a site has learned: closed (known to carry one plain type) or open.";
     LEARNED_BEYOND_LIMIT Counter "portcullis_learned_beyond_limit_total" ["site"]

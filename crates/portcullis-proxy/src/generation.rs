@@ -19,6 +19,7 @@ use crate::cookies::SiteCookies;
 use crate::divert;
 use crate::https::Https;
 use crate::linger::Linger;
+use crate::recognition::Recognition;
 use crate::route::{Matcher, Route, Target};
 use crate::services::Services;
 use crate::site::{Hosts, Site};
@@ -214,6 +215,7 @@ fn sites(
                 .cloned()
                 .map(Arc::new),
             cookies: site.cookies.provenance.then(|| cookies(sources, &site.name)),
+            recognition: Arc::new(recognition(sources, site)),
             access_log: AccessLog::build(site.access_log.as_ref(), &sources.services.access_logs)?,
         };
         let access = controls.site(site)?;
@@ -229,6 +231,14 @@ fn cookies(sources: &Sources<'_>, site: &str) -> Arc<SiteCookies> {
     let known = known.find(|route| *route.names.site == *site).and_then(|route| route.cookies.clone());
     let services = sources.services;
     known.unwrap_or_else(|| Arc::new(SiteCookies::new(&services.registry, (services.issued_cookies)(site))))
+}
+
+/// What is known of the application behind a site so far.
+fn recognition(sources: &Sources<'_>, site: &portcullis_config::Site) -> Recognition {
+    let mut known = sources.old.iter().flat_map(|old| &old.sites).flat_map(Site::routes);
+    let known = known.find(|route| *route.names.site == *site.name);
+    let before = known.and_then(|route| route.recognition.as_deref());
+    Recognition::new(site, before, &sources.services.registry, &sources.services.say)
 }
 
 /// A route without a place for each listener: it has the controls of the whole document, and where clients
@@ -248,6 +258,7 @@ fn unserved(sources: &Sources<'_>, controls: &mut ControlsBuilder<'_>) -> Result
             cookies: None,
             expires_cookies: false,
             cookie_flags: None,
+            recognition: None,
             request_headers: HeaderChanges::default(),
             response_headers: HeaderChanges::default(),
             inspector: policy.map(|policy| Arc::clone(&inspectors[policy])),
@@ -273,6 +284,7 @@ struct RouteBuilder<'a> {
     https: Arc<Https>,
     cookies: Option<Arc<SiteCookies>>,
     cookie_flags: Option<Arc<CookieFlags>>,
+    recognition: Arc<Recognition>,
     access_log: Option<AccessLog>,
 }
 
@@ -290,6 +302,7 @@ impl RouteBuilder<'_> {
             cookies: self.cookies.clone(),
             expires_cookies: self.site.cookies.expire_refused,
             cookie_flags: self.cookie_flags.clone(),
+            recognition: Some(Arc::clone(&self.recognition)),
             names: PolicyNames {
                 site: site.as_str().into(),
                 route: route.name.as_str().into(),

@@ -106,6 +106,7 @@ mod overload;
 mod path;
 mod pause;
 mod pump;
+mod recognition;
 mod report;
 mod request_body;
 mod response;

@@ -46,6 +46,7 @@ pub(crate) async fn pass_on(
     let framing = answered.head.framing(exchange.head.method());
     let mut decoder = answered.upstream.body_decoder(framing);
     let mut held = inspect(exchange, group, &mut answered, &mut decoder, pump).await?;
+    recognise(exchange, &answered, framing, &held);
     let Answered { mut upstream, mut lease, head, sent_whole, used_login, .. } = answered;
     let transaction = &mut exchange.transaction;
     transaction.life.outcome.status = Some(head.status());
@@ -122,6 +123,22 @@ pub(crate) async fn pass_on(
         }
     }
     Ok(if keep { Next::Request } else { Next::Close })
+}
+
+/// Looks at what is there of an answer, if the application behind the site is not known yet.
+fn recognise(exchange: &Exchange<'_>, answered: &Answered<'_>, framing: BodyFraming, held: &Held) {
+    let recognition = exchange.route.and_then(|route| route.recognition.as_deref());
+    let Some(recognition) = recognition.filter(|recognition| recognition.is_open()) else { return };
+    let body = match held.bytes.is_empty() {
+        false => &held.bytes[..],
+        true => {
+            let unread = answered.upstream.input.unread();
+            // The line with the length of the first chunk is no part of the body.
+            let line = unread.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+            &unread[if framing == BodyFraming::Chunked { line } else { 0 }..]
+        }
+    };
+    recognition.look(exchange.head, &answered.head, body);
 }
 
 /// Inspects an answer, and gives what of its body is held for that.

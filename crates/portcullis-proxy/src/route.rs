@@ -18,6 +18,7 @@ use crate::compress::Compression;
 use crate::cookies::SiteCookies;
 use crate::facts::Facts;
 use crate::https::Https;
+use crate::recognition::Recognition;
 use crate::template::{Source, fill, query};
 use crate::upstream::Slot;
 
@@ -35,6 +36,8 @@ pub(crate) struct Route {
     pub(crate) expires_cookies: bool,
     /// Attributes that cookies of the upstream are given; none if there are no such.
     pub(crate) cookie_flags: Option<Arc<CookieFlags>>,
+    /// That of its site, if it has one.
+    pub(crate) recognition: Option<Arc<Recognition>>,
     pub(crate) request_headers: HeaderChanges,
     pub(crate) response_headers: HeaderChanges,
     pub(crate) inspector: Option<Arc<Inspector>>,

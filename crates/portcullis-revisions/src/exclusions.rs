@@ -32,9 +32,9 @@ pub struct Listed {
     pub kind: Option<String>,
     /// Place and name of the value; of the semantic detector only.
     pub location: Option<String>,
-    /// The rules; empty if it is none of `rules.exclude`.
+    /// The rules; empty if it is none of rules.
     pub rules: Vec<u32>,
-    /// The value that the rules look at; of `rules.exclude` only.
+    /// The value that the rules look at; of rules only.
     pub target: Option<String>,
     /// The path; none for a directive.
     pub path: Option<String>,
@@ -71,7 +71,10 @@ impl Listed {
         let [class, kind, location] = [&self.class, &self.kind, &self.location].map(Option::as_deref);
         let [target, path, directive] = [&self.target, &self.path, &self.directive].map(Option::as_deref);
         match (&self.profile, directive) {
-            (Some(name), _) => ExclusionIdentity::Profile(name, [class, kind, location, path]),
+            (Some(name), _) if self.rules.is_empty() => {
+                ExclusionIdentity::Profile(name, [class, kind, location, path])
+            }
+            (Some(name), _) => ExclusionIdentity::ProfileRule(name, &self.rules, [target, path]),
             (None, Some(line)) => ExclusionIdentity::Directive(line),
             (None, None) if self.rules.is_empty() => {
                 ExclusionIdentity::Semantic([class, location, path, kind])
@@ -125,8 +128,11 @@ pub fn exclusions(text: &Text, format: Format, name: &str) -> Result<Vec<Listed>
     for site in list(&document, "sites") {
         let mut scope = Scope { site: string(site, "name"), route: None };
         collect(site, &scope, &mut found);
-        let names = list(site, "profiles").iter().filter_map(Value::as_str);
-        names.for_each(|name| found.extend(of_profile(name, &scope)));
+        for taken in list(site, "profiles") {
+            let name = taken.as_str().or_else(|| taken.get("name")?.as_str()).unwrap_or_default();
+            let path = taken.get("path").and_then(Value::as_str).unwrap_or_default();
+            found.extend(of_profile(name, path, &scope));
+        }
         for route in list(site, "routes") {
             let keys = ["name", "path", "path_exact", "path_pattern"];
             scope.route = keys.iter().find_map(|key| string(route, key));
@@ -164,20 +170,25 @@ fn collect(place: &Value, scope: &Scope, found: &mut Vec<Listed>) {
     }
 }
 
-/// The exclusions of a profile at a site.
-pub(crate) fn of_profile<'s>(name: &str, scope: &'s Scope) -> impl Iterator<Item = Listed> + use<'s> {
-    let site = scope.site.as_deref();
+/// The exclusions of a profile at a site, for the application at `path`.
+pub(crate) fn of_profile<'s>(
+    name: &str,
+    path: &str,
+    scope: &'s Scope,
+) -> impl Iterator<Item = Listed> + use<'s> {
+    let (site, path) = (scope.site.as_deref(), path.to_owned());
     profile(name).into_iter().flat_map(move |profile| {
-        profile.exclude.iter().map(move |each| Listed {
+        profile.exclusions(&path).map(move |each| Listed {
             id: each.id(site, &profile.name),
             scope: scope.clone(),
-            class: each.class.clone(),
-            kind: each.kind.clone(),
-            location: Some(each.location.clone()),
-            path: Some(each.path.clone()),
-            reason: Some(each.reason.clone()),
+            kind: each.kind.map(str::to_owned),
+            location: each.location.map(str::to_owned),
+            rules: each.rules.to_vec(),
+            target: each.target.map(str::to_owned),
+            reason: Some(each.reason.to_owned()),
             profile: Some(profile.name.clone()),
-            opens: Some(each.opens.clone()),
+            opens: Some(each.opens.to_owned()),
+            path: Some(each.path),
             ..Listed::default()
         })
     })

@@ -34,8 +34,6 @@ impl Checker<'_> {
             response_body: response_body(&site.response_body),
             ..Policy::default()
         };
-        let of_profiles = profile::exclusions(&mut self.mistakes, &site.profiles);
-        policy.semantic.exclude.extend(of_profiles);
         if let Some(rules) = &site.rules {
             policy.setup = rules.setup.iter().map(|file| self.mistakes.path(file)).collect();
             policy.crs = rules.crs.as_ref().map(|folder| self.mistakes.path(folder));
@@ -62,6 +60,7 @@ impl Checker<'_> {
                 policy.paranoia = Some(level.value);
             }
         }
+        profile::apply(&mut self.mistakes, &site.profiles, &mut policy);
         policy
     }
 
@@ -133,10 +132,9 @@ impl Checker<'_> {
                     .to_string(),
             );
         }
-        if let Some(profile) = site.profiles.first().filter(|_| !modes().any(has_semantic)) {
-            let message =
-                "`profiles` are for the semantic detector, which does not run in this mode".to_string();
-            self.mistakes.wrong_with_hint(profile.span.clone(), message, hint());
+        if let Some(profile) = site.profiles.first().filter(|_| is_off) {
+            let message = "`profiles` are for inspection, and nothing is inspected in this mode".to_string();
+            self.mistakes.wrong_with_hint(profile.span.clone(), message, "drop them".to_string());
         }
     }
 

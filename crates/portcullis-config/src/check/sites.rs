@@ -79,6 +79,7 @@ impl Checker<'_> {
                 routes,
                 rate_limits,
                 access_log,
+                profiles: site.profiles.into_iter().map(|each| each.value.name).collect(),
             });
         }
         sites

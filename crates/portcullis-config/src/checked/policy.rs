@@ -132,7 +132,7 @@ pub struct Exclusion {
     /// Place and name as they are written.
     pub location: Option<String>,
     /// The profile that it is of, if the document does not say it itself.
-    pub profile: Option<&'static str>,
+    pub profile: Option<String>,
     /// What exclusions of both sorts say.
     pub terms: Terms,
 }
@@ -146,6 +146,8 @@ pub struct RuleExclusion {
     pub target: Option<RuleTarget>,
     /// The target as it is written.
     pub target_text: Option<String>,
+    /// The profile that it is of, if the document does not say it itself.
+    pub profile: Option<String>,
     /// What exclusions of both sorts say.
     pub terms: Terms,
 }

@@ -74,6 +74,8 @@ pub struct Site {
     pub rate_limits: Vec<RateLimit>,
     /// Its access log.
     pub access_log: Option<AccessLog>,
+    /// The names of the profiles that it takes.
+    pub profiles: Vec<String>,
 }
 
 #[cfg(test)]

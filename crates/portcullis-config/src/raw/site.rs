@@ -14,6 +14,7 @@ use crate::declared;
 use crate::discovery;
 use crate::https;
 use crate::learning;
+use crate::profile::ProfileUse;
 use crate::spanned::Spanned;
 
 /// A site: the routes and the policy for its host names.
@@ -53,10 +54,10 @@ pub(crate) struct Site {
     /// Discovery of the endpoints that the site answers, with their parameters: `true`, or a table. Default:
     /// `false`.
     pub discovery: Option<Spanned<discovery::Raw>>,
-    /// Profiles: named exclusions from the semantic detector for applications at the root of the site, which
-    /// `portcullis profiles` lists. They count on every route. Default: none.
+    /// Profiles: named exclusions for known applications, which `portcullis profiles` lists. They count on
+    /// every route, below the root of the site or the path that is said. Default: none.
     #[serde(default)]
-    pub profiles: Vec<Spanned<String>>,
+    pub profiles: Vec<Spanned<ProfileUse>>,
     /// The effect of a match of a disruptive rule. Default: `blocking`, unless the rule files say otherwise.
     pub engine: Option<Engine>,
     /// The rules.

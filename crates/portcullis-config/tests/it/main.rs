@@ -2,4 +2,5 @@
 
 mod caps;
 mod golden;
+mod recognition;
 mod warnings;

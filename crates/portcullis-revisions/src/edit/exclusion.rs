@@ -101,9 +101,19 @@ pub(super) fn remove(root: &mut Table, id: &str) -> Result<(), RevisionError> {
 fn profile_of(root: &mut Table, id: &str) -> Option<String> {
     let mut found = None;
     first(root, &mut |place, at| {
+        let part = |table: &dyn TableLike, key| {
+            table.get(key).and_then(Item::as_str).map(str::to_owned).unwrap_or_default()
+        };
         let names = place.get("profiles").and_then(Item::as_array).into_iter().flatten();
-        let mut names = names.filter_map(Value::as_str);
-        found = names.find(|name| of_profile(name, at).any(|each| each.id == id)).map(str::to_owned);
+        let strings = names.filter_map(|each| match each.as_inline_table() {
+            Some(table) => Some((part(table, "name"), part(table, "path"))),
+            None => Some((each.as_str()?.to_owned(), String::new())),
+        });
+        let tables = place.get("profiles").and_then(Item::as_array_of_tables).into_iter().flatten();
+        let tables = tables.map(|table| (part(table, "name"), part(table, "path")));
+        let mut taken = strings.chain(tables);
+        let is_it = |(name, path): &(String, String)| of_profile(name, path, at).any(|each| each.id == id);
+        found = taken.find(is_it).map(|(name, _)| name);
         found.is_some()
     });
     found

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use portcullis_config::Profile;
+
 use crate::crs;
 
 /// Folders in which packages and `portcullis crs install` put the CRS, in the order in which they are tried.
@@ -23,6 +25,8 @@ pub struct Answers {
     pub crs: Option<PathBuf>,
     /// The data folder, as the document names it.
     pub data: String,
+    /// The profiles of the applications that it looks like.
+    pub looks_like: Vec<&'static Profile>,
 }
 
 impl Default for Answers {
@@ -34,6 +38,7 @@ impl Default for Answers {
             mode: "semantic".to_owned(),
             crs: None,
             data: "portcullis-data".to_owned(),
+            looks_like: Vec::new(),
         }
     }
 }
@@ -82,6 +87,14 @@ pub fn text(answers: &Answers) -> String {
             crs::FOLDER
         ),
     };
+    let names: Vec<String> = answers.looks_like.iter().map(|profile| quoted(&profile.name)).collect();
+    let profiles = match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            "# It looks like this application; `portcullis profiles` shows what it excludes and opens:\n# profiles = [{}]\n",
+            names.join(", ")
+        ),
+    };
     format!(
         r#"# Portcullis in front of one application; written by `portcullis init`.
 # After a change: `portcullis check FILE`, then SIGHUP (`systemctl reload portcullis`).
@@ -108,7 +121,7 @@ name = "site"
 hosts = [{hosts}]
 upstream = "app"
 {mode:<46}# semantic, crs or both
-{rules}engine = "detection_only"                     # reports attacks, blocks nothing; remove this line to block
+{rules}{profiles}engine = "detection_only"                     # reports attacks, blocks nothing; remove this line to block
 
 [upstreams.app]
 endpoints = [{upstream}]

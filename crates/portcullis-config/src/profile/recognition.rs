@@ -1,0 +1,139 @@
+//! Which application an answer comes from.
+
+use super::{Profile, SignKind, profiles};
+
+/// Points that recognise an application. No sign has as many.
+const POINTS_MIN: u32 = 3;
+/// Bytes of a body that are looked at: a page names its generator, title and style sheets in its head.
+const BODY_BYTES_MAX: usize = 16 << 10;
+
+/// An answer, as far as it is known.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    /// The path that was asked for.
+    pub path: &'a [u8],
+    /// The status.
+    pub status: u16,
+    /// The header fields.
+    pub fields: &'a [(&'a [u8], &'a [u8])],
+    /// The first bytes of the body.
+    pub body: &'a [u8],
+}
+
+/// An application that an answer comes from.
+#[derive(Debug)]
+pub struct Recognised {
+    /// Its profile.
+    pub profile: &'static Profile,
+    /// The signs that the answer shows, in words.
+    pub signs: Vec<String>,
+}
+
+/// The applications that an answer comes from. Several, where one extends another.
+pub fn recognise(answer: &Answer<'_>) -> Vec<Recognised> {
+    let page = Page::new(answer);
+    profiles().iter().filter_map(|profile| of_profile(profile, &page)).collect()
+}
+
+fn of_profile(profile: &'static Profile, page: &Page<'_>) -> Option<Recognised> {
+    let shown = || profile.signs.iter().filter(|sign| page.shows(&sign.kind));
+    let points: u32 = shown().map(|sign| sign.weight).sum();
+    (points >= POINTS_MIN)
+        .then(|| Recognised { profile, signs: shown().map(|sign| words(&sign.kind)).collect() })
+}
+
+fn words(kind: &SignKind) -> String {
+    match kind {
+        SignKind::Header(name, None) => format!("header {name}"),
+        SignKind::Header(name, Some(value)) => format!("header {name} with {value}"),
+        SignKind::Cookie(name) => format!("cookie {name}"),
+        SignKind::Generator(text) => format!("generator {text}"),
+        SignKind::Title(text) => format!("title {text}"),
+        SignKind::Asset(text) => format!("address {text}"),
+        SignKind::Text(text) => format!("text {text}"),
+        SignKind::Path(path) => format!("path {path}"),
+    }
+}
+
+/// An answer in lower case, with the parts of its page that signs are in.
+struct Page<'a> {
+    answer: &'a Answer<'a>,
+    path: String,
+    body: String,
+    title: Option<(usize, usize)>,
+    generators: Vec<String>,
+}
+
+impl<'a> Page<'a> {
+    fn new(answer: &'a Answer<'a>) -> Page<'a> {
+        let body = &answer.body[..answer.body.len().min(BODY_BYTES_MAX)];
+        let body = String::from_utf8_lossy(body).to_ascii_lowercase();
+        let title = body.find("<title").and_then(|start| {
+            let start = start + body[start..].find('>')? + 1;
+            Some((start, start + body[start..].find("</title")?))
+        });
+        let generators = body.split("<meta").skip(1).filter_map(generator).collect();
+        let path = String::from_utf8_lossy(answer.path).to_ascii_lowercase();
+        Page { answer, path, body, title, generators }
+    }
+
+    fn shows(&self, kind: &SignKind) -> bool {
+        match kind {
+            SignKind::Header(name, value) => {
+                let mut fields = self.answer.fields.iter();
+                fields.any(|(field, content)| {
+                    let has = |value: &String| contains(content, value);
+                    field.eq_ignore_ascii_case(name.as_bytes()) && value.as_ref().is_none_or(has)
+                })
+            }
+            SignKind::Cookie(name) => {
+                let mut fields = self.answer.fields.iter();
+                fields.any(|(field, content)| {
+                    field.eq_ignore_ascii_case(b"set-cookie")
+                        && content
+                            .get(..name.len())
+                            .is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
+                })
+            }
+            SignKind::Generator(text) => self.generators.iter().any(|each| each.starts_with(text)),
+            SignKind::Title(text) => {
+                self.title.is_some_and(|(start, end)| self.body[start..end].contains(text))
+            }
+            SignKind::Asset(text) => self.has_address(text),
+            SignKind::Text(text) => self.body.contains(text),
+            SignKind::Path(path) => {
+                let is_served = self.answer.status < 400 || matches!(self.answer.status, 401 | 403);
+                is_served && self.path.starts_with(path)
+            }
+        }
+    }
+
+    /// The text stands in the value of a `src` or `href` attribute. What a page only mentions is none.
+    fn has_address(&self, text: &str) -> bool {
+        self.body.match_indices(text).any(|(at, _)| {
+            let before = &self.body[..at];
+            let start = before.rfind(['"', '\'', '=', ' ', '>', '<']).map_or(0, |start| start + 1);
+            let attribute = before[..start].trim_end_matches(['"', '\'']).trim_end();
+            let attribute = attribute.strip_suffix('=').map(str::trim_end);
+            attribute.is_some_and(|before| before.ends_with("src") || before.ends_with("href"))
+        })
+    }
+}
+
+/// The content of a meta element that names a generator, from behind its `<meta`.
+fn generator(element: &str) -> Option<String> {
+    let element = &element[..element.find('>')?];
+    let value = |name: &str| {
+        let rest = element[element.find(name)? + name.len()..].trim_start().strip_prefix('=')?.trim_start();
+        match rest.chars().next().filter(|sign| matches!(sign, '"' | '\'')) {
+            Some(quote) => rest[1..].split(quote).next(),
+            None => rest.split([' ', '/']).next(),
+        }
+    };
+    (value("name")?.trim() == "generator").then(|| value("content").map(|text| text.trim().to_owned()))?
+}
+
+/// True if `text`, which is in lower case, stands in `content`.
+fn contains(content: &[u8], text: &str) -> bool {
+    content.windows(text.len().max(1)).any(|part| part.eq_ignore_ascii_case(text.as_bytes()))
+}

@@ -1,0 +1,123 @@
+//! Answers of front pages, and the profiles by which they are recognised.
+
+use std::collections::BTreeSet;
+
+use portcullis_config::{Answer, SignKind, profiles, recognise};
+
+const PAGES: &str = include_str!("../front-pages.txt");
+
+/// An answer of the file.
+struct Page {
+    expected: BTreeSet<String>,
+    path: String,
+    status: u16,
+    fields: Vec<(String, String)>,
+    body: String,
+}
+
+fn pages() -> Vec<Page> {
+    let page = |text: &str| {
+        let (line, rest) = text.split_once('\n').unwrap();
+        let words: Vec<&str> = line.split(' ').collect();
+        let [expected @ .., path, status] = words.as_slice() else { panic!("{line}") };
+        let (fields, body) = rest.split_once("\n\n").unwrap();
+        let field =
+            |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Page {
+            expected: expected.iter().filter(|name| **name != "-").map(|name| (*name).to_owned()).collect(),
+            path: path.split('?').next().unwrap().to_owned(),
+            status: status.parse().unwrap(),
+            fields: fields.lines().filter_map(field).collect(),
+            body: body.to_owned(),
+        }
+    };
+    PAGES.split("==== ").skip(2).map(page).collect()
+}
+
+fn found(page: &Page) -> BTreeSet<String> {
+    let fields: Vec<_> =
+        page.fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+    let answer = Answer {
+        path: page.path.as_bytes(),
+        status: page.status,
+        fields: &fields,
+        body: page.body.as_bytes(),
+    };
+    recognise(&answer).into_iter().map(|each| each.profile.name.clone()).collect()
+}
+
+#[test]
+fn front_pages_are_recognised_and_no_others() {
+    let pages = pages();
+    let mut wrong = Vec::new();
+    for page in &pages {
+        let found = found(page);
+        if found != page.expected {
+            wrong.push(format!("{} {}: {found:?}, expected {:?}", page.path, page.body, page.expected));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // Each profile that can be recognised is, and other pages are many.
+    let seen: BTreeSet<&String> = pages.iter().flat_map(|page| &page.expected).collect();
+    for profile in profiles().iter().filter(|profile| !profile.signs.is_empty()) {
+        assert!(seen.contains(&profile.name), "{} has no front page", profile.name);
+    }
+    assert!(pages.iter().filter(|page| page.expected.is_empty()).count() >= 50);
+}
+
+/// One borrowed word is not enough, whichever it is: a page that shows one sign of each profile is none.
+#[test]
+fn one_sign_recognises_nothing() {
+    for profile in profiles() {
+        for sign in &profile.signs {
+            let mut page = Page {
+                expected: BTreeSet::new(),
+                path: "/".to_owned(),
+                status: 200,
+                fields: vec![("content-type".to_owned(), "text/html".to_owned())],
+                body: "<html><head><title>Shop</title></head>".to_owned(),
+            };
+            match &sign.kind {
+                SignKind::Header(name, value) => {
+                    page.fields.push((name.clone(), value.clone().unwrap_or_else(|| "1".to_owned())));
+                }
+                SignKind::Cookie(name) => page.fields.push(("set-cookie".to_owned(), format!("{name}=1"))),
+                SignKind::Generator(text) => {
+                    page.body += &format!("<meta name=\"generator\" content=\"{text}\">");
+                }
+                SignKind::Title(text) => page.body = format!("<title>{text}</title>"),
+                SignKind::Asset(text) => page.body += &format!("<script src=\"{text}\"></script>"),
+                SignKind::Text(text) => page.body += text,
+                SignKind::Path(path) => page.path.clone_from(path),
+            }
+            assert!(!found(&page).contains(&profile.name), "{}: {:?}", profile.name, sign.kind);
+        }
+    }
+}
+
+/// What a page says of an application in its text is no address of it and no generator.
+#[test]
+fn quoted_markup_is_no_sign() {
+    let quoted = "<html><head><title>How to</title></head><p>&lt;meta name=\"generator\" content=\"WordPress 6\"&gt; and \
+                  the path /wp-content/ beside /wp-includes/, in \"wp-content/themes\"</p>";
+    let body = quoted.to_owned();
+    let page =
+        Page { expected: BTreeSet::new(), path: "/".to_owned(), status: 200, fields: Vec::new(), body };
+    assert_eq!(found(&page), BTreeSet::new());
+}
+
+/// However large and strange an answer is, looking at it ends soon and finds nothing by accident.
+#[test]
+fn hostile_answers_cost_little() {
+    let mut bodies = vec![vec![0xff; 1 << 20], b"<title".repeat(1 << 17), b"<meta name=".repeat(1 << 16)];
+    bodies.push(b"\"/wp-content/".repeat(1 << 16));
+    bodies.push(b"src=\"".repeat(1 << 17));
+    bodies.push("\u{130}".repeat(1 << 18).into_bytes());
+    for body in bodies {
+        let begun = std::time::Instant::now();
+        let answer = Answer { path: b"/", status: 200, fields: &[], body: &body };
+        assert!(recognise(&answer).is_empty());
+        // Milliseconds, as a rule: the bound is for slow machines.
+        assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", &body[..20]);
+    }
+}

@@ -1,0 +1,299 @@
+//! What a profile does to requests: those of its file, or recorded ones.
+//!
+//! A profile of the program has to let its own requests pass in every mode, stop the attacks in the same
+//! places, and have no exclusion that none of its requests needs.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use portcullis_config::{Mode, Policy, PolicyFlags, Profile, ProfileRequest};
+use portcullis_engine::Plan;
+use portcullis_event::{Event, Redactor};
+use portcullis_inspect::Inspector;
+use portcullis_load::SharedDetectors;
+use portcullis_replay::Trial;
+use portcullis_store::Store;
+
+use super::{TestArgs, find};
+use crate::cli::Failure;
+use crate::events::stored;
+use crate::init::document::crs_on_this_machine;
+use crate::replay::{Request, requests};
+
+/// An address for documentation (RFC 5737).
+const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 50_000);
+/// Recorded requests that are read, at most.
+const REQUESTS_MAX: usize = 10_000;
+/// The host of the requests of a profile: with one that is known, links to others are looked at.
+const HOST: &str = "app.example";
+
+/// The report, and whether the profiles do what they say.
+pub fn run(args: &TestArgs) -> Result<(String, bool), Failure> {
+    let profiles = args.names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
+    let crs = args.crs.clone().or_else(crs_on_this_machine);
+    let modes: Vec<&str> = match args.mode.as_slice() {
+        [] if crs.is_some() => vec!["semantic", "both", "crs"],
+        [] => vec!["semantic"],
+        modes => modes.iter().map(String::as_str).collect(),
+    };
+    let recorded_requests = requests::of_files(&args.requests, REQUESTS_MAX)?;
+    let mut detectors = SharedDetectors::default();
+    let mut reports: Vec<Report> = profiles.iter().map(|_| Report::default()).collect();
+    for mode in &modes {
+        let policy = policy(mode, crs.as_ref())?;
+        let mut tester = Tester::new(&policy, detectors)?;
+        for (profile, report) in profiles.iter().zip(&mut reports) {
+            if args.requests.is_empty() {
+                own(&mut tester, args, profile, &policy, report);
+                if modes.len() == 3 {
+                    report.needed.extend(needed(&mut tester, args, profile, &policy));
+                }
+            } else {
+                recorded(&mut tester, args, profile, &policy, &recorded_requests, report);
+            }
+        }
+        detectors = tester.detectors;
+    }
+    let (mut text, mut good) = (String::new(), true);
+    for (profile, report) in profiles.iter().zip(reports) {
+        let Report { text: lines, is_wrong, needed } = report;
+        let _ = write!(text, "{}\n{lines}", profile.name);
+        good &= !is_wrong;
+        if args.requests.is_empty() && modes.len() == 3 {
+            for unneeded in parts(profile).difference(&needed) {
+                good = false;
+                let _ = writeln!(text, "no request needs {unneeded}");
+            }
+        }
+    }
+    Ok((text, good))
+}
+
+/// What was found about a profile so far.
+#[derive(Default)]
+struct Report {
+    text: String,
+    is_wrong: bool,
+    needed: BTreeSet<Part>,
+}
+
+/// Shows the requests of a profile to policies without and with it.
+fn own(tester: &mut Tester, args: &TestArgs, profile: &Profile, policy: &Policy, report: &mut Report) {
+    let mut without = tester.trial(policy);
+    let mut allowed = tester.trial(&without_values(policy, profile, &args.path));
+    let mut with = tester.trial(&with(policy, profile, &args.path));
+    let (mut refused, mut stopped, mut unknown, mut wrong) = (0usize, 0usize, 0usize, Vec::new());
+    for request in &profile.requests {
+        let ProfileRequest { what, attacks, .. } = request;
+        let bytes = request.bytes(&args.path, None);
+        refused += usize::from(tester.ask(&mut without, &bytes).0);
+        let (is_stopped, event) = tester.ask(&mut with, &bytes);
+        if is_stopped {
+            let found: Vec<_> = event.iter().flat_map(|event| found(event)).collect();
+            wrong.push(format!("  refused with the profile: {what}\n    {}\n", found.join("\n    ")));
+        }
+        for attack in attacks {
+            let bytes = request.bytes(&args.path, Some(attack));
+            let is_known = tester.ask(&mut allowed, &bytes).0;
+            match (is_known, tester.ask(&mut with, &bytes).0) {
+                (true, true) => stopped += 1,
+                (true, false) => wrong.push(format!("  passes with the profile: {what}: {attack}\n")),
+                // What the CRS misses is no fault of a profile.
+                (false, _) if !policy.mode.has_semantic() => unknown += 1,
+                (false, _) => wrong.push(format!("  passes without the profile, too: {what}: {attack}\n")),
+            }
+        }
+    }
+    let Report { text, is_wrong, .. } = report;
+    let _ = writeln!(
+        text,
+        "  {}: {} requests, {refused} refused without the profile, {} wrong with it; {stopped} attacks stopped, {unknown} \
+         not stopped either way",
+        mode(policy),
+        profile.requests.len(),
+        wrong.len()
+    );
+    *is_wrong |= !wrong.is_empty();
+    wrong.iter().for_each(|each| text.push_str(each));
+}
+
+/// Shows recorded requests of benign users to policies without and with a profile.
+fn recorded(
+    tester: &mut Tester,
+    args: &TestArgs,
+    profile: &Profile,
+    policy: &Policy,
+    requests: &[Request],
+    report: &mut Report,
+) {
+    let mut without = tester.trial(policy);
+    let mut with = tester.trial(&with(policy, profile, &args.path));
+    let (mut refused, mut still) = (0usize, Vec::new());
+    for request in requests {
+        refused += usize::from(tester.ask(&mut without, &request.bytes).0);
+        let (stopped, event) = tester.ask(&mut with, &request.bytes);
+        if stopped {
+            let found: Vec<_> = event.iter().flat_map(|event| found(event)).collect();
+            still.push(format!("  {}\n    {}\n", request.line(), found.join("\n    ")));
+        }
+    }
+    let (all, with) = (requests.len(), still.len());
+    let Report { text, is_wrong, .. } = report;
+    let mode = mode(policy);
+    let _ =
+        writeln!(text, "  {mode}: of {all} requests {refused} refused without the profile, {with} with it");
+    *is_wrong |= !still.is_empty();
+    still.iter().for_each(|each| text.push_str(each));
+}
+
+fn mode(policy: &Policy) -> &'static str {
+    match policy.mode {
+        Mode::Crs => "crs",
+        Mode::Semantic => "semantic",
+        Mode::Both => "both",
+    }
+}
+
+/// A part of what a profile excludes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    /// A kind of finding in a place.
+    Kind(String, String),
+    /// A rule in a target.
+    Rule(u32, String),
+    /// All that is excluded on a path.
+    Path(String),
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Kind(kind, place) => write!(f, "{kind} in {place}"),
+            Part::Rule(rule, target) => write!(f, "{rule} in {target}"),
+            Part::Path(path) => write!(f, "what is excluded on {path}"),
+        }
+    }
+}
+
+/// The parts of what a profile excludes.
+fn parts(profile: &Profile) -> BTreeSet<Part> {
+    let mut parts = BTreeSet::new();
+    for each in profile.exclusions("") {
+        let place = each.location.or(each.target).unwrap_or_default();
+        parts.extend(each.kind.map(|kind| Part::Kind(kind.to_owned(), place.to_owned())));
+        parts.extend(each.rules.iter().map(|rule| Part::Rule(*rule, place.to_owned())));
+        parts.insert(Part::Path(each.path));
+    }
+    parts
+}
+
+/// The parts that a request needs in this mode: without the part, and with all others, one is refused; of a
+/// rule it is enough that it matches.
+fn needed(tester: &mut Tester, args: &TestArgs, profile: &Profile, policy: &Policy) -> BTreeSet<Part> {
+    let whole = with(policy, profile, &args.path);
+    let requests: Vec<_> = profile.requests.iter().map(|request| request.bytes(&args.path, None)).collect();
+    let is_needed = |part: &Part| {
+        let mut trial = tester.trial(&without(&whole, part, &args.path));
+        requests.iter().any(|bytes| match (tester.ask(&mut trial, bytes), part) {
+            ((_, Some(event)), Part::Rule(rule, _)) => {
+                event.matches.iter().any(|found| found.rule.rule_id.0 == *rule)
+                    || event.also_matched.iter().any(|found| found.rule_id.0 == *rule)
+            }
+            ((stopped, _), Part::Kind(..) | Part::Path(_)) => stopped,
+            ((_, None), Part::Rule(..)) => false,
+        })
+    };
+    parts(profile).into_iter().filter(is_needed).collect()
+}
+
+/// A policy without a part of what the profile has added to it.
+fn without(policy: &Policy, part: &Part, at: &str) -> Policy {
+    let mut policy = policy.clone();
+    match part {
+        Part::Kind(kind, place) => policy
+            .semantic
+            .exclude
+            .retain(|each| each.kind.as_deref() != Some(kind) || each.location.as_deref() != Some(place)),
+        Part::Rule(rule, target) => {
+            let same = policy.rule_exclude.iter_mut();
+            same.filter(|each| each.target_text.as_deref() == Some(target))
+                .for_each(|each| each.rules.retain(|other| other != rule));
+        }
+        Part::Path(path) => {
+            let path = Some(format!("{at}{path}"));
+            policy.semantic.exclude.retain(|each| each.terms.path != path);
+            policy.rule_exclude.retain(|each| each.terms.path != path);
+        }
+    }
+    policy
+}
+
+/// What was found in a request: kinds of findings with their places, rules with their targets.
+fn found(event: &Event) -> BTreeSet<String> {
+    let findings =
+        event.findings.iter().map(|found| format!("{} in {}:{}", found.kind, found.place.name(), found.name));
+    let rules = event.matches.iter().filter(|found| found.points > 0);
+    let rules = rules.map(|found| format!("rule {} in {}", found.rule.rule_id.0, found.target));
+    let also = event.also_matched.iter().map(|found| format!("rule {} in {}", found.rule_id.0, found.target));
+    findings.chain(rules).chain(also).collect()
+}
+
+/// A policy in this mode, with nothing excluded.
+fn policy(mode: &str, crs: Option<&PathBuf>) -> Result<Policy, Failure> {
+    let crs = crs.filter(|_| mode != "semantic").cloned();
+    if crs.is_none() && mode != "semantic" {
+        return Err(Failure::usage(format_args!(
+            "mode {mode} needs the CRS, and none is installed; name its folder with --crs DIR"
+        )));
+    }
+    let flags = PolicyFlags { mode: Some(mode.to_owned()), crs, ..PolicyFlags::default() };
+    let mut policy =
+        flags.policy().map_err(Failure::usage)?.ok_or_else(|| Failure::usage("mode off inspects nothing"))?;
+    policy.semantic.hosts.push(HOST.to_owned());
+    Ok(policy)
+}
+
+fn with(policy: &Policy, profile: &Profile, at: &str) -> Policy {
+    let mut policy = policy.clone();
+    profile.apply(at, &mut policy);
+    policy
+}
+
+/// With the exclusions of a profile that are about no value (the method, the content type): a request that is
+/// refused for one of these says nothing about an attack in it.
+fn without_values(policy: &Policy, profile: &Profile, at: &str) -> Policy {
+    let mut with = with(policy, profile, at);
+    let is_of_value = |target: &str| ["ARGS", "REQUEST_BODY"].iter().any(|part| target.starts_with(part));
+    with.rule_exclude.retain(|each| !each.target_text.as_deref().is_some_and(is_of_value));
+    with.semantic.exclude.clone_from(&policy.semantic.exclude);
+    with
+}
+
+/// Asks policies of one mode about requests that nobody sent.
+struct Tester {
+    plan: Arc<Plan>,
+    detectors: SharedDetectors,
+    now: u64,
+}
+
+impl Tester {
+    fn new(policy: &Policy, detectors: SharedDetectors) -> Result<Tester, Failure> {
+        let plan = portcullis_load::load(policy).map_err(Failure::failed)?.plan;
+        Ok(Tester { plan, detectors, now: stored::now() })
+    }
+
+    fn trial(&mut self, policy: &Policy) -> Trial {
+        let (redactor, store) = (Arc::new(Redactor::none()), Arc::new(Store::default()));
+        let inspector = Inspector::new(Arc::clone(&self.plan), redactor, store);
+        Trial::new(Arc::new(self.detectors.attach(inspector, policy)))
+    }
+
+    /// Whether it is stopped, and what was found.
+    fn ask(&self, trial: &mut Trial, request: &[u8]) -> (bool, Option<Box<Event>>) {
+        let tried = trial.ask(request, CLIENT, self.now);
+        (tried.stopped, tried.event)
+    }
+}
