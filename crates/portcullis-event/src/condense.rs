@@ -16,7 +16,7 @@ pub(crate) struct Bounds {
     deciding: usize,
     /// Kinds of findings in other values.
     others: usize,
-    /// Kinds of findings that an exception suppresses or lowers, in any value.
+    /// Exceptions that suppress or lower something in any value, each with one finding.
     suppressed: usize,
     /// Rules in full, beside the one that blocked.
     matches: usize,
@@ -108,7 +108,7 @@ impl Event {
             worst.into_iter().partition(|at| is_deciding(&groups[*at]));
         let mut kept: Vec<usize> = deciding.into_iter().take(bounds.deciding).collect();
         kept.extend(others.into_iter().take(bounds.others));
-        kept.extend(suppressed.into_iter().take(bounds.suppressed));
+        kept.extend(one_of_each_exception(&groups, &suppressed).take(bounds.suppressed));
         for (at, finding) in groups.into_iter().enumerate() {
             if kept.contains(&at) {
                 self.findings.push(finding);
@@ -217,6 +217,19 @@ impl Event {
 }
 
 /// One finding for each kind in each value: that of the most points, with their number.
+/// Of the findings at the places `suppressed` of `groups`, the first one of each exception: one that
+/// suppresses much leaves room for the others.
+fn one_of_each_exception(groups: &[Finding], suppressed: &[usize]) -> impl Iterator<Item = usize> {
+    let exception = |at: &usize| groups[*at].suppressed_by.as_ref().map(|by| &by.exception);
+    let mut kept: Vec<usize> = Vec::new();
+    for at in suppressed {
+        if !kept.iter().any(|known| exception(known) == exception(at)) {
+            kept.push(*at);
+        }
+    }
+    kept.into_iter()
+}
+
 fn grouped(findings: Vec<Finding>) -> Vec<Finding> {
     let mut groups: Vec<Finding> = Vec::with_capacity(findings.len());
     for finding in findings {
