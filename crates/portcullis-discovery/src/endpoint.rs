@@ -100,6 +100,11 @@ fn is_session(pair: &[u8]) -> bool {
 }
 
 fn is_api_key(name: &[u8]) -> bool {
+    let ends_in =
+        |end: &[u8]| name.len().checked_sub(end.len()).is_some_and(|at| name[at..].eq_ignore_ascii_case(end));
+    if !ends_in(b"key") && !ends_in(b"token") {
+        return false;
+    }
     let name: Vec<u8> = name.iter().filter(|b| !b"-_".contains(b)).map(u8::to_ascii_lowercase).collect();
     name.ends_with(b"apikey") || name.ends_with(b"authtoken") || name.ends_with(b"accesstoken")
 }

@@ -1,5 +1,6 @@
 //! Paths as a tree of segments, in which names that multiply become one placeholder.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use portcullis_learn::{ANY, Distinct};
@@ -55,22 +56,22 @@ impl Node {
                 _ if is_last && is_file(segment) && file_type.unwrap_or_else(|| has(FILE)) => FILE.to_owned(),
                 ANY | TOKEN if has_name() => NAME.to_owned(),
                 placeholder if is_placeholder(placeholder) => placeholder.to_owned(),
-                name => match name.to_ascii_lowercase() {
-                    lower if has(&lower) => lower,
+                name => match lower(name) {
+                    lower if has(&lower) => lower.into_owned(),
                     _ if has_name() => NAME.to_owned(),
                     // Whether it is a file is not known.
                     _ if is_last && is_file(segment) && file_type.is_none() => return None,
                     _ => name.to_owned(),
                 },
             };
-            node = node.and_then(|node| node.children.get(&key.to_ascii_lowercase()));
+            node = node.and_then(|node| node.children.get(&*lower(&key)));
             resolved.push(key);
         }
         Some(resolved)
     }
 
     pub fn at_mut(&mut self, path: &[String]) -> Option<&mut Node> {
-        path.iter().try_fold(self, |node, segment| node.children.get_mut(&segment.to_ascii_lowercase()))
+        path.iter().try_fold(self, |node, segment| node.children.get_mut(&*lower(segment)))
     }
 
     /// The node of a path, made where it is not there.
@@ -270,6 +271,14 @@ impl Node {
         let children =
             self.children.iter().map(|(key, child)| key.len() + child.shown.len() + child.held_bytes());
         size_of::<Node>() + endpoints.sum::<usize>() + children.sum::<usize>()
+    }
+}
+
+/// The key of a name: most are in lower case.
+fn lower(name: &str) -> Cow<'_, str> {
+    match name.bytes().any(|b| b.is_ascii_uppercase()) {
+        true => name.to_ascii_lowercase().into(),
+        false => name.into(),
     }
 }
 
