@@ -59,6 +59,7 @@ hosts = ["*"]
 upstream = "app"
 mode = "semantic"
 fields = { unusual = "detect" }
+discovery = true
 rate_limits = [{ name = "logins", rate = 5, per = "1m", methods = ["POST"] }]
 
 [sites.access.deny]

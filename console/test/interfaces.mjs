@@ -52,6 +52,16 @@ await page.click('[data-page=interfaces] tr:has-text("Opened again") a:text-is("
 await reach(page, 'dialog:has-text("It was closed (whole numbers only) until 20")');
 await page.keyboard.press('Escape');
 
+// An endpoint without fields is there when it has been asked, and what was discovered of one with fields, with these.
+await send('203.0.113.60', '/catalogue/1?size=1', { Authorization: 'Bearer x' });
+await send('203.0.113.60', '/plain/page');
+const known = async () => (await (await fetch('/api/v1/interfaces?site=shop&limit=1000')).json()).items.map((each) => each.path);
+while (!(await page.evaluate(known)).includes('/plain/page')) await page.waitForTimeout(100);
+await page.goto('about:blank');
+await page.goto(`${base}/#/interfaces?site=shop`);
+await reach(page, '[data-page=interfaces] tr.endpoint:has-text("GET /plain/page"):has-text("1 request of 1 network in 1 day")');
+await reach(page, '[data-page=interfaces] tr.endpoint:has-text("GET /catalogue/{number}"):has-text("bearer tokens")');
+
 // A text, and a word, in place of a number: each is an event, which leads to the field, and the field to both.
 const id = await send('203.0.113.61', `/catalogue/8?size=${e('4;7')}`);
 await send('203.0.113.62', '/catalogue/9?SIZE=seven');

@@ -117,6 +117,12 @@ export interface LearnedField {
   last_day: string; bytes_min: number; bytes_max: number;
   types: { type: string; values: number; networks: number; days: number }[];
 }
+/** An endpoint that was discovered. */
+export interface Interface {
+  id: string; site: string; method: string; path: string; first_seen: string; last_seen: string; is_new: boolean; is_idle: boolean;
+  requests: number; refused: number; networks: number; days: number; authentication: string[]; sensitive: string[];
+}
+export interface InterfacePage extends Page<Interface> { total: number; sites: { site: string }[] }
 export interface Revision {
   number: number; time: string; author: string | null; reason: string; origin: string; bytes: number; etag: string;
 }

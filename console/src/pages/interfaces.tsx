@@ -1,10 +1,10 @@
 // What sites have learned of their fields: endpoints, what their fields carry, and what an operator decides about them.
 
 import { useEffect, useState } from 'preact/hooks';
-import { ask } from '../api/http.ts';
-import type { EventPage, LearnedField, LearningSite, Page } from '../api/types.ts';
+import { ask, url } from '../api/http.ts';
+import type { EventPage, Interface, InterfacePage, LearnedField, LearningSite, Page } from '../api/types.ts';
 import { can } from '../app.tsx';
-import { bytes, number } from '../format.ts';
+import { ago, bytes, number } from '../format.ts';
 import { evidence, fieldHref, missing, shape, typeTitle, unusualFilter, type FieldAt } from '../fields.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';
@@ -27,19 +27,24 @@ const KEY = '[[sites]]\nname = "shop"\nfields = { unusual = "detect" }';
 export function InterfacesPage({ place }: { place: Place }) {
   const query = (name: string) => place.query.get(name) ?? '';
   const sites = useLoad((signal) => ask<{ items: LearningSite[] }>('/fields/sites', { signal }), 'learning');
+  const discovered = useLoad((signal) => ask<InterfacePage>('/interfaces', { query: { limit: 1 }, signal }), 'discovered');
   const all = sites.value?.items ?? [];
-  const site = all.find((each) => each.site === query('site')) ?? (query('site') ? undefined : all[0]);
+  const discovering = (discovered.value?.sites ?? []).map((each) => each.site);
   // A link from an event names a site that may not learn any more.
-  const name = site?.site ?? query('site');
+  const name = query('site') || (all[0]?.site ?? discovering[0] ?? '');
+  const site = all.find((each) => each.site === name);
+  const names = [...new Set([...all.map((each) => each.site), ...discovering, ...(name ? [name] : [])])].sort();
   return (
     <>
       <PageHead title={t('fields.title')}>
-        {all.length > 0 && (
+        {discovering.includes(name) && <a class="button" download={`${name}.openapi.json`} href={url('/interfaces/openapi', { site: name })}>{t('endpoints.openapi')}</a>}
+        {names.length > 0 && (
           <Select hidden label={t('app.site')} value={name} onChange={(next) => refine({ site: next })}
-            options={[...(site ? [] : [[name, name] as [string, string]]), ...all.map((each): [string, string] => [each.site, each.site])]} />
+            options={names.map((each): [string, string] => [each, each])} />
         )}
       </PageHead>
       <p class="dim">{t('fields.intro')}</p>
+      {discovered.error !== null && <Failure error={discovered.error} retry={discovered.again} />}
       {sites.error !== null && <Failure error={sites.error} retry={sites.again} />}
       {!sites.value && sites.error === null && <Card><Skeleton lines={8} /></Card>}
       {sites.value && (all.length === 0 || !site) && (
@@ -49,12 +54,31 @@ export function InterfacesPage({ place }: { place: Place }) {
           <p class="dim">{t('fields.offHint')}</p>
         </Card>
       )}
-      {site && <SiteFields key={site.site} site={site} place={place} onChange={sites.again} />}
+      {sites.value && !site && discovering.includes(name) && <Discovered site={name} place={place} />}
+      {site && <SiteFields key={site.site} site={site} discovers={discovering.includes(name)} place={place} onChange={sites.again} />}
     </>
   );
 }
 
-function SiteFields({ site, place, onChange }: { site: LearningSite; place: Place; onChange: () => void }) {
+/** The endpoints of a site; none where nothing is discovered. */
+function useEndpoints(site: string, search: string, discovers: boolean) {
+  return useLoad(async (signal) => (discovers ? (await ask<InterfacePage>('/interfaces', { query: { site, q: search, limit: MOST }, signal })).items : []), JSON.stringify([site, search, discovers]));
+}
+
+/** The endpoints of a site that does not learn what their fields carry. */
+function Discovered({ site, place }: { site: string; place: Place }) {
+  const endpoints = useEndpoints(site, '', true);
+  return (
+    <Card title={t('endpoints.title')}>
+      {endpoints.error !== null && <Failure error={endpoints.error} retry={endpoints.again} />}
+      {!endpoints.value && endpoints.error === null && <Skeleton />}
+      {endpoints.value?.length === 0 && <Empty>{t('endpoints.none')}</Empty>}
+      {endpoints.value && endpoints.value.length > 0 && <Endpoints fields={[]} endpoints={endpoints.value} place={place} />}
+    </Card>
+  );
+}
+
+function SiteFields({ site, discovers, place, onChange }: { site: LearningSite; discovers: boolean; place: Place; onChange: () => void }) {
   const query = (name: string) => place.query.get(name) ?? '';
   const [search, setSearch] = useState(query('search'));
   useEffect(() => {
@@ -64,6 +88,8 @@ function SiteFields({ site, place, onChange }: { site: LearningSite; place: Plac
   const [limit, setLimit] = useState(FIRST);
   const asked = { site: site.site, state: query('state'), search: query('search'), limit };
   const fields = useLoad((signal) => ask<Page<LearnedField> & { total: number }>('/fields', { query: asked, signal }), JSON.stringify(asked));
+  // A state is one of fields: endpoints without any have none.
+  const endpoints = useEndpoints(site.site, query('search'), discovers && query('state') === '');
   const named = query('name');
   const at: FieldAt = { site: site.site, method: query('method'), path: query('path'), place: query('place'), name: named };
   const figures: [Key, string, string][] = [
@@ -99,8 +125,9 @@ function SiteFields({ site, place, onChange }: { site: LearningSite; place: Plac
         {fields.value && (
           <>
             <p class="dim" role="status">{t('fields.total', { count: number(fields.value.total) })}</p>
+            {endpoints.error !== null && <Failure error={endpoints.error} retry={endpoints.again} />}
             {fields.value.items.length === 0 && <Empty>{t(site.fields === 0 ? 'fields.none' : 'fields.noMatch')}</Empty>}
-            {fields.value.items.length > 0 && <Endpoints fields={fields.value.items} place={place} />}
+            {fields.value.items.length + (endpoints.value?.length ?? 0) > 0 && <Endpoints fields={fields.value.items} endpoints={endpoints.value ?? []} place={place} />}
             {fields.value.next !== null && limit < MOST && <Button onClick={() => setLimit(MOST)}>{t('app.more')}</Button>}
             {fields.value.next !== null && limit >= MOST && <p class="dim">{t('fields.narrow', { count: number(MOST) })}</p>}
           </>
@@ -111,27 +138,48 @@ function SiteFields({ site, place, onChange }: { site: LearningSite; place: Plac
   );
 }
 
-/** Fields below their endpoints; those of one stand together. */
-function Endpoints({ fields, place }: { fields: LearnedField[]; place: Place }) {
-  const groups: LearnedField[][] = [];
-  for (const field of fields) {
-    const last = groups.at(-1);
-    const first = last?.[0];
-    if (last && first && first.method === field.method && first.path === field.path) last.push(field);
-    else groups.push([field]);
-  }
+interface Group { path: string; method: string; fields: LearnedField[]; facts?: Interface }
+
+/** Fields below their endpoints, as far as these are known; by path. */
+function grouped(fields: LearnedField[], endpoints: Interface[]): Group[] {
+  const groups = new Map<string, Group>();
+  const group = ({ path, method }: { path: string; method: string }) => {
+    const key = `${path} ${method}`;
+    const known = groups.get(key) ?? { path, method, fields: [] };
+    groups.set(key, known);
+    return known;
+  };
+  for (const field of fields) group(field).fields.push(field);
+  for (const facts of endpoints) group(facts).facts = facts;
+  return [...groups].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, each]) => each);
+}
+
+/** What was discovered of an endpoint. */
+function Facts({ of }: { of: Interface }) {
+  const words = (kinds: string[], of_: string) => kinds.map((kind) => t(`${of_}.${kind}` as Key)).join(', ');
+  return (
+    <div class="facts">
+      <span>{t('endpoints.asked', { requests: number(of.requests), networks: number(of.networks), days: number(of.days), last: ago(of.last_seen) })}</span>
+      {of.is_new && <Badge tone="warn">{t('endpoints.new')}</Badge>}
+      {of.is_idle && <Badge>{t('endpoints.idle')}</Badge>}
+      {of.authentication.length > 0 && <span>{t('endpoints.authentication', { kinds: words(of.authentication, 'credentials') })}</span>}
+      {of.sensitive.length > 0 && <Badge tone="warn">{t('endpoints.sensitive', { kinds: words(of.sensitive, 'sensitive') })}</Badge>}
+    </div>
+  );
+}
+
+function Endpoints({ fields, endpoints, place }: { fields: LearnedField[]; endpoints: Interface[]; place: Place }) {
+  const groups = grouped(fields, endpoints);
   const kept = { state: place.query.get('state'), search: place.query.get('search') };
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label={t('fields.title')}>
       <table class="stacked">
         <thead><tr><th scope="col">{t('fields.field')}</th><th scope="col">{t('fields.carries')}</th><th scope="col">{t('rules.state')}</th></tr></thead>
         {groups.map((group) => {
-          const [first] = group;
-          if (!first) return null;
           return (
-            <tbody key={`${first.method} ${first.path}`}>
-              <tr class="endpoint"><th colSpan={3} scope="rowgroup"><code>{visible(`${first.method} ${first.path}`)}</code></th></tr>
-              {group.map((field) => (
+            <tbody key={`${group.method} ${group.path}`}>
+              <tr class="endpoint"><th colSpan={3} scope="rowgroup"><code>{visible(`${group.method} ${group.path}`)}</code>{group.facts && <Facts of={group.facts} />}</th></tr>
+              {group.fields.map((field) => (
                 <tr key={`${field.place} ${field.name}`}>
                   <td class="wrap"><a href={fieldHref(field, kept)}>{visible(field.name)}</a><div class="dim">{field.place}</div></td>
                   <td class="wrap">{evidence(field)}{missing(field) !== '' && <div class="dim">{missing(field)}</div>}</td>
