@@ -136,7 +136,7 @@ pub use listener::{Inherited, cannot_listen};
 pub use portcullis_balance::BreakerState;
 pub use portcullis_tls::{CertificateStatus, IssuedCertificate, StartError, Watch};
 pub use server::Proxy;
-pub use services::Services;
+pub use services::{FindCookies, Services};
 pub use status::{
     AgentStatus, EndpointFailure, EndpointStatus, LimitStatus, RouteChoice, Serving, Status, UpstreamStatus,
 };

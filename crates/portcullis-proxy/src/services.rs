@@ -8,6 +8,9 @@ use portcullis_exchange::{Capture, OnRequest};
 use portcullis_inspect::{IssuedCookies, KeptFile};
 use portcullis_metrics::{DataPlane, Registry};
 
+/// Finds the cookies that the upstreams of a site have set.
+pub type FindCookies = Arc<dyn Fn(&str) -> Arc<IssuedCookies> + Send + Sync>;
+
 /// Services of the process that the proxy uses. Two proxies in one process share nothing through them unless
 /// their handles do.
 #[derive(Clone)]
@@ -31,7 +34,7 @@ pub struct Services {
     /// Takes a line for one of them, by index. Called on the worker, so it must not wait.
     pub on_access: Arc<dyn Fn(usize, Vec<u8>) + Send + Sync>,
     /// The cookies that the upstreams of a site have set, by its name: the same ones while somebody has them.
-    pub issued_cookies: Arc<dyn Fn(&str) -> Arc<IssuedCookies> + Send + Sync>,
+    pub issued_cookies: FindCookies,
     /// The sender of traces, if there are any.
     pub traces: Option<portcullis_trace::Sender>,
     /// Takes a line for the operator, without a line break: an endpoint is down, or back. These are rare.

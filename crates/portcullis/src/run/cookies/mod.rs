@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use portcullis_inspect::{IssuedCookies, IssuedSites};
+use portcullis_inspect::IssuedSites;
 use portcullis_metrics::Registry;
+use portcullis_proxy::FindCookies;
 
 use files::Files;
 use link::Link;
@@ -53,7 +54,7 @@ impl Keeper {
     }
 
     /// The cookies of a site, by its name; at first those that are kept.
-    pub fn finder(&self) -> Arc<dyn Fn(&str) -> Arc<IssuedCookies> + Send + Sync> {
+    pub fn finder(&self) -> FindCookies {
         let (sites, files) = (Arc::clone(&self.sites), Arc::clone(&self.files));
         Arc::new(move |name| {
             let cookies = sites.site(name);
