@@ -120,6 +120,11 @@ pub struct Unserved {
 impl Config {
     /// Warnings about settings that are valid but hardly intended.
     pub fn warnings(&self) -> Vec<String> {
+        self.placed_warnings().into_iter().map(|(_, warning)| warning).collect()
+    }
+
+    /// The same, each with the key that it is about.
+    pub fn placed_warnings(&self) -> Vec<(&'static str, String)> {
         let admin = self.admin.filter(|admin| is_public(admin.ip())).map(|admin| {
             format!(
                 "the admin listener {admin} can be reached from other networks, and asks nobody who they are: /metrics, /bans and /reload \
@@ -136,15 +141,18 @@ impl Config {
              `--data DIR`"
                 .to_owned()
         });
-        let warnings = unreachable_for_acme(&self.listeners).into_iter().chain(admin).chain(capture);
         let discovers = self.policies.iter().any(|policy| policy.discovery.is_some());
         let discovery = (discovers && self.data.is_none()).then(|| {
             "what `discovery` has found is lost at the end of the process: add `data = { folder = \"...\" }` or \
              `--data DIR`"
                 .to_owned()
         });
-        let warnings = warnings.chain(fields).chain(discovery);
-        warnings.chain(self.clients_of_one_address()).collect()
+        let at = |key: &'static str| move |warning: String| (key, warning);
+        let warnings = unreachable_for_acme(&self.listeners).into_iter().map(at("listeners"));
+        let warnings = warnings.chain(admin.map(at("admin.listen")));
+        let warnings = warnings.chain(capture.map(at("events.capture"))).chain(fields.map(at("fields")));
+        let warnings = warnings.chain(discovery.map(at("discovery")));
+        warnings.chain(self.clients_of_one_address().map(at("client_address"))).collect()
     }
 
     /// The warning where all clients have the address of the proxy in front.

@@ -24,6 +24,8 @@ pub struct Survey {
     text: String,
     /// The texts of the document, as paths.
     paths: Vec<Named>,
+    /// The keys of the document, each with the place of its value.
+    keys: Vec<(String, Range<usize>)>,
 }
 
 /// A text that may name a file.
@@ -61,6 +63,8 @@ impl Survey {
         texts(&tree, "", &mut |span, key, text| {
             paths.push(Named { span: span.clone(), key: key.to_string(), path: base.join(text) });
         });
+        let mut keys = Vec::new();
+        all_keys(&tree, "", &mut keys);
         let Typing { document, mut mistakes, is_whole } = typed(tree);
         let config = document.map(|document| {
             let mut checker = check::Checker::new(&base);
@@ -73,7 +77,7 @@ impl Survey {
         });
         let at = |(span, message, hint)| Mistake::at(&name, &text, span, message, hint);
         let mistakes = ConfigError::new(mistakes.into_iter().map(at).collect()).into_mistakes();
-        Ok(Survey { config, mistakes, name, text, paths })
+        Ok(Survey { config, mistakes, name, text, paths, keys })
     }
 
     /// The settings, if there are no mistakes.
@@ -103,6 +107,15 @@ impl Survey {
     /// A mistake at the place of the first text that is `value`.
     pub fn mistake_at(&self, value: &str, message: &str) -> Mistake {
         self.at(self.paths.iter().find(|named| named.path.ends_with(value)), message)
+    }
+
+    /// A mistake at the place of the first key that is called so, or ends so: `admin.listen`.
+    pub fn mistake_at_key(&self, key: &str, message: &str) -> Mistake {
+        let is_it = |name: &str| name.strip_suffix(key).is_some_and(|above| above.ends_with('.'));
+        match self.keys.iter().find(|(name, _)| is_it(name)) {
+            Some((_, span)) => Mistake::at(&self.name, &self.text, span.clone(), message.to_string(), None),
+            None => Mistake::plain(&self.name, message.to_string()),
+        }
     }
 
     fn at(&self, named: Option<&Named>, message: &str) -> Mistake {
@@ -180,6 +193,21 @@ fn without(tree: &mut Node, span: &Range<usize>) -> Option<Range<usize>> {
         _ => false,
     };
     taken.then_some(own)
+}
+
+/// The keys of the tree, with the places of their values.
+fn all_keys(node: &Node, above: &str, keys: &mut Vec<(String, Range<usize>)>) {
+    match &node.value {
+        Value::List(items) => items.iter().for_each(|item| all_keys(item, above, keys)),
+        Value::Table(entries) => {
+            for (own, item) in entries {
+                let key = format!("{above}.{}", own.name);
+                keys.push((key.clone(), item.span.clone()));
+                all_keys(item, &key, keys);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Shows every text of the tree, with the keys that lead to it.

@@ -39,9 +39,8 @@ pub fn document(survey: &Survey) -> Checked {
         let certificates = portcullis_proxy::check_certificates(config, now());
         warnings.extend(certificates.iter().map(|warning| survey.mistake(&format!("warning: {warning}"))));
         warnings.extend(over(config).iter().map(|warning| survey.mistake(&format!("warning: {warning}"))));
-        let admin = config.admin.map(|admin| admin.to_string()).unwrap_or_default();
-        let at = |warning: String| survey.mistake_at(&admin, &format!("warning: {warning}"));
-        warnings.extend(config.warnings().into_iter().map(at));
+        let at = |(key, warning): (&str, String)| survey.mistake_at_key(key, &format!("warning: {warning}"));
+        warnings.extend(config.placed_warnings().into_iter().map(at));
         let limits = config.limits_out_of_reach().into_iter();
         warnings
             .extend(limits.map(|(text, warning)| survey.mistake_at(&text, &format!("warning: {warning}"))));

@@ -200,7 +200,9 @@ impl Args {
             None => DocumentText::read(path),
         };
         let source = source.map_err(Failure::failed)?;
-        let config = source.config().map_err(Failure::failed)?;
+        let mut config = source.config().map_err(Failure::failed)?;
+        // Warnings are about what will be run.
+        config.data = self.data.clone().or(config.data);
         for warning in config.warnings() {
             eprintln!("portcullis: {}: warning: {warning}", path.display());
         }
