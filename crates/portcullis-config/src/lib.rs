@@ -104,7 +104,7 @@ pub use health::{Health, Probe};
 pub use host::HostPattern;
 pub use http2::Http2;
 pub use https::Https;
-pub use learning::{LearnedFields, Unusual};
+pub use learning::{LearnedFields, OpenedKinds, Unusual};
 pub use oidc::{Oidc, OidcRoles};
 pub use policy::RuleSource;
 pub use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionSettings, Thresholds};

@@ -4,12 +4,14 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use portcullis_http::message::RequestHead;
-use portcullis_learn::{FieldPlace, Site, Source, Unusual};
-use portcullis_semantic::detectors::field;
+use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead};
+use portcullis_learn::{FieldPlace, KindIn, KindNews, Site, Source, Standing, TryResult, Unusual};
+use portcullis_semantic::detectors::field::{self, Opens};
 use portcullis_semantic::limits::NAME_BYTES_MAX;
-use portcullis_semantic::{Analysis, Detectors, KindId, Location, Value};
+use portcullis_semantic::{Analysis, Detectors, Issuer, KindId, LEARNED_ROW, Location, Value};
 
+use crate::issued::IssuedTo;
+use crate::pattern::{glob, is_plain};
 use crate::weighing::Evidence;
 
 /// Milliseconds of a day.
@@ -37,6 +39,37 @@ pub struct SiteFields {
     pub unusual: UnusualAction,
     /// Requests that are answered well are learned.
     pub learns: bool,
+    /// The kinds of findings that fields may be opened for.
+    pub opens: Opens,
+    /// Those whose work teaches at once.
+    pub trusted: Arc<TrustedSources>,
+}
+
+/// Clients whose work teaches at once, as the operator vouches for it.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedSources {
+    /// Networks: an address and the bits of its prefix.
+    pub networks: Vec<(IpAddr, u8)>,
+    /// A field of the answers that they get, and a pattern of its value. The upstream writes it: no client
+    /// can.
+    pub answer: Option<(String, String)>,
+    /// All of them, for findings that their requests carry: somebody has named the requests one by one.
+    pub vouches_for_all: bool,
+}
+
+impl TrustedSources {
+    fn has(&self, client: IpAddr) -> bool {
+        let bits = |address: IpAddr| match address.to_canonical() {
+            IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
+            IpAddr::V6(address) => (address.to_bits(), 128),
+        };
+        let (client, width) = bits(client);
+        self.networks.iter().any(|(network, prefix)| {
+            let (network, of_network) = bits(*network);
+            let differs = (client ^ network).leading_zeros() < u32::from(*prefix);
+            width == of_network && !differs
+        })
+    }
 }
 
 /// The fields of one request.
@@ -46,6 +79,9 @@ pub(crate) struct FieldsRun {
     method: Vec<u8>,
     path: Vec<u8>,
     session: Option<u32>,
+    standing: Standing,
+    /// The request has a body.
+    has_body: bool,
     is_judged: bool,
 }
 
@@ -56,20 +92,46 @@ impl FieldsRun {
             method: Vec::new(),
             path: Vec::new(),
             session: None,
+            standing: Standing::Anybody,
+            has_body: false,
             is_judged: false,
         }
     }
 
-    pub(crate) fn request_head(&mut self, head: &RequestHead, analysis: &mut Analysis) {
+    pub(crate) fn request_head(
+        &mut self,
+        head: &RequestHead,
+        client: IpAddr,
+        issued: Option<&Arc<IssuedTo>>,
+        analysis: &mut Analysis,
+    ) {
         self.method.extend_from_slice(head.method());
         self.path.extend_from_slice(head.path());
-        self.session = session(head);
+        self.has_body = head.framing() != BodyFraming::None;
+        let shown = Session::of(head);
+        self.session = shown.as_ref().map(|shown| portcullis_learn::session(shown.text));
+        self.standing = match shown {
+            _ if self.policy.trusted.has(client) => Standing::Trusted,
+            Some(shown) if shown.is_of_site(issued) => Standing::LoggedIn,
+            _ => Standing::Anybody,
+        };
         analysis.note_fields();
-        if self.policy.unusual != UnusualAction::Off {
-            let knowledge = self.policy.site.knowledge();
-            if !knowledge.is_empty() {
-                analysis.fields().judge_by(knowledge, head.method(), head.path());
-            }
+        let knowledge = self.policy.site.knowledge();
+        // As for other exclusions: not where servers may disagree on the path.
+        if knowledge.has_openings() && is_plain(head.path()) {
+            analysis.open_fields(self.policy.opens);
+        }
+        let is_asked = self.policy.unusual != UnusualAction::Off || knowledge.has_openings();
+        if is_asked && !knowledge.is_empty() {
+            analysis.fields().judge_by(knowledge, head.method(), head.path());
+        }
+    }
+
+    pub(crate) fn response_head(&mut self, head: &ResponseHead) {
+        if let Some((name, pattern)) = &self.policy.trusted.answer
+            && head.header(name).any(|value| glob(pattern.as_bytes(), value, false))
+        {
+            self.standing = Standing::Trusted;
         }
     }
 
@@ -90,6 +152,9 @@ impl FieldsRun {
             return;
         }
         analysis.fields().set_own_hosts(is_own_host);
+        if self.policy.unusual == UnusualAction::Off {
+            return;
+        }
         let found = analysis.fields().unusual();
         if found.is_empty() {
             return;
@@ -125,12 +190,69 @@ impl FieldsRun {
 
     /// Has the fields learned of a request that was answered well.
     pub(crate) fn learn(&self, analysis: &mut Analysis, client: IpAddr, epoch_millis: u64) {
-        if !self.policy.learns || !self.is_judged {
+        if self.policy.learns && self.is_judged {
+            let source = self.source(client, epoch_millis);
+            self.policy.site.observe(source, &self.method, &self.path, analysis.fields());
+        }
+    }
+
+    fn source(&self, client: IpAddr, epoch_millis: u64) -> Source {
+        Source {
+            network: portcullis_learn::network(client),
+            session: self.session,
+            day: u32::try_from(epoch_millis / DAY_MILLIS).unwrap_or(u32::MAX),
+            standing: self.standing,
+        }
+    }
+
+    /// Has the kinds of findings learned that the fields of a request carried. It `passed`, or was refused:
+    /// then it teaches only if its source is trusted.
+    pub(crate) fn learn_kinds(&self, passed: bool, analysis: &Analysis, client: IpAddr, epoch_millis: u64) {
+        let mut source = self.source(client, epoch_millis);
+        if self.policy.trusted.vouches_for_all {
+            source.standing = Standing::Trusted;
+        }
+        let teaches = match passed {
+            true => source.standing != Standing::Anybody,
+            false => source.standing == Standing::Trusted,
+        };
+        if !self.policy.learns || !teaches {
             return;
         }
-        let day = u32::try_from(epoch_millis / DAY_MILLIS).unwrap_or(u32::MAX);
-        let source = Source { network: portcullis_learn::network(client), session: self.session, day };
-        self.policy.site.observe(source, &self.method, &self.path, analysis.fields());
+        let counts = |found: &&portcullis_semantic::Finding| {
+            let is_learned = found.suppressed_by == Some(LEARNED_ROW);
+            (is_learned || !found.is_suppressed()) && self.policy.opens.allows(found.class, found.kind)
+        };
+        let mut found: Vec<KindIn<'_>> = Vec::new();
+        for finding in analysis.findings().iter().filter(counts) {
+            let Some(value) = analysis.values().get(finding.value as usize) else { continue };
+            let Some(place) = FieldPlace::of(value.place) else { continue };
+            let kind = KindIn { place, name: &value.name, kind: finding.kind.id };
+            if !found.contains(&kind) {
+                found.push(kind);
+            }
+        }
+        self.policy.site.observe_kinds(source, &self.method, &self.path, &found, KindNews::Carried);
+    }
+
+    /// True if requests that are stopped are to tell what would have become of them.
+    pub(crate) fn tries(&self) -> bool {
+        self.policy.learns && (self.is_judged || !self.has_body)
+    }
+
+    /// Notes what would have become of a request, had these kinds counted for nothing.
+    pub(crate) fn note_trial(
+        &self,
+        found: &[(FieldPlace, Box<[u8]>, &'static str)],
+        result: TryResult,
+        client: IpAddr,
+        epoch_millis: u64,
+    ) {
+        let found: Vec<_> =
+            found.iter().map(|(place, name, kind)| KindIn { place: *place, name, kind }).collect();
+        let source = self.source(client, epoch_millis);
+        let news = KindNews::Tried(result);
+        self.policy.site.observe_kinds(source, &self.method, &self.path, &found, news);
     }
 }
 
@@ -145,14 +267,34 @@ fn kind_of(unusual: &Unusual, is_suspicious: impl FnOnce() -> bool) -> KindId {
     }
 }
 
-/// A hash of what a request shows as its session: credentials, and cookies that are called so.
-fn session(head: &RequestHead) -> Option<u32> {
-    let is_session = |pair: &[u8]| {
-        let name = pair.split(|b| *b == b'=').next().unwrap_or_default().to_ascii_lowercase();
-        let has = |word: &[u8]| name.windows(word.len()).any(|part| part == word);
-        has(b"sess") || has(b"sid") || has(b"auth") || has(b"token")
-    };
-    let cookies = head.header("cookie").flat_map(|cookies| cookies.split(|b| *b == b';'));
-    let found = head.header("authorization").chain(cookies.filter(|pair| is_session(pair))).next()?;
-    Some(portcullis_learn::session(found.trim_ascii()))
+/// What a request shows as its session: credentials, and cookies that are called so.
+struct Session<'h> {
+    text: &'h [u8],
+    /// Name and value, if it is a cookie.
+    cookie: Option<(&'h [u8], &'h [u8])>,
+}
+
+impl Session<'_> {
+    fn of(head: &RequestHead) -> Option<Session<'_>> {
+        if let Some(text) = head.header("authorization").next() {
+            return Some(Session { text: text.trim_ascii(), cookie: None });
+        }
+        let cookies = head.header("cookie").flat_map(|cookies| cookies.split(|b| *b == b';'));
+        cookies.map(<[u8]>::trim_ascii).find_map(|text| {
+            let at = text.iter().position(|b| *b == b'=').unwrap_or(text.len());
+            let (name, value) = (&text[..at], text.get(at + 1..).unwrap_or_default());
+            let lower = name.to_ascii_lowercase();
+            let has = |word: &[u8]| lower.windows(word.len()).any(|part| part == word);
+            let is_session = has(b"sess") || has(b"sid") || has(b"auth") || has(b"token");
+            is_session.then_some(Session { text, cookie: Some((name, value)) })
+        })
+    }
+
+    /// False if the site keeps what it issues, and has not issued this.
+    fn is_of_site(&self, issued: Option<&Arc<IssuedTo>>) -> bool {
+        match (issued, self.cookie) {
+            (Some(issued), Some((name, value))) => issued.has_issued(name, value),
+            _ => true,
+        }
+    }
 }

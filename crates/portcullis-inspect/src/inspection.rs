@@ -155,7 +155,8 @@ impl Inspection {
         };
         self.expect_issued(head);
         if let Some(semantic) = &mut self.semantic {
-            semantic.request_head(head, self.connection.epoch_millis, self.issued_to.as_ref());
+            let client = (self.connection.client.ip(), self.connection.epoch_millis);
+            semantic.request_head(head, client, self.issued_to.as_ref());
         }
         let length = head.received_len() as u64;
         self.transaction.allow_work(length, length);
@@ -563,6 +564,7 @@ impl Inspection {
         self.discover(action, outcome);
         let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
         let (excluded, trial) = (self.excluded(), self.trial());
+        self.try_openings();
         let cookies = self.semantic.as_ref().map(|semantic| semantic.cookie_counts()).unwrap_or_default();
         let buffers = self.semantic.take().map(|semantic| semantic.into_buffers()).or(self.spare);
         let kept_files = self.transaction.kept_files();
@@ -591,17 +593,27 @@ impl Inspection {
         }
     }
 
-    /// Has the fields of the request learned, if nothing would have refused it and it was answered well.
+    /// Has the fields of the request learned, if it was let through and answered well.
     fn learn(&mut self, action: Action, outcome: &Outcome) {
         let is_answered = outcome.status.is_some_and(|status| (200..400).contains(&status));
-        let is_passed = matches!(action, Action::Pass | Action::Detect)
-            && outcome.upstream_error.is_none()
-            && self.would_interrupt().is_none();
-        if is_answered && is_passed && !self.request_body_forgotten {
-            let (client, time) = (self.connection.client.ip(), self.connection.epoch_millis);
-            if let Some(semantic) = &mut self.semantic {
-                semantic.learn_fields(client, time);
-            }
+        let is_passed = matches!(action, Action::Pass | Action::Detect) && outcome.upstream_error.is_none();
+        let is_clean = self.would_interrupt().is_none();
+        let (client, time) = (self.connection.client.ip(), self.connection.epoch_millis);
+        let Some(semantic) = &mut self.semantic else { return };
+        if is_passed && is_answered && !self.request_body_forgotten {
+            semantic.learn_fields(is_clean, client, time);
+        } else if !is_passed {
+            semantic.learn_refused(client, time);
+        }
+    }
+
+    /// Has kinds of findings on trial tell what would have become of the request.
+    fn try_openings(&mut self) {
+        let is_matched =
+            self.interrupted_by().is_some() || self.transaction.matches().iter().any(|found| found.log);
+        let (client, time) = (self.connection.client.ip(), self.connection.epoch_millis);
+        if let Some(semantic) = &mut self.semantic {
+            semantic.try_openings(is_matched, client, time);
         }
     }
 

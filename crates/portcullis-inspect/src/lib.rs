@@ -43,7 +43,7 @@ pub use audit::AuditSink;
 pub use declared::{DeviationActions, SiteApi};
 pub use exchange::{Connection, Outcome, Rejection, Report, Step};
 pub use excluded::Excluded;
-pub use fields::{SiteFields, UnusualAction};
+pub use fields::{SiteFields, TrustedSources, UnusualAction};
 pub use inspection::Inspection;
 pub use inspector::{DECODED_RATIO_MAX, Inspector, Memo, PolicyNames, Scratch};
 pub use issued::{
@@ -57,6 +57,7 @@ pub use portcullis_engine::{
 };
 pub use portcullis_http::coding::CodingError;
 pub use portcullis_semantic::CookieCounts;
+pub use portcullis_semantic::detectors::field::Opens;
 pub use rule_exclusions::RuleExclusion;
 pub use semantic::{ScoredValue, Semantic};
 pub use semantic_policy::{ClassAction, Exclusion, SemanticPolicy};

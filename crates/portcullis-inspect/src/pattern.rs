@@ -16,7 +16,7 @@ pub(crate) fn is_for_path(pattern: &str, path: &[u8]) -> bool {
 }
 
 /// False for a path that a server may resolve to another one.
-fn is_plain(path: &[u8]) -> bool {
+pub(crate) fn is_plain(path: &[u8]) -> bool {
     let has = |word: &[u8]| path.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
     let odd: [&[u8]; 9] = [b"/./", b"/../", b"//", b"\\", b";", b"%2e", b"%2f", b"%5c", b"%25"];
     !odd.into_iter().any(has) && !path.ends_with(b"/..") && !path.ends_with(b"/.")

@@ -8,10 +8,11 @@ use portcullis_engine::{BodyArguments, Interruption};
 use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, SuppressedBy, limits, text};
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::message::{RequestHead, ResponseHead};
+use portcullis_learn::{FieldPlace, TryResult};
 use portcullis_semantic::detectors::redirect;
 use portcullis_semantic::{
-    Analysis, CookieCounts, Detectors, Issuer, Judge, Location, Memo, Parsed, Score, Unreadable, Upload,
-    exceptions,
+    Analysis, CookieCounts, Detectors, Issuer, Judge, LEARNED_ROW, Location, Memo, Parsed, Score, Unreadable,
+    Upload, exceptions,
 };
 use portcullis_types::{ByteBuf, Class, Level, Phase, Place, Severity};
 
@@ -154,7 +155,7 @@ impl SemanticRun {
     pub(crate) fn request_head(
         &mut self,
         head: &RequestHead,
-        epoch_millis: u64,
+        (client, epoch_millis): (IpAddr, u64),
         issued: Option<&Arc<IssuedTo>>,
     ) {
         self.elsewhere = self.semantic.policy.elsewhere(head.path(), epoch_millis);
@@ -173,7 +174,7 @@ impl SemanticRun {
             analysis.set_issuer(Arc::clone(issued) as Arc<dyn Issuer>);
         }
         if let Some(fields) = &mut self.fields {
-            fields.request_head(head, analysis);
+            fields.request_head(head, client, issued, analysis);
         }
         analysis.request_head(&self.semantic.detectors, head.method(), head.target(), head.fields());
         if let Some(declared) = &mut self.declared {
@@ -297,6 +298,9 @@ impl SemanticRun {
     }
 
     pub(crate) fn response_head(&mut self, head: &ResponseHead) {
+        if let Some(fields) = &mut self.fields {
+            fields.response_head(head);
+        }
         if self.semantic.policy.is_off(Class::Leak) {
             return;
         }
@@ -339,12 +343,64 @@ impl SemanticRun {
         fields.judge(&mut buffers.analysis, &semantic.detectors, rules, is_own);
     }
 
-    /// Has the fields learned of a request that was answered well, unless a verdict would have refused it.
-    pub(crate) fn learn_fields(&mut self, client: IpAddr, epoch_millis: u64) {
+    /// Has the fields learned of a request that was answered well, unless the detector or, if it is not
+    /// `is_clean`, a rule would have refused it. The kinds of findings that they carried are learned anyway.
+    pub(crate) fn learn_fields(&mut self, is_clean: bool, client: IpAddr, epoch_millis: u64) {
         let is_verdict =
             self.verdict.as_ref().is_some_and(|(score, _)| !matches!(score.class, Class::Field | Class::Api));
-        if let Some(fields) = self.fields.as_ref().filter(|_| !is_verdict) {
+        let Some(fields) = &self.fields else { return };
+        if is_clean && !is_verdict {
             fields.learn(&mut self.buffers.analysis, client, epoch_millis);
+        }
+        if self.has_findings() {
+            fields.learn_kinds(true, &self.buffers.analysis, client, epoch_millis);
+        }
+    }
+
+    /// Has the kinds learned for which a request was refused, if its source is trusted.
+    pub(crate) fn learn_refused(&self, client: IpAddr, epoch_millis: u64) {
+        if let Some(fields) = self.fields.as_ref().filter(|_| self.blocked && self.has_findings()) {
+            fields.learn_kinds(false, &self.buffers.analysis, client, epoch_millis);
+        }
+    }
+
+    /// Notes what would have become of the request, which was stopped or would have been, if the kinds on
+    /// trial had counted for nothing; `is_matched` if rules object to it, too. To be called last: they count
+    /// for nothing from now on.
+    pub(crate) fn try_openings(&mut self, is_matched: bool, client: IpAddr, epoch_millis: u64) {
+        let stops = |(score, phase): &(Score, Phase)| {
+            *phase <= Phase::RequestBody && self.action(score) == ClassAction::Block
+        };
+        let is_tried = self.fields.as_ref().is_some_and(|fields| fields.tries());
+        if !is_tried || !self.verdict.as_ref().is_some_and(stops) {
+            return;
+        }
+        let opened = self.buffers.analysis.open_on_trial();
+        if opened.is_empty() {
+            return;
+        }
+        let analysis = &self.buffers.analysis;
+        let counts = |found: &&portcullis_semantic::Finding| !found.excluded && !found.is_suppressed();
+        // What nothing is left of, the rules add to no more.
+        self.evidence.retain(|(class, value, _)| {
+            let mut left = analysis.findings().iter().filter(counts);
+            left.any(|found| found.class == *class && found.value == *value)
+        });
+        let scores = analysis.scores(&self.semantic.detectors);
+        let mut of_request = scores.filter(|score| !self.place(score).is_response());
+        let is_stopped =
+            of_request.any(|score| self.over(&score) >= 0.0 && self.action(&score) == ClassAction::Block);
+        let is_request = |found: &portcullis_semantic::Finding| {
+            let value = analysis.values().get(found.value as usize);
+            value.is_some_and(|value| !value.place.is_response())
+        };
+        let result = match () {
+            () if is_stopped => TryResult::Stopped,
+            () if is_matched || analysis.findings().iter().filter(counts).any(is_request) => TryResult::Lost,
+            () => TryResult::Passes,
+        };
+        if let Some(fields) = &self.fields {
+            fields.note_trial(&opened, result, client, epoch_millis);
         }
     }
 
@@ -564,14 +620,26 @@ impl SemanticRun {
             count: 1,
             below: false,
             mentioned: found.mentioned,
-            suppressed_by: found
-                .suppressed_by
-                .and_then(exceptions::find)
-                .map(|row| SuppressedBy { exception: row.id.into(), reason: row.why.into() }),
+            suppressed_by: found.suppressed_by.and_then(exceptions::find).map(|row| SuppressedBy {
+                exception: row.id.into(),
+                reason: match row.id {
+                    LEARNED_ROW => self.carried_by(value, found.kind.id).into(),
+                    _ => row.why.into(),
+                },
+            }),
             points: self.semantic.detectors.points(found),
             reason: found.kind.reason.into(),
             reference: found.kind.reference.into(),
         }
+    }
+
+    /// Who has shown that a field carries findings of this kind.
+    fn carried_by(&self, value: &portcullis_semantic::Value, kind: &str) -> String {
+        let place = FieldPlace::of(value.place);
+        let opened =
+            place.and_then(|place| self.buffers.analysis.noted_fields().opened(place, &value.name, kind));
+        let evidence = opened.map_or("", |opened| &opened.evidence);
+        format!("the field carries it: {evidence}")
     }
 
     fn describe_score(&self, score: &Score) -> SemanticScore {

@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::knowledge::{Knowledge, Page};
+use crate::opening::TryResult;
 use crate::path;
-use crate::profile::{Carried, OPTION_BYTES_MAX, Source, Unusual, option_hash};
+use crate::profile::{Carried, OPTION_BYTES_MAX, Opened, Source, Unusual, option_hash};
 use crate::store::FieldPlace;
 use crate::value::{ValueType, classify};
 
@@ -19,6 +20,9 @@ pub const NETWORK_SHARE: usize = 8;
 /// Fields of a request that are learned; one with more carries data, and its fields are no parameters. They
 /// are judged all the same.
 pub const REQUEST_FIELDS_MAX: usize = 256;
+
+/// Kinds of findings in fields of one request that are learned.
+pub const REQUEST_KINDS_MAX: usize = 32;
 
 /// A field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +70,12 @@ impl Fields {
     pub fn judge_by(&mut self, knowledge: Arc<Knowledge>, method: &[u8], path: &[u8]) {
         let page = knowledge.page(method, path);
         self.known = Some(Known { knowledge, page });
+    }
+
+    /// What is known of findings of `kind` in a field that carries them, see [`Knowledge::opened`].
+    pub fn opened(&self, place: FieldPlace, name: &[u8], kind: &str) -> Option<&Opened> {
+        let Known { knowledge, page } = self.known.as_ref()?;
+        knowledge.opened(page, place, name, kind)
     }
 
     /// The fields whose values are unlike them, with their names as sent. Beyond the first 256 of one name it
@@ -169,12 +179,53 @@ struct Waiting {
     fields: Range<u32>,
 }
 
+/// A kind of finding in a field of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KindIn<'f> {
+    /// The place of the field.
+    pub place: FieldPlace,
+    /// Its name, as sent.
+    pub name: &'f [u8],
+    /// The kind.
+    pub kind: &'static str,
+}
+
+/// What is to be known of a kind in a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KindNews {
+    /// A request with it was let through, or a trusted source has sent it.
+    Carried,
+    /// It is on trial, and a request with it was stopped.
+    Tried(TryResult),
+}
+
+#[derive(Debug)]
+struct WaitingKind {
+    source: Source,
+    method: Range<u32>,
+    path: Range<u32>,
+    place: FieldPlace,
+    name: Range<u32>,
+    kind: &'static str,
+    news: KindNews,
+}
+
+/// The same, to be learned.
+pub(crate) struct LearnedKind<'b> {
+    pub source: Source,
+    pub method: &'b [u8],
+    pub path: &'b [u8],
+    pub found: KindIn<'b>,
+    pub news: KindNews,
+}
+
 /// Requests that wait to be learned.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
     requests: Vec<Waiting>,
     fields: Vec<Field>,
+    kinds: Vec<WaitingKind>,
     by_network: HashMap<u32, usize>,
     /// Requests that were dropped: too many wait, or too many of one network.
     pub dropped: u64,
@@ -195,16 +246,9 @@ impl Batch {
             return;
         }
         let method = path::method(method);
-        let needed = method.len() + path.len() + fields.bytes.len();
-        let of_network = self.by_network.entry(source.network).or_default();
-        if self.requests.len() >= REQUESTS_MAX
-            || self.bytes.len() + needed > BYTES_MAX
-            || *of_network >= REQUESTS_MAX / NETWORK_SHARE
-        {
-            self.dropped = self.dropped.saturating_add(1);
+        if !self.has_room(source, method.len() + path.len() + fields.bytes.len()) {
             return;
         }
-        *of_network += 1;
         let method = self.keep(method);
         let path = self.keep(path);
         let base = self.keep(&fields.bytes).start;
@@ -216,6 +260,41 @@ impl Batch {
                 .map(|field| Field { name: base + field.name.start..base + field.name.end, ..field.clone() }),
         );
         self.requests.push(Waiting { source, method, path, fields: first..self.fields.len() as u32 });
+    }
+
+    /// Adds kinds of findings that a request carried.
+    pub fn add_kinds(
+        &mut self,
+        source: Source,
+        method: &[u8],
+        path: &[u8],
+        found: &[KindIn<'_>],
+        news: KindNews,
+    ) {
+        let method = path::method(method);
+        let found = &found[..found.len().min(REQUEST_KINDS_MAX)];
+        let names: usize = found.iter().map(|found| found.name.len()).sum();
+        if found.is_empty() || !self.has_room(source, method.len() + path.len() + names) {
+            return;
+        }
+        let (method, path) = (self.keep(method), self.keep(path));
+        for KindIn { place, name, kind } in found {
+            let (method, path, name) = (method.clone(), path.clone(), self.keep(name));
+            self.kinds.push(WaitingKind { source, method, path, place: *place, name, kind, news });
+        }
+    }
+
+    /// Takes a place for a request, or counts it as dropped.
+    fn has_room(&mut self, source: Source, bytes: usize) -> bool {
+        let of_network = self.by_network.entry(source.network).or_default();
+        let has_room = self.requests.len() + self.kinds.len() < REQUESTS_MAX
+            && self.bytes.len() + bytes <= BYTES_MAX
+            && *of_network < REQUESTS_MAX / NETWORK_SHARE;
+        match has_room {
+            true => *of_network += 1,
+            false => self.dropped = self.dropped.saturating_add(1),
+        }
+        has_room
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Range<u32> {
@@ -244,6 +323,16 @@ impl Batch {
         })
     }
 
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = LearnedKind<'_>> {
+        self.kinds.iter().map(|waiting| LearnedKind {
+            source: waiting.source,
+            method: self.text(&waiting.method),
+            path: self.text(&waiting.path),
+            found: KindIn { place: waiting.place, name: self.text(&waiting.name), kind: waiting.kind },
+            news: waiting.news,
+        })
+    }
+
     /// The number of requests.
     pub fn len(&self) -> usize {
         self.requests.len()
@@ -251,6 +340,6 @@ impl Batch {
 
     /// True if there is none.
     pub fn is_empty(&self) -> bool {
-        self.requests.is_empty()
+        self.requests.is_empty() && self.kinds.is_empty()
     }
 }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use crate::batch::Field;
 use crate::path::{self, ANY};
-use crate::profile::{Known, Unusual};
+use crate::profile::{Known, Opened, Unusual};
 use crate::store::{FieldPlace, Store};
 
 /// An immutable picture of a [`Store`].
@@ -17,6 +17,8 @@ pub struct Knowledge {
     /// By template and name.
     fields: HashMap<u64, Vec<Entry>, Ready>,
     closed: usize,
+    /// Kinds of findings that fields are opened for, or on trial.
+    openings: usize,
 }
 
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct Page {
     template: u64,
     /// A hash of the method.
     method: u64,
+    /// All of the path is known, not only that of a page above it.
+    is_whole: bool,
     name: Vec<u8>,
 }
 
@@ -58,6 +62,7 @@ impl Knowledge {
             paths: HashSet::default(),
             fields: HashMap::default(),
             closed: store.counts().1,
+            openings: 0,
         };
         for (key, profile) in store.fields() {
             let template = knowledge.enter(&key.template);
@@ -66,6 +71,7 @@ impl Knowledge {
                 place: key.place,
                 known: Known::of(profile),
             };
+            knowledge.openings += entry.known.openings.len();
             let at = hash(template, key.name.as_bytes());
             knowledge.fields.entry(at).or_default().push(entry);
         }
@@ -84,16 +90,33 @@ impl Knowledge {
         })
     }
 
-    /// True if no field is closed: there is nothing to judge by.
+    /// True if no field is closed and none is opened: there is nothing to judge by.
     pub fn is_empty(&self) -> bool {
-        self.closed == 0
+        self.closed + self.openings == 0
+    }
+
+    /// True if there are fields that are opened for kinds of findings, or on trial.
+    pub fn has_openings(&self) -> bool {
+        self.openings > 0
+    }
+
+    /// What is known of findings of `kind` in a field that carries them. Only for the very field that has
+    /// taught it: nothing that was learned elsewhere opens one.
+    pub fn opened(&self, page: &Page, place: FieldPlace, name: &[u8], kind: &str) -> Option<&Opened> {
+        let mut canonical = Vec::new();
+        if !self.has_openings() || !page.is_whole || !path::name(place.place(), name, &mut canonical) {
+            return None;
+        }
+        let entries = self.fields.get(&hash(page.template, &canonical))?;
+        let own = entries.iter().find(|entry| entry.place == place && entry.method == page.method)?;
+        own.known.openings.iter().find(|opened| *opened.kind == *kind)
     }
 
     /// The page at `path`, asked for by `method`. A path that nobody has asked for belongs to the nearest
     /// known one above it: applications take what follows the name of a program for data.
     pub fn page(&self, method: &[u8], path: &[u8]) -> Page {
         let canonical = path::canonical(path);
-        let mut template = self.seed;
+        let (mut template, mut is_whole) = (self.seed, true);
         for segment in path::segments(&canonical) {
             let is_known = |text: &[u8]| Some(hash(template, text)).filter(|at| self.paths.contains(at));
             let next = match path::placeholder(segment) {
@@ -102,11 +125,14 @@ impl Knowledge {
             };
             match next.or_else(|| is_known(ANY.as_bytes())) {
                 Some(next) => template = next,
-                None => break,
+                None => {
+                    is_whole = false;
+                    break;
+                }
             }
         }
         let method = hash(self.seed, path::method(method));
-        Page { template, method, name: Vec::new() }
+        Page { template, method, is_whole, name: Vec::new() }
     }
 
     /// What is unlike the field in the value that it carries. A field that was never sent by this method or

@@ -12,6 +12,9 @@
 //! field that has carried one plain type for long, from many networks, is [`Closed`]: a value of another type
 //! is [`Unusual`], and the bytes of code in it that the field never had are what makes it suspicious.
 //!
+//! Kinds of findings that a field carries for many who have logged in are an [`Opening`] of it: proposed, on
+//! trial, and then of no weight in this field.
+//!
 //! [`Knowledge`] is an immutable picture of the store for the threads that serve; [`Site`] is what they
 //! share. Nothing here reads a clock or a file: days come in as numbers, state as text.
 //!
@@ -24,7 +27,7 @@
 //! for number in 0..400u32 {
 //!     fields.clear();
 //!     fields.note(FieldPlace::Query, b"id", number.to_string().as_bytes());
-//!     let source = Source { network: number % 40, session: None, day: number % 14 };
+//!     let source = Source { network: number % 40, day: number % 14, ..Source::default() };
 //!     site.observe(source, b"GET", b"/item", &fields);
 //! }
 //! store.learn(&site.take());
@@ -42,6 +45,7 @@
 mod batch;
 mod bytes;
 mod knowledge;
+mod opening;
 mod path;
 mod profile;
 mod site;
@@ -50,13 +54,21 @@ mod state;
 mod store;
 mod value;
 
-pub use batch::{BYTES_MAX, Batch, Field, Fields, NETWORK_SHARE, REQUEST_FIELDS_MAX, REQUESTS_MAX};
+pub use batch::{
+    BYTES_MAX, Batch, Field, Fields, KindIn, KindNews, NETWORK_SHARE, REQUEST_FIELDS_MAX, REQUEST_KINDS_MAX,
+    REQUESTS_MAX,
+};
 pub use bytes::Syntax;
 pub use knowledge::{Knowledge, Page};
+pub use opening::{
+    FIELD_KINDS_MAX, KIND_BYTES_MAX, KIND_IDLE_DAYS, KIND_SHARE, KIND_WINDOW_DAYS, Opening, OpeningState,
+    TRUSTED_KIND_VALUES, Tried, TryResult, opening_id,
+};
 pub use path::{ANY, DEPTH_MAX, NAME_BYTES_MAX, placeholder, segments, spelled};
 pub use profile::{
-    Carried, Closed, Form, Missing, OPENING_DAYS_MIN, OPENING_NETWORKS_MIN, OPENING_SHARE, OPTIONS_MAX,
-    Profile, Reopened, STRAY_SHARE, Source, Thresholds, Unusual,
+    Carried, Closed, Form, Missing, OPENING_DAYS_MIN, OPENING_NETWORKS_MIN, OPENING_SHARE, OPTION_VALUES,
+    OPTIONS_MAX, Opened, Profile, Reopened, STRAY_SHARE, Source, Standing, TRUSTED_OPENING_VALUES,
+    TRUSTED_VALUES, Thresholds, Unusual,
 };
 pub use site::{Site, network, session};
 pub use sketch::{Days, Distinct, Sightings};

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::Syntax;
+use crate::opening::{FIELD_KINDS_MAX, KIND_BYTES_MAX, Opening, OpeningState};
 use crate::sketch::{Distinct, Sightings};
 use crate::value::{Shape, TypeSet, ValueType};
 
@@ -36,6 +37,12 @@ pub const OPENING_DAYS_MIN: u32 = 3;
 /// One network in so many may show what it likes without keeping a field from being closed: more than that is
 /// use, for which nobody should be refused.
 pub const STRAY_SHARE: u64 = 200;
+/// Values of trusted sources that stand for the thresholds of networks and days: those of `portcullis learn`.
+pub const TRUSTED_VALUES: u64 = 100;
+/// Values of trusted sources that open a closed field for their type.
+pub const TRUSTED_OPENING_VALUES: u64 = 3;
+/// Values per entry of an enumeration before a field is closed as one.
+pub const OPTION_VALUES: u64 = 10;
 /// Values of an enumeration.
 pub const OPTIONS_MAX: usize = 32;
 /// Bytes of a value of an enumeration.
@@ -52,8 +59,20 @@ pub struct Carried {
     pub option: u64,
 }
 
+/// What is known of a client, beside where it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Nothing.
+    #[default]
+    Anybody,
+    /// It has logged in, as far as that can be told.
+    LoggedIn,
+    /// The operator vouches for it.
+    Trusted,
+}
+
 /// Where it came from, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source {
     /// The network of the client, see [`network`](crate::network).
     pub network: u32,
@@ -61,6 +80,8 @@ pub struct Source {
     pub session: Option<u32>,
     /// Days since 1970.
     pub day: u32,
+    /// What is known of the client.
+    pub standing: Standing,
 }
 
 /// The form that a closed field keeps to.
@@ -121,8 +142,19 @@ pub struct Profile {
     pub bytes: (u32, u32),
     /// Hashes of its values while they are few.
     pub(crate) options: Vec<u64>,
+    /// The number of values up to the last one that was new.
+    #[serde(default)]
+    pub(crate) option_new_at: u64,
     /// Values beyond them.
     pub(crate) others: Sightings,
+    /// Values of trusted sources, and by type those of each.
+    #[serde(default)]
+    pub trusted: u64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    trusted_types: BTreeMap<ValueType, u64>,
+    /// By kind of finding, those that it has carried.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub openings: BTreeMap<String, Opening>,
     /// What it keeps to, once that is known.
     pub closed: Option<Closed>,
     /// What it kept to before, of a field that has opened again.
@@ -147,12 +179,19 @@ impl Profile {
             is_news |= self.sessions.add(session);
         }
         is_news |= self.types.entry(shape.kind).or_default().add(from.network, from.day);
+        if from.standing == Standing::Trusted {
+            self.trusted = self.trusted.saturating_add(1);
+            let of_type = self.trusted_types.entry(shape.kind).or_default();
+            *of_type = of_type.saturating_add(1);
+            is_news |= *of_type == TRUSTED_OPENING_VALUES || self.trusted == TRUSTED_VALUES;
+        }
         for class in shape.syntax.iter() {
             is_news |= self.syntax.entry(number(class)).or_default().add(from.network, from.day);
         }
         if option == 0 || !self.options.contains(&option) {
             if option != 0 && self.options.len() < OPTIONS_MAX {
                 self.options.push(option);
+                self.option_new_at = self.all.values;
             } else {
                 is_news |= self.others.add(from.network, from.day);
             }
@@ -163,8 +202,49 @@ impl Profile {
         }
     }
 
+    /// Counts a kind of finding that it carried.
+    pub(crate) fn add_kind(&mut self, kind: &str, from: Source) {
+        if from.standing == Standing::Anybody || kind.len() > KIND_BYTES_MAX {
+            return;
+        }
+        if !self.openings.contains_key(kind) && self.openings.len() >= FIELD_KINDS_MAX {
+            let old = self.openings.iter().find(|(_, opening)| opening.gives_way(from.day));
+            let Some(old) = old.map(|(kind, _)| kind.clone()) else { return };
+            self.openings.remove(&old);
+        }
+        match self.openings.get_mut(kind) {
+            Some(opening) => opening.add(from),
+            None => self.openings.entry(kind.to_owned()).or_default().add(from),
+        }
+    }
+
+    /// Moves the kinds that it carries on, see [`Store::advance`](crate::Store::advance). True if something
+    /// has changed.
+    pub(crate) fn advance(&mut self, day: u32, thresholds: &Thresholds, auto: Option<u32>) -> bool {
+        let networks = self.all.networks.count();
+        let mut has_changed = false;
+        self.openings.retain(|_, opening| {
+            let before = opening.state;
+            let stays = opening.advance(day, networks, thresholds, auto);
+            has_changed |= !stays || before != opening.state;
+            stays
+        });
+        if has_changed {
+            self.settle(thresholds);
+        }
+        has_changed
+    }
+
+    /// It carries code, or it is to be decided whether.
+    fn carries_code(&self) -> bool {
+        self.openings.values().any(Opening::keeps_open)
+    }
+
     /// Closes the field, or opens it again.
     pub(crate) fn settle(&mut self, thresholds: &Thresholds) {
+        if self.openings.values().any(|opening| opening.state == OpeningState::Live) {
+            self.closed = None;
+        }
         if self.kept_open {
             self.closed = None;
             return;
@@ -178,7 +258,7 @@ impl Profile {
         if let Some(closed) = self.closed {
             let shown = closed.shown.with(self.syntax_where(|seen| self.is_established(seen)));
             self.closed = Some(Closed { shown, ..closed });
-        } else if self.missing(thresholds) == Missing::default() {
+        } else if !self.carries_code() && self.missing(thresholds) == Missing::default() {
             self.close(Syntax::NONE);
         }
     }
@@ -198,6 +278,9 @@ impl Profile {
     /// What is missing before it is closed, beside a plain type of its values.
     pub fn missing(&self, thresholds: &Thresholds) -> Missing {
         let is_of_sessions = self.with_session > self.all.values / 2;
+        if self.trusted >= TRUSTED_VALUES {
+            return Missing::default();
+        }
         let sessions = if is_of_sessions { thresholds.networks } else { 0 };
         Missing {
             values: thresholds.values.saturating_sub(self.all.values),
@@ -231,8 +314,16 @@ impl Profile {
         };
         match ValueType::PLAIN.iter().filter(fits).find(is_told) {
             Some(kind) => Some(Form::Type(*kind)),
-            None => (self.others.networks.count() <= strays).then_some(Form::Enumeration),
+            None => self.is_enumeration(strays).then_some(Form::Enumeration),
         }
+    }
+
+    /// Its values are those of a list. A list has stopped growing long before: names that are drawn from many
+    /// have new ones among the last half of them, few as they are.
+    fn is_enumeration(&self, strays: u64) -> bool {
+        self.others.networks.count() <= strays
+            && self.option_new_at <= self.all.values / 2
+            && self.all.values >= OPTION_VALUES * self.options.len() as u64
     }
 
     /// What it carries now has another form.
@@ -240,7 +331,12 @@ impl Profile {
         match closed.form {
             Form::Type(kind) => {
                 let covered = kind.covers();
-                self.types.iter().any(|(kind, seen)| !covered.has(*kind) && self.is_established(seen))
+                let is_trusted = |kind: &ValueType| {
+                    self.trusted_types.get(kind).is_some_and(|values| *values >= TRUSTED_OPENING_VALUES)
+                };
+                self.types.iter().any(|(kind, seen)| {
+                    !covered.has(*kind) && (self.is_established(seen) || is_trusted(kind))
+                })
             }
             Form::Enumeration => self.is_established(&self.others),
         }
@@ -274,13 +370,30 @@ impl Profile {
         for (class, seen) in &other.syntax {
             self.syntax.entry(*class).or_default().merge(seen);
         }
+        self.trusted = self.trusted.saturating_add(other.trusted);
+        for (kind, values) in &other.trusted_types {
+            let own = self.trusted_types.entry(*kind).or_default();
+            *own = own.saturating_add(*values);
+        }
+        for (kind, opening) in &other.openings {
+            if let Some(own) = self.openings.get_mut(kind) {
+                own.merge(opening);
+            } else if self.openings.len() < FIELD_KINDS_MAX {
+                self.openings.insert(kind.clone(), opening.clone());
+            }
+        }
+        // As if what this one has carried came first, and then the other one's.
+        let of_other = self.all.values.saturating_sub(other.all.values).saturating_add(other.option_new_at);
         let mut beyond = other.others.clone();
         for option in &other.options {
             if self.options.contains(option) {
                 continue;
             }
             match self.options.len() < OPTIONS_MAX {
-                true => self.options.push(*option),
+                true => {
+                    self.options.push(*option);
+                    self.option_new_at = of_other;
+                }
                 // It is not known who sent it: anybody who sent the field.
                 false => beyond.merge(&other.all),
             }
@@ -291,7 +404,7 @@ impl Profile {
         self.kept_open |= other.kept_open;
         self.reopened = self.reopened.or(other.reopened);
         self.settle(thresholds);
-        if let (None, Some(known), false) = (self.closed, known, self.kept_open) {
+        if let (None, Some(known), false) = (self.closed, known, self.kept_open || self.carries_code()) {
             self.close(known.shown);
         }
     }
@@ -341,6 +454,12 @@ impl Profile {
             + self.types.values().map(of).sum::<usize>()
             + self.syntax.values().map(of).sum::<usize>()
             + self.options.capacity() * size_of::<u64>()
+            + self.trusted_types.len() * (size_of::<(ValueType, u64)>() + MAP_BYTES)
+            + self
+                .openings
+                .iter()
+                .map(|(kind, opening)| kind.len() + size_of::<String>() + opening.held_bytes() + MAP_BYTES)
+                .sum::<usize>()
     }
 
     /// What is wrong with it, if it was read from somewhere.
@@ -349,6 +468,10 @@ impl Profile {
             () if self.options.len() > OPTIONS_MAX => Some("an enumeration has too many values"),
             () if self.syntax.keys().any(|class| usize::from(*class) >= Syntax::ALL.len()) => {
                 Some("there is no such class of bytes")
+            }
+            () if self.openings.len() > FIELD_KINDS_MAX => Some("it has carried too many kinds of findings"),
+            () if self.openings.keys().any(|kind| kind.len() > KIND_BYTES_MAX) => {
+                Some("the name of a kind of finding is too long")
             }
             () if self.bytes.0 > self.bytes.1 => Some("the shortest value is longer than the longest"),
             () => match self.closed.map(|closed| closed.form) {
@@ -370,7 +493,7 @@ fn number(class: Syntax) -> u8 {
 }
 
 /// `48,210`
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -409,6 +532,19 @@ pub struct Unusual {
 pub(crate) struct Known {
     closed: Option<(Closed, TypeSet, Box<[u64]>)>,
     evidence: std::sync::Arc<str>,
+    /// Kinds that count for nothing here, or are on trial for it.
+    pub openings: Box<[Opened]>,
+}
+
+/// A kind of finding in a field that carries it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The kind.
+    pub kind: Box<str>,
+    /// It counts for nothing; else that is on trial.
+    pub is_live: bool,
+    /// Who has shown it.
+    pub evidence: std::sync::Arc<str>,
 }
 
 impl Known {
@@ -418,7 +554,15 @@ impl Known {
             Form::Enumeration => (closed, TypeSet::default(), profile.options.clone().into()),
         });
         let evidence = closed.as_ref().map_or_else(Default::default, |_| profile.evidence().into());
-        Known { closed, evidence }
+        let openings = profile.openings.iter().filter_map(|(kind, opening)| {
+            let is_live = opening.state == OpeningState::Live;
+            (is_live || opening.state == OpeningState::Trial).then(|| Opened {
+                kind: kind.as_str().into(),
+                is_live,
+                evidence: opening.evidence().into(),
+            })
+        });
+        Known { closed, evidence, openings: openings.collect() }
     }
 
     pub fn is_closed(&self) -> bool {

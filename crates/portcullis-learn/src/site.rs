@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use crate::batch::{Batch, Fields};
+use crate::batch::{Batch, Fields, KindIn, KindNews};
 use crate::knowledge::Knowledge;
 use crate::profile::{Source, option_hash};
 use crate::sketch::mix;
@@ -31,6 +31,19 @@ impl Site {
     /// Has a request learned that was answered well.
     pub fn observe(&self, source: Source, method: &[u8], path: &[u8], fields: &Fields) {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).add(source, method, path, fields);
+    }
+
+    /// Has kinds of findings learned that fields of a request carried.
+    pub fn observe_kinds(
+        &self,
+        source: Source,
+        method: &[u8],
+        path: &[u8],
+        found: &[KindIn<'_>],
+        news: KindNews,
+    ) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.add_kinds(source, method, path, found, news);
     }
 
     /// The requests that wait.

@@ -10,12 +10,13 @@ pub use orders::{Order, OrderError};
 use portcullis_types::Place;
 use serde::{Deserialize, Serialize};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, KindNews};
+use crate::opening::{Opening, OpeningState, opening_id};
 use crate::path::{self, ANY};
-use crate::profile::{Carried, Profile, Source, Thresholds};
+use crate::profile::{Profile, Source, Thresholds};
 
 /// Bytes of memory that a field may take, whatever it carries.
-pub const FIELD_BYTES_MAX: usize = 9 << 10;
+pub const FIELD_BYTES_MAX: usize = 12 << 10;
 /// Names that are told apart in one place of a path; more are one.
 pub const SEGMENTS_MAX: usize = 64;
 /// Fields of one method and path.
@@ -119,11 +120,14 @@ pub struct Limits {
     pub fields_max: usize,
     /// What a field must have shown before it is closed.
     pub thresholds: Thresholds,
+    /// Days on trial after which a kind of finding counts for nothing in a field that carries it; none: a
+    /// person decides.
+    pub auto: Option<u32>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { fields_max: 2_000, thresholds: Thresholds::default() }
+        Limits { fields_max: 2_000, thresholds: Thresholds::default(), auto: None }
     }
 }
 
@@ -185,13 +189,42 @@ impl Store {
                     method: String::from_utf8_lossy(request.method).into_owned(),
                     place: field.place,
                 };
-                self.add(key, &field.carried, request.source);
+                let thresholds = self.limits.thresholds;
+                self.change(key, request.source, |profile| {
+                    profile.add(&field.carried, request.source, &thresholds);
+                });
+            }
+        }
+        for learned in batch.kinds() {
+            let (place, from) = (learned.found.place, learned.source);
+            let Some(template) = self.template(learned.path, from) else { continue };
+            if !path::name(place.place(), learned.found.name, &mut name) {
+                continue;
+            }
+            let key = Key {
+                template,
+                name: String::from_utf8_lossy(&name).into_owned(),
+                method: String::from_utf8_lossy(learned.method).into_owned(),
+                place,
+            };
+            match learned.news {
+                KindNews::Carried => {
+                    self.change(key, from, |profile| profile.add_kind(learned.found.kind, from));
+                }
+                KindNews::Tried(result) => {
+                    let opening = self.fields.get_mut(&key);
+                    let opening =
+                        opening.and_then(|field| field.profile.openings.get_mut(learned.found.kind));
+                    if let Some(opening) = opening.filter(|opening| opening.state == OpeningState::Trial) {
+                        opening.tried.add(result);
+                    }
+                }
             }
         }
     }
 
-    fn add(&mut self, key: Key, carried: &Carried, from: Source) {
-        let thresholds = self.limits.thresholds;
+    /// Changes what is known of a field, which is made if it is new and there is room for it.
+    fn change(&mut self, key: Key, from: Source, change: impl FnOnce(&mut Profile)) {
         if !self.fields.contains_key(&key) && !self.has_room(&key, from) {
             self.beyond.fields = self.beyond.fields.saturating_add(1);
             return;
@@ -201,9 +234,45 @@ impl Store {
             *unconfirmed.entry(from.network).or_default() += 1;
             Field { profile: Profile::default(), founder: Founder(Some(from.network)) }
         });
-        field.profile.add(carried, from, &thresholds);
+        change(&mut field.profile);
         let confirmed = field.founder.confirm(from.network);
         self.release(confirmed);
+    }
+
+    /// Proposes what enough have shown, ends trials and what nobody shows any more; `day` is the day it is.
+    /// True if something has changed.
+    pub fn advance(&mut self, day: u32) -> bool {
+        let Limits { thresholds, auto, .. } = self.limits;
+        let with_kinds = self.fields.values_mut().filter(|field| !field.profile.openings.is_empty());
+        with_kinds.fold(false, |changed, field| field.profile.advance(day, &thresholds, auto) | changed)
+    }
+
+    /// The kinds of findings that fields have carried, with the names by which people call them.
+    pub fn openings(&self) -> impl Iterator<Item = (String, &Key, &str, &Opening)> {
+        self.fields.iter().flat_map(|(key, field)| {
+            let openings = field.profile.openings.iter();
+            openings.map(move |(kind, opening)| (opening_id(key, kind), key, kind.as_str(), opening))
+        })
+    }
+
+    /// A person decides on the kind in a field that is called `id`. False if there is none, or if it already
+    /// is so.
+    pub fn decide(&mut self, id: &str, state: OpeningState, day: u32) -> bool {
+        let thresholds = self.limits.thresholds;
+        let mut openings = self.openings();
+        let found = openings.find(|(called, ..)| called == id);
+        let Some((key, kind)) = found.map(|(_, key, kind, _)| (key.clone(), kind.to_owned())) else {
+            return false;
+        };
+        drop(openings);
+        let Some(field) = self.fields.get_mut(&key) else { return false };
+        let Some(opening) = field.profile.openings.get_mut(&kind).filter(|opening| opening.state != state)
+        else {
+            return false;
+        };
+        opening.enter(state, day);
+        field.profile.settle(&thresholds);
+        true
     }
 
     /// Something that a network had sent first is no longer its own.
@@ -246,7 +315,9 @@ impl Store {
             if field.profile.kept_open {
                 return false;
             }
-            let last = field.profile.all.days.last();
+            let seen = |opening: &Opening| opening.seen.days.last();
+            let last = field.profile.openings.values().map(seen).max().unwrap_or_default();
+            let last = last.max(field.profile.all.days.last());
             field.founder.0.is_some() && last < from.day || last.saturating_add(IDLE_DAYS_MAX) < from.day
         };
         let found = looked_at.iter().find(|(_, field)| may_go(field)).map(|(key, _)| (*key).clone());

@@ -205,6 +205,8 @@ catalogue! {
         "Applications that the answers of a site look like, by their profile; always 1.";
     LEARNED_FIELDS Gauge "portcullis_learned_fields" ["site", "state"]
         "Fields that a site has learned: closed (known to carry one plain type) or open.";
+    LEARNED_KINDS Gauge "portcullis_learned_kinds" ["site", "state"]
+        "Kinds of findings that fields of a site carry: seen, proposed to count for nothing there, on trial, live or dismissed.";
     LEARNED_BEYOND_LIMIT Counter "portcullis_learned_beyond_limit_total" ["site"]
         "Values that were not learned: their field was beyond a limit, or its name or path too long.";
     LEARNED_DROPPED Counter "portcullis_learned_dropped_requests_total" ["site"]

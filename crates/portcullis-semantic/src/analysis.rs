@@ -9,6 +9,8 @@ use seam::Seam;
 use std::sync::Arc;
 
 use portcullis_learn::{FieldPlace, Fields};
+
+use crate::detectors::field::Opens;
 use portcullis_types::{Sight, Span};
 
 use crate::detector::{Detector, Found, Input};
@@ -135,6 +137,8 @@ impl Default for Detectors {
     }
 }
 
+/// The id of the exception for fields that carry code.
+pub const LEARNED_ROW: &str = "learned-field";
 /// A buffer that is kept for the next message.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
@@ -184,6 +188,8 @@ pub struct Analysis {
     fields: Fields,
     /// Somebody does.
     notes_fields: bool,
+    /// The kinds of findings that fields may be opened for.
+    opens: Opens,
 }
 
 impl Analysis {
@@ -207,6 +213,44 @@ impl Analysis {
         &mut self.fields
     }
 
+    /// The same, to look at.
+    pub fn noted_fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// The kinds of findings that count for nothing in fields of the next request that carry them, see
+    /// [`Fields::opened`].
+    pub fn open_fields(&mut self, opens: Opens) {
+        self.opens = opens;
+    }
+
+    /// Has the kinds on trial count for nothing, too. Returns where they stood.
+    pub fn open_on_trial(&mut self) -> Vec<(FieldPlace, Box<[u8]>, &'static str)> {
+        self.open_from(0, false)
+    }
+
+    /// Suppresses the findings from this number on that their field carries.
+    fn open_from(&mut self, from: usize, is_live: bool) -> Vec<(FieldPlace, Box<[u8]>, &'static str)> {
+        let mut opened = Vec::new();
+        let Analysis { findings, values, fields, opens, .. } = self;
+        if *opens == Opens::Nothing {
+            return opened;
+        }
+        for found in findings.iter_mut().skip(from).filter(|found| !found.is_suppressed()) {
+            let Some(value) = values.get(found.value as usize) else { continue };
+            let Some(place) = FieldPlace::of(value.place) else { continue };
+            let is_opened = opens.allows(found.class, found.kind)
+                && fields
+                    .opened(place, &value.name, found.kind.id)
+                    .is_some_and(|opened| opened.is_live == is_live);
+            if is_opened {
+                found.suppress(LEARNED_ROW);
+                opened.push((place, value.name.clone(), found.kind.id));
+            }
+        }
+        opened
+    }
+
     /// Notes an argument of the request, if somebody learns of them.
     pub(crate) fn note_field(&mut self, place: Place, name: &[u8], value: &[u8]) {
         if self.notes_fields
@@ -220,6 +264,7 @@ impl Analysis {
     pub fn clear(&mut self) {
         self.fields.clear();
         self.notes_fields = false;
+        self.opens = Opens::Nothing;
         self.stores = false;
         self.findings.clear();
         self.findings_max = 0;
@@ -386,6 +431,7 @@ impl Analysis {
             let name = &location.name[..location.name.len().min(NAME_BYTES_MAX)];
             let contexts = score::contexts(location.place);
             self.values.push(Value { place: location.place, name: name.into(), contexts });
+            self.open_from(before, true);
             self.exclude_from(before);
         }
         self.document = Document::default();

@@ -66,7 +66,7 @@ mod score;
 mod shape;
 mod work;
 
-pub use analysis::{Analysis, Detectors, Judge};
+pub use analysis::{Analysis, Detectors, Judge, LEARNED_ROW};
 pub use decode::Layer;
 pub use detector::{Detector, Found, Hint, Input, Profile};
 pub use detectors::exceptions;

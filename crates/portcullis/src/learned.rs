@@ -9,8 +9,12 @@ use std::sync::Arc;
 
 use portcullis_config::Policy;
 use portcullis_event::Redactor;
-use portcullis_inspect::{Inspector, Outcome, PolicyNames, Scratch, SiteFields, Step, UnusualAction};
-use portcullis_learn::{Form, Key, Knowledge, Limits, Profile, Site, Store, Thresholds};
+use portcullis_inspect::{
+    Inspector, Opens, Outcome, PolicyNames, Scratch, SiteFields, Step, TrustedSources, UnusualAction,
+};
+use portcullis_learn::{
+    Form, Key, Knowledge, Limits, Opening, OpeningState, Profile, Site, Store, Thresholds, opening_id,
+};
 use portcullis_load::SharedDetectors;
 use portcullis_store::Store as Collections;
 use serde_json::json;
@@ -42,6 +46,9 @@ struct List {
     /// Only fields that are closed: known to carry one plain type
     #[arg(long)]
     closed: bool,
+    /// Only fields that carry findings: proposed, on trial, live or dismissed
+    #[arg(long, conflicts_with = "closed")]
+    kinds: bool,
     /// As JSON, one field a line
     #[arg(long)]
     json: bool,
@@ -74,6 +81,27 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
     },
+    /// Have a kind of finding count for nothing in the field that carries it. A running instance does so
+    /// within seconds
+    Accept(Decision),
+    /// Have a kind of finding count: not propose it again, or end its trial or what was accepted
+    Dismiss(Decision),
+    /// Let requests that are stopped for it tell what would have become of them
+    Trial(Decision),
+}
+
+/// A decision on a kind of finding in a field.
+#[derive(Debug, clap::Args)]
+struct Decision {
+    /// The site
+    #[arg(value_name = "SITE")]
+    site: String,
+    /// What `portcullis learned SITE` calls it
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The data folder of the instance
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
 }
 
 /// Arguments of `portcullis learn`.
@@ -103,6 +131,9 @@ pub fn run(args: &Args) -> ExitCode {
     let answer = match (&args.command, &args.list) {
         (Some(Command::Export { site, data, output }), _) => export(site, data, output.as_deref()),
         (Some(Command::Import { site, file, data }), _) => import(site, file, data),
+        (Some(Command::Accept(decision)), _) => decision.offer(OpeningState::Live),
+        (Some(Command::Dismiss(decision)), _) => decision.offer(OpeningState::Dismissed),
+        (Some(Command::Trial(decision)), _) => decision.offer(OpeningState::Trial),
         (None, Some(list)) => list.text(),
         (None, None) => Err(Failure::usage("name the data folder: `portcullis learned --data DIR`")),
     };
@@ -137,7 +168,7 @@ fn kept(data: &Path, site: &str) -> Result<Store, Failure> {
 
 /// Whatever a file has fits in; fields are closed by who wrote it.
 fn unlimited(thresholds: Thresholds) -> Limits {
-    Limits { fields_max: usize::MAX, thresholds }
+    Limits { fields_max: usize::MAX, thresholds, auto: None }
 }
 
 impl List {
@@ -153,16 +184,23 @@ impl List {
             let store = kept(&self.data, &site)?;
             let (fields, closed) = store.counts();
             if !self.json {
-                let _ = writeln!(text, "{site}: {fields} fields, {closed} of them closed");
+                let _ =
+                    writeln!(text, "{site}: {fields} fields, {closed} of them closed{}", proposals(&store));
                 let beyond = store.beyond();
                 if beyond.fields + beyond.long > 0 {
                     let values = beyond.fields + beyond.long;
                     let _ = writeln!(text, "  {values} values of fields beyond the limits were not learned");
                 }
             }
-            for (key, profile) in
-                store.fields().filter(|(_, profile)| !self.closed || profile.closed.is_some())
-            {
+            let is_meant = |(_, profile): &(&Key, &Profile)| {
+                let is_decided = |opening: &Opening| opening.state != OpeningState::Seen;
+                match () {
+                    () if self.closed => profile.closed.is_some(),
+                    () if self.kinds => profile.openings.values().any(is_decided),
+                    () => true,
+                }
+            };
+            for (key, profile) in store.fields().filter(is_meant) {
                 match self.json {
                     true => json_line(&mut text, &site, key, profile),
                     false => line(&mut text, key, profile),
@@ -183,6 +221,57 @@ fn line(text: &mut String, key: &Key, profile: &Profile) {
     let name = name.escape_debug();
     let (place, evidence) = (place.name(), profile.evidence());
     let _ = writeln!(text, "  {state:<9}  {method} {template}  {place}:{name}  {evidence}");
+    for (kind, opening) in &profile.openings {
+        let id = opening_id(key, kind);
+        let evidence = opening.evidence();
+        let _ = write!(text, "    {:<9}  {id}  {kind}  {evidence}", opening.state.name());
+        if opening.state == OpeningState::Trial {
+            let tried = opening.tried;
+            let _ = write!(
+                text,
+                "; of stopped requests {} would have passed, {} of them with something else in them, {} not",
+                tried.passes + tried.lost,
+                tried.lost,
+                tried.stopped
+            );
+        }
+        text.push('\n');
+    }
+}
+
+/// How many kinds wait for a decision, or are on trial or live.
+fn proposals(store: &Store) -> String {
+    let mut text = String::new();
+    for state in [OpeningState::Proposed, OpeningState::Trial, OpeningState::Live] {
+        let count = store.openings().filter(|(.., opening)| opening.state == state).count();
+        if count > 0 {
+            let _ = write!(text, ", {count} kind{} {}", if count == 1 { "" } else { "s" }, state.name());
+        }
+    }
+    text
+}
+
+impl Decision {
+    fn offer(&self, state: OpeningState) -> Result<String, Failure> {
+        let Decision { site, id, data } = self;
+        let store = kept(data, site)?;
+        let found = store.openings().find(|(called, ..)| called == id);
+        let Some((_, key, kind, opening)) = found else {
+            return Err(Failure::failed(format_args!(
+                "no field of site {site} has something called {id}\n  help: `portcullis learned {site} --kinds --data {}` \
+                 lists what has",
+                data.display()
+            )));
+        };
+        let Key { template, name, method, place } = key;
+        let what = format!("{kind} in {}:{} of {method} {template}", place.name(), name.escape_debug());
+        if opening.state == state {
+            return Ok(format!("{what} is {} already\n", state.name()));
+        }
+        files::decide(data, site, id, state)
+            .map_err(|error| Failure::failed(format_args!("{}: {error}", files::folder(data).display())))?;
+        Ok(format!("{what} will be {} within seconds, or when the instance starts\n", state.name()))
+    }
 }
 
 fn json_line(text: &mut String, site: &str, key: &Key, profile: &Profile) {
@@ -196,6 +285,19 @@ fn json_line(text: &mut String, site: &str, key: &Key, profile: &Profile) {
             })
         })
         .collect();
+    let kinds: Vec<_> = profile
+        .openings
+        .iter()
+        .map(|(kind, opening)| {
+            json!({
+                "id": opening_id(key, kind), "kind": kind, "state": opening.state.name(), "since": opening.since,
+                "requests": opening.seen.values, "networks": opening.seen.networks.count(),
+                "sessions": opening.sessions.count(), "days": opening.seen.days.count(),
+                "trusted": opening.trusted, "would_pass": opening.tried.passes,
+                "would_be_lost": opening.tried.lost, "would_be_stopped": opening.tried.stopped,
+            })
+        })
+        .collect();
     let form = profile.closed.map(|closed| match closed.form {
         Form::Type(kind) => kind.name(),
         Form::Enumeration => "enumeration",
@@ -205,7 +307,7 @@ fn json_line(text: &mut String, site: &str, key: &Key, profile: &Profile) {
         "closed": form, "kept_open": profile.kept_open, "confidence": profile.confidence(&Thresholds::default()),
         "values": profile.all.values, "networks": profile.all.networks.count(),
         "sessions": profile.sessions.count(), "days": profile.all.days.count(),
-        "bytes_min": profile.bytes.0, "bytes_max": profile.bytes.1, "types": types,
+        "bytes_min": profile.bytes.0, "bytes_max": profile.bytes.1, "types": types, "kinds": kinds,
     });
     let _ = writeln!(text, "{field}");
 }
@@ -222,7 +324,13 @@ fn export(site: &str, data: &Path, output: Option<&Path>) -> Result<String, Fail
 pub fn fields_of(file: &Path) -> Result<SiteFields, Failure> {
     let site = Site::default();
     site.publish(Knowledge::of(&exported(file)?));
-    Ok(SiteFields { site: Arc::new(site), unusual: UnusualAction::Block, learns: false })
+    Ok(SiteFields {
+        site: Arc::new(site),
+        unusual: UnusualAction::Block,
+        learns: false,
+        opens: Opens::All,
+        trusted: Arc::default(),
+    })
 }
 
 fn import(site: &str, file: &Path, data: &Path) -> Result<String, Failure> {
@@ -241,7 +349,7 @@ fn offer(store: &Store, site: &str, data: &Path) -> Result<String, Failure> {
     files::offer(data, site, &store.to_text())
         .map_err(|error| Failure::failed(format_args!("{}: {error}", folder.display())))?;
     let (fields, closed) = store.counts();
-    Ok(format!("{fields} fields, {closed} of them closed, for site {site}\n"))
+    Ok(format!("{fields} fields, {closed} of them closed{}, for site {site}\n", proposals(store)))
 }
 
 /// Learns requests as the proxy does, but for networks and days: the person who names them vouches for them.
@@ -252,7 +360,15 @@ fn taught(args: &LearnArgs) -> Result<String, Failure> {
     let policy = Policy { mode: portcullis_config::Mode::Semantic, ..Policy::default() };
     let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
     let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Collections::default()));
-    let fields = SiteFields { site: Arc::clone(&site), unusual: UnusualAction::Off, learns: true };
+    // Who names the requests vouches for what is found in them.
+    let trusted = TrustedSources { vouches_for_all: true, ..TrustedSources::default() };
+    let fields = SiteFields {
+        site: Arc::clone(&site),
+        unusual: UnusualAction::Off,
+        learns: true,
+        opens: Opens::Safe,
+        trusted: Arc::new(trusted),
+    };
     let inspector = SharedDetectors::default().attach(inspector, &policy).map_err(Failure::failed)?;
     let inspector = Arc::new(inspector.with_fields(fields));
     let names = PolicyNames { site: args.site.as_str().into(), route: "/".into(), generation: 0 };
@@ -273,9 +389,11 @@ fn taught(args: &LearnArgs) -> Result<String, Failure> {
         store.learn(&site.take());
     }
     store.set_limits(unlimited(Thresholds { values: args.values.into(), networks: 1, days: 1 }));
+    store.advance(files::today());
     let mut text = format!("{total} requests");
     if refused > 0 {
-        let _ = write!(text, ", of which {refused} would be refused and were not learned");
+        let _ =
+            write!(text, ", of which {refused} would be refused; of them only what was found was learned");
     }
     text.push('\n');
     if store.counts().0 == 0 {

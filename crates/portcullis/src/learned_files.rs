@@ -1,15 +1,20 @@
 //! The files of what sites have learned, in the data folder: `learned/SITE.json`, which a running instance
-//! writes, and `learned/SITE.*.import`, which it takes over.
+//! writes, and `learned/SITE.*.import` and `.decision`, which it takes over.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use portcullis_learn::OpeningState;
+use serde_json::{Value, json};
 
 use crate::data_folder;
 
 /// A larger file is none of ours.
 const BYTES_MAX: u64 = 512 << 20;
 const IMPORT: &str = ".import";
+const DECISION: &str = ".decision";
 
 /// The folder.
 pub fn folder(data: &Path) -> PathBuf {
@@ -76,12 +81,46 @@ pub fn offer(data: &Path, site: &str, text: &str) -> io::Result<()> {
     write(&folder(data).join(name), text)
 }
 
+/// Puts a decision on the kind in a field that is called `id` where the instance carries it out.
+pub fn decide(data: &Path, site: &str, id: &str, state: OpeningState) -> io::Result<()> {
+    let name = format!("{}.{}-{id}{DECISION}", file_name(site), std::process::id());
+    let text = json!({ "id": id, "state": state.name() }).to_string();
+    write(&folder(data).join(name), &text)
+}
+
+/// What is in a decision.
+pub fn read_decision(path: &Path) -> Result<(String, OpeningState), String> {
+    let text = read(path).map_err(|error| error.to_string())?.unwrap_or_default();
+    let value: Value = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    let of = |key: &str| value.get(key).and_then(Value::as_str);
+    let state = of("state").and_then(OpeningState::from_name);
+    match (of("id"), state) {
+        (Some(id), Some(state)) => Ok((id.to_owned(), state)),
+        _ => Err("this is no decision".to_owned()),
+    }
+}
+
+/// The decisions that wait to be carried out.
+pub fn decisions(data: &Path, site: &str) -> Vec<PathBuf> {
+    waiting(data, site, DECISION)
+}
+
+/// Days since 1970.
+pub fn today() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u32::try_from(since.as_secs() / 86_400).unwrap_or(u32::MAX)
+}
+
 /// The files that wait to be taken over.
 pub fn offered(data: &Path, site: &str) -> Vec<PathBuf> {
+    waiting(data, site, IMPORT)
+}
+
+fn waiting(data: &Path, site: &str, end: &str) -> Vec<PathBuf> {
     let prefix = format!("{}.", file_name(site));
     let is_one = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with(&prefix) && name.ends_with(IMPORT)
+        name.starts_with(&prefix) && name.ends_with(end)
     };
     let entries = fs::read_dir(folder(data)).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_one).collect();

@@ -33,7 +33,7 @@ pub enum AddressHeader {
 }
 
 /// An address block such as `10.0.0.0/8`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
     pub(crate) address: IpAddr,
     pub(crate) prefix: u8,

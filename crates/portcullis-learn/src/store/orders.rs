@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Bound;
 
 use super::{Founder, Key, Store};
+use crate::opening::OpeningState;
 use crate::path::{self, ANY};
 use crate::profile::Profile;
 use crate::store::FieldPlace;
@@ -57,6 +58,9 @@ impl Store {
             Order::KeepOpen => (profile.kept_open, profile.closed) = (true, None),
             Order::Close if profile.form_so_far().is_none() => return Err(OrderError::NotPlain),
             Order::Close => {
+                // Whoever closes it says that it carries no code.
+                let carried = profile.openings.values_mut().filter(|opening| opening.keeps_open());
+                carried.for_each(|opening| opening.state = OpeningState::Dismissed);
                 profile.close(profile.closed.map(|closed| closed.shown).unwrap_or_default());
             }
             Order::Learn => {

@@ -67,7 +67,7 @@ fn arrays_of_json() {
     for number in 0..560u32 {
         let mut fields = Fields::default();
         fields.note(FieldPlace::Json, b"filter.id", number.to_string().as_bytes());
-        let source = Source { network: number % 40, session: None, day: number % 14 };
+        let source = Source { network: number % 40, day: number % 14, ..Source::default() };
         learner.site.observe(source, b"POST", b"/api", &fields);
     }
     for name in ["filter.id", "filter.id.id", "filter.id.id.id", "filter.ID", "filter.id.0", "filter.0.id"] {
@@ -80,7 +80,7 @@ fn arrays_of_json() {
 fn a_place_with_a_profile_of_its_own() {
     let mut learner = Learner::of_numbers();
     for number in 0..560u32 {
-        let source = Source { network: number % 40, session: None, day: number % 14 };
+        let source = Source { network: number % 40, day: number % 14, ..Source::default() };
         learner.site.observe(
             source,
             b"POST",

@@ -1,6 +1,7 @@
 //! Tests of what is learned of fields, and of how little one sender can teach.
 
 mod bypasses;
+mod openings;
 mod orders;
 mod poisoning;
 mod profiles;
@@ -22,7 +23,7 @@ impl Learner {
 
     /// `value` in the query parameter `name` of `path`, from `network` on `day`.
     fn sees(&mut self, path: &str, name: &str, value: &str, network: u32, day: u32) {
-        let source = Source { network, session: None, day };
+        let source = Source { network, day, ..Source::default() };
         self.site.observe(source, b"GET", path.as_bytes(), &fields(FieldPlace::Query, name, value));
         self.learn();
     }

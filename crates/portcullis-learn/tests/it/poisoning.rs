@@ -84,7 +84,12 @@ fn made_up_fields_do_not_fill_the_store() {
         fields.clear();
         fields.note(FieldPlace::Query, format!("n{at}").as_bytes(), b"1");
         let path = format!("/made-up-{at}");
-        site.observe(Source { network: 1, session: None, day: 1 + at % 3 }, b"GET", path.as_bytes(), &fields);
+        site.observe(
+            Source { network: 1, day: 1 + at % 3, ..Source::default() },
+            b"GET",
+            path.as_bytes(),
+            &fields,
+        );
         store.learn(&site.take());
     }
     assert!(store.counts().0 <= 160 / NEW_SHARE, "{:?}", store.counts());
@@ -96,11 +101,11 @@ fn made_up_fields_do_not_fill_the_store() {
 fn a_flood_does_not_crowd_others_out() {
     let site = Site::default();
     for _ in 0..100_000 {
-        let source = Source { network: 1, session: None, day: 1 };
+        let source = Source { network: 1, day: 1, ..Source::default() };
         site.observe(source, b"GET", b"/", &fields(FieldPlace::Query, "a", "1"));
     }
     site.observe(
-        Source { network: 2, session: None, day: 1 },
+        Source { network: 2, day: 1, ..Source::default() },
         b"GET",
         b"/",
         &fields(FieldPlace::Query, "b", "1"),

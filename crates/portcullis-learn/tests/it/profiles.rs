@@ -1,11 +1,16 @@
 //! What closes a field, and what it says of itself.
 
 use portcullis_learn::{
-    FIELD_BYTES_MAX, FieldPlace, Fields, Form, Limits, PAGE_FIELDS_MAX, Site, Source, Store, Syntax,
-    Thresholds, ValueType,
+    FIELD_BYTES_MAX, FIELD_KINDS_MAX, FieldPlace, Fields, Form, KindIn, KindNews, Limits, PAGE_FIELDS_MAX,
+    Site, Source, Standing, Store, Syntax, Thresholds, ValueType,
 };
+use proptest::prelude::*;
 
 use crate::{Learner, fields};
+
+/// As many kinds of findings as a field may have.
+const KINDS: [&str; FIELD_KINDS_MAX] =
+    ["sqli.statement", "sqli.whole", "sqli.select-from", "xss.event-code", "template.whole", "code.callback"];
 
 fn form(values: &[&str]) -> Option<Form> {
     let mut learner = Learner::new();
@@ -59,7 +64,8 @@ fn a_field_is_closed_when_all_thresholds_are_passed() {
         let (site, mut store) = (Site::default(), Store::new(Limits::default()));
         for at in 0..values {
             let session = sessions.map(|sessions| at % sessions);
-            let source = Source { network: at % networks, session, day: 100 + at % days };
+            let source =
+                Source { network: at % networks, session, day: 100 + at % days, ..Source::default() };
             site.observe(source, b"GET", b"/", &fields(FieldPlace::Query, "id", "5"));
             store.learn(&site.take());
         }
@@ -122,8 +128,11 @@ fn memory_of_a_field() {
                 network: network * 1_000 + at as u32,
                 session: Some(at as u32 * 77 + network),
                 day: 100 + network,
+                standing: Standing::LoggedIn,
             };
             site.observe(source, b"GET", b"/", &fields(FieldPlace::Query, "x", value));
+            let kinds = KINDS.map(|kind| KindIn { place: FieldPlace::Query, name: b"x", kind });
+            site.observe_kinds(source, b"GET", b"/", &kinds, KindNews::Carried);
         }
         store.learn(&site.take());
     }
@@ -141,7 +150,12 @@ fn fields_beyond_the_limits_are_counted() {
     let mut add = |page: u32, name: u32, network: u32, day: u32| {
         let mut fields = Fields::default();
         fields.note(FieldPlace::Query, format!("f{name}").as_bytes(), b"1");
-        site.observe(Source { network, session: None, day }, b"GET", format!("/p{page}").as_bytes(), &fields);
+        site.observe(
+            Source { network, day, ..Source::default() },
+            b"GET",
+            format!("/p{page}").as_bytes(),
+            &fields,
+        );
         store.learn(&site.take());
         (store.counts().0, store.beyond().fields)
     };
@@ -226,4 +240,46 @@ fn other_thresholds() {
     let thresholds = Thresholds { values: 20, networks: 20, days: 1 };
     learner.store.set_limits(Limits { thresholds, ..Limits::default() });
     assert_eq!(learner.store.counts(), (1, 1));
+}
+
+/// Numbers drawn by Zipf's law from 1 to `of`, as names of companies and pages are.
+fn zipf(of: u32, seed: u64) -> impl Iterator<Item = u32> {
+    let weights: Vec<f64> = (1..=of).map(|rank| 1.0 / f64::from(rank)).collect();
+    let total: f64 = weights.iter().sum();
+    let mut state = seed;
+    std::iter::repeat_with(move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut at = (state >> 11) as f64 / (1u64 << 53) as f64 * total;
+        let rank = weights.iter().position(|weight| {
+            at -= weight;
+            at < 0.0
+        });
+        rank.unwrap_or_default() as u32
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Names of which there are many are never taken for a list, however few have come; names of a list are,
+    /// once they have come often.
+    #[test]
+    fn lists_have_stopped_growing(of in 50u32..400, values in 100usize..1_500, seed: u64) {
+        let vouched = |values| Limits {
+            thresholds: Thresholds { values, networks: 1, days: 1 },
+            ..Limits::default()
+        };
+        let mut learner = Learner { store: Store::new(vouched(100)), ..Learner::new() };
+        for (at, name) in zipf(of, seed).take(values).enumerate() {
+            learner.sees("/", "company", &format!("Smith & Sons no. {name}"), at as u32, 100);
+            let (_, profile) = learner.store.fields().next().expect("a field");
+            prop_assert_eq!(profile.closed, None, "after {} values", at + 1);
+        }
+        let mut learner = Learner { store: Store::new(vouched(100)), ..Learner::new() };
+        for at in 0..640u32 {
+            learner.sees("/", "company", &format!("Smith & Sons no. {}", at % 32), at, 100);
+        }
+        let (_, profile) = learner.store.fields().next().expect("a field");
+        prop_assert_eq!(profile.closed.map(|closed| closed.form), Some(Form::Enumeration));
+    }
 }

