@@ -1,7 +1,7 @@
-//! Results for header fields that come again: what a browser says of itself is the same in each of its
-//! requests.
+//! Results for header fields and paths that come again: what a browser says of itself is the same in each of
+//! its requests, and most requests of a site are for few paths.
 //!
-//! What is found in a field depends on its bytes, its place and the detectors, and on nothing else.
+//! What is found in them depends on their bytes, the place and the detectors, and on nothing else.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -13,6 +13,11 @@ use crate::{Detectors, Finding, Value};
 const FIELDS: usize = 256;
 /// Bytes of the name and the value of a field that is kept; longer ones are few.
 const FIELD_BYTES_MAX: usize = 512;
+/// Paths whose results are kept. They have a table of their own: a site has more of them than its clients
+/// have header fields.
+const PATHS: usize = 256;
+/// Bytes of a path that is kept.
+const PATH_BYTES_MAX: usize = 128;
 /// Findings of a field that is kept; one with more is an attack.
 const FINDINGS_MAX: usize = 8;
 
@@ -26,9 +31,10 @@ pub(crate) struct Known {
     /// Of the detectors that looked. Held, so that no others can have the same address.
     detectors: Option<Arc<()>>,
     fields: Recent<FieldResult>,
+    paths: Recent<FieldResult>,
 }
 
-/// The cached result for a header field.
+/// The cached result for a header field or a path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FieldResult {
     /// What it was charged.
@@ -38,7 +44,7 @@ pub(crate) struct FieldResult {
     pub values: Box<[Value]>,
 }
 
-/// A header field.
+/// A header field, or a path, which has no name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field<'a> {
     pub place: Place,
@@ -52,7 +58,11 @@ impl Memo {
         let mut known = self.0.try_lock().ok()?;
         if !known.detectors.as_ref().is_some_and(|id| Arc::ptr_eq(id, detectors.id())) {
             let detectors = Some(Arc::clone(detectors.id()));
-            *known = Known { detectors, fields: Recent::new(FIELDS, FIELD_BYTES_MAX) };
+            *known = Known {
+                detectors,
+                fields: Recent::new(FIELDS, FIELD_BYTES_MAX),
+                paths: Recent::new(PATHS, PATH_BYTES_MAX),
+            };
         }
         Some(known)
     }
@@ -60,19 +70,26 @@ impl Memo {
 
 impl Default for Known {
     fn default() -> Self {
-        Known { detectors: None, fields: Recent::new(1, 0) }
+        Known { detectors: None, fields: Recent::new(1, 0), paths: Recent::new(1, 0) }
     }
 }
 
 impl Known {
     pub fn find(&mut self, field: Field<'_>) -> Sight<'_, FieldResult> {
-        self.fields.find(&field.key())
+        self.table(field.place).find(&field.key())
     }
 
     /// Keeps what came of a field that was seen twice, if it may be kept.
     pub fn enter(&mut self, field: Field<'_>, result: FieldResult) {
         if result.findings.len() <= FINDINGS_MAX {
-            self.fields.enter(&field.key(), result);
+            self.table(field.place).enter(&field.key(), result);
+        }
+    }
+
+    fn table(&mut self, place: Place) -> &mut Recent<FieldResult> {
+        match place {
+            Place::Path => &mut self.paths,
+            _ => &mut self.fields,
         }
     }
 }

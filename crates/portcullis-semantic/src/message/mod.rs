@@ -13,13 +13,14 @@ mod windows;
 pub use body::Parsed;
 pub use uploads::{Unreadable, Upload};
 
-use portcullis_http::body::{overrides_url, parse_query_twice, path_parameters};
+use portcullis_http::body::{Arg, BodySink as _, overrides_url, parse_query_twice, path_parameters};
 use portcullis_http::cookie::{CookieFormat, parse as parse_cookies};
+use portcullis_types::Span;
 
 use crate::decode::hex_digit;
 use crate::detectors::path::{self, QUERY_PATH, bypass};
 use crate::issued::Issued;
-use crate::memo::Field;
+use crate::memo::{Field, Known};
 use crate::odd_name::is_odd_name;
 use crate::{Analysis, ByteGroups, Class, Detectors, Location, Place};
 use joined::all_arguments;
@@ -28,6 +29,9 @@ use leaves::Leaves;
 /// Fields called Referer that may be softened, see `referer.rs`; there is one, and the others are looked at
 /// like any field.
 const REFERERS_MAX: usize = 2;
+
+/// Names and values of arguments, in order.
+pub type Arguments<'a> = dyn Iterator<Item = (&'a [u8], &'a [u8])> + 'a;
 
 /// Bytes of a response's header field without which it is not looked at.
 const HEADER_BYTES_MIN: usize = 12;
@@ -41,13 +45,28 @@ impl Analysis {
         target: &[u8],
         fields: impl Iterator<Item = (&'h [u8], &'h [u8])>,
     ) {
+        self.parsed_request_head(detectors, method, target, None, fields);
+    }
+
+    /// The same where somebody else has taken the query apart: `arguments` are all that [`parse_query_twice`]
+    /// finds in it.
+    pub fn parsed_request_head<'h>(
+        &mut self,
+        detectors: &Detectors,
+        method: &[u8],
+        target: &[u8],
+        arguments: Option<&mut Arguments<'_>>,
+        fields: impl Iterator<Item = (&'h [u8], &'h [u8])>,
+    ) {
         if method.len() > 16 || !method.iter().all(u8::is_ascii_alphabetic) {
             self.look(detectors, Location::of(Place::Method), method);
         }
         self.stores = method == b"PUT";
         self.work.allow(method.len() + target.len());
-        self.target(detectors, target);
-        self.request_fields(detectors, fields);
+        let memo = self.memo();
+        let mut known = memo.of(detectors);
+        self.known_target(detectors, known.as_deref_mut(), target, arguments);
+        self.known_fields(detectors, known.as_deref_mut(), fields);
     }
 
     /// Looks at header fields of a request, or at fields after its body.
@@ -58,6 +77,15 @@ impl Analysis {
     ) {
         let memo = self.memo();
         let mut known = memo.of(detectors);
+        self.known_fields(detectors, known.as_deref_mut(), fields);
+    }
+
+    fn known_fields<'h>(
+        &mut self,
+        detectors: &Detectors,
+        mut known: Option<&mut Known>,
+        fields: impl Iterator<Item = (&'h [u8], &'h [u8])>,
+    ) {
         let (mut host, mut referers): (&[u8], [&[u8]; REFERERS_MAX]) = (b"", [b""; REFERERS_MAX]);
         for (name, value) in fields {
             self.work.allow(name.len() + value.len());
@@ -78,7 +106,6 @@ impl Analysis {
                 });
             }
         }
-        drop(known);
         for value in referers.into_iter().take_while(|value| !value.is_empty()) {
             self.referer(detectors, host, value);
         }
@@ -144,29 +171,27 @@ impl Analysis {
 
     /// Looks at a request target: the path, its segments, the query string and its parameters.
     pub(crate) fn target(&mut self, detectors: &Detectors, target: &[u8]) {
+        self.known_target(detectors, None, target, None);
+    }
+
+    /// The same where something is known of paths, and the parameters are these `arguments`.
+    fn known_target(
+        &mut self,
+        detectors: &Detectors,
+        known: Option<&mut Known>,
+        target: &[u8],
+        arguments: Option<&mut Arguments<'_>>,
+    ) {
         // No client sends a fragment: what stands after `#` is for the page, and many servers take it so.
         let (path, query) = match memchr::memchr(b'?', target) {
             Some(at) => (&target[..at], Some(&target[at + 1..])),
             None => (target, None),
         };
-        self.look(detectors, Location::of(Place::Path), path);
-        if is_odd_path(path) || may_be_coded(path) {
-            let mut end = 0;
-            let mut is_first = true;
-            for segment in path.split(|&b| b == b'/') {
-                let start = end;
-                end += segment.len() + 1;
-                if !is_odd_path(segment) && !may_be_coded(segment) {
-                    continue;
-                }
-                self.look(detectors, SEGMENT, segment);
-                // A value with slashes of its own (a URL, markup) goes on after them.
-                if is_first && end < path.len() {
-                    self.look(detectors, SEGMENT, &path[start..]);
-                }
-                is_first = false;
-            }
-        }
+        let groups = ByteGroups::of(path);
+        // Those with numbers are of one thing among many, or secret.
+        let known = known.filter(|_| !groups.has(b'0'));
+        let field = Field { place: Place::Path, name: b"", value: path };
+        self.look_once(detectors, known, field, |analysis| analysis.path(detectors, path, groups));
         if memchr::memchr(b';', path).is_some() {
             path_parameters(path, &all_arguments(), &mut Leaves::new(self, detectors, Place::Query));
         }
@@ -182,8 +207,38 @@ impl Analysis {
             self.look(detectors, Location::of(Place::Query), query);
         }
         let mut sink = Leaves::new(self, detectors, Place::Query);
-        parse_query_twice(query, b'&', &all_arguments(), &mut sink);
+        match arguments {
+            Some(arguments) => {
+                for (name, value) in arguments {
+                    sink.arg(Arg { name, value, raw_value: Span::default() });
+                }
+            }
+            None => drop(parse_query_twice(query, b'&', &all_arguments(), &mut sink)),
+        }
         self.joined(detectors, Place::Query, query);
+    }
+
+    /// Looks at a path and its segments.
+    fn path(&mut self, detectors: &Detectors, path: &[u8], groups: ByteGroups) {
+        self.look_grouped(detectors, Location::of(Place::Path), path, groups);
+        if !is_odd_path(groups) && !may_be_coded(path) {
+            return;
+        }
+        let mut end = 0;
+        let mut is_first = true;
+        for segment in path.split(|&b| b == b'/') {
+            let start = end;
+            end += segment.len() + 1;
+            if !is_odd_path(ByteGroups::of(segment)) && !may_be_coded(segment) {
+                continue;
+            }
+            self.look(detectors, SEGMENT, segment);
+            // A value with slashes of its own (a URL, markup) goes on after them.
+            if is_first && end < path.len() {
+                self.look(detectors, SEGMENT, &path[start..]);
+            }
+            is_first = false;
+        }
     }
 
     fn cookies(&mut self, detectors: &Detectors, header: &[u8]) {
@@ -254,10 +309,11 @@ impl Analysis {
     }
 }
 
-/// True if the path is to be taken apart: it has something besides letters, digits and the usual signs.
-fn is_odd_path(path: &[u8]) -> bool {
+/// True if a path of such bytes is to be taken apart: it has something besides letters, digits and the usual
+/// signs.
+fn is_odd_path(groups: ByteGroups) -> bool {
     const USUAL: ByteGroups = ByteGroups::of(b"az09/-_.~");
-    !ByteGroups::of(path).is_within(USUAL)
+    !groups.is_within(USUAL)
 }
 
 /// The place of a path's segment.
@@ -428,9 +484,9 @@ mod tests {
         assert_ne!(referer("https://a.example/<script>alert(1)</script>?q=a"), "");
     }
 
-    /// What is remembered of fields changes nothing, whatever came before.
+    /// What is remembered of fields and paths changes nothing, whatever came before.
     #[test]
-    fn fields_that_come_again() {
+    fn fields_and_paths_that_come_again() {
         let heads: [&[(&str, &str)]; 4] = [
             &[("user-agent", "Mozilla/5.0 (X11; Linux x86_64)"), ("accept", "*/*"), ("x-page", "1 or 2")],
             &[
@@ -441,19 +497,38 @@ mod tests {
             &[("x-original-url", "/?id=1'+or+1=1--+-"), ("accept", "*/*")],
             &[("cookie", "a=1;id"), ("accept", "*/*"), ("authorization", "Bearer abc")],
         ];
+        let targets = [
+            "/",
+            "/static/app.js?v=1",
+            "/.git/config",
+            "/.git/config?a=1'+or+1=1--+-",
+            "/a/%2e%2e/%2e%2e/etc/passwd",
+            "/index.php.bak;id=1'+or+'a'='a",
+            "/search/<script>alert(document.cookie)</script>/UHl0aG9uIGNvZGU",
+            "/orders/7001",
+        ];
         let memo = crate::Memo::default();
-        let look = |analysis: &mut Analysis, head: &[(&str, &str)]| {
+        let look = |analysis: &mut Analysis, target: &str, head: &[(&str, &str)]| {
             let fields = head.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
             analysis.clear();
-            analysis.request_head(&DETECTORS, b"GET", b"/", fields.clone());
+            analysis.request_head(&DETECTORS, b"GET", target.as_bytes(), fields.clone());
             analysis.response_head(&DETECTORS, fields);
             format!("{:?} {:?} {:?}", analysis.findings(), analysis.values(), analysis.work())
         };
+        let mut found = 0;
         for round in 0..4 {
-            for head in heads {
-                let first = look(&mut Analysis::new(), head);
-                assert_eq!(look(&mut Analysis::sharing(&memo), head), first, "{round}: {head:?}");
+            for (head, target) in heads.iter().flat_map(|head| targets.map(|target| (head, target))) {
+                let first = look(&mut Analysis::new(), target, head);
+                found += usize::from(first.contains("left-behind"));
+                let again = look(&mut Analysis::sharing(&memo), target, head);
+                assert_eq!(again, first, "{round}: {target} {head:?}");
             }
         }
+        assert!(found > 0, "a path with findings is among them");
+        let mut known = memo.of(&DETECTORS).expect("nobody else has it");
+        let path = Field { place: Place::Path, name: b"", value: b"/.git/config" };
+        assert!(matches!(known.find(path), portcullis_types::Sight::Known(_)));
+        let numbered = Field { value: b"/orders/7001", ..path };
+        assert!(!matches!(known.find(numbered), portcullis_types::Sight::Known(_)));
     }
 }
