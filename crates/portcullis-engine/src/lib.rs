@@ -125,9 +125,9 @@ pub use geo::GeoDb;
 pub use judge::{Judge, TransactionView};
 pub use operator::{Number, NumberKind, Operator, Pattern};
 pub use plan::{
-    Act, AllowScope, Copies, CtlTarget, Dead, DeadCause, Disruption, Exclusion, KeyFilter, Link, Metadata,
-    Open, Outcome, Plan, Removed, Rule, RuleIndex, SetVar, SetVarOperation, SourcePlace, Step, Target,
-    TargetList, Update, XmlPath,
+    Act, AllowScope, Copies, CtlTarget, Dead, DeadCause, Disruption, Exclusion, HeadParts, HeadReads,
+    KeyFilter, Link, Metadata, Open, Outcome, Plan, Removed, Rule, RuleIndex, SetVar, SetVarOperation,
+    SourcePlace, Step, Target, TargetList, Update, XmlPath,
 };
 pub use portcullis_prefilter::{Memo, Stages};
 pub use portcullis_values::{ChainId, Chains, Class};

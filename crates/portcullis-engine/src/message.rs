@@ -3,12 +3,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use portcullis_http::body::overrides_url;
+use portcullis_http::body::{count_arguments, overrides_url};
 use portcullis_http::cookie::{self, CookieFormat};
 use portcullis_types::{Decimal, Span, Variable, percent_decode, reason_phrase};
 
 use crate::body::{RequestBody, parse_query, read_elsewhere};
-use crate::plan::Plan;
+use crate::plan::{HeadParts, Plan};
 use crate::settings::Settings;
 use crate::transaction::{Connection, RequestLine};
 use crate::{Class, login};
@@ -30,6 +30,10 @@ pub(crate) struct Message {
     pub(crate) utc_offset_seconds: i32,
     pub(crate) elapsed_us: u64,
     path_unescaped: bool,
+    /// What becomes values of the heads.
+    pub(crate) keeps: HeadParts,
+    /// The arguments of the query are those that any parser with second readings finds.
+    pub(crate) is_query_plain: bool,
 }
 
 impl Message {
@@ -46,6 +50,8 @@ impl Message {
             utc_offset_seconds: connection.utc_offset_seconds,
             elapsed_us: 0,
             path_unescaped: false,
+            keeps: HeadParts::ALL,
+            is_query_plain: false,
         };
         if plan.searches_xml {
             message.body.make_tree();
@@ -89,55 +95,72 @@ impl Message {
 
     pub(crate) fn ingest_request_head<'a>(
         &mut self,
-        settings: &Settings,
+        plan: &Plan,
         line: RequestLine<'_>,
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) {
-        self.ingest_request_line(settings, line);
+        let settings = &plan.settings;
+        let parts = split_target(line.target, line.method);
+        if self.keeps.has(HeadParts::LINE) {
+            self.ingest_request_line(settings, line, &parts);
+        }
+        if let Some(query) = parts.query {
+            self.ingest_query(settings, query.of(line.target));
+        }
         let mut urls = Vec::new();
-        let store = &mut self.store;
         for (name, value) in headers {
-            store.add_pair(Class::RequestHeaders, Class::RequestHeadersNames, name, value);
+            self.ingest_request_field(plan, name, value);
             if name.eq_ignore_ascii_case(b"cookie") {
-                // libmodsecurity knows one format and one separator.
-                let (format, separator) = match settings {
-                    _ if settings.modsecurity3 => (CookieFormat::V0, Some(b';')),
-                    _ if settings.cookie_v1 => (CookieFormat::V1, settings.cookie_separator),
-                    _ => (CookieFormat::V0, settings.cookie_separator),
-                };
-                for cookie in cookie::parse(value, format, separator).cookies {
-                    let name = cookie.full_name(value);
-                    store.add_pair(
-                        Class::RequestCookies,
-                        Class::RequestCookiesNames,
-                        &name,
-                        cookie.value(value),
-                    );
-                }
+                self.ingest_cookies(settings, value);
             } else if name.eq_ignore_ascii_case(b"content-type") {
                 self.body.set_content_type(value);
             } else if overrides_url(name) {
                 urls.push(value);
-            } else if name.eq_ignore_ascii_case(b"authorization")
-                && store.scalar(Variable::AuthType).is_none()
-            {
-                login::ingest(value, store);
+            } else if name.eq_ignore_ascii_case(b"authorization") {
+                if self.keeps.has(HeadParts::LOGIN) && self.store.scalar(Variable::AuthType).is_none() {
+                    login::ingest(value, &mut self.store);
+                }
             } else if name.eq_ignore_ascii_case(b"content-length")
                 || name.eq_ignore_ascii_case(b"transfer-encoding")
             {
                 self.body.announce();
-            } else if name.eq_ignore_ascii_case(b"host") && store.scalar(Variable::ServerName).is_none() {
-                store.set_scalar(Variable::ServerName, host_name(value));
+            } else if name.eq_ignore_ascii_case(b"host")
+                && self.keeps.has(HeadParts::HOST)
+                && self.store.scalar(Variable::ServerName).is_none()
+            {
+                self.store.set_scalar(Variable::ServerName, host_name(value));
             }
         }
-        if settings.second_readings {
-            let path = split_target(line.target, line.method).path.of(line.target);
-            read_elsewhere(path, &urls, settings, store);
+        if settings.second_readings && self.keeps.has(HeadParts::QUERY) {
+            read_elsewhere(parts.path.of(line.target), &urls, settings, &mut self.store);
         }
         self.body.choose_processor();
     }
 
-    fn ingest_request_line(&mut self, settings: &Settings, line: RequestLine<'_>) {
+    /// A header field of the request, or one behind its body.
+    pub(crate) fn ingest_request_field(&mut self, plan: &Plan, name: &[u8], value: &[u8]) {
+        if self.keeps.has(HeadParts::FIELDS) || plan.head_reads.names_field(name) {
+            self.store.add_pair(Class::RequestHeaders, Class::RequestHeadersNames, name, value);
+        }
+    }
+
+    fn ingest_cookies(&mut self, settings: &Settings, value: &[u8]) {
+        if !self.keeps.has(HeadParts::COOKIES) {
+            return;
+        }
+        // libmodsecurity knows one format and one separator.
+        let (format, separator) = match settings {
+            _ if settings.modsecurity3 => (CookieFormat::V0, Some(b';')),
+            _ if settings.cookie_v1 => (CookieFormat::V1, settings.cookie_separator),
+            _ => (CookieFormat::V0, settings.cookie_separator),
+        };
+        for cookie in cookie::parse(value, format, separator).cookies {
+            let (name, value) = (cookie.full_name(value), cookie.value(value));
+            self.store.add_pair(Class::RequestCookies, Class::RequestCookiesNames, &name, value);
+        }
+    }
+
+    fn ingest_request_line(&mut self, settings: &Settings, line: RequestLine<'_>, parts: &TargetParts) {
         let store = &mut self.store;
         // As a rule the rest is part of the line, one blank between, and need not be kept again.
         let whole = store.push(line.line);
@@ -150,7 +173,6 @@ impl Message {
         store.set_scalar_span(Variable::RequestProtocol, protocol);
         let target = store.push_at(line.target, part(behind_method, behind_method + line.target.len()));
         store.set_scalar_span(Variable::RequestUriRaw, target);
-        let parts = split_target(line.target, line.method);
         let within = |span: Span| Span { start: target.start + span.start, end: target.start + span.end };
         store.set_scalar_span(Variable::RequestUri, within(parts.uri));
         store.set_scalar_span(Variable::RequestFilename, within(parts.path));
@@ -158,11 +180,24 @@ impl Message {
         store.set_scalar_span(Variable::PathInfo, within(parts.path));
         if let Some(query) = parts.query {
             store.set_scalar_span(Variable::QueryString, within(query));
-            parse_query(query.of(line.target), within(query), settings, store);
         }
         if settings.modsecurity3 {
             self.unescape_target(line.target, parts.uri);
         }
+    }
+
+    /// The arguments of the query. Those that no rule reads are only counted: those of the body are so many
+    /// fewer. Too many are an error, which rules may read.
+    fn ingest_query(&mut self, settings: &Settings, query: &[u8]) {
+        if !self.keeps.has(HeadParts::QUERY) {
+            let count = count_arguments(query, settings.argument_separator);
+            if count <= settings.arguments_max() {
+                return self.body.count_arguments(count);
+            }
+        }
+        let kept = self.store.scalar(Variable::QueryString).map(|value| self.store.data(value));
+        let at = kept.unwrap_or_else(|| self.store.push(query));
+        self.is_query_plain = parse_query(query, at, settings, &mut self.store);
     }
 
     /// As libmodsecurity does, from phase 1 on; the file name is what stands before the first question mark,
@@ -209,6 +244,9 @@ impl Message {
 
     /// The status of an answer of ours, which takes the place of what the response had.
     pub(crate) fn answer(&mut self, settings: &Settings, status: u16) {
+        if !self.keeps.has(HeadParts::RESPONSE) {
+            return;
+        }
         if self.store.scalar(Variable::ResponseProtocol).is_none()
             && let Some(of_request) = self.store.scalar(Variable::RequestProtocol)
         {
@@ -225,18 +263,26 @@ impl Message {
         status: u16,
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) {
-        let store = &mut self.store;
-        store.set_scalar(Variable::ResponseProtocol, protocol);
-        set_status(store, settings, status);
+        let (store, is_kept) = (&mut self.store, self.keeps.has(HeadParts::RESPONSE));
+        if is_kept {
+            store.set_scalar(Variable::ResponseProtocol, protocol);
+            set_status(store, settings, status);
+        }
         let inspected = &settings.response_body_mime_types;
         self.response_inspectable = inspected.iter().any(|mime| mime == b"null" || mime == b"(null)");
         for (name, value) in headers {
-            store.add_pair(Class::ResponseHeaders, Class::ResponseHeadersNames, name, value);
-            if name.eq_ignore_ascii_case(b"content-type") {
-                store.set_scalar(Variable::ResponseContentType, value);
+            let is_type = name.eq_ignore_ascii_case(b"content-type");
+            if is_type {
                 let mime = value.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
                 // Those of the settings are in lower case.
                 self.response_inspectable = inspected.iter().any(|known| known.eq_ignore_ascii_case(mime));
+            }
+            if !is_kept {
+                continue;
+            }
+            store.add_pair(Class::ResponseHeaders, Class::ResponseHeadersNames, name, value);
+            if is_type {
+                store.set_scalar(Variable::ResponseContentType, value);
             } else if name.eq_ignore_ascii_case(b"content-length") {
                 store.set_scalar(Variable::ResponseContentLength, value);
             }

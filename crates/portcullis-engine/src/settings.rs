@@ -108,6 +108,16 @@ pub struct Settings {
     pub audit: crate::AuditSettings,
 }
 
+impl Settings {
+    /// The arguments that a request may have.
+    pub(crate) fn arguments_max(&self) -> usize {
+        match self.arguments_limit {
+            0 => usize::MAX,
+            limit => limit as usize,
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use portcullis_prefilter::Memo;
 use portcullis_types::{Phase, Span, Variable};
 
-use crate::Class;
 use crate::body::RequestBody;
 use crate::collections::{Collections, NoCollections};
 use crate::execution::{Execution, Run};
 use crate::journal::Journal;
 use crate::message::Message;
-use crate::plan::{AllowScope, Plan, RuleIndex};
+use crate::plan::{AllowScope, HeadParts, Plan, RuleIndex};
 use crate::questions::Progress;
 use crate::record::{Match, ScoreChange};
 use crate::settings::{BodyLimitAction, BodyProcessor, RuleEngine};
@@ -194,13 +193,38 @@ impl Transaction {
         self.run.selection.get_or_insert_default().reset(&self.plan.candidates, true);
     }
 
+    /// Keeps of the heads of the message only what rules read, and `others`: the caller asks this transaction
+    /// for nothing else of them. To be called before phase 1.
+    pub fn keep_what_is_read(&mut self, others: HeadParts) {
+        self.message.keeps = self.plan.head_reads.parts.with(others);
+    }
+
+    /// Keeps all of the heads again. To be called before phase 1.
+    pub fn keep_heads(&mut self) {
+        self.message.keeps = HeadParts::ALL;
+    }
+
     /// Phase 1: the request line and headers, as sent, in order.
     pub fn request_head<'a>(
         &mut self,
         line: RequestLine<'_>,
         headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) -> Progress {
-        self.message.ingest_request_head(&self.plan.settings, line, headers);
+        self.take_request_head(line, headers);
+        self.run_request_head()
+    }
+
+    /// The same without its rules, which [`run_request_head`](Transaction::run_request_head) runs.
+    pub fn take_request_head<'a>(
+        &mut self,
+        line: RequestLine<'_>,
+        headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+    ) {
+        self.message.ingest_request_head(&self.plan, line, headers);
+    }
+
+    /// The rules of phase 1.
+    pub fn run_request_head(&mut self) -> Progress {
         self.run_phase(Phase::RequestHeaders)
     }
 
@@ -274,7 +298,7 @@ impl Transaction {
     /// Fields behind the request body, before phase 2: `REQUEST_HEADERS` has them from then on.
     pub fn request_trailers<'a>(&mut self, fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) {
         for (name, value) in fields {
-            self.message.store.add_pair(Class::RequestHeaders, Class::RequestHeadersNames, name, value);
+            self.message.ingest_request_field(&self.plan, name, value);
         }
     }
 
@@ -408,10 +432,7 @@ impl Transaction {
     }
 
     fn body_arguments_max(&self, bytes: usize) -> usize {
-        match self.plan.settings.arguments_limit {
-            0 => bytes,
-            limit => bytes.min(limit as usize),
-        }
+        bytes.min(self.plan.settings.arguments_max())
     }
 
     /// The buffers, for the next transaction of this thread.

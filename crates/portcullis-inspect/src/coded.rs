@@ -42,6 +42,16 @@ pub(crate) struct CodingPolicy {
 impl CodedBody {
     /// For the body of a request.
     pub(crate) fn request(head: &RequestHead, policy: &CodingPolicy) -> CodedBody {
+        let plain =
+            CodedBody { ratio_max: policy.ratio_max, free_bytes: REQUEST_FREE_BYTES, ..CodedBody::default() };
+        // One look at each field, of which most requests have neither.
+        let is_telling = |name: &[u8]| {
+            name.eq_ignore_ascii_case(b"content-encoding")
+                || name.eq_ignore_ascii_case(b"x-amz-content-sha256")
+        };
+        if !head.fields().any(|(name, _)| is_telling(name)) {
+            return plain;
+        }
         let fields = || head.header("content-encoding");
         let is_passed =
             |name: &[u8]| policy.uninspected.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
@@ -49,7 +59,8 @@ impl CodedBody {
             true => CodedBody { passes: true, ..CodedBody::unreadable(CodingError::Unsupported) },
             false => CodedBody::new(fields()),
         };
-        let mut body = CodedBody { ratio_max: policy.ratio_max, free_bytes: REQUEST_FREE_BYTES, ..body };
+        let CodedBody { ratio_max, free_bytes, .. } = plain;
+        let mut body = CodedBody { ratio_max, free_bytes, ..body };
         // Some clients of S3 name the frame here only.
         let is_streaming = |value: &[u8]| value.len() > 10 && value[..10].eq_ignore_ascii_case(b"STREAMING-");
         let is_framed = body.codings.last() == Some(&Coding::AwsChunked);

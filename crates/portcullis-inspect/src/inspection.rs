@@ -2,8 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_engine::{
-    Answer, BodyPlan, Charge, Interruption, Judge, KeepFiles, Progress, Question, QuestionId, RequestLine,
-    ResponseEdits, RuleEngine, RuleIndex, Transaction,
+    Answer, BodyPlan, Charge, HeadParts, Interruption, Judge, KeepFiles, Progress, Question, QuestionId,
+    RequestLine, ResponseEdits, RuleEngine, RuleIndex, Transaction,
 };
 use portcullis_event::{Action, AgentWord, Timestamp};
 use portcullis_http::coding::CodingError;
@@ -79,6 +79,13 @@ impl Inspection {
         let mut transaction = Transaction::new(plan, collections, engine, &about);
         connection.request_id = about.unique_id;
         transaction.limit_work();
+        // Audit records, debug lines, weights and exclusions on trial look at what no rule reads, too.
+        if inspector.audit.is_none() && inspector.weighing.is_none() && inspector.second.is_none() {
+            transaction.keep_what_is_read(match connection.keep_request_bytes {
+                0 => HeadParts::NONE,
+                _ => KeptBody::HEAD_PARTS,
+            });
+        }
         for (name, value) in &connection.environment {
             transaction.add_environment(name, value.as_bytes());
         }
@@ -153,10 +160,15 @@ impl Inspection {
             target: head.target(),
             protocol: head.version_bytes(),
         };
+        self.transaction.take_request_head(line, head.fields());
         self.expect_issued(head);
         if let Some(semantic) = &mut self.semantic {
             let client = (self.connection.client.ip(), self.connection.epoch_millis);
-            semantic.request_head(head, client, self.issued_to.as_ref());
+            let issued = self.issued_to.as_ref();
+            match self.transaction.query_arguments() {
+                Some(mut found) => semantic.request_head(head, client, issued, Some(&mut found)),
+                None => semantic.request_head(head, client, issued, None),
+            }
         }
         let length = head.received_len() as u64;
         self.transaction.allow_work(length, length);
@@ -165,7 +177,7 @@ impl Inspection {
         {
             self.transaction.set_exempt(here);
         }
-        let progress = self.transaction.request_head(line, head.fields());
+        let progress = self.transaction.run_request_head();
         self.step(progress)
     }
 
@@ -496,6 +508,7 @@ impl Inspection {
 
     /// Keeps a trace for an explanation from now on; `watched` is the rule whose tests it tells.
     pub fn keep_trace(&mut self, watched: Option<RuleIndex>) {
+        self.transaction.keep_heads();
         self.transaction.keep_trace(watched);
     }
 

@@ -1,6 +1,6 @@
 //! The request that is kept with an event, for people to look at and for replays.
 
-use portcullis_engine::Class;
+use portcullis_engine::{Class, HeadParts};
 use portcullis_event::{KeptRequest, RawRequest, Redactor};
 use portcullis_types::Variable;
 
@@ -17,6 +17,9 @@ pub(crate) struct KeptBody {
 }
 
 impl KeptBody {
+    /// The parts of a request's head that are kept with its body.
+    pub(crate) const HEAD_PARTS: HeadParts = HeadParts::LINE.with(HeadParts::FIELDS);
+
     /// Nothing yet, and at most so many bytes, in a buffer whose content does not matter.
     pub(crate) fn in_buffer(mut bytes: Vec<u8>, bytes_max: usize) -> KeptBody {
         bytes.clear();

@@ -11,8 +11,8 @@ use portcullis_http::message::{RequestHead, ResponseHead};
 use portcullis_learn::{FieldPlace, TryResult};
 use portcullis_semantic::detectors::redirect;
 use portcullis_semantic::{
-    Analysis, CookieCounts, Detectors, Issuer, Judge, LEARNED_ROW, Location, Memo, Parsed, Score, Unreadable,
-    Upload, exceptions,
+    Analysis, Arguments, CookieCounts, Detectors, Issuer, Judge, LEARNED_ROW, Location, Memo, Parsed, Score,
+    Unreadable, Upload, exceptions,
 };
 use portcullis_types::{ByteBuf, Class, Level, Phase, Place, Severity};
 
@@ -152,11 +152,13 @@ impl SemanticRun {
         buffers
     }
 
+    /// `arguments` are those of the query that the engine found, if nothing else is in it.
     pub(crate) fn request_head(
         &mut self,
         head: &RequestHead,
         (client, epoch_millis): (IpAddr, u64),
         issued: Option<&Arc<IssuedTo>>,
+        arguments: Option<&mut Arguments<'_>>,
     ) {
         self.elsewhere = self.semantic.policy.elsewhere(head.path(), epoch_millis);
         let host = head.fields().find(|(name, _)| name.eq_ignore_ascii_case(b"host")).map(|(_, value)| value);
@@ -176,7 +178,8 @@ impl SemanticRun {
         if let Some(fields) = &mut self.fields {
             fields.request_head(head, client, issued, analysis);
         }
-        analysis.request_head(&self.semantic.detectors, head.method(), head.target(), head.fields());
+        let (method, target) = (head.method(), head.target());
+        analysis.parsed_request_head(&self.semantic.detectors, method, target, arguments, head.fields());
         if let Some(declared) = &mut self.declared {
             declared.request_head(head, analysis, &self.semantic.detectors);
         }

@@ -11,6 +11,7 @@ mod captured_misses;
 mod common;
 mod copies;
 mod folding;
+mod head_reads;
 mod inventory;
 mod lint;
 mod loads;

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use bstr::BString;
 use portcullis_compile::compile;
 use portcullis_engine::{
-    BodyLimitAction, BodyPlan, Connection, NoCollections, Plan, RequestLine, Scratch, Transaction,
+    BodyLimitAction, BodyPlan, Connection, HeadParts, NoCollections, Plan, RequestLine, Scratch, Transaction,
 };
 use portcullis_reference::{Reference, Request};
 use portcullis_seclang::{MemoryFiles, Root, parse};
@@ -71,6 +71,7 @@ impl Ours {
         );
         // All of TX is compared, also keys that no rule reads.
         transaction.keep_quiet_matches();
+        transaction.keep_what_is_read(HeadParts::NONE);
         let mut over_limit = false;
         let interruption = phases(&mut transaction, request, &mut over_limit);
         transaction.finish();

@@ -56,6 +56,8 @@ pub(crate) struct RequestBody {
     is_usual: bool,
     /// Its parser came to its end, and nothing was wrong.
     is_plain: bool,
+    /// Arguments of the query that are not among the values.
+    other_arguments: usize,
 }
 
 /// A tree whose texts are in the store, and where they begin there.
@@ -172,6 +174,11 @@ impl RequestBody {
         &self.content_type
     }
 
+    /// The query has so many arguments that are not among the values.
+    pub(crate) fn count_arguments(&mut self, count: usize) {
+        self.other_arguments = count;
+    }
+
     pub(crate) fn announce(&mut self) {
         self.announced = true;
     }
@@ -273,7 +280,7 @@ impl RequestBody {
 
     /// Takes the body apart. The report is that of the parser, if there is one.
     fn parse(&mut self, settings: &Settings, store: &mut Values, keep_files: bool) -> Option<Report> {
-        let options = options(settings, store, self.xml_args);
+        let options = self.options(settings, store);
         let usual = Options::default();
         self.is_usual = options.second_readings
             && options.separator == usual.separator
@@ -330,7 +337,7 @@ impl RequestBody {
         };
         let as_sent = std::mem::take(&mut self.as_sent);
         if let Some(processor) = self.processor.filter(|_| settings.second_readings && !as_sent.is_empty()) {
-            let options = options(settings, store, self.xml_args);
+            let options = self.options(settings, store);
             let parser = BodyParser::new(processor, &self.content_type, &options);
             // Its errors are not those of the body.
             parser.whole(&as_sent, &mut Readings(Sink::new(store, BODY, false)));
@@ -385,6 +392,19 @@ impl RequestBody {
         }
     }
 
+    /// How the settings, and what a rule made of them, have it read.
+    fn options(&self, settings: &Settings, store: &Values) -> Options {
+        Options {
+            limits: limits(settings, store.class_len(Class::ArgsGet) + self.other_arguments),
+            separator: settings.argument_separator,
+            json_names: if settings.modsecurity3 { JsonNames::ModSecurity3 } else { JsonNames::ModSecurity2 },
+            boundary_parameters: settings.modsecurity3,
+            second_readings: settings.second_readings,
+            xml_args: self.xml_args.unwrap_or(settings.xml_args),
+            doctype: if settings.xml_external_dtd { Doctype::SkipExternal } else { Doctype::Refuse },
+        }
+    }
+
     fn report(&mut self, report: Report, truncated: bool, store: &mut Values) -> MultipartFlags {
         if report.invalid_encodings > 0 {
             store.set_scalar(Variable::UrlencodedError, b"1");
@@ -402,31 +422,17 @@ impl RequestBody {
     }
 }
 
-/// How the settings have a body read; `xml_args` is what a rule made of one of them.
-fn options(settings: &Settings, store: &Values, xml_args: Option<XmlArgs>) -> Options {
-    Options {
-        limits: limits(settings, store.class_len(Class::ArgsGet)),
-        separator: settings.argument_separator,
-        json_names: if settings.modsecurity3 { JsonNames::ModSecurity3 } else { JsonNames::ModSecurity2 },
-        boundary_parameters: settings.modsecurity3,
-        second_readings: settings.second_readings,
-        xml_args: xml_args.unwrap_or(settings.xml_args),
-        doctype: if settings.xml_external_dtd { Doctype::SkipExternal } else { Doctype::Refuse },
-    }
-}
-
 /// Memory for the values of a body of this length is reserved at once: what grows by doubling would take up
 /// to three times as much.
 const LARGE_BYTES_MIN: usize = 64 << 10;
 
 /// ModSecurity counts query and body arguments together; `used` is what the query took.
 fn limits(settings: &Settings, used: usize) -> Limits {
-    let arguments = match settings.arguments_limit {
-        0 => usize::MAX,
-        limit => (limit as usize).saturating_sub(used),
-    };
     Limits {
-        arguments_max: arguments,
+        arguments_max: match settings.arguments_max() {
+            usize::MAX => usize::MAX,
+            limit => limit.saturating_sub(used),
+        },
         json_depth_max: settings.json_depth_limit as usize,
         multipart_files_max: settings.upload_file_limit as usize,
         no_files_bytes_max: settings.request_body_no_files_limit.unwrap_or(u64::MAX),

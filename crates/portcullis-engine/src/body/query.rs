@@ -10,8 +10,9 @@ use super::flags::set_error;
 use super::limits;
 use super::sink::{QUERY, Sink};
 
-/// Parses the query string, which stands at `place`, into `ARGS_GET`.
-pub(crate) fn parse_query(query: &[u8], place: Span, settings: &Settings, store: &mut Values) {
+/// Parses the query string, which stands at `place`, into `ARGS_GET`. True if [`parse_query_twice`] would
+/// find the same in it between ampersands, without an error.
+pub(crate) fn parse_query(query: &[u8], place: Span, settings: &Settings, store: &mut Values) -> bool {
     let limits = limits(settings, 0);
     let parse = match settings.second_readings {
         true => parse_query_twice,
@@ -22,8 +23,13 @@ pub(crate) fn parse_query(query: &[u8], place: Span, settings: &Settings, store:
     if report.invalid_encodings > 0 {
         store.set_scalar(Variable::UrlencodedError, b"1");
     }
-    if let Some(error) = report.error {
-        set_error(store, &error.to_string());
+    let is_usual = settings.second_readings && settings.argument_separator == b'&';
+    match report.error {
+        None => is_usual && report.ambiguities.is_empty(),
+        Some(error) => {
+            set_error(store, &error.to_string());
+            false
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod act;
 mod link;
+mod reads;
 mod rule;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::{
 
 pub use act::{Act, Open, SetVar, SetVarOperation};
 pub use link::{CtlTarget, Exclusion, KeyFilter, Link, Target, TargetList, XmlPath};
+pub use reads::{HeadParts, HeadReads};
 pub use rule::{
     AllowScope, Dead, DeadCause, Disruption, Metadata, Outcome, Removed, Rule, RuleIndex, SourcePlace, Step,
     Update,
@@ -76,6 +78,8 @@ pub struct Plan {
     pub reads_last_match: bool,
     /// True if a macro stands for the list of matches: `MATCHED_VARS`.
     pub macros_list_matches: bool,
+    /// What rules read of the heads of a message.
+    pub head_reads: HeadReads,
     /// True if some rule needs the bytes of uploaded files.
     pub reads_file_content: bool,
     /// True if some rule reads the response body (phase 4 has rules).
@@ -164,6 +168,7 @@ impl Plan {
         }
         self.reads_last_match = self.rules.iter().any(|rule| self.links_of(rule)[0].reads_last_match());
         self.macros_list_matches = macros_list_matches(self);
+        self.head_reads = HeadReads::new(self);
         self.tests = LinkTests::new(self);
         self.tx_rules = TxRules::new(self, &self.tests);
         self.candidates = Candidates::new(self);

@@ -19,7 +19,7 @@ mod test;
 
 pub use block::TxBlocks;
 pub(crate) use machine::TxMachine;
-pub(crate) use readers::{macros_list_matches, private};
+pub(crate) use readers::{macros_list_matches, private, texts_of};
 pub use rule::TxRules;
 pub(crate) use rule::{is_silent, sets_tx_alone};
 pub(crate) use store::{AGENT_SCORE, INBOUND_SCORE, OUTBOUND_SCORE, TxStore, TxValue};

@@ -34,20 +34,23 @@ pub(crate) fn private(plan: &Plan, prefix: &[u8], writer: usize, reader: usize) 
 
 /// True if a macro stands for `MATCHED_VARS` or the names of them.
 pub(crate) fn macros_list_matches(plan: &Plan) -> bool {
-    let lists = |text: &Template| {
+    texts_of(plan).any(|text| {
         text.parts.iter().any(|part| {
             matches!(
                 part,
                 Part::Variable { variable: Variable::MatchedVars | Variable::MatchedVarsNames, .. }
             )
         })
-    };
-    plan.rules.iter().any(|rule| {
-        let of_link = |link: &Link| {
-            link.operator.argument().into_iter().chain(link.acts.iter().flat_map(texts_of_act)).any(lists)
-        };
-        texts_of_rule(rule).any(lists) || plan.links_of(rule).iter().any(of_link)
     })
+}
+
+/// All texts of a plan that macros are replaced in.
+pub(crate) fn texts_of(plan: &Plan) -> impl Iterator<Item = &Template> {
+    let of_links = plan
+        .links
+        .iter()
+        .flat_map(|link| link.operator.argument().into_iter().chain(link.acts.iter().flat_map(texts_of_act)));
+    plan.rules.iter().flat_map(texts_of_rule).chain(of_links)
 }
 
 /// True if a macro of `text` may stand for such a key.

@@ -60,7 +60,7 @@ pub use readings::{Declared, second_reading};
 pub use report::{Ambiguities, Ambiguity, MultipartFlags, Report, UnmatchedBoundary};
 pub use target::{overrides_url, overriding_query, path_parameters};
 pub use undeclared::Undeclared;
-pub use urlencoded::{UrlEncoded, parse_query, parse_query_twice};
+pub use urlencoded::{UrlEncoded, count_arguments, parse_query, parse_query_twice};
 pub use xml::args::XmlArgs;
 pub use xml::{Doctype, Xml};
 

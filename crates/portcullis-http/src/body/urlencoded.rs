@@ -180,6 +180,12 @@ pub fn parse_query_twice(query: &[u8], separator: u8, limits: &Limits, sink: &mu
     parser.whole(query, &mut sink)
 }
 
+/// The number of arguments that [`parse_query`] finds in `query`, whatever the limit on them.
+pub fn count_arguments(query: &[u8], separator: u8) -> usize {
+    let is_open = query.last().is_some_and(|last| *last != separator);
+    memchr::memchr_iter(separator, query).count() + usize::from(is_open)
+}
+
 /// `input` decoded; borrowed if there is nothing to decode. Counts percent signs without two hex digits.
 fn decode<'a>(input: &'a [u8], out: &'a mut Vec<u8>, invalid: &mut u64) -> &'a [u8] {
     if !is_encoded(input) {
@@ -283,6 +289,7 @@ mod tests {
             for piece in query.as_bytes().chunks(3) {
                 parser.feed(piece, &mut sink);
             }
+            prop_assert_eq!(report.arguments, count_arguments(query.as_bytes(), b'&'));
             prop_assert_eq!(report, parser.finish(&mut sink));
             prop_assert_eq!(short.events, long.events);
             prop_assert_eq!(short.raw_values, long.raw_values);

@@ -1,5 +1,5 @@
-//! The semantic detector takes the arguments of a body from the engine where it would find the same itself.
-//! It finds the same.
+//! The semantic detector takes the arguments of a query or a body from the engine where it would find the
+//! same itself. It finds the same.
 
 use std::sync::{Arc, LazyLock};
 
@@ -49,6 +49,30 @@ fn analysed(content_type: &str, body: &[u8]) -> Vec<String> {
     });
     sorted(found)
 }
+
+/// Returns the findings of an inspection in the query, and whether the engine's arguments were enough for it:
+/// under rules that read none, where the detector takes the query apart, and under others.
+fn in_query(query: &str) -> [(Vec<String>, bool); 2] {
+    let head = format!("GET /?{query} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let head = request_head(&head);
+    [&*INSPECTOR, &*READS_QUERY].map(|inspector| {
+        let mut inspection = begin(inspector);
+        assert_eq!(inspection.request_head(&head, None), Step::Continue);
+        let is_shared = inspection.transaction().query_arguments().is_some();
+        let values = inspection.semantic_values().unwrap_or_default();
+        drop(inspection.finish(&Outcome::default()));
+        let found = values.iter().flat_map(|value| &value.findings).map(|found| {
+            let place = (found.place, &found.name);
+            format!("{} {place:?} {:?} {:?} {}", found.kind, found.span, found.evidence, found.mentioned)
+        });
+        (sorted(found), is_shared)
+    })
+}
+
+static READS_QUERY: LazyLock<Arc<Inspector>> = LazyLock::new(|| {
+    let rules = format!("{RULES}SecRule ARGS_GET:none \"@rx .\" \"id:2,phase:1,pass,nolog\"\n");
+    semantic_inspector(&rules, SemanticPolicy::default())
+});
 
 fn sorted(found: impl Iterator<Item = String>) -> Vec<String> {
     let mut all: Vec<String> = found.collect();
@@ -106,4 +130,30 @@ fn what_has_two_readings_or_none_is_taken_apart_by_each() {
 fn what_the_detectors_take_for_something_else_they_take_apart_themselves() {
     // The engine is told that it is JSON by a rule; to the detectors the type says nothing.
     check("text/x-json-like", r#"{"a":"1' or 1=1 -- "}"#, true);
+}
+
+#[test]
+fn queries_are_taken_apart_once() {
+    let shared = [
+        "a=1&id=1%27+union+select+1,2,3--+-&b=%3Cscript%3Ealert(1)%3C/script%3E",
+        "a=1%27%20or%201=1%20--%20&name%20or%201=1%20--=x&x&&=&../../etc/passwd",
+        "file=../../../etc/passwd&file=x",
+    ];
+    // A percent sign that is encoded three times, a stray one, a character set that hides quotes.
+    let others = [
+        "a=%252527+or+1%25253D1",
+        "id=1%27+un%ion+sel%ect+1,2,3+--+-",
+        "_charset_=utf-7&a=%2BADw-script%2BAD4-",
+    ];
+    for (query, want_shared) in
+        shared.map(|query| (query, true)).into_iter().chain(others.map(|query| (query, false)))
+    {
+        let [(alone, of_none), (together, is_shared)] = in_query(query);
+        assert!(!alone.is_empty(), "{query}");
+        assert_eq!(together, alone, "{query}");
+        assert_eq!((of_none, is_shared), (false, want_shared), "{query}");
+    }
+    // More than the limit on arguments.
+    let [_, (_, is_shared)] = in_query(&"a=1&".repeat(1_200));
+    assert!(!is_shared);
 }

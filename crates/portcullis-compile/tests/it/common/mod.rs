@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use portcullis_compile::compile;
 use portcullis_engine::{
-    Connection, NoCollections, Plan, Progress, RequestLine, Scratch, Strategies, Transaction,
+    Connection, HeadParts, NoCollections, Plan, Progress, RequestLine, Scratch, Strategies, Transaction,
 };
 use portcullis_seclang::{MemoryFiles, Root, parse};
 
@@ -84,8 +84,8 @@ impl Seen {
 }
 
 /// Runs the rules over the message in the plainest way, with a trace, with all strategies, and with each of
-/// them missing. All must come to the same. What earlier messages left in `scratch` is used, but not by the
-/// first two.
+/// them missing, where the transaction keeps of the heads what rules read. All must come to the same. What
+/// earlier messages left in `scratch` is used, but not by the first two.
 #[track_caller]
 pub fn assert_equivalent(plan: &Arc<Plan>, scratch: &mut Scratch, message: &Message<'_>) -> Seen {
     let quiet = Transaction::keep_quiet_matches;
@@ -108,7 +108,9 @@ pub fn assert_equivalent(plan: &Arc<Plan>, scratch: &mut Scratch, message: &Mess
     };
     let missing = Strategies::EACH.into_iter().map(|(name, one)| (name, Strategies::ALL.without(one)));
     for (name, strategies) in missing.chain([("none", Strategies::ALL)]) {
-        let mut production = run(plan, scratch, message, strategies, |_| ());
+        let mut production = run(plan, scratch, message, strategies, |transaction| {
+            transaction.keep_what_is_read(HeadParts::NONE);
+        });
         production.tx.retain(is_read);
         assert_eq!(
             production, loud,

@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 use bstr::{BString, ByteSlice};
 use portcullis_compile::compile;
 use portcullis_engine::{
-    Answer, Collections, Connection, Interruption, Memo, NoCollections, Plan, Progress, Question,
+    Answer, Collections, Connection, HeadParts, Interruption, Memo, NoCollections, Plan, Progress, Question,
     RequestLine, Scratch, Stages, Strategies, Transaction,
 };
 use portcullis_reference::{Database, Outcome, Reference, Request};
@@ -163,6 +163,7 @@ fn run(plan: &Arc<Plan>, request: &Request, collections: Arc<dyn Collections>, w
     let scratch = Scratch::sharing(&MEMO);
     let mut transaction = Transaction::new(Arc::clone(plan), collections, scratch, &connection);
     transaction.limit_strategies(way.strategies);
+    transaction.keep_what_is_read(HeadParts::NONE);
     if way.quiet {
         transaction.keep_quiet_matches();
     }
