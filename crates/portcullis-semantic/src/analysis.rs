@@ -160,6 +160,8 @@ pub struct Analysis {
     /// The value is a document of GraphQL, at which only the detector of those looks; or one of its texts, at
     /// which all others do.
     of_graphql: Option<bool>,
+    /// The detectors that read the body as a whole, if it is that which is looked at.
+    body_readers: Option<Candidates>,
     /// What the value that is looked at is as a whole.
     document: Document,
     /// The method says that the body is to be stored at the path.
@@ -318,8 +320,8 @@ impl Analysis {
         self.memo.get_or_insert_default().clone()
     }
 
-    /// Looks at a header field of a message that has brought its allowance, by `look`, unless it is known
-    /// what comes of it.
+    /// Looks at a header field or path of a message that has brought its allowance, by `look`, unless it is
+    /// known what comes of it.
     pub(crate) fn look_once(
         &mut self,
         detectors: &Detectors,
@@ -385,6 +387,20 @@ impl Analysis {
         self.across(detectors, location, bytes, groups);
     }
 
+    /// Looks at the body as a whole.
+    pub(crate) fn look_at_body(&mut self, detectors: &Detectors, body: &[u8]) {
+        let readers = detectors.gate.readers_of_body(&detectors.list, body);
+        let (done, allowed) = self.work.done();
+        if readers.is_empty() && done + body.len() as u64 <= allowed {
+            // It is read to find that out, and nothing comes of it.
+            self.work.charge(body.len());
+            return;
+        }
+        self.body_readers = Some(readers);
+        self.look(detectors, Location::of(Place::RawBody), body);
+        self.body_readers = None;
+    }
+
     /// Looks at a document of GraphQL with these texts in it.
     fn graphql(&mut self, detectors: &Detectors, location: Location<'_>, document: &[u8], texts: &[Span]) {
         self.of_graphql = Some(true);
@@ -405,8 +421,10 @@ impl Analysis {
         bytes: &[u8],
         groups: ByteGroups,
     ) {
-        let is_plain = decode::is_plain(bytes, groups);
-        let is_word = is_plain && groups.is_within(ByteGroups::ALPHANUMERIC) && location.place.is_value();
+        let is_value = location.place.is_value();
+        // Of what is no value no form is made.
+        let is_plain = !is_value || decode::is_plain(bytes, groups);
+        let is_word = is_value && is_plain && groups.is_within(ByteGroups::ALPHANUMERIC);
         if is_word && !may_be_command(location.name, bytes) && !decode::is_short_command(bytes) {
             return;
         }
@@ -416,8 +434,7 @@ impl Analysis {
         self.forms_left = 0;
         self.document = Document::of(location, bytes);
         self.detect(detectors, location, bytes, groups, Layers::default(), false);
-        let is_bytes = self.is_bytes(location.place, bytes, groups);
-        if !is_plain && !is_bytes && location.place.is_value() && !self.work.is_spent() {
+        if !is_plain && !self.is_bytes(location.place, bytes, groups) && !self.work.is_spent() {
             self.forms(detectors, location, bytes, groups, begun);
         }
         if self.work.is_spent() || self.forms_left > 0 {
@@ -653,7 +670,9 @@ impl Analysis {
         if !self.work.charge(text.len()) {
             return;
         }
-        let (candidates, telling) = detectors.gate.candidates(&detectors.list, text, groups, location);
+        let readers = self.body_readers.take();
+        let (candidates, telling) =
+            detectors.gate.candidates(&detectors.list, text, groups, location, readers);
         if candidates.is_empty() {
             return;
         }

@@ -39,8 +39,9 @@ pub trait Detector: Send + Sync + std::fmt::Debug {
         place.is_value()
     }
 
-    /// False if a body as a whole ([`Place::RawBody`]) tells it nothing, whatever words are in it.
-    fn reads_body(&self, _body: &[u8], _groups: ByteGroups) -> bool {
+    /// False if a body as a whole ([`Place::RawBody`]) tells it nothing, whatever words are in it. Bodies are
+    /// long and most tell nothing, so that each detector looks for the byte that it needs itself.
+    fn reads_body(&self, _body: &[u8]) -> bool {
         true
     }
 

@@ -78,21 +78,29 @@ impl Gate {
         Gate { words, needs, signs, without_hints, of_short, keys, key_ends, with_telling, reads }
     }
 
-    /// The detectors that must look at `text`, and those of them of which a telling hint is in it.
+    /// The detectors to which `body` as a whole may tell something.
+    pub fn readers_of_body(&self, detectors: &[Box<dyn Detector>], body: &[u8]) -> Candidates {
+        let readers = Candidates(self.reads[Place::RawBody as usize]);
+        let readers = readers.filter(|number| detectors[*number].reads_body(body));
+        Candidates(readers.fold(0, |all, number| all | 1 << number))
+    }
+
+    /// The detectors that must look at `text`, and those of them of which a telling hint is in it. Of a body
+    /// as a whole `readers` are the [readers](Gate::readers_of_body).
     pub fn candidates(
         &self,
         detectors: &[Box<dyn Detector>],
         text: &[u8],
         groups: ByteGroups,
         location: Location<'_>,
+        readers: Option<Candidates>,
     ) -> (Candidates, Candidates) {
         let place = location.place;
-        let mut reads = self.reads[place as usize];
-        if place == Place::RawBody {
-            for number in Candidates(reads).filter(|number| !detectors[*number].reads_body(text, groups)) {
-                reads &= !(1 << number);
-            }
-        }
+        let mut reads = match (place, readers) {
+            (Place::RawBody, Some(readers)) => readers.0,
+            (Place::RawBody, None) => self.readers_of_body(detectors, text).0,
+            _ => self.reads[place as usize],
+        };
         for &(bit, bytes_max) in &self.of_short {
             if text.len() > bytes_max && text.trim_ascii().len() > bytes_max {
                 reads &= !bit;

@@ -85,10 +85,11 @@ pub(super) fn is_after_lead(b: u8) -> bool {
 /// True if nine bytes of ten are letters of Base64, some of either case, and something stands between them.
 /// White space where lines end and padding is not counted. It reads no more of prose than some words.
 fn is_odd(text: &[u8]) -> bool {
-    if text.len() < LETTERS_MIN {
+    let begins_with_words = || text.len() > MIX_BYTES && Mix::of(&text[..MIX_BYTES]).is_none();
+    if text.len() < LETTERS_MIN || begins_with_words() {
         return false;
     }
-    // Most texts have too many other signs, or letters of one case only, and one short pass tells.
+    // Most others have too many other signs, or letters of one case only, and one short pass tells.
     let mut tally = Tally::default();
     for block in text.chunks(TALLY_BYTES) {
         let of_block = Tally::of(block);
@@ -99,32 +100,56 @@ fn is_odd(text: &[u8]) -> bool {
     if tally.others * 10 > text.len() || !(tally.has_upper && tally.has_lower) {
         return false;
     }
-    let (mut letters, mut spaces, mut others) = (0, 0, 0);
-    let (mut gap, mut is_split) = (None, false);
-    for &b in text {
-        match b {
-            b'\r' | b'\n' => gap = Some(true),
-            b' ' | b'\t' => {
-                gap = gap.or(Some(false));
-                is_split = true;
-            }
-            b'=' => is_split |= text.last().is_some_and(|last| *last != b'='),
-            _ => {
-                spaces += usize::from(gap.take() == Some(false));
-                let is_letter = value(b) < 64;
-                letters += usize::from(is_letter);
-                others += usize::from(!is_letter);
-                if spaces > SPACES_MAX + letters / 16 || others > SPACES_MAX + letters / 9 {
-                    return false;
-                }
-            }
-        }
-    }
+    let Some(Mix { letters, spaces, others, has_blank, has_padding }) = Mix::of(text) else { return false };
     let padding = text.iter().rev().take_while(|b| **b == b'=').count();
+    let is_split = has_blank || has_padding && padding == 0;
     let is_padded_twice = || memchr::memchr(b'=', &text[..text.len() - padding]).is_some();
     letters >= LETTERS_MIN
         && (spaces + others) * 9 <= letters
         && (is_split || spaces + others > 0 || padding > 0 && is_padded_twice())
+}
+
+/// Words show within so many bytes that they are no Base64.
+const MIX_BYTES: usize = 256;
+
+/// What stands in a text beside letters of Base64.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mix {
+    letters: usize,
+    /// Gaps of white space within lines.
+    spaces: usize,
+    others: usize,
+    has_blank: bool,
+    has_padding: bool,
+}
+
+impl Mix {
+    /// `None` if there are too many spaces or other signs among the letters at some point, whatever follows.
+    fn of(text: &[u8]) -> Option<Mix> {
+        let mut mix = Mix::default();
+        let mut gap = None;
+        for &b in text {
+            match b {
+                b'\r' | b'\n' => gap = Some(true),
+                b' ' | b'\t' => {
+                    gap = gap.or(Some(false));
+                    mix.has_blank = true;
+                }
+                b'=' => mix.has_padding = true,
+                _ => {
+                    mix.spaces += usize::from(gap.take() == Some(false));
+                    let is_letter = value(b) < 64;
+                    mix.letters += usize::from(is_letter);
+                    mix.others += usize::from(!is_letter);
+                    if mix.spaces > SPACES_MAX + mix.letters / 16 || mix.others > SPACES_MAX + mix.letters / 9
+                    {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(mix)
+    }
 }
 
 /// Bytes that are counted together: their number fits in a byte.
@@ -268,6 +293,32 @@ fn next_token(text: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        /// The short looks say no only where all of the text says so.
+        #[test]
+        fn short_looks_change_nothing(
+            pieces in proptest::collection::vec("[A-Za-z0-9+/=]{1,40}|[a-z]{1,9} |[ \\t\\r\\n.,!-]{1,3}", 0..60),
+        ) {
+            let text = pieces.concat();
+            let text = text.as_bytes();
+            let plainly = Mix::of(text).is_some_and(|mix| {
+                let Mix { letters, spaces, others, has_blank, has_padding } = mix;
+                let padding = text.iter().rev().take_while(|b| **b == b'=').count();
+                let is_split = has_blank || has_padding && padding == 0;
+                let within = &text[..text.len() - padding];
+                let marks = text.iter().filter(|b| value(**b) >= 64 && !b" \t\r\n=".contains(b)).count();
+                text.len() >= LETTERS_MIN
+                    && marks * 10 <= text.len()
+                    && text.iter().any(u8::is_ascii_uppercase)
+                    && text.iter().any(u8::is_ascii_lowercase)
+                    && letters >= LETTERS_MIN
+                    && (spaces + others) * 9 <= letters
+                    && (is_split || spaces + others > 0 || padding > 0 && within.contains(&b'='))
+            });
+            proptest::prop_assert_eq!(is_odd(text), plainly);
+        }
+    }
 
     #[test]
     fn a_tally_knows_the_letters_of_base64() {

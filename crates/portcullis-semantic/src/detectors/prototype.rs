@@ -51,7 +51,7 @@ impl Detector for Prototype {
         place.is_value() || place == Place::RawBody
     }
 
-    fn reads_body(&self, body: &[u8], _groups: ByteGroups) -> bool {
+    fn reads_body(&self, body: &[u8]) -> bool {
         matches!(body.trim_ascii_start().first(), Some(b'{' | b'['))
             && (memchr::memmem::find(body, b"__\"").is_some()
                 || memchr::memmem::find(body, b"\"constructor\"").is_some())

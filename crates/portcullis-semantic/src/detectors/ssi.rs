@@ -32,6 +32,10 @@ impl Detector for Ssi {
         place.is_value() || place == Place::RawBody
     }
 
+    fn reads_body(&self, body: &[u8]) -> bool {
+        memchr::memchr(b'<', body).is_some()
+    }
+
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
         let text = input.text;
         let mut add = |kind, from: usize, to: usize| found.add(kind, Span::new(from, to.min(text.len())));

@@ -55,8 +55,8 @@ impl Detector for Xxe {
         place.is_value() || matches!(place, Place::XmlDoctype | Place::RawBody)
     }
 
-    fn reads_body(&self, _body: &[u8], groups: ByteGroups) -> bool {
-        groups.has(b'<')
+    fn reads_body(&self, body: &[u8]) -> bool {
+        memchr::memchr(b'<', body).is_some()
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

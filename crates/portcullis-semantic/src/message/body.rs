@@ -87,7 +87,7 @@ impl Analysis {
             None => None,
         };
         let Some(processor) = processor else { return self.packed_file(detectors, contents) };
-        self.look(detectors, Location::of(Place::RawBody), contents);
+        self.look_at_body(detectors, contents);
         let mut sink = Leaves::new(self, detectors, place(processor));
         let mut parser = parser(processor, content_type);
         parser.feed(contents, &mut sink);
@@ -131,7 +131,7 @@ impl Analysis {
         let is_bytes = named.is_none() && decode::is_bytes(body, ByteGroups::of(body));
         // What begins as XML or JSON is read as such by somebody, whatever stands after it.
         if !is_bytes || matches!(body.trim_ascii_start().first(), Some(b'<' | b'{' | b'[')) {
-            self.look(detectors, Location::of(Place::RawBody), body);
+            self.look_at_body(detectors, body);
         }
         if named.is_none() && protobuf::is_type(content_type) {
             let is_sound = protobuf::strings(content_type, body, &mut |text| {

@@ -96,11 +96,12 @@ impl Detector for Deserialization {
         place.is_value() || place == Place::RawBody
     }
 
-    fn reads_body(&self, body: &[u8], groups: ByteGroups) -> bool {
+    fn reads_body(&self, body: &[u8]) -> bool {
         match body.trim_ascii_start().first() {
             Some(b'<') => true,
             Some(b'{' | b'[') => {
-                groups.has(b'.') && (types::may_have_pairs(body) || types::asks_directory(body).is_some())
+                memchr::memchr(b'.', body).is_some()
+                    && (types::may_have_pairs(body) || types::asks_directory(body).is_some())
             }
             _ => false,
         }

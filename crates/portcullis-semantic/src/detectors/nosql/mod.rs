@@ -76,8 +76,8 @@ impl Detector for NoSql {
         place.is_value() || place == Place::RawBody
     }
 
-    fn reads_body(&self, _body: &[u8], groups: ByteGroups) -> bool {
-        groups.has(b'$')
+    fn reads_body(&self, body: &[u8]) -> bool {
+        memchr::memchr(b'$', body).is_some()
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {

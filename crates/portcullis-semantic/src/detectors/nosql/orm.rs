@@ -52,10 +52,10 @@ impl Detector for Orm {
     }
 
     /// Names are read at once, which is less than to look for hints in a long body.
-    fn reads_body(&self, body: &[u8], groups: ByteGroups) -> bool {
+    fn reads_body(&self, body: &[u8]) -> bool {
         match is_object(body) {
-            true => groups.has(b':'),
-            false => groups.has(b'=') && secret_name(body).is_some(),
+            true => memchr::memchr(b':', body).is_some(),
+            false => secret_name(body).is_some(),
         }
     }
 

@@ -102,15 +102,13 @@ pub(crate) fn is_query_path(path: &[u8], query: &[u8]) -> bool {
     if names_other_page(query) {
         return true;
     }
+    let Some(rest) = query.strip_prefix(b"/") else { return false };
     let last = &path[memchr::memrchr(b'/', path).map_or(0, |at| at + 1)..];
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-    let mut names = query.split(|b| *b == b'/');
-    let begins = names.next() == Some(b"");
     let mut count = 0;
-    begins
-        && !last.is_empty()
+    !last.is_empty()
         && memchr::memchr(b'.', last).is_none()
-        && names.all(|name| {
+        && rest.split(|b| *b == b'/').all(|name| {
             count += 1;
             !name.is_empty() && name.iter().all(is_name)
         })

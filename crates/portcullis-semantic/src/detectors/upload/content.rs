@@ -9,7 +9,7 @@ use super::{
 };
 use crate::detectors::scan::{has_at, skip_space};
 use crate::detectors::xss::Scripts;
-use crate::{Found, decode};
+use crate::{ByteGroups, Found, decode};
 
 /// Bytes of a block of code that are searched for what a web shell needs.
 const CODE_BYTES_MAX: usize = 16 << 10;
@@ -23,7 +23,13 @@ const READS: &[&[u8]] = words!("upload", "reads");
 
 /// Notes what is telling about `text`. With `is_application` it is a source of PHP that runs nothing a
 /// request gives it.
-pub(super) fn look(text: &[u8], is_application: bool, scripts: &Scripts, found: &mut Found<'_>) {
+pub(super) fn look(
+    text: &[u8],
+    groups: ByteGroups,
+    is_application: bool,
+    scripts: &Scripts,
+    found: &mut Found<'_>,
+) {
     let mut from = 0;
     while let Some(Code { start: at, end, is_php }) = code(text, from) {
         from = end;
@@ -49,12 +55,12 @@ pub(super) fn look(text: &[u8], is_application: bool, scripts: &Scripts, found: 
             found.add(POLYGLOT, span);
         }
     }
-    if is_gateway_shell(text) {
+    if is_gateway_shell(text, groups) {
         found.add(WEB_SHELL, Span::new(0, text.len().min(CODE_BYTES_MAX)));
     }
     let head = &text[..text.len().min(1_024)];
     let whole = Span::new(0, head.len());
-    if memmem::find(text, b"__HALT_COMPILER();").is_some() {
+    if groups.has(b'_') && memmem::find(text, b"__HALT_COMPILER();").is_some() {
         found.add(PHAR, whole);
     }
     if may_be_active(text) && found.may_read(text.len()) {
@@ -179,12 +185,12 @@ fn is_drawing(text: &[u8]) -> bool {
 }
 
 /// A script for the common gateway interface, in Python or Perl, that runs what a request gives it.
-fn is_gateway_shell(text: &[u8]) -> bool {
-    const READERS: [&[u8]; 2] = [b"cgi.FieldStorage(", b"use CGI"];
+fn is_gateway_shell(text: &[u8], groups: ByteGroups) -> bool {
+    const READERS: [&[u8]; 2] = [b"use CGI", b"cgi.FieldStorage("];
     const RUNNERS: [&[u8]; 6] = [b"os.popen(", b"os.system(", b"subprocess.", b"system(", b"exec(", b"qx"];
     let text = &text[..text.len().min(CODE_BYTES_MAX)];
     let has = |words: &[&[u8]]| words.iter().any(|word| memmem::find(text, word).is_some());
-    has(&READERS) && has(&RUNNERS)
+    has(&READERS[..if groups.has(b'(') { 2 } else { 1 }]) && has(&RUNNERS)
 }
 
 /// `<script runat=server>`, `<script language=php>`.

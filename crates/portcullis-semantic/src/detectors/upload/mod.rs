@@ -103,7 +103,7 @@ impl Detector for Upload {
                 let is_application = input.document.is_php
                     && found.may_read(code::PHP_READINGS * text.len())
                     && !code::runs_input(text, &self.shell);
-                content::look(text, is_application, &self.scripts, found);
+                content::look(text, input.groups, is_application, &self.scripts, found);
             }
         }
     }
