@@ -152,6 +152,14 @@ profile = drifted[1]["profile"]
 drifted[0].update(template="/orders", name="drifted")
 profile.update(closed=None, reopened={"form": {"type": "whole"}, "day": profile["all"]["days"]["last"]})
 fields.append(drifted)
+# And one that carries statements for many.
+reports = copy.deepcopy(drifted)
+profile = reports[1]["profile"]
+reports[0].update(template="/reports", name="columns", method="POST", place="form")
+profile.pop("reopened")
+seen = profile["all"]
+profile["openings"] = {"sqli.statement": {"seen": seen, "sessions": seen["networks"], "trusted": 0, "state": "proposed", "since": seen["days"]["last"]}}
+fields.append(reports)
 json.dump(learned, open(sys.argv[1], "w"))
 EOF
 run=("$PWD/target/debug/portcullis" run --config "$folder/portcullis.toml" --console "$console")

@@ -62,6 +62,16 @@ await page.goto(`${base}/#/interfaces?site=shop`);
 await reach(page, '[data-page=interfaces] tr.endpoint:has-text("GET /plain/page"):has-text("1 request of 1 network in 1 day")');
 await reach(page, '[data-page=interfaces] tr.endpoint:has-text("GET /catalogue/{number}"):has-text("bearer tokens")');
 
+// Work that the detector takes for statements: put on trial, accepted, dismissed.
+const proposal = '#proposals tr:has-text("sqli.statement")';
+await reach(page, `${proposal}:has-text("columns"):has-text("POST /reports"):has-text("Proposed")`);
+for (const [button, state] of [['Put on trial', 'On trial'], ['Accept', 'Counts for nothing'], ['Dismiss', 'Dismissed']]) {
+  await page.click(`${proposal} button:has-text("${button}")`);
+  await page.fill('dialog input', 'reports are statements');
+  await page.click('dialog button[type=submit]');
+  await reach(page, `${proposal} .badge:has-text("${state}")`);
+}
+
 // A text, and a word, in place of a number: each is an event, which leads to the field, and the field to both.
 const id = await send('203.0.113.61', `/catalogue/8?size=${e('4;7')}`);
 await send('203.0.113.62', '/catalogue/9?SIZE=seven');
@@ -97,6 +107,7 @@ await decide('Learn as others');
 await reach(page, 'dialog .badge:has-text("Learning")');
 await page.keyboard.press('Escape');
 await page.goto(`${base}/#/audit`);
+for (const action of ['proposal.trial', 'proposal.accept', 'proposal.dismiss']) await reach(page, `tr:has-text("field.${action}"):has-text("sqli.statement in POST /reports form:columns")`);
 for (const action of ['keep-open', 'learn']) await reach(page, `tr:has-text("field.${action}"):has-text("it may carry anything")`);
 assert.equal(await page.evaluate(async (one) => (await fetch(`/api/v1/events/${one}`)).status, kept), 404);
 await page.goto(`${base}/#/interfaces?${new URLSearchParams({ ...FIELD, name: 'colour' })}`);

@@ -123,6 +123,11 @@ export interface Interface {
   requests: number; refused: number; networks: number; days: number; authentication: string[]; sensitive: string[];
 }
 export interface InterfacePage extends Page<Interface> { total: number; sites: { site: string }[] }
+export interface FieldProposal {
+  id: string; site: string; method: string; path: string; place: string; name: string; kind: string;
+  state: 'seen' | 'proposed' | 'trial' | 'live' | 'dismissed'; since: string; evidence: string;
+  requests: number; networks: number; sessions: number; days: number; passes: number; lost: number; stopped: number;
+}
 export interface Revision {
   number: number; time: string; author: string | null; reason: string; origin: string; bytes: number; etag: string;
 }

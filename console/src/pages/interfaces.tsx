@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { ask, url } from '../api/http.ts';
-import type { EventPage, Interface, InterfacePage, LearnedField, LearningSite, Page } from '../api/types.ts';
+import type { EventPage, FieldProposal, Interface, InterfacePage, LearnedField, LearningSite, Page } from '../api/types.ts';
 import { can } from '../app.tsx';
 import { ago, bytes, number } from '../format.ts';
 import { evidence, fieldHref, missing, shape, typeTitle, unusualFilter, type FieldAt } from '../fields.ts';
@@ -109,6 +109,7 @@ function SiteFields({ site, discovers, place, onChange }: { site: LearningSite; 
         <p class="notice warn">{t('fields.drift', { count: number(site.reopened) })} <a href={href(['interfaces'], { site: site.site, state: 'reopened' })}>{t('fields.driftLook')}</a></p>
       )}
       {site.beyond_limit > 0 && <p class="notice">{t('fields.beyond', { count: number(site.beyond_limit), max: number(site.fields_max) })}</p>}
+      <Proposals site={site.site} />
       <Card>
         <div class="filter-bar">
           <div class="line">
@@ -135,6 +136,78 @@ function SiteFields({ site, discovers, place, onChange }: { site: LearningSite; 
       </Card>
       {named && <FieldDialog at={at} onClose={() => refine({ method: null, path: null, place: null, name: null })} onChange={() => { fields.again(); onChange(); }} />}
     </>
+  );
+}
+
+type Deciding = 'accept' | 'trial' | 'dismiss';
+const PROPOSAL_TONES = { seen: 'info', proposed: 'warn', trial: 'info', live: 'good', dismissed: 'info' } as const;
+/** What may be decided about a proposal. */
+const DECISIONS: Record<FieldProposal['state'], Deciding[]> = {
+  seen: [], proposed: ['accept', 'trial', 'dismiss'], trial: ['accept', 'dismiss'], live: ['trial', 'dismiss'], dismissed: ['accept', 'trial'],
+};
+
+/** Kinds of findings that fields carry for many, so that they may count for nothing there. */
+function Proposals({ site }: { site: string }) {
+  const list = useLoad((signal) => ask<Page<FieldProposal> & { total: number }>('/fields/proposals', { query: { site }, signal }), site);
+  const [change, setChange] = useState<{ proposal: FieldProposal; decision: Deciding } | null>(null);
+  const items = list.value?.items ?? [];
+  if (list.error !== null) return <Failure error={list.error} retry={list.again} />;
+  if (items.length === 0) return null;
+  return (
+    <Card title={t('proposals.title')} id="proposals">
+      <p class="dim">{t('proposals.intro')}</p>
+      <div class="scroll" tabIndex={0} role="group" aria-label={t('proposals.title')}>
+        <table class="stacked">
+          <thead><tr><th scope="col">{t('fields.field')}</th><th scope="col">{t('proposals.kind')}</th><th scope="col">{t('proposals.evidence')}</th><th scope="col">{t('rules.state')}</th><th scope="col"><span class="visually-hidden">{t('app.actions')}</span></th></tr></thead>
+          <tbody>{items.map((each) => (
+            <tr key={each.id}>
+              <td class="wrap"><a href={fieldHref(each)}>{visible(each.name)}</a><div class="dim">{visible(`${each.method} ${each.path}`)}</div></td>
+              <td class="wrap"><code>{visible(each.kind)}</code></td>
+              <td class="wrap">{shown(each)}{each.state === 'trial' && <div class="dim">{t('proposals.tried', { passes: number(each.passes), lost: number(each.lost), stopped: number(each.stopped) })}</div>}</td>
+              <td><Badge tone={each.state === 'trial' && each.lost > 0 ? 'bad' : PROPOSAL_TONES[each.state]}>{t(`proposals.state.${each.state}` as Key)}</Badge></td>
+              <td class="right">{can('analyst') && DECISIONS[each.state].map((decision) => (
+                <Button key={decision} tone={decision === 'accept' ? 'plain' : 'ghost'} aria-label={`${t(`proposals.${decision}` as Key)} ${each.kind} ${visible(each.name)}`}
+                  onClick={() => setChange({ proposal: each, decision })}>{t(`proposals.${decision}` as Key)}</Button>
+              ))}</td>
+            </tr>
+          ))}</tbody>
+        </table>
+      </div>
+      {change && <ProposalDialog {...change} onClose={() => setChange(null)} onDone={() => { setChange(null); list.again(); }} />}
+    </Card>
+  );
+}
+
+/** Who has shown it. */
+function shown(each: FieldProposal): string {
+  return t('proposals.shown', { requests: number(each.requests), networks: number(each.networks), sessions: number(each.sessions), days: number(each.days) });
+}
+
+function ProposalDialog({ proposal, decision, onClose, onDone }: {
+  proposal: FieldProposal; decision: Deciding; onClose: () => void; onDone: () => void;
+}) {
+  const [reason, setReason] = useState('');
+  const send = useAction();
+  const { site, id, kind, method, path, place, name } = proposal;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void send.run(async () => {
+      await ask(`/fields/proposals/${decision}`, { method: 'POST', body: { site, id, ...(reason ? { reason } : {}) } });
+      onDone();
+    });
+  };
+  return (
+    <Dialog title={t(`proposals.${decision}` as Key)} onClose={onClose} onSubmit={submit}>
+      <p><code class="wrap">{visible(`${kind}: ${method} ${path} ${place}:${name}`)}</code></p>
+      <p>{shown(proposal)}</p>
+      <p class="notice">{t(`proposals.about.${decision}` as Key)}</p>
+      <Input label={t('app.reason')} hint={t('fields.reasonHint')} value={reason} onInput={setReason} maxLength={1000} autofocus />
+      {send.error !== null && <Failure error={send.error} />}
+      <footer>
+        <Button onClick={onClose}>{t('app.cancel')}</Button>
+        <Button tone="primary" type="submit" disabled={send.busy}>{t(`proposals.${decision}` as Key)}</Button>
+      </footer>
+    </Dialog>
   );
 }
 

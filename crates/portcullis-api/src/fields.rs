@@ -13,6 +13,10 @@ pub trait LearnedFields: Send + Sync {
     fn fields(&self, site: Option<&str>) -> Vec<LearnedField>;
     /// The field that a request means, as its values are judged; its path may be a template, too.
     fn find(&self, at: &FieldPlace) -> Option<LearnedField>;
+    /// The kinds of findings that fields carry, of a site or of all.
+    fn proposals(&self, site: Option<&str>) -> Vec<FieldProposal>;
+    /// Decides about the proposal of this id; none: there is none.
+    fn decide(&self, site: &str, id: &str, decision: ProposalDecision) -> Option<DecidedProposal>;
     /// Carries out what an operator decides about the field of exactly this method, template, place and name.
     fn order(&self, at: &FieldPlace, order: FieldOrder) -> Result<OrderedField, FieldOrderError>;
 }
@@ -137,6 +141,96 @@ pub struct LearnedField {
     pub types: Vec<CarriedType>,
 }
 
+/// How far a kind of finding in a field has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProposalState {
+    /// It has been seen, too little to propose anything.
+    Seen,
+    /// The field carries it for many: a person should look.
+    Proposed,
+    /// It counts, and stopped requests tell what would have become of them.
+    Trial,
+    /// It counts for nothing in this field.
+    Live,
+    /// A person has said that it counts.
+    Dismissed,
+}
+
+/// A kind of finding that a field carries for many, so that it may count for nothing there.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct FieldProposal {
+    /// Its id within the site.
+    pub id: String,
+    /// The site.
+    pub site: String,
+    /// The method.
+    pub method: String,
+    /// The path, with placeholders for segments that are values.
+    pub path: String,
+    /// `query`, `form` or `json`.
+    pub place: &'static str,
+    /// The name of the field.
+    pub name: String,
+    /// The kind of finding: `sqli.statement`.
+    pub kind: String,
+    /// How far it has come.
+    pub state: ProposalState,
+    /// Since which day (UTC).
+    pub since: String,
+    /// Who has shown it: `120 requests of 40 networks and 38 sessions in 9 days`.
+    pub evidence: String,
+    /// Requests that had it and were let through.
+    pub requests: u64,
+    /// Networks of their clients.
+    pub networks: u64,
+    /// Their sessions.
+    pub sessions: u64,
+    /// Their days.
+    pub days: u32,
+    /// On trial: stopped requests that would have passed, with nothing else found in them.
+    pub passes: u64,
+    /// On trial: stopped requests that would have passed, although something else was found in them.
+    pub lost: u64,
+    /// On trial: stopped requests that would have been stopped all the same.
+    pub stopped: u64,
+}
+
+/// What an operator decides about a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProposalDecision {
+    /// The kind counts for nothing in the field.
+    Accept,
+    /// It counts, and requests tell what would have become of them.
+    Trial,
+    /// It counts, and is proposed no more.
+    Dismiss,
+}
+
+impl ProposalDecision {
+    /// All of them.
+    pub const ALL: [ProposalDecision; 3] =
+        [ProposalDecision::Accept, ProposalDecision::Trial, ProposalDecision::Dismiss];
+
+    /// Its name in paths and in the audit trail.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProposalDecision::Accept => "accept",
+            ProposalDecision::Trial => "trial",
+            ProposalDecision::Dismiss => "dismiss",
+        }
+    }
+}
+
+/// A proposal that was decided about.
+#[derive(Clone, Debug)]
+pub struct DecidedProposal {
+    /// As it is now.
+    pub proposal: FieldProposal,
+    /// Why the decision is not on disk, if it is not: it ends with the process.
+    pub not_kept: Option<String>,
+}
+
 /// Where a field stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldPlace {
@@ -197,6 +291,20 @@ pub enum FieldOrderError {
     NoField,
     /// It has carried values of no plain type.
     NotPlain,
+}
+
+impl Keyed for FieldProposal {
+    /// Those that wait for a person stand first.
+    fn key(&self) -> String {
+        let rank = match self.state {
+            ProposalState::Proposed => "0",
+            ProposalState::Trial => "1",
+            ProposalState::Live => "2",
+            ProposalState::Seen => "3",
+            ProposalState::Dismissed => "4",
+        };
+        [rank, &self.site, &self.path, &self.method, &self.name, self.place, &self.kind].join("\0")
+    }
 }
 
 impl Keyed for LearnedField {

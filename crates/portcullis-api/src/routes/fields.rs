@@ -1,5 +1,6 @@
-//! `GET /fields`, `/fields/sites`, `/fields/find`, `POST /fields/{order}`: what sites have learned of their
-//! fields, and what operators decide about them.
+//! `GET /fields`, `/fields/sites`, `/fields/find`, `/fields/proposals`, `POST /fields/{order}`,
+//! `/fields/proposals/{decision}`: what sites have learned of their fields, and what operators decide about
+//! them.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use crate::access::Principal;
 use crate::context::{Context, blocking};
 use crate::extract::{Body, Parameter, Params};
 use crate::fields::{
-    FieldOrder, FieldOrderError, FieldPlace, FieldState, LearnedField, LearnedFields, LearningSite,
-    OrderedField,
+    DecidedProposal, FieldOrder, FieldOrderError, FieldPlace, FieldProposal, FieldState, LearnedField,
+    LearnedFields, LearningSite, OrderedField, ProposalDecision, ProposalState,
 };
 use crate::live::Keyed;
 use crate::problem::{Kind, Problem};
@@ -221,11 +222,126 @@ pub(crate) async fn order(
             "the field has carried values of no plain type: there is nothing to close it as",
         ),
     })?;
-    let (actor, now, action) = (principal.actor(), context.now(), format!("field.{}", order.name()));
+    record(&context, &principal, format!("field.{}", order.name()), object, reason, &not_kept).await?;
+    Ok(Json(FieldChanged { field, message: not_kept }))
+}
+
+/// The proposals that are asked for.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ProposalsQuery {
+    /// Only those of this site.
+    site: Option<String>,
+    /// Only those of this state. Default: all but `seen`.
+    #[param(inline)]
+    state: Option<ProposalState>,
+    /// Items of the page, at most. Default: 100.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// `next` of the page before; without it the first page.
+    cursor: Option<String>,
+}
+
+/// Proposals of sites.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ProposalPage {
+    /// Proposals in all that pass the filters.
+    total: usize,
+    /// The proposals; those that wait for a person stand first.
+    items: Vec<FieldProposal>,
+    /// The cursor of the next page; null if this is the last.
+    next: Option<String>,
+}
+
+/// The kinds of findings that fields carry for many, so that they may count for nothing there.
+#[utoipa::path(get, path = "/fields/proposals", tag = "fields", operation_id = "list_field_proposals",
+    params(ProposalsQuery),
+    responses((status = 200, body = ProposalPage, description = "A page of proposals, the open ones first.")))]
+pub(crate) async fn proposals(
+    State(context): State<Arc<Context>>,
+    Params(query): Params<ProposalsQuery>,
+) -> Result<Json<ProposalPage>, Problem> {
+    let limit = limit(query.limit)?;
+    let listed = look(&context, move |fields| {
+        let mut items = fields.proposals(query.site.as_deref());
+        items.retain(|proposal| match query.state {
+            Some(state) => proposal.state == state,
+            None => proposal.state != ProposalState::Seen,
+        });
+        let total = items.len();
+        if let Some(cursor) = &query.cursor {
+            items.retain(|proposal| proposal.key() > *cursor);
+        }
+        items.sort_by_cached_key(Keyed::key);
+        let next = next(&mut items, limit, Keyed::key);
+        ProposalPage { total, items, next }
+    });
+    Ok(Json(listed.await?))
+}
+
+/// A decision about a proposal.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProposalOrdered {
+    /// The site.
+    site: String,
+    /// The id of the proposal.
+    id: String,
+    /// Why, for the audit trail.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// What came of a decision.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ProposalChanged {
+    /// The proposal as it is now.
+    proposal: FieldProposal,
+    /// Why the decision ends with the process, if it does; null: it is kept.
+    message: Option<String>,
+}
+
+/// Decides about a proposal. `accept`: the kind counts for nothing in the field; `trial`: it counts, and
+/// stopped requests tell what would have become of them; `dismiss`: it counts, and is proposed no more.
+#[utoipa::path(post, path = "/fields/proposals/{decision}", tag = "fields",
+    operation_id = "decide_field_proposal", request_body = ProposalOrdered,
+    params(("decision" = String, Path, description = "`accept`, `trial` or `dismiss`.")),
+    responses((status = 200, body = ProposalChanged, description = "It is decided."),
+        (status = 404, body = Problem, content_type = "application/problem+json",
+            description = "There is no such decision or proposal.")))]
+pub(crate) async fn decide(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    Parameter(decision): Parameter<String>,
+    Body(ProposalOrdered { site, id, reason }): Body<ProposalOrdered>,
+) -> Result<Json<ProposalChanged>, Problem> {
+    let decision = ProposalDecision::ALL.into_iter().find(|each| each.name() == decision);
+    let decision = decision
+        .ok_or_else(|| Problem::with(Kind::NotFound, "the decisions are `accept`, `trial` and `dismiss`"))?;
+    let decided = look(&context, move |fields| fields.decide(&site, &id, decision)).await?;
+    let DecidedProposal { proposal, not_kept } =
+        decided.ok_or_else(|| Problem::with(Kind::NotFound, "the site has no such proposal"))?;
+    let FieldProposal { site, method, path, place, name, kind, .. } = &proposal;
+    let object = format!("site {site}: {kind} in {method} {path} {place}:{name}");
+    let action = format!("field.proposal.{}", decision.name());
+    record(&context, &principal, action, object, reason, &not_kept).await?;
+    Ok(Json(ProposalChanged { proposal, message: not_kept }))
+}
+
+/// Writes a decision into the audit trail.
+async fn record(
+    context: &Context,
+    principal: &Principal,
+    action: String,
+    object: String,
+    reason: Option<String>,
+    not_kept: &Option<String>,
+) -> Result<(), Problem> {
+    let (actor, now) = (principal.actor(), context.now());
     let detail = [reason.filter(|reason| !reason.is_empty()), not_kept.clone()];
     let detail = detail.into_iter().flatten().collect::<Vec<_>>().join("; ");
-    context.identities(move |log| log.record(&actor, &action, &object, &detail, now)).await?;
-    Ok(Json(FieldChanged { field, message: not_kept }))
+    context.identities(move |log| log.record(&actor, &action, &object, &detail, now)).await
 }
 
 /// Looks at what was learned on a thread that may block, as few at a time as queries of events.

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use portcullis_api::fields::{
-    CarriedType, FieldOrder, FieldOrderError, FieldPlace, FieldState, LearnedField, LearnedFields,
-    LearningSite, OrderedField, Sighted,
+    CarriedType, DecidedProposal, FieldOrder, FieldOrderError, FieldPlace, FieldProposal, FieldState,
+    LearnedField, LearnedFields, LearningSite, OrderedField, ProposalDecision, ProposalState, Sighted,
 };
 use portcullis_identity::Role;
 use serde_json::{Value, json};
@@ -79,6 +79,49 @@ impl LearnedFields for Known {
 
     fn find(&self, at: &FieldPlace) -> Option<LearnedField> {
         self.0.lock().unwrap().iter().find(|field| is(field, at)).cloned()
+    }
+
+    fn proposals(&self, site: Option<&str>) -> Vec<FieldProposal> {
+        let of = |id: &str, name: &str, state| FieldProposal {
+            id: id.to_owned(),
+            site: "shop".to_owned(),
+            method: "POST".to_owned(),
+            path: "/reports".to_owned(),
+            place: "form",
+            name: name.to_owned(),
+            kind: "sqli.statement".to_owned(),
+            state,
+            since: "2026-11-29".to_owned(),
+            evidence: "120 requests of 40 networks in 9 days".to_owned(),
+            requests: 120,
+            networks: 40,
+            sessions: 38,
+            days: 9,
+            passes: 0,
+            lost: 0,
+            stopped: 0,
+        };
+        let all = [
+            of("c", "seen", ProposalState::Seen),
+            of("b", "a-live", ProposalState::Live),
+            of("a", HOSTILE, ProposalState::Proposed),
+        ];
+        all.into_iter().filter(|_| site.is_none_or(|site| site == "shop")).collect()
+    }
+
+    fn decide(&self, site: &str, id: &str, decision: ProposalDecision) -> Option<DecidedProposal> {
+        let found = self.proposals(Some(site)).into_iter().find(|proposal| proposal.id == id);
+        found.map(|proposal| DecidedProposal {
+            proposal: FieldProposal {
+                state: match decision {
+                    ProposalDecision::Accept => ProposalState::Live,
+                    ProposalDecision::Trial => ProposalState::Trial,
+                    ProposalDecision::Dismiss => ProposalState::Dismissed,
+                },
+                ..proposal
+            },
+            not_kept: None,
+        })
     }
 
     fn order(&self, at: &FieldPlace, order: FieldOrder) -> Result<OrderedField, FieldOrderError> {
@@ -191,4 +234,38 @@ fn decisions_by_role() {
     assert_eq!(actions[..4], ["field.forget", "field.close", "field.learn", "field.keep-open"]);
     assert_eq!(told[0]["detail"], "they may; the disk is full");
     assert_eq!(told[1]["object"], "site shop: GET /item query:id");
+}
+
+/// Proposals that wait for a person stand first; analysts decide, as they do about exclusions.
+#[test]
+fn proposals() {
+    let server = Server::start();
+    let [viewer, analyst, admin] = [Role::Viewer, Role::Analyst, Role::Admin].map(|role| server.token(role));
+    let ids = |query: &str| {
+        let page = server.get(&format!("/fields/proposals{query}"), &viewer).json();
+        let items = page["items"].as_array().unwrap().iter();
+        items.map(|item| item["id"].as_str().unwrap().to_owned()).collect::<String>()
+    };
+    for (query, expected) in
+        [("", "ab"), ("?state=seen", "c"), ("?site=blog", ""), ("?limit=1", "a"), ("?state=live", "b")]
+    {
+        assert_eq!(ids(query), expected, "{query}");
+    }
+    let next = server.get("/fields/proposals?limit=1", &viewer).json()["next"].as_str().unwrap().to_owned();
+    assert_eq!(ids(&format!("?cursor={}", encoded(&next))), "b");
+    let decide = |token: &str, decision: &str, id: &str| {
+        let body = json!({"site": "shop", "id": id, "reason": "reports are statements"});
+        server.ask("POST", &format!("/fields/proposals/{decision}")).bearer(token).json(&body).send()
+    };
+    assert_eq!(decide(&viewer, "accept", "a").status, 403);
+    for (decision, state) in [("accept", "live"), ("trial", "trial"), ("dismiss", "dismissed")] {
+        let decided = decide(&analyst, decision, "b").json();
+        assert_eq!(decided["proposal"]["state"], state);
+        let last = server.get("/audit", &admin).json()["items"][0].clone();
+        assert_eq!(last["action"], format!("field.proposal.{decision}"));
+        assert_eq!(last["object"], "site shop: sqli.statement in POST /reports form:a-live");
+        assert_eq!(last["detail"], "reports are statements");
+    }
+    assert_eq!(decide(&analyst, "accept", "x").status, 404);
+    assert_eq!(decide(&analyst, "burn", "a").status, 404);
 }

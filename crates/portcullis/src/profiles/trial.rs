@@ -47,12 +47,12 @@ pub fn run(args: &TestArgs) -> Result<(String, bool), Failure> {
         let mut tester = Tester::new(&policy, detectors)?;
         for (profile, report) in profiles.iter().zip(&mut reports) {
             if args.requests.is_empty() {
-                own(&mut tester, args, profile, &policy, report);
+                own(&mut tester, args, profile, &policy, report)?;
                 if modes.len() == 3 {
-                    report.needed.extend(needed(&mut tester, args, profile, &policy));
+                    report.needed.extend(needed(&mut tester, args, profile, &policy)?);
                 }
             } else {
-                recorded(&mut tester, args, profile, &policy, &recorded_requests, report);
+                recorded(&mut tester, args, profile, &policy, &recorded_requests, report)?;
             }
         }
         detectors = tester.detectors;
@@ -81,10 +81,16 @@ struct Report {
 }
 
 /// Shows the requests of a profile to policies without and with it.
-fn own(tester: &mut Tester, args: &TestArgs, profile: &Profile, policy: &Policy, report: &mut Report) {
-    let mut without = tester.trial(policy);
-    let mut allowed = tester.trial(&without_values(policy, profile, &args.path));
-    let mut with = tester.trial(&with(policy, profile, &args.path));
+fn own(
+    tester: &mut Tester,
+    args: &TestArgs,
+    profile: &Profile,
+    policy: &Policy,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let mut without = tester.trial(policy)?;
+    let mut allowed = tester.trial(&without_values(policy, profile, &args.path))?;
+    let mut with = tester.trial(&with(policy, profile, &args.path))?;
     let (mut refused, mut stopped, mut unknown, mut wrong) = (0usize, 0usize, 0usize, Vec::new());
     for request in &profile.requests {
         let ProfileRequest { what, attacks, .. } = request;
@@ -118,6 +124,7 @@ fn own(tester: &mut Tester, args: &TestArgs, profile: &Profile, policy: &Policy,
     );
     *is_wrong |= !wrong.is_empty();
     wrong.iter().for_each(|each| text.push_str(each));
+    Ok(())
 }
 
 /// Shows recorded requests of benign users to policies without and with a profile.
@@ -128,9 +135,9 @@ fn recorded(
     policy: &Policy,
     requests: &[Request],
     report: &mut Report,
-) {
-    let mut without = tester.trial(policy);
-    let mut with = tester.trial(&with(policy, profile, &args.path));
+) -> Result<(), Failure> {
+    let mut without = tester.trial(policy)?;
+    let mut with = tester.trial(&with(policy, profile, &args.path))?;
     let (mut refused, mut still) = (0usize, Vec::new());
     for request in requests {
         refused += usize::from(tester.ask(&mut without, &request.bytes).0);
@@ -147,6 +154,7 @@ fn recorded(
         writeln!(text, "  {mode}: of {all} requests {refused} refused without the profile, {with} with it");
     *is_wrong |= !still.is_empty();
     still.iter().for_each(|each| text.push_str(each));
+    Ok(())
 }
 
 fn mode(policy: &Policy) -> &'static str {
@@ -192,21 +200,32 @@ fn parts(profile: &Profile) -> BTreeSet<Part> {
 
 /// The parts that a request needs in this mode: without the part, and with all others, one is refused; of a
 /// rule it is enough that it matches.
-fn needed(tester: &mut Tester, args: &TestArgs, profile: &Profile, policy: &Policy) -> BTreeSet<Part> {
+fn needed(
+    tester: &mut Tester,
+    args: &TestArgs,
+    profile: &Profile,
+    policy: &Policy,
+) -> Result<BTreeSet<Part>, Failure> {
     let whole = with(policy, profile, &args.path);
     let requests: Vec<_> = profile.requests.iter().map(|request| request.bytes(&args.path, None)).collect();
-    let is_needed = |part: &Part| {
-        let mut trial = tester.trial(&without(&whole, part, &args.path));
-        requests.iter().any(|bytes| match (tester.ask(&mut trial, bytes), part) {
+    let mut is_needed = |part: &Part| {
+        let mut trial = tester.trial(&without(&whole, part, &args.path))?;
+        Ok(requests.iter().any(|bytes| match (tester.ask(&mut trial, bytes), part) {
             ((_, Some(event)), Part::Rule(rule, _)) => {
                 event.matches.iter().any(|found| found.rule.rule_id.0 == *rule)
                     || event.also_matched.iter().any(|found| found.rule_id.0 == *rule)
             }
             ((stopped, _), Part::Kind(..) | Part::Path(_)) => stopped,
             ((_, None), Part::Rule(..)) => false,
-        })
+        }))
     };
-    parts(profile).into_iter().filter(is_needed).collect()
+    let mut needed = BTreeSet::new();
+    for part in parts(profile) {
+        if is_needed(&part)? {
+            needed.insert(part);
+        }
+    }
+    Ok(needed)
 }
 
 /// A policy without a part of what the profile has added to it.
@@ -285,10 +304,11 @@ impl Tester {
         Ok(Tester { plan, detectors, now: stored::now() })
     }
 
-    fn trial(&mut self, policy: &Policy) -> Trial {
+    fn trial(&mut self, policy: &Policy) -> Result<Trial, Failure> {
         let (redactor, store) = (Arc::new(Redactor::none()), Arc::new(Store::default()));
         let inspector = Inspector::new(Arc::clone(&self.plan), redactor, store);
-        Trial::new(Arc::new(self.detectors.attach(inspector, policy)))
+        let inspector = self.detectors.attach(inspector, policy).map_err(Failure::failed)?;
+        Ok(Trial::new(Arc::new(inspector)))
     }
 
     /// Whether it is stopped, and what was found.

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use portcullis_api::fields::{
-    CarriedType, ClosedBefore, FieldOrder, FieldOrderError, FieldPlace, FieldState, LearnedField,
-    LearnedFields, LearningSite, OrderedField, Sighted,
+    CarriedType, ClosedBefore, DecidedProposal, FieldOrder, FieldOrderError, FieldPlace, FieldProposal,
+    FieldState, LearnedField, LearnedFields, LearningSite, OrderedField, ProposalDecision, ProposalState,
+    Sighted,
 };
 use portcullis_config::Unusual;
 use portcullis_event::Timestamp;
-use portcullis_learn::{FieldPlace as Place, Form, Key, Missing, Order, OrderError, Profile, Thresholds};
+use portcullis_learn::{
+    FieldPlace as Place, Form, Key, Missing, Opening, OpeningState, Order, OrderError, Profile, Thresholds,
+    Tried,
+};
 
 use crate::run::learning::Learner;
 
@@ -48,6 +52,29 @@ impl LearnedFields for Desk {
         let (key, profile) =
             store.find(at.method.as_bytes(), at.path.as_bytes(), place, at.name.as_bytes())?;
         Some(field(&at.site, key, profile, &store.limits().thresholds))
+    }
+
+    fn proposals(&self, site: Option<&str>) -> Vec<FieldProposal> {
+        let learners = self.learners();
+        let wanted = learners.iter().filter(|(name, _)| site.is_none_or(|site| site == *name));
+        let proposals = wanted.flat_map(|(name, learner)| {
+            let openings = learner.store.openings();
+            openings.map(move |(id, key, kind, opening)| proposal(id, name, key, kind, opening))
+        });
+        proposals.collect()
+    }
+
+    fn decide(&self, site: &str, id: &str, decision: ProposalDecision) -> Option<DecidedProposal> {
+        let mut learners = self.learners();
+        let learner = learners.get_mut(site)?;
+        let state = match decision {
+            ProposalDecision::Accept => OpeningState::Live,
+            ProposalDecision::Trial => OpeningState::Trial,
+            ProposalDecision::Dismiss => OpeningState::Dismissed,
+        };
+        let not_kept = learner.decide_opening(id, state);
+        let (id, key, kind, opening) = learner.store.openings().find(|(own, ..)| own == id)?;
+        Some(DecidedProposal { proposal: proposal(id, site, key, kind, opening), not_kept })
     }
 
     fn order(&self, at: &FieldPlace, order: FieldOrder) -> Result<OrderedField, FieldOrderError> {
@@ -135,6 +162,35 @@ fn field(site: &str, key: &Key, profile: &Profile, thresholds: &Thresholds) -> L
         bytes_min: profile.bytes.0,
         bytes_max: profile.bytes.1,
         types: profile.types.iter().map(of_type).collect(),
+    }
+}
+
+fn proposal(id: String, site: &str, key: &Key, kind: &str, opening: &Opening) -> FieldProposal {
+    let Tried { passes, lost, stopped } = opening.tried;
+    FieldProposal {
+        id,
+        site: site.to_owned(),
+        method: key.method.clone(),
+        path: key.template.clone(),
+        place: key.place.name(),
+        name: key.name.clone(),
+        kind: kind.to_owned(),
+        state: match opening.state {
+            OpeningState::Seen => ProposalState::Seen,
+            OpeningState::Proposed => ProposalState::Proposed,
+            OpeningState::Trial => ProposalState::Trial,
+            OpeningState::Live => ProposalState::Live,
+            OpeningState::Dismissed => ProposalState::Dismissed,
+        },
+        since: day(opening.since),
+        evidence: opening.evidence(),
+        requests: opening.seen.values,
+        networks: opening.seen.networks.count(),
+        sessions: opening.sessions.count(),
+        days: opening.seen.days.count(),
+        passes,
+        lost,
+        stopped,
     }
 }
 

@@ -226,15 +226,27 @@ impl Learner {
     /// Carries out what an operator has decided, and keeps it; returns why it is not kept, if it is not.
     pub(super) fn order(&mut self, key: &Key, order: Order) -> Result<Option<String>, OrderError> {
         self.store.order(key, order)?;
+        Ok(self.keep_decision())
+    }
+
+    /// Decides about a kind of finding that a field carries, as [`order`](Self::order) does about fields.
+    pub(super) fn decide_opening(&mut self, id: &str, state: OpeningState) -> Option<String> {
+        match self.store.decide(id, state, files::today()) {
+            true => self.keep_decision(),
+            false => None,
+        }
+    }
+
+    /// Has a decision count and writes it; why it is not kept, if it is not.
+    fn keep_decision(&mut self) -> Option<String> {
         self.publish();
         self.is_new = true;
         self.write();
-        let not_kept = match &self.data {
+        match &self.data {
             None => Some("no file of the data folder is written for this site".to_owned()),
             Some(data) if self.is_new => Some(format!("{} cannot be written", files::folder(data).display())),
             Some(_) => None,
-        };
-        Ok(not_kept)
+        }
     }
 
     fn publish(&mut self) {
