@@ -79,8 +79,12 @@ impl Inspection {
         let mut transaction = Transaction::new(plan, collections, engine, &about);
         connection.request_id = about.unique_id;
         transaction.limit_work();
-        // Audit records, debug lines, weights and exclusions on trial look at what no rule reads, too.
-        if inspector.audit.is_none() && inspector.weighing.is_none() && inspector.second.is_none() {
+        // Audit records, debug lines, weights, exclusions on trial and discovery look at what no rule reads, too.
+        let reads_all = inspector.audit.is_some()
+            || inspector.weighing.is_some()
+            || inspector.second.is_some()
+            || inspector.discovery.is_some();
+        if !reads_all {
             transaction.keep_what_is_read(match connection.keep_request_bytes {
                 0 => HeadParts::NONE,
                 _ => KeptBody::HEAD_PARTS,

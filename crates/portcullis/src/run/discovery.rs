@@ -382,7 +382,7 @@ mod tests {
         let text = registry.render();
         for line in [
             "portcullis_discovery_dropped_requests_total{site=\"s\"} 7",
-            &format!("portcullis_discovery_beyond_limit_total{{site=\"s\",kind=\"parameter\"}} "),
+            "portcullis_discovery_beyond_limit_total{site=\"s\",kind=\"parameter\"} ",
             &format!("portcullis_discovered_endpoints{{site=\"s\"}} {}", discoverer.inventory.len()),
         ] {
             assert!(text.contains(line), "{line}: {text}");
