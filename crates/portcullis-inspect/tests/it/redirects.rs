@@ -23,7 +23,6 @@ fn logged_until_hosts_are_listed() {
     for target in [
         "/login?next=https://evil.example/login",
         "/out?url=%2f%2fevil.example",
-        "/out?next=//evil.example/a.png",
         "/out?url=https://shop.example.com.evil.example/",
         "/login?next=https://user@evil.example/",
         "//evil.example/login",
@@ -54,6 +53,7 @@ fn hidden_hosts_are_blocked() {
     let open = SemanticPolicy::default();
     for target in [
         "/login?returnUrl=%2f%2fevil.example",
+        "/out?next=//evil.example/a.png",
         "/login?next=/%5cevil.example",
         "/out?url=https:evil.example",
         "/out?url=/%09/evil.example",
