@@ -79,7 +79,8 @@ impl Inspection {
         let mut transaction = Transaction::new(plan, collections, engine, &about);
         connection.request_id = about.unique_id;
         transaction.limit_work();
-        // Audit records, debug lines, weights, exclusions on trial and discovery look at what no rule reads, too.
+        // Audit records, debug lines, weights, exclusions on trial and discovery look at what no rule reads,
+        // too.
         let reads_all = inspector.audit.is_some()
             || inspector.weighing.is_some()
             || inspector.second.is_some()
