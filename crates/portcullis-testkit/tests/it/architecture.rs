@@ -31,6 +31,7 @@ const THAT_COMPUTE: &[&str] = &[
     "serde-saphyr",
     "serde_json",
     "sha1",
+    "sha2",
 ];
 
 /// The settings file by which clippy refuses input and output in pure crates, each with its reason.
