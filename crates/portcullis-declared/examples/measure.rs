@@ -6,6 +6,12 @@
 //! measure cost                                a GET with three parameters, a body of 1 KB
 //! ```
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a program that reads files and prints"
+)]
+
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::process::ExitCode;

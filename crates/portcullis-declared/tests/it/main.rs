@@ -1,5 +1,7 @@
 //! Requests beside descriptions, and descriptions that are hostile.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests have threads")]
+
 mod bodies;
 mod documents;
 mod hostile;
