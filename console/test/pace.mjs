@@ -61,7 +61,7 @@ await page.evaluate(() => new MutationObserver((_, watch) => {
   document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'n', bubbles: true }));
 }).observe(document.body, { childList: true, subtree: true }));
 await page.click('.events-table .row a:has-text("/pace/keys/7")');
-await page.waitForSelector('dialog');
+await page.waitForSelector('dialog .nothing');
 // Advice that fails says why, and can be asked for again.
 await page.keyboard.press('Escape');
 await page.waitForFunction(() => !document.querySelector('dialog'));
