@@ -196,7 +196,10 @@ impl Transaction {
     /// Keeps of the heads of the message only what rules read, and `others`: the caller asks this transaction
     /// for nothing else of them. To be called before phase 1.
     pub fn keep_what_is_read(&mut self, others: HeadParts) {
-        self.message.keeps = self.plan.head_reads.parts.with(others);
+        let read = self.plan.head_reads.parts;
+        // What a rule shows of a head may have secret arguments in it, which are hidden by their values.
+        let read = if read == HeadParts::NONE { read } else { read.with(HeadParts::QUERY) };
+        self.message.keeps = read.with(others);
     }
 
     /// Keeps all of the heads again. To be called before phase 1.

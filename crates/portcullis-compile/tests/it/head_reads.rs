@@ -132,3 +132,27 @@ fn nothing_is_kept_that_nothing_reads() {
     }
     assert_eq!(transaction.scalar_text(Variable::RequestUri), None);
 }
+
+/// Secrets are hidden by the values of arguments: who reads a part of a head has those of the query, too.
+#[test]
+fn arguments_are_kept_for_what_hides_secrets() {
+    for target in ["REQUEST_URI", "REQUEST_HEADERS", "REQUEST_LINE"] {
+        let rules = format!("{SETTINGS}SecRule {target} \"@rx x\" \"id:1,phase:1,pass,log,sanitiseArg:b\"\n");
+        let mut transaction = portcullis_engine::Transaction::new(
+            plan(&rules),
+            std::sync::Arc::new(portcullis_engine::NoCollections),
+            Scratch::default(),
+            &crate::common::connection(),
+        );
+        transaction.keep_what_is_read(HeadParts::NONE);
+        let line = portcullis_engine::RequestLine {
+            line: b"GET /a?b=x HTTP/1.1",
+            method: b"GET",
+            target: b"/a?b=x",
+            protocol: b"HTTP/1.1",
+        };
+        drop(transaction.request_head(line, HEADERS.iter().copied()));
+        let kept: Vec<_> = transaction.values_of(portcullis_engine::Class::ArgsGet).collect();
+        assert_eq!(kept, [(&b"b"[..], &b"x"[..])], "{target}");
+    }
+}
