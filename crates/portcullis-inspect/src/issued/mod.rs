@@ -164,11 +164,13 @@ impl IssuedCookies {
         is_old
     }
 
-    /// Takes over a cookie that another node has noted.
-    pub fn learn(&self, (hash, network): Fresh, now: u64) {
-        if hash != 0 && !self.shard(hash, now).has(hash) {
+    /// Takes over a cookie that another node has noted. False if it was known.
+    pub fn learn(&self, (hash, network): Fresh, now: u64) -> bool {
+        let is_new = hash != 0 && !self.shard(hash, now).has(hash);
+        if is_new {
             self.add(hash, network, now);
         }
+        is_new
     }
 
     /// The cookies that were noted since the last time, for other nodes.
@@ -705,11 +707,11 @@ mod tests {
         first.note(b"id", b"after", CLIENT, NOW);
         let fresh = first.take_fresh();
         assert_eq!(fresh.len(), 1);
-        fresh.iter().for_each(|one| second.learn(*one, NOW));
+        assert!(fresh.iter().all(|one| second.learn(*one, NOW) && !second.learn(*one, NOW)));
         assert!(second.has(b"id", b"after", CLIENT, NOW) && !second.has(b"id", b"before", CLIENT, NOW));
         assert!(second.take_fresh().is_empty() && first.take_fresh().is_empty());
         first.offer_all();
-        first.take_fresh().iter().for_each(|one| second.learn(*one, NOW));
+        assert_eq!(first.take_fresh().iter().filter(|one| second.learn(**one, NOW)).count(), 1);
         assert!(second.has(b"id", b"before", CLIENT, NOW));
         // A node that nobody listens to keeps no more than can wait.
         for number in 0..40_000u32 {

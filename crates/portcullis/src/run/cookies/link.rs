@@ -11,7 +11,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,8 @@ const COOKIE_BYTES: usize = size_of::<u64>() + 1;
 const STREAM_ENTRIES: u32 = 50_000;
 /// Entries that are read or sent at once.
 const AT_ONCE: usize = 256;
+/// Before the first entry.
+const BEGINNING: &[u8] = b"0-0";
 const CONNECT_TIME: Duration = Duration::from_secs(1);
 const ANSWER_TIME: Duration = Duration::from_secs(2);
 const RETRY_FIRST: Duration = Duration::from_millis(100);
@@ -52,8 +54,9 @@ struct Work {
     node: String,
     sites: Arc<IssuedSites>,
     files: Arc<Mutex<Files>>,
-    /// The last entry that was read.
+    /// The last entry that was read, for these sites.
     position: Vec<u8>,
+    read_for: Vec<Weak<IssuedCookies>>,
     outage: Outage,
     metrics: Metrics,
 }
@@ -89,7 +92,8 @@ impl Link {
             node: format!("{:016x}", RandomState::new().hash_one((std::process::id(), now()))),
             sites: Arc::clone(sites),
             files: Arc::clone(files),
-            position: b"0-0".to_vec(),
+            position: BEGINNING.to_vec(),
+            read_for: Vec::new(),
             outage: Outage::default(),
             metrics: Metrics {
                 connected: registry.gauge(&catalogue::ISSUED_COOKIES_REDIS_CONNECTED, &[]),
@@ -230,6 +234,7 @@ impl Work {
 
     /// Waits for what other nodes tell. False if nothing came.
     fn read(&mut self, connection: &mut Connection) -> io::Result<bool> {
+        self.begin_again_for_new_sites();
         let command = Command::new("XREAD").arg(b"COUNT").number(AT_ONCE as u64).arg(b"BLOCK");
         let command = command.number(SEND_EVERY.as_millis() as u64).arg(b"STREAMS");
         let answer =
@@ -253,13 +258,26 @@ impl Work {
         Ok(is_any)
     }
 
+    /// What was told of a site before it was there passed by: sites come after this thread, and with reloads.
+    fn begin_again_for_new_sites(&mut self) {
+        let sites = self.sites.all();
+        let is_new = |site: &Arc<IssuedCookies>| {
+            !self.read_for.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(site)))
+        };
+        if sites.iter().any(is_new) {
+            self.position = BEGINNING.to_vec();
+        }
+        self.read_for = sites.iter().map(Arc::downgrade).collect();
+    }
+
     fn learn(&self, site: &[u8], cookies: &[u8]) {
         let sites = self.sites.all();
         let Some(site) = sites.iter().find(|known| known.site().as_bytes() == site) else { return };
         for cookie in cookies.chunks_exact(COOKIE_BYTES).take(ENTRY_COOKIES) {
             let [a, b, c, d, e, f, g, h, network] = *cookie else { continue };
-            site.learn((u64::from_le_bytes([a, b, c, d, e, f, g, h]), network), now());
-            self.metrics.received.inc();
+            if site.learn((u64::from_le_bytes([a, b, c, d, e, f, g, h]), network), now()) {
+                self.metrics.received.inc();
+            }
         }
     }
 }
