@@ -296,7 +296,7 @@ fn a_lost_provider_leaves_local_users_alone() {
     for _ in 0..50 {
         let answer = pair.server.ask("GET", "/login/oidc").send();
         assert_eq!((answer.status, &*kind(&answer)), (502, "provider"));
-        assert!(!answer.text().contains("500"), "{}", answer.text());
+        assert!(!answer.text().contains("secret") && !answer.text().contains(" 500"), "{}", answer.text());
     }
     // It was asked once, and the audit trail does not grow with each of them.
     assert_eq!(pair.provider.asked("/.well-known/openid-configuration"), 1);
