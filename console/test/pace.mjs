@@ -72,6 +72,24 @@ await page.waitForSelector('dialog .failure:has-text("eight requests are being t
 await page.unroute('**/api/v1/advise');
 await page.click('dialog .failure button:has-text("Try again")');
 await page.waitForSelector('dialog .nothing, dialog .choice');
+// A key that closes the dialog holds, even when the advice comes before the browser has said that it closed.
+await page.keyboard.press('Escape');
+await page.waitForFunction(() => !document.querySelector('dialog'));
+await page.evaluate(() => {
+  const { fetch } = window;
+  window.fetch = (...asked) => (String(asked[0]).includes('/advise')
+    ? new Promise((answer) => {
+      window.advise = () => {
+        document.querySelector('dialog').close();
+        answer({ ok: false, status: 409, headers: new Headers({ 'content-type': 'application/json' }), json: async () => ({ title: 'none', type: 'x' }), text: async () => '' });
+      };
+    })
+    : fetch(...asked));
+});
+await page.keyboard.press('n');
+await page.waitForFunction(() => window.advise && document.querySelector('dialog'));
+await page.evaluate(() => window.advise());
+await page.waitForFunction(() => !document.querySelector('dialog'));
 for (const { way, acts, seconds } of [mouse, keys]) console.log(`${acts} ${way}, ${seconds} s from the blocked request to the proven exclusion`);
 assert.deepEqual([mouse.acts, keys.acts], [3, 4]);
 assert.deepEqual(errors, []);

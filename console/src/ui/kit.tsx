@@ -156,13 +156,26 @@ export function Dialog({ title, onClose, children, wide, onSubmit }: {
 }) {
   const own = useRef<HTMLDialogElement>(null);
   const heading = useId();
+  const closed = useRef(onClose);
+  closed.current = onClose;
   useEffect(() => {
+    const dialog = own.current;
     const before = document.activeElement;
-    own.current?.showModal();
-    return () => (before instanceof HTMLElement ? before.focus() : undefined);
+    dialog?.showModal();
+    let isTold = false;
+    const tell = () => {
+      if (!isTold) closed.current();
+      isTold = true;
+    };
+    dialog?.addEventListener('close', tell);
+    return () => {
+      // Closed by a key a moment ago, and replaced before the browser could say so.
+      if (dialog && !dialog.open) tell();
+      if (before instanceof HTMLElement) before.focus();
+    };
   }, []);
   return (
-    <dialog ref={own} class={wide ? 'wide' : ''} aria-labelledby={heading} onClose={onClose}
+    <dialog ref={own} class={wide ? 'wide' : ''} aria-labelledby={heading}
       onClick={(event) => event.target === own.current && onClose()}>
       <div class="dialog">
         <header>
