@@ -244,16 +244,19 @@ impl Api {
         let (number, fit) = self.operation(head.method, head.path, asked, found)?;
         let operation = &self.operations[number];
         let names = &self.templates[fit.template as usize].names;
+        let query = head.query.unwrap_or_default();
+        let is_right = operation.is_right(query);
         if asked.parameters {
             for parameter in &operation.parameters {
                 if found.len() >= DEVIATIONS_MAX {
                     break;
                 }
                 let violations = match parameter.place {
-                    Place::Query => parameter.of_query(head.query.unwrap_or_default()),
+                    Place::Query if is_right => continue,
+                    Place::Query => parameter.of_query(query),
                     Place::PathSegment => {
                         let at = names.iter().position(|name| *name == parameter.name);
-                        at.and_then(|at| fit.values.get(at)).map(|value| parameter.of_value(value))
+                        at.and_then(|at| fit.value(at)).map(|value| parameter.of_value(value))
                     }
                     Place::Cookie => {
                         cookie(&head.fields, &parameter.name).map(|value| parameter.of_value(&value))
@@ -266,8 +269,8 @@ impl Api {
                 parameter.tell(violations, found);
             }
         }
-        if asked.unknown_parameter {
-            operation.unknown_parameters(head.query.unwrap_or_default(), found);
+        if asked.unknown_parameter && !is_right {
+            operation.unknown_parameters(query, found);
         }
         if asked.security && !operation.security.is_empty() {
             let has = |credential: &Credential| credential.is_in(head);
@@ -293,17 +296,17 @@ impl Api {
         asked: Aspects,
         found: &mut Vec<Deviation>,
     ) -> Option<(usize, Fit<'r>)> {
-        let mut fits = self.paths.fits(path);
-        let by = |fit: &Fit<'_>, method: &[u8]| {
-            let methods = &self.templates[fit.template as usize].methods;
-            methods.iter().find(|(known, _)| known.as_bytes() == method).map(|(_, number)| *number)
+        let mut number = None;
+        let mut by = |method: &[u8]| {
+            self.paths.first(path, |template| {
+                let methods = &self.templates[template as usize].methods;
+                let of_method = methods.iter().find(|(known, _)| known.as_bytes() == method);
+                number = of_method.map(|(_, number)| *number);
+                number.is_some()
+            })
         };
-        let mut chosen = fits.iter().enumerate().find_map(|(at, fit)| Some((at, by(fit, method)?)));
-        if chosen.is_none() && method == b"HEAD" {
-            chosen = fits.iter().enumerate().find_map(|(at, fit)| Some((at, by(fit, b"GET")?)));
-        }
-        if let Some((at, number)) = chosen {
-            let fit = fits.swap_remove(at);
+        let fit = by(method).or_else(|| if method == b"HEAD" { by(b"GET") } else { None });
+        if let (Some(fit), Some(number)) = (fit, number) {
             if asked.unknown_path && self.has_other_reading(path, fit.template) {
                 let rule = "is another path where encoded slashes are decoded first".to_owned();
                 found.push(of_path(Kind::UnknownPath, rule, self.pointer_of(&fit)));
@@ -313,7 +316,7 @@ impl Api {
         if !asked.unknown_path {
             return None;
         }
-        match fits.first() {
+        match self.paths.first(path, |_| true) {
             None => found.push(of_path(Kind::UnknownPath, "is not declared".to_owned(), "/paths".to_owned())),
             // What browsers ask before requests to other origins is no operation of the API.
             Some(_) if method == b"OPTIONS" => {}
@@ -327,7 +330,7 @@ impl Api {
                     true => "has no methods".to_owned(),
                     false => format!("must be {}", methods.join(", ")),
                 };
-                let mut deviation = of_path(Kind::Method, rule, self.pointer_of(fit));
+                let mut deviation = of_path(Kind::Method, rule, self.pointer_of(&fit));
                 deviation.place = Place::Method;
                 found.push(deviation);
             }
@@ -347,7 +350,7 @@ impl Api {
             return false;
         }
         let decoded = portcullis_types::percent_decode(path, false);
-        self.paths.fits(&decoded).first().is_some_and(|fit| fit.template != template)
+        self.paths.first(&decoded, |_| true).is_some_and(|fit| fit.template != template)
     }
 
     /// Compares the body of a request with what its operation declares.
@@ -571,6 +574,32 @@ impl Parameter {
 }
 
 impl Operation {
+    /// True if the query is surely right: each pair is one of a parameter that is there once, and a fast test
+    /// accepts its text; and all that are required are there. Most queries are.
+    fn is_right(&self, query: &[u8]) -> bool {
+        let mut seen = 0u64;
+        for pair in pairs(query) {
+            let name = decoded(pair.name);
+            let is_it = |parameter: &&Parameter| {
+                parameter.place == Place::Query && parameter.name.as_bytes() == &*name
+            };
+            let mut known = self.parameters.iter().take(u64::BITS as usize).enumerate();
+            let Some((number, parameter)) = known.find(|(_, parameter)| is_it(parameter)) else {
+                return false;
+            };
+            if seen >> number & 1 == 1 || !parameter.is_right(pair.value) {
+                return false;
+            }
+            seen |= 1 << number;
+        }
+        let is_there = |(number, parameter): (usize, &Parameter)| {
+            parameter.place != Place::Query
+                || !parameter.required && !parameter.is_object()
+                || number < u64::BITS as usize && seen >> number & 1 == 1
+        };
+        self.parameters.iter().enumerate().all(is_there)
+    }
+
     fn unknown_parameters(&self, query: &[u8], found: &mut Vec<Deviation>) {
         for pair in pairs(query) {
             let name = decoded(pair.name);

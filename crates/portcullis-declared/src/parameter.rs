@@ -133,15 +133,22 @@ impl Parameter {
         }
     }
 
+    /// True if it is an object: its members may have names of their own in the query.
+    pub fn is_object(&self) -> bool {
+        matches!(self.reading, Reading::Object { .. })
+    }
+
+    /// True if a text of a query is surely right.
+    pub fn is_right(&self, value: &[u8]) -> bool {
+        self.quick.as_ref().is_some_and(|quick| quick.accepts(&decoded(value)))
+    }
+
     /// What is wrong with the parameter in a query; none if it is not there.
     pub fn of_query(&self, query: &[u8]) -> Option<Vec<Violation>> {
         let mut mine = pairs(query).filter(|pair| self.has_name(&decoded(pair.name))).take(PARTS_MAX);
         let first = mine.next()?;
         let second = mine.next();
-        if second.is_none()
-            && let Some(quick) = &self.quick
-            && quick.accepts(&decoded(first.value))
-        {
+        if second.is_none() && self.is_right(first.value) {
             return Some(Vec::new());
         }
         let texts: Vec<Pair<'_>> = std::iter::once(first).chain(second).chain(mine).collect();

@@ -1,8 +1,6 @@
 //! Path templates: which of them a path fits, those with more fixed text first.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::ops::Range;
 
 use portcullis_types::percent_decode;
 
@@ -16,7 +14,8 @@ pub(crate) struct Paths {
 
 #[derive(Debug, Default)]
 struct Node {
-    fixed: HashMap<Vec<u8>, u32>,
+    /// Segments of fixed text, sorted.
+    fixed: Vec<(Box<[u8]>, u32)>,
     /// Segments with parameters, those with more fixed text first.
     open: Vec<(Pattern, u32)>,
     /// The template that ends here.
@@ -35,33 +34,66 @@ impl Pattern {
         self.texts.iter().map(Vec::len).sum()
     }
 
-    /// The values of the parameters in a decoded segment.
-    fn values(&self, segment: &[u8]) -> Option<Vec<Range<usize>>> {
-        let (first, last) = (self.texts.first()?, self.texts.last()?);
+    /// Adds the values of the parameters in the segment at `span` of `text`; false, and nothing, if it does
+    /// not fit.
+    fn values(&self, text: &[u8], span: Span, values: &mut Vec<Span>) -> bool {
+        let before = values.len();
+        let fits = self.find(text, span, values);
+        if !fits {
+            values.truncate(before);
+        }
+        fits
+    }
+
+    fn find(&self, text: &[u8], span: Span, values: &mut Vec<Span>) -> bool {
+        let [first, between @ .., last] = self.texts.as_slice() else { return false };
+        let (segment, start, end) = (part(text, span), span.0 as usize, span.1 as usize);
         if segment.len() < first.len() + last.len() || !segment.starts_with(first) || !segment.ends_with(last)
         {
-            return None;
+            return false;
         }
-        let end = segment.len() - last.len();
-        let (mut at, mut values) = (first.len(), Vec::with_capacity(self.texts.len() - 1));
-        for text in &self.texts[1..self.texts.len() - 1] {
-            let found = segment[at..end].windows(text.len()).position(|part| part == text.as_slice())?;
-            values.push(at..at + found);
-            at += found + text.len();
+        let (mut at, end) = (start + first.len(), end - last.len());
+        for fixed in between {
+            let found = text[at..end].windows(fixed.len()).position(|part| part == fixed.as_slice());
+            let Some(found) = found.filter(|found| *found > 0) else { return false };
+            values.push((at as u32, (at + found) as u32));
+            at += found + fixed.len();
         }
-        values.push(at..end);
-        values.iter().all(|value| !value.is_empty()).then_some(values)
+        values.push((at as u32, end as u32));
+        at < end
     }
 }
 
-/// A node that the segments so far lead to, and the values on the way: number and part of their segment.
-type Active = (usize, Vec<(usize, Range<usize>)>);
+/// Start and end of a part of a decoded path.
+type Span = (u32, u32);
 
 /// A template that a path fits, and the values of its parameters in order.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Fit<'p> {
     pub template: u32,
-    pub values: Vec<Cow<'p, [u8]>>,
+    path: Cow<'p, [u8]>,
+    values: Vec<Span>,
+}
+
+impl Fit<'_> {
+    /// The value of a parameter of the template, by its number.
+    pub fn value(&self, number: usize) -> Option<&[u8]> {
+        self.values.get(number).map(|span| part(&self.path, *span))
+    }
+}
+
+fn part(path: &[u8], (start, end): Span) -> &[u8] {
+    path.get(start as usize..end as usize).unwrap_or_default()
+}
+
+/// A node on the way through the tree, and what has been tried from there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Step {
+    node: u32,
+    /// The next child to try: 0 the one of fixed text, then those with parameters.
+    next: u16,
+    /// The number of values before it.
+    values: u16,
 }
 
 impl Paths {
@@ -79,7 +111,16 @@ impl Paths {
             names.append(&mut more);
             let next = self.nodes.len() as u32;
             let known = match texts.len() {
-                1 => *self.nodes[node].fixed.entry(texts[0].clone()).or_insert(next),
+                1 => {
+                    let fixed = &mut self.nodes[node].fixed;
+                    match fixed.binary_search_by(|(known, _)| (**known).cmp(&texts[0])) {
+                        Ok(at) => fixed[at].1,
+                        Err(at) => {
+                            fixed.insert(at, (texts[0].as_slice().into(), next));
+                            next
+                        }
+                    }
+                }
                 _ => {
                     let pattern = Pattern { texts };
                     let open = &mut self.nodes[node].open;
@@ -108,40 +149,60 @@ impl Paths {
         }
     }
 
-    /// The templates that a path as sent fits, the most specific first. A slash that is percent-encoded ends
-    /// no segment; one slash at the end counts as none.
-    pub fn fits<'p>(&self, path: &'p [u8]) -> Vec<Fit<'p>> {
-        let decoded: Vec<Cow<'p, [u8]>> = segments(path).take(SEGMENTS_MAX + 1).map(decode).collect();
-        if decoded.len() > SEGMENTS_MAX || decoded.iter().any(|segment| leaves(segment)) {
-            return Vec::new();
+    /// The first template that a path as sent fits and `accepts` takes, the most specific first. A slash that
+    /// is percent-encoded ends no segment; one slash at the end counts as none.
+    pub fn first<'p>(&self, path: &'p [u8], mut accepts: impl FnMut(u32) -> bool) -> Option<Fit<'p>> {
+        let mut spans = [(0, 0); SEGMENTS_MAX];
+        let (path, count) = decode(path, &mut spans)?;
+        let spans = &spans[..count];
+        if spans.iter().any(|span| leaves(part(&path, *span))) {
+            return None;
         }
-        // Each node is reached on one way only: so many at once as there are nodes at most.
-        let mut active: Vec<Active> = vec![(0, Vec::new())];
-        for (number, segment) in decoded.iter().enumerate() {
-            let mut next = Vec::new();
-            for (node, values) in active {
-                let Node { fixed, open, .. } = &self.nodes[node];
-                if let Some(child) = fixed.get(&**segment) {
-                    next.push((*child as usize, values.clone()));
-                }
-                for (pattern, child) in open {
-                    if let Some(found) = pattern.values(segment) {
-                        let more = found.into_iter().map(|range| (number, range));
-                        next.push((*child as usize, values.iter().cloned().chain(more).collect()));
+        let mut values = Vec::new();
+        // One way leads to each node: no more steps than the tree has nodes.
+        let mut steps = [Step::default(); SEGMENTS_MAX + 1];
+        let mut depth = 0;
+        loop {
+            let step = &mut steps[depth];
+            let node = &self.nodes[step.node as usize];
+            values.truncate(step.values as usize);
+            let child = match spans.get(depth) {
+                None => {
+                    if let Some(template) = node.end.filter(|template| accepts(*template)) {
+                        return Some(Fit { template, path, values });
                     }
+                    None
                 }
-            }
-            active = next;
-        }
-        let fit = |(node, values): Active| {
-            let template = self.nodes[node].end?;
-            let value = |(segment, range): (usize, Range<usize>)| match &decoded[segment] {
-                Cow::Borrowed(whole) => Cow::Borrowed(&whole[range]),
-                Cow::Owned(whole) => Cow::Owned(whole[range].to_vec()),
+                Some(span) => node.child(&path, *span, &mut step.next, &mut values),
             };
-            Some(Fit { template, values: values.into_iter().map(value).collect() })
-        };
-        active.into_iter().filter_map(fit).collect()
+            match child {
+                Some(node) => {
+                    depth += 1;
+                    steps[depth] = Step { node, next: 0, values: values.len() as u16 };
+                }
+                None => depth = depth.checked_sub(1)?,
+            }
+        }
+    }
+}
+
+impl Node {
+    /// The next child that the segment at `span` of `path` fits.
+    fn child(&self, path: &[u8], span: Span, next: &mut u16, values: &mut Vec<Span>) -> Option<u32> {
+        if *next == 0 {
+            *next = 1;
+            let segment = part(path, span);
+            if let Ok(at) = self.fixed.binary_search_by(|(known, _)| (**known).cmp(segment)) {
+                return Some(self.fixed[at].1);
+            }
+        }
+        while let Some((pattern, child)) = self.open.get(*next as usize - 1) {
+            *next += 1;
+            if pattern.values(path, span, values) {
+                return Some(*child);
+            }
+        }
+        None
     }
 }
 
@@ -161,11 +222,29 @@ fn segments(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|b| *b == b'/').filter(move |_| !path.is_empty())
 }
 
-fn decode(segment: &[u8]) -> Cow<'_, [u8]> {
-    match segment.contains(&b'%') {
-        true => Cow::Owned(percent_decode(segment, false)),
-        false => Cow::Borrowed(segment),
+/// The path with its segments decoded, and their number; none if there are too many.
+fn decode<'p>(path: &'p [u8], spans: &mut [Span; SEGMENTS_MAX]) -> Option<(Cow<'p, [u8]>, usize)> {
+    let mut count = 0;
+    if !path.contains(&b'%') {
+        let mut start = usize::from(path.first() == Some(&b'/'));
+        let end = path.len() - usize::from(path.len() > start && path.last() == Some(&b'/'));
+        while start < end || start == end && count > 0 {
+            let rest = &path[start..end];
+            let length = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
+            *spans.get_mut(count)? = (start as u32, (start + length) as u32);
+            count += 1;
+            start += length + 1;
+        }
+        return Some((Cow::Borrowed(path), count));
     }
+    let mut decoded = Vec::with_capacity(path.len());
+    for segment in segments(path) {
+        let start = decoded.len();
+        decoded.extend_from_slice(&percent_decode(segment, false));
+        *spans.get_mut(count)? = (start as u32, decoded.len() as u32);
+        count += 1;
+    }
+    Some((Cow::Owned(decoded), count))
 }
 
 /// True for segments by which a path leads elsewhere once more is decoded.
