@@ -8,13 +8,15 @@
 //! - **Any bytes are input.** What is not a token of the language is a token that says so; nothing is an
 //!   error.
 //! - **Fragments.** A value is rarely a whole program; a lexer may be started at any offset.
-//! - **Linear.** Each byte is looked at a bounded number of times; nothing recurses, nothing is allocated.
+//! - **Linear.** Each byte is looked at a bounded number of times; nothing recurses but `graphql`, within a
+//!   bound, and nothing is allocated.
 //! - **Dialects.** Where dialects disagree the lexer takes the reading that sees more, and says so at the
 //!   place.
 //!
 //! One module per language; each has its own tests in plain text.
 
 pub mod expr;
+pub mod graphql;
 pub mod html;
 pub mod js;
 pub mod path;
