@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::declared::DeclaredFields;
 use crate::knowledge::{Knowledge, Page};
 use crate::opening::TryResult;
 use crate::path;
-use crate::profile::{Carried, OPTION_BYTES_MAX, Opened, Source, Unusual, option_hash};
+use crate::profile::{Carried, Opened, Source, Unusual};
 use crate::store::FieldPlace;
 use crate::value::{ValueType, classify};
 
@@ -44,16 +45,19 @@ pub struct Fields {
     /// There were more than are learned.
     is_cut: bool,
     /// What is known of the page.
-    known: Option<Known>,
+    known: Known,
     /// The fields beyond those that are learned: names that something unusual stood in, and whether it had
     /// signs of code.
     beyond: BTreeSet<(Vec<u8>, bool)>,
 }
 
-#[derive(Debug)]
+/// What fields are judged by: the declaration where there is one, else what was learned.
+#[derive(Debug, Default)]
 struct Known {
-    knowledge: Arc<Knowledge>,
-    page: Page,
+    declared: Option<Arc<DeclaredFields>>,
+    learned: Option<(Arc<Knowledge>, Page)>,
+    /// The name of the field that was judged last, in the form in which it is known.
+    name: Vec<u8>,
 }
 
 impl Fields {
@@ -62,32 +66,38 @@ impl Fields {
         self.bytes.clear();
         self.list.clear();
         self.is_cut = false;
-        self.known = None;
+        (self.known.declared, self.known.learned) = (None, None);
         self.beyond.clear();
     }
 
     /// The request is judged by `knowledge`. To be said before its fields are noted.
     pub fn judge_by(&mut self, knowledge: Arc<Knowledge>, method: &[u8], path: &[u8]) {
         let page = knowledge.page(method, path);
-        self.known = Some(Known { knowledge, page });
+        self.known.learned = Some((knowledge, page));
+    }
+
+    /// The request is one of an operation that declares these fields: they are judged by that and not by what
+    /// was learned. To be said before its fields are noted.
+    pub fn declare(&mut self, fields: Arc<DeclaredFields>) {
+        self.known.declared = Some(fields);
     }
 
     /// What is known of findings of `kind` in a field that carries them, see [`Knowledge::opened`].
     pub fn opened(&self, place: FieldPlace, name: &[u8], kind: &str) -> Option<&Opened> {
-        let Known { knowledge, page } = self.known.as_ref()?;
+        let (knowledge, page) = self.known.learned.as_ref()?;
         knowledge.opened(page, place, name, kind)
     }
 
     /// The fields whose values are unlike them, with their names as sent. Beyond the first 256 of one name it
     /// returns one with signs of code and one without.
     pub fn unusual(&mut self) -> Vec<(FieldPlace, Vec<u8>, Unusual)> {
-        let Some(mut known) = self.known.take() else { return Vec::new() };
+        let mut known = std::mem::take(&mut self.known);
         let judged = self.iter().filter_map(|(field, name)| {
             let unusual = known.judge(field, name)?;
             Some((field.place, name.to_vec(), unusual))
         });
         let judged = judged.collect();
-        self.known = Some(known);
+        self.known = known;
         judged
     }
 
@@ -101,12 +111,7 @@ impl Fields {
             host = of_url;
             false
         });
-        let may_be_option = value.len() <= OPTION_BYTES_MAX && shape.kind != ValueType::Whole;
-        let carried = Carried {
-            shape,
-            bytes: u32::try_from(value.len()).unwrap_or(u32::MAX),
-            option: if may_be_option { option_hash(value) } else { 0 },
-        };
+        let carried = Carried::of(value, shape);
         if self.list.len() >= REQUEST_FIELDS_MAX {
             self.is_cut = true;
             if !self.is_news(&Field { place, name: 0..0, host: 0..0, carried }, name) {
@@ -122,9 +127,8 @@ impl Fields {
     /// True if a field beyond those that are learned is unlike what it should be, and nothing is known of
     /// that yet. Whatever is sent before a value hides it from nobody.
     fn is_news(&mut self, field: &Field, name: &[u8]) -> bool {
-        let Some(known) = &mut self.known else { return false };
-        let Some(unusual) = known.judge(field, name) else { return false };
-        self.beyond.insert((known.page.name().to_vec(), unusual.syntax.is_empty()))
+        let Some(unusual) = self.known.judge(field, name) else { return false };
+        self.beyond.insert((self.known.name.clone(), unusual.syntax.is_empty()))
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Range<u32> {
@@ -167,7 +171,18 @@ impl Fields {
 
 impl Known {
     fn judge(&mut self, field: &Field, name: &[u8]) -> Option<Unusual> {
-        self.knowledge.judge(&mut self.page, field, name)
+        let Known { declared, learned, name: canonical } = self;
+        let declared = declared.as_ref();
+        let of_declared =
+            declared.and_then(|fields| fields.judge(field.place, name, &field.carried, canonical));
+        if let Some(judged) = of_declared {
+            return judged;
+        }
+        let (knowledge, page) = learned.as_mut()?;
+        let unusual = knowledge.judge(page, field, name)?;
+        canonical.clear();
+        canonical.extend_from_slice(page.name());
+        Some(unusual)
     }
 }
 

@@ -44,6 +44,7 @@
 
 mod batch;
 mod bytes;
+mod declared;
 mod knowledge;
 mod opening;
 mod path;
@@ -59,6 +60,7 @@ pub use batch::{
     REQUESTS_MAX,
 };
 pub use bytes::Syntax;
+pub use declared::{DeclaredField, DeclaredFields};
 pub use knowledge::{Knowledge, Page};
 pub use opening::{
     FIELD_KINDS_MAX, KIND_BYTES_MAX, KIND_IDLE_DAYS, KIND_SHARE, KIND_WINDOW_DAYS, Opening, OpeningState,

@@ -59,6 +59,18 @@ pub struct Carried {
     pub option: u64,
 }
 
+impl Carried {
+    /// That of `value`, which has this shape.
+    pub(crate) fn of(value: &[u8], shape: Shape) -> Carried {
+        let may_be_option = value.len() <= OPTION_BYTES_MAX && shape.kind != ValueType::Whole;
+        Carried {
+            shape,
+            bytes: u32::try_from(value.len()).unwrap_or(u32::MAX),
+            option: if may_be_option { option_hash(value) } else { 0 },
+        }
+    }
+}
+
 /// What is known of a client, beside where it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {

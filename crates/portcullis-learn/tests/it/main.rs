@@ -1,6 +1,7 @@
 //! Tests of what is learned of fields, and of how little one sender can teach.
 
 mod bypasses;
+mod declared;
 mod openings;
 mod orders;
 mod poisoning;
