@@ -92,7 +92,7 @@ pub use choice::{InspectedRoute, NoRoute};
 pub use compression::{Coding, Compression, CompressionLevel, PUBLIC_TYPES};
 pub use cookies::{CookieFlags, Cookies};
 pub use database::{EventDatabase, Password};
-pub use declared::DeclaredApi;
+pub use declared::{DeclaredApi, GraphqlSettings};
 pub use discovery::Discovery;
 pub use error::{ConfigError, Mistake};
 pub use event_socket::EventSocket;

@@ -10,7 +10,9 @@ use portcullis_http::cookie::{self, CookieFormat};
 use portcullis_types::Place;
 use serde_json::{Map, Value};
 
-use crate::json::{self, Unread};
+use crate::field::Field;
+use crate::graphql::{Graphql, GraphqlLimits};
+use crate::json;
 use crate::limits::{DEVIATIONS_MAX, PARTS_MAX};
 use crate::openapi;
 use crate::parameter::{Parameter, decoded, guess, pairs, text};
@@ -27,6 +29,8 @@ pub struct Api {
     pub(crate) operations: Vec<Operation>,
     /// It is one of JSON-RPC, and has no paths.
     pub(crate) rpc: Option<Rpc>,
+    /// It is one of GraphQL, and has no paths.
+    pub(crate) graphql: Option<Graphql>,
     pub(crate) warnings: Vec<Problem>,
 }
 
@@ -48,6 +52,26 @@ pub(crate) struct Operation {
     pub body: Option<Body>,
     /// Alternatives of credentials; none: no credentials.
     pub security: Vec<Vec<Credential>>,
+    /// What is known of its fields by their types.
+    pub fields: Vec<Field>,
+    /// Its answers, the most specific ones first; none where they are not compared.
+    pub answers: Vec<Answer>,
+}
+
+/// An answer: its status, and what its body is.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub status: Status,
+    pub body: Body,
+}
+
+/// The statuses of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Status {
+    One(u16),
+    /// By the first digit.
+    Class(u16),
+    Any,
 }
 
 #[derive(Debug)]
@@ -108,6 +132,8 @@ pub enum Aspect {
     Body,
     /// The credentials.
     Security,
+    /// The answer.
+    Responses,
 }
 
 /// The kind of a deviation.
@@ -127,10 +153,18 @@ pub enum Kind {
     ContentType,
     /// The body is not as it is declared.
     Body,
+    /// The request asks for more than the site allows.
+    Limit,
     /// A property that is read-only was sent.
     ReadOnly,
     /// No credentials.
     Security,
+    /// The answer has a status that is not declared.
+    Status,
+    /// The answer is not as it is declared.
+    Response,
+    /// The answer has a property that is write-only.
+    WriteOnly,
     /// The body could not be compared.
     Unchecked,
 }
@@ -205,15 +239,41 @@ pub enum Sent<'r> {
     Unseen,
 }
 
+/// What is compared beside requests, and how far requests may go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Settings {
+    /// Answers are compared, too.
+    pub answers: bool,
+    /// What documents of GraphQL may ask for.
+    pub graphql: Option<GraphqlLimits>,
+}
+
 /// The operation that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationId(usize);
+
+impl OperationId {
+    /// The only one of an API that has one.
+    pub(crate) fn first() -> OperationId {
+        OperationId(0)
+    }
+
+    /// The number of the operation.
+    pub fn number(self) -> usize {
+        self.0
+    }
+}
 
 impl Api {
     /// Compiles the text of a document, JSON or YAML: OpenAPI, OpenRPC, or the tools of a server of the Model
     /// Context Protocol.
     pub fn compile(text: &str) -> Result<Api, Vec<Problem>> {
-        openapi::compile(text)
+        Api::compile_with(text, &Settings::default())
+    }
+
+    /// The same with settings.
+    pub fn compile_with(text: &str, settings: &Settings) -> Result<Api, Vec<Problem>> {
+        openapi::compile(text, settings)
     }
 
     /// What the description says and is not enforced.
@@ -221,10 +281,43 @@ impl Api {
         &self.warnings
     }
 
-    /// The numbers of path templates and of operations: methods or tools where it is one of JSON-RPC.
+    /// The numbers of path templates and of operations: methods or tools where it is one of JSON-RPC, types
+    /// and their fields where it is one of GraphQL.
     pub fn counts(&self) -> (usize, usize) {
-        let operations = self.rpc.as_ref().map_or(self.operations.len(), Rpc::count);
-        (self.templates.len(), operations)
+        match (&self.rpc, &self.graphql) {
+            (Some(rpc), _) => (0, rpc.count()),
+            (None, Some(graphql)) => graphql.counts(),
+            (None, None) => (self.templates.len(), self.operations.len()),
+        }
+    }
+
+    /// The settings that it has no use for, and why.
+    pub fn unused(&self, settings: &Settings) -> Vec<&'static str> {
+        let mut unused = Vec::new();
+        if settings.graphql.is_some() && self.graphql.is_none() {
+            unused.push("`graphql` has no effect: this is no schema of GraphQL");
+        }
+        if settings.answers && (self.rpc.is_some() || self.graphql.is_some()) {
+            unused.push("`responses` has no effect: only answers of OpenAPI documents are compared");
+        }
+        unused
+    }
+
+    /// What it describes, in words: `12 paths with 30 operations`.
+    pub fn summary(&self) -> String {
+        let (outer, inner) = self.counts();
+        let plural =
+            |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        match (&self.rpc, &self.graphql) {
+            (Some(rpc), _) => plural(inner, rpc.of()),
+            (None, Some(_)) => format!("{} with {}", plural(outer, "type"), plural(inner, "field")),
+            (None, None) => format!("{} with {}", plural(outer, "path"), plural(inner, "operation")),
+        }
+    }
+
+    /// The fields of each operation that are known by their types, in the order of their numbers.
+    pub fn fields(&self) -> impl Iterator<Item = &[Field]> {
+        self.operations.iter().map(|operation| operation.fields.as_slice())
     }
 
     /// Compares the head of a request with the description. Returns the operation that it asks for, if there
@@ -240,6 +333,9 @@ impl Api {
     {
         if let Some(rpc) = &self.rpc {
             return rpc_operation(rpc, head.method, asked, found);
+        }
+        if let Some(graphql) = &self.graphql {
+            return graphql.head(head, asked, found);
         }
         let (number, fit) = self.operation(head.method, head.path, asked, found)?;
         let operation = &self.operations[number];
@@ -307,9 +403,10 @@ impl Api {
         };
         let fit = by(method).or_else(|| if method == b"HEAD" { by(b"GET") } else { None });
         if let (Some(fit), Some(number)) = (fit, number) {
-            if asked.unknown_path && self.has_other_reading(path, fit.template) {
-                let rule = "is another path where encoded slashes are decoded first".to_owned();
-                found.push(of_path(Kind::UnknownPath, rule, self.pointer_of(&fit)));
+            if asked.unknown_path
+                && let Some(rule) = self.other_reading(path, fit.template)
+            {
+                found.push(of_path(Kind::UnknownPath, rule.to_owned(), self.pointer_of(&fit)));
             }
             return Some((number, fit));
         }
@@ -342,15 +439,27 @@ impl Api {
         self.templates[fit.template as usize].pointer.clone()
     }
 
-    /// True if the path with its encoded slashes decoded fits another template, or none, in a way that
-    /// matters: who decodes first asks for something else.
-    fn has_other_reading(&self, path: &[u8], template: u32) -> bool {
+    /// How who reads the path in another way asks for something else: another template, or none.
+    fn other_reading(&self, path: &[u8], template: u32) -> Option<&'static str> {
+        let differs =
+            |other: &[u8]| self.paths.first(other, |_| true).is_some_and(|fit| fit.template != template);
         let is_slash = |part: &[u8]| part.eq_ignore_ascii_case(b"%2f") || part.eq_ignore_ascii_case(b"%5c");
-        if !path.contains(&b'%') || !path.windows(3).any(is_slash) {
-            return false;
+        if path.contains(&b'%') && path.windows(3).any(is_slash) {
+            let decoded = portcullis_types::percent_decode(path, false);
+            if differs(&decoded) {
+                return Some("is another path where encoded slashes are decoded first");
+            }
         }
-        let decoded = portcullis_types::percent_decode(path, false);
-        self.paths.first(&decoded, |_| true).is_some_and(|fit| fit.template != template)
+        let is_semicolon = |part: &[u8]| part.eq_ignore_ascii_case(b"%3b");
+        if path.contains(&b';') || path.contains(&b'%') && path.windows(3).any(is_semicolon) {
+            let decoded = portcullis_types::percent_decode(path, false);
+            let names = decoded.split(|b| *b == b'/').map(|part| part.split(|b| *b == b';').next());
+            let names: Vec<&[u8]> = names.map(Option::unwrap_or_default).collect();
+            if differs(&names.join(&b'/')) {
+                return Some("is another path where parameters of its segments are left out");
+            }
+        }
+        None
     }
 
     /// Compares the body of a request with what its operation declares.
@@ -363,6 +472,9 @@ impl Api {
     ) {
         if let Some(rpc) = &self.rpc {
             return rpc_body(rpc, content_types, body, found);
+        }
+        if let Some(graphql) = &self.graphql {
+            return graphql.body(content_types, body, found);
         }
         let operation = &self.operations[operation.0];
         let tell = |kind, place, rule: String, pointer: &str| Deviation {
@@ -413,23 +525,24 @@ impl Api {
             found.push(tell(Kind::ContentType, Place::Header, rule, &schema.pointer));
             return;
         }
-        let unchecked = |why: &str| {
-            let rule = format!("the body was not compared with its schema: {why}");
-            tell(Kind::Unchecked, Place::RawBody, rule, &schema.pointer)
-        };
-        let Sent::Whole(body) = body else {
-            found.push(unchecked("it was not held as a whole"));
+        // A range is of any type: what is no JSON is not compared.
+        if media.subtype == "*" && Processor::by_media_type(content_type) != Some(Processor::Json) {
             return;
+        }
+        let Sent::Whole(body) = body else {
+            let rule = NOT_WHOLE.to_owned();
+            found.push(tell(Kind::Unchecked, Place::RawBody, rule, &schema.pointer));
+            return;
+        };
+        let too_many = || {
+            let rule = format!("the body has more than {PARTS_MAX} fields");
+            tell(Kind::Body, Place::RawBody, rule, &schema.pointer)
         };
         let (value, place, files) = match &media.reading {
             MediaKind::Json => match json::read(body) {
                 Ok(value) => (value, Place::Json, Vec::new()),
-                Err(Unread::Wrong(rule)) => {
+                Err(rule) => {
                     found.push(tell(Kind::Body, Place::RawBody, rule, &schema.pointer));
-                    return;
-                }
-                Err(Unread::Beyond(why)) => {
-                    found.push(unchecked(why));
                     return;
                 }
             },
@@ -439,7 +552,7 @@ impl Api {
                     form.add(&decoded(pair.name), &decoded(pair.value));
                 }
                 if form.parts > PARTS_MAX {
-                    found.push(unchecked("it has too many fields"));
+                    found.push(too_many());
                     return;
                 }
                 (Value::Object(form.values), Place::Form, Vec::new())
@@ -454,7 +567,7 @@ impl Api {
                     return;
                 }
                 if form.parts > PARTS_MAX {
-                    found.push(unchecked("it has too many fields"));
+                    found.push(too_many());
                     return;
                 }
                 let is_declared = |file: &String| fields.members.iter().any(|(member, _)| member == file);
@@ -469,19 +582,109 @@ impl Api {
             if violation.path.first().is_some_and(|name| files.contains(name)) {
                 continue;
             }
-            let Violation { path, rule, pointer, is_read_only } = violation;
+            let Violation { path, rule, pointer, is_hidden } = violation;
             let (shown, name) = match place {
                 Place::Json => (shown(&path), json_name(&path)),
                 _ => (path.join("."), path.first().cloned().unwrap_or_default()),
             };
             let shown = if shown.is_empty() { "the body".to_owned() } else { format!("`{shown}`") };
-            let kind = if is_read_only { Kind::ReadOnly } else { Kind::Body };
+            let kind = if is_hidden { Kind::ReadOnly } else { Kind::Body };
             let name = name.into_bytes();
             let rule = format!("{shown} {rule}");
             found.push(Deviation { aspect: Aspect::Body, kind, place, name, rule, pointer });
         }
     }
 }
+
+/// The declared answer that a response is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerId {
+    operation: usize,
+    answer: usize,
+    media: usize,
+}
+
+impl Api {
+    /// Compares status and media type of an answer to a request for `operation`. Returns what its body is to
+    /// be compared with, if it has a schema. Without `has_body` there is none, as in answers to `HEAD`.
+    pub fn answer<'r>(
+        &self,
+        operation: OperationId,
+        status: u16,
+        has_body: bool,
+        content_types: impl Iterator<Item = &'r [u8]>,
+        found: &mut Vec<Deviation>,
+    ) -> Option<AnswerId> {
+        let number = operation.0;
+        let operation = self.operations.get(number)?;
+        // Parts of an answer, and one that has not changed, are the client's wish.
+        if operation.answers.is_empty() || matches!(status, 100..=199 | 206 | 304) {
+            return None;
+        }
+        let fits = |answer: &Answer| match answer.status {
+            Status::One(code) => code == status,
+            Status::Class(class) => class == status / 100,
+            Status::Any => true,
+        };
+        let Some((at, answer)) = operation.answers.iter().enumerate().find(|(_, answer)| fits(answer)) else {
+            let rule = format!("the status {status} is not declared");
+            let pointer = format!("{}/responses", operation.pointer);
+            found.push(of_answer(Kind::Status, Place::ResponseHeader, "", rule, pointer));
+            return None;
+        };
+        if !has_body || answer.body.media.is_empty() {
+            return None;
+        }
+        let types: Vec<&[u8]> = content_types.take(2).collect();
+        let media = match types.as_slice() {
+            [one] => answer.body.media_at(&content_type::media_type(one).to_ascii_lowercase()),
+            _ => None,
+        };
+        let Some(media) = media else {
+            let rule = format!("must be {}", answer.body.types());
+            let pointer = format!("{}/content", answer.body.pointer);
+            found.push(of_answer(Kind::Response, Place::ResponseHeader, "content-type", rule, pointer));
+            return None;
+        };
+        let media_type = types.first().copied().unwrap_or_default();
+        let is_compared = answer.body.media[media].schema.is_some()
+            && Processor::by_media_type(media_type) == Some(Processor::Json);
+        is_compared.then_some(AnswerId { operation: number, answer: at, media })
+    }
+
+    /// Compares the body of an answer.
+    pub fn answer_body(&self, answer: AnswerId, body: Sent<'_>, found: &mut Vec<Deviation>) {
+        let media = self.operations.get(answer.operation).and_then(|operation| {
+            let declared = operation.answers.get(answer.answer)?;
+            declared.body.media.get(answer.media)
+        });
+        let Some(schema) = media.and_then(|media| media.schema.as_ref()) else { return };
+        let of_body =
+            |kind, rule: String| of_answer(kind, Place::ResponseBody, "", rule, schema.pointer.clone());
+        let Sent::Whole(body) = body else {
+            return found.push(of_body(Kind::Unchecked, NOT_WHOLE.to_owned()));
+        };
+        let value = match json::read(body) {
+            Ok(value) => value,
+            Err(rule) => return found.push(of_body(Kind::Response, rule)),
+        };
+        for violation in schema.violations(&value, DEVIATIONS_MAX.saturating_sub(found.len())) {
+            let Violation { path, rule, pointer, is_hidden } = violation;
+            let shown = shown(&path);
+            let shown = if shown.is_empty() { "the body".to_owned() } else { format!("`{shown}`") };
+            let kind = if is_hidden { Kind::WriteOnly } else { Kind::Response };
+            let (name, rule) = (json_name(&path), format!("{shown} {rule}"));
+            found.push(of_answer(kind, Place::ResponseBody, &name, rule, pointer));
+        }
+    }
+}
+
+fn of_answer(kind: Kind, place: Place, name: &str, rule: String, pointer: String) -> Deviation {
+    Deviation { aspect: Aspect::Responses, kind, place, name: name.as_bytes().to_vec(), rule, pointer }
+}
+
+/// A body that is not compared, though it should be.
+pub(crate) const NOT_WHOLE: &str = "the body was not compared with its schema: it was not held as a whole";
 
 /// The operation of a request to an endpoint of JSON-RPC: only those that post have messages.
 fn rpc_operation(
@@ -524,16 +727,11 @@ fn rpc_body<'r>(
             found.push(tell(Kind::ContentType, Place::Header, "must name no character set but UTF-8"));
         }
         Sent::Unseen => {
-            let rule = "the body was not compared with its schema: it was not held as a whole";
-            found.push(tell(Kind::Unchecked, Place::RawBody, rule));
+            found.push(tell(Kind::Unchecked, Place::RawBody, NOT_WHOLE));
         }
         Sent::Whole(body) => match json::read(body) {
             Ok(value) => rpc.body(&value, found),
-            Err(Unread::Wrong(rule)) => found.push(tell(Kind::Body, Place::RawBody, &rule)),
-            Err(Unread::Beyond(why)) => {
-                let rule = format!("the body was not compared with its schema: {why}");
-                found.push(tell(Kind::Unchecked, Place::RawBody, &rule));
-            }
+            Err(rule) => found.push(tell(Kind::Body, Place::RawBody, &rule)),
         },
     }
 }
@@ -662,13 +860,18 @@ impl Credential {
 impl Body {
     /// The media type's declaration, the most specific one.
     fn media(&self, media_type: &[u8]) -> Option<&Media> {
+        self.media_at(media_type).and_then(|at| self.media.get(at))
+    }
+
+    fn media_at(&self, media_type: &[u8]) -> Option<usize> {
         let text = std::str::from_utf8(media_type).ok()?;
         let (kind, subtype) = text.split_once('/')?;
         let fits = |media: &&Media| {
             (media.kind == kind || media.kind == "*") && (media.subtype == subtype || media.subtype == "*")
         };
         let exactness = |media: &&Media| (media.kind != "*", media.subtype != "*");
-        self.media.iter().filter(fits).max_by_key(exactness)
+        let fitting = self.media.iter().enumerate().filter(|(_, media)| fits(media));
+        fitting.max_by_key(|(_, media)| exactness(media)).map(|(at, _)| at)
     }
 
     fn types(&self) -> String {

@@ -8,31 +8,21 @@ use serde_json::{Map, Number, Value};
 
 use crate::limits::{BODY_DEPTH_MAX, BODY_VALUES_MAX};
 
-/// Why a body was not read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unread {
-    /// It is not JSON, or names a member twice.
-    Wrong(String),
-    /// It is beyond a limit.
-    Beyond(&'static str),
-}
-
-/// The value of a body.
-pub(crate) fn read(body: &[u8]) -> Result<Value, Unread> {
+/// The value of a body; the error is the rule that it breaks. One that is beyond a limit is wrong, too: who
+/// could choose not to be compared, would.
+pub(crate) fn read(body: &[u8]) -> Result<Value, String> {
     let state = State { values: Cell::new(0), beyond: Cell::new(None), twice: Cell::new(false) };
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let read = Seed { state: &state, depth: 1 }
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
     read.map_err(|error| match state.beyond.get() {
-        Some(limit) => Unread::Beyond(limit),
-        None if state.twice.get() => Unread::Wrong("the body has a member twice".to_owned()),
-        None if error.is_eof() => Unread::Wrong("the body is JSON without its end".to_owned()),
-        None => Unread::Wrong(format!(
-            "the body is not JSON from line {}, column {} on",
-            error.line(),
-            error.column()
-        )),
+        Some(rule) => rule.to_owned(),
+        None if state.twice.get() => "the body has a member twice".to_owned(),
+        None if error.is_eof() => "the body is JSON without its end".to_owned(),
+        None => {
+            format!("the body is not JSON from line {}, column {} on", error.line(), error.column())
+        }
     })
 }
 
@@ -55,8 +45,10 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
         let values = self.state.values.get() + 1;
         self.state.values.set(values);
         let beyond = match () {
-            () if self.depth > BODY_DEPTH_MAX => Some("too many values inside each other"),
-            () if values > BODY_VALUES_MAX => Some("too many values"),
+            () if self.depth > BODY_DEPTH_MAX => {
+                Some("the body has too many values inside each other to be compared")
+            }
+            () if values > BODY_VALUES_MAX => Some("the body has too many values to be compared"),
             () => None,
         };
         if beyond.is_some() {

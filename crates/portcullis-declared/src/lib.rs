@@ -40,6 +40,8 @@
 
 mod api;
 mod document;
+mod field;
+mod graphql;
 mod json;
 pub mod limits;
 mod openapi;
@@ -50,5 +52,7 @@ mod rpc;
 mod schema;
 mod words;
 
-pub use api::{Api, Aspect, Aspects, Deviation, Head, Kind, OperationId, Sent};
+pub use api::{AnswerId, Api, Aspect, Aspects, Deviation, Head, Kind, OperationId, Sent, Settings};
+pub use field::{Field, FieldType, Form};
+pub use graphql::GraphqlLimits;
 pub use problem::Problem;

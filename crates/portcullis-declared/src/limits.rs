@@ -39,3 +39,17 @@ pub const RPC_BATCH_MAX: usize = 100;
 pub const DEVIATIONS_MAX: usize = 16;
 /// Values of one parameter, and fields of a form.
 pub const PARTS_MAX: usize = 2_000;
+/// Fields of a body that are looked at for their types; of a body with more none is known by its type.
+pub const FIELDS_MAX: usize = 1_000;
+/// Objects inside each other whose fields are.
+pub const FIELD_DEPTH_MAX: usize = 6;
+/// Values of an `enum`, or alternatives, up to which a field is known by them.
+pub const OPTIONS_MAX: usize = 256;
+/// Characters that a text may have at least if it is free text.
+pub const TEXT_LENGTH_MIN: u64 = 64;
+/// Fields and arguments of a schema of GraphQL.
+pub const GRAPHQL_FIELDS_MAX: usize = 200_000;
+/// Fields, arguments, fragments and braces of a document of GraphQL.
+pub const GRAPHQL_PARTS_MAX: usize = 20_000;
+/// Fragments of a document of GraphQL.
+pub const GRAPHQL_FRAGMENTS_MAX: usize = 200;

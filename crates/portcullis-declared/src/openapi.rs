@@ -1,13 +1,17 @@
 //! OpenAPI 3.0, 3.1 and 3.2 documents to plans.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use portcullis_http::body::content_type::Processor;
 use portcullis_types::Place;
 use serde_json::Value;
 
-use crate::api::{Api, Body, Credential, Fields, Media, MediaKind, Operation, Template};
+use crate::api::{
+    Answer, Api, Body, Credential, Fields, Media, MediaKind, Operation, Settings, Status, Template,
+};
 use crate::document;
+use crate::field::{self, Field};
+use crate::graphql::{self, Graphql};
 use crate::limits::{OPERATIONS_MAX, PARAMETERS_MAX, TEMPLATES_MAX};
 use crate::parameter::{ObjectStyle, Parameter, Quick, Reading};
 use crate::path::{Paths, Refused};
@@ -23,16 +27,32 @@ const REFERENCES_MAX: usize = 32;
 const WORDS_MAX: usize = 64;
 
 /// Compiles the text of a document. All mistakes come at once.
-pub(crate) fn compile(text: &str) -> Result<Api, Vec<Problem>> {
+pub(crate) fn compile(text: &str, settings: &Settings) -> Result<Api, Vec<Problem>> {
+    let limits = settings.graphql.unwrap_or_default();
+    if graphql::is_sdl(text) {
+        return graphql::compile(text, limits).map(of_graphql);
+    }
     let document = document::read(text).map_err(|problem| vec![problem])?;
+    if let Some(introspected) = graphql::introspected(&document, limits) {
+        return introspected.map(of_graphql).map_err(|mut problems| {
+            document::locate(text, &mut problems);
+            problems
+        });
+    }
     let (mut api, mut errors, mut warnings) = match rpc::is_rpc(&document) {
         true => rpc::compile(&document),
         false => {
-            let mut compiler = Compiler::new(&document);
+            let mut compiler = Compiler::new(&document, settings.answers);
             compiler.document();
-            let Compiler { api, schemas, mut errors, mut warnings, .. } = compiler;
-            errors.extend(schemas.errors);
-            warnings.extend(schemas.warnings);
+            let Compiler { api, schemas, of_answers, mut errors, mut warnings, .. } = compiler;
+            for schemas in std::iter::once(schemas).chain(of_answers) {
+                errors.extend(schemas.errors);
+                warnings.extend(schemas.warnings);
+            }
+            let mut known = HashSet::new();
+            for list in [&mut errors, &mut warnings] {
+                list.retain(|problem| known.insert((problem.pointer.clone(), problem.message.clone())));
+            }
             (api, errors, warnings)
         }
     };
@@ -45,26 +65,36 @@ pub(crate) fn compile(text: &str) -> Result<Api, Vec<Problem>> {
     Ok(api)
 }
 
+fn of_graphql(graphql: Graphql) -> Api {
+    let (paths, graphql) = (Paths::new(), Some(graphql));
+    Api { paths, templates: Vec::new(), operations: Vec::new(), rpc: None, graphql, warnings: Vec::new() }
+}
+
 struct Compiler<'d> {
     root: &'d Value,
     api: Api,
     schemas: Schemas<'d>,
+    /// The same for answers, if these are compared.
+    of_answers: Option<Schemas<'d>>,
     errors: Vec<Problem>,
     warnings: Vec<Problem>,
 }
 
 impl<'d> Compiler<'d> {
-    fn new(root: &'d Value) -> Compiler<'d> {
+    fn new(root: &'d Value, answers: bool) -> Compiler<'d> {
         let version = root.get("openapi").and_then(Value::as_str).unwrap_or_default();
         let api = Api {
             paths: Paths::new(),
             templates: Vec::new(),
             operations: Vec::new(),
             rpc: None,
+            graphql: None,
             warnings: Vec::new(),
         };
-        let schemas = Schemas::new(root, version.starts_with("3.0"));
-        Compiler { root, api, schemas, errors: Vec::new(), warnings: Vec::new() }
+        let is_old = version.starts_with("3.0");
+        let of_answers = answers.then(|| Schemas::new(root, is_old).of_answers());
+        let schemas = Schemas::new(root, is_old);
+        Compiler { root, api, schemas, of_answers, errors: Vec::new(), warnings: Vec::new() }
     }
 
     fn wrong(&mut self, pointer: &str, message: impl Into<String>) {
@@ -87,7 +117,8 @@ impl<'d> Compiler<'d> {
             }
             None => return self.wrong(
                 "",
-                "this describes no API that is read here: it has neither `openapi` nor `openrpc` nor `tools`",
+                "this describes no API that is read here: it has neither `openapi` nor `openrpc` nor `tools`, and is no \
+                 schema of GraphQL",
             ),
         }
         if let Some(dialect) = root.get("jsonSchemaDialect").and_then(Value::as_str)
@@ -256,8 +287,55 @@ impl<'d> Compiler<'d> {
         };
         let security = self.security(operation, at);
         let number = self.api.operations.len();
-        self.api.operations.push(Operation { pointer: at.to_owned(), parameters, body, security });
+        let fields =
+            self.known_fields(&parameters, operation.get("requestBody").map(|_| child(at, "requestBody")));
+        let answers = self.answers(operation, at);
+        let pointer = at.to_owned();
+        self.api.operations.push(Operation { pointer, parameters, body, security, fields, answers });
         number
+    }
+
+    /// The fields of query and body that are known by their types. Two media types that are read alike may
+    /// declare the same name differently: then their fields are not known.
+    fn known_fields(&self, parameters: &[Parameter], body: Option<String>) -> Vec<Field> {
+        let mut fields = Vec::new();
+        for parameter in parameters.iter().filter(|parameter| parameter.place == Place::Query) {
+            let at = child(&parameter.pointer, "schema");
+            let at = match &parameter.reading {
+                Reading::One => Some(at),
+                Reading::List { separator: None, .. } => {
+                    self.schemas.resolve(&at).map(|(pointer, _)| child(&pointer, "items"))
+                }
+                _ => None,
+            };
+            let Some(pointer) = at else { continue };
+            if let Some(form) = field::form(&self.schemas, &pointer) {
+                let name = parameter.name.clone();
+                fields.push(Field { place: Place::Query, name, form, pointer });
+            }
+        }
+        let Some((pointer, body)) = body.and_then(|at| self.schemas.resolve(&at)) else { return fields };
+        let content = child(&pointer, "content");
+        let media = body.get("content").and_then(Value::as_object);
+        let names: Vec<(&String, Processor)> = media
+            .into_iter()
+            .flat_map(|media| media.keys())
+            .filter_map(|name| Some((name, Processor::by_media_type(name.as_bytes())?)))
+            .collect();
+        for is_json in [true, false] {
+            let mut of_it = names.iter().filter(|(_, processor)| (*processor == Processor::Json) == is_json);
+            if let (Some((name, processor)), None) = (of_it.next(), of_it.next()) {
+                let place = match processor {
+                    Processor::Json => Place::Json,
+                    Processor::Multipart => Place::MultipartField,
+                    Processor::UrlEncoded => Place::Form,
+                    Processor::Xml => continue,
+                };
+                let at = child(&child(&content, name), "schema");
+                fields.extend(field::of_body(&self.schemas, &at, place));
+            }
+        }
+        fields
     }
 
     fn parameter(&mut self, at: &str) -> Option<Parameter> {
@@ -488,11 +566,62 @@ impl<'d> Compiler<'d> {
                     self.left_out(&at, "bodies of XML are not compared with their schema");
                     (MediaKind::Unread, None)
                 }
+                (None, Some(at)) if is_range(&range) => (MediaKind::Json, self.schemas.compile(&at)),
                 (None, Some(_)) => (MediaKind::Unread, None),
             };
             media.push(Media { kind, subtype, reading, schema });
         }
         Some(Body { pointer, required, media })
+    }
+
+    /// The answers of an operation, if they are compared.
+    fn answers(&mut self, operation: &Value, at: &str) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        let Some(mut schemas) = self.of_answers.take() else { return answers };
+        let responses = operation.get("responses").and_then(Value::as_object);
+        for code in responses.into_iter().flat_map(|responses| responses.keys()) {
+            let at = child(&child(at, "responses"), code);
+            let digits = code.strip_suffix("XX").or_else(|| code.strip_suffix("xx")).unwrap_or(code);
+            let status = match (digits.parse::<u16>(), code.as_str()) {
+                (Ok(status @ 100..=599), _) => Status::One(status),
+                (Ok(class @ 1..=5), _) if digits.len() < code.len() => Status::Class(class),
+                (_, "default") => Status::Any,
+                _ if code.starts_with("x-") => continue,
+                _ => {
+                    self.left_out(&at, "this is no status");
+                    continue;
+                }
+            };
+            let Some((pointer, raw)) = self.follow(&at) else { continue };
+            let content = raw.get("content").and_then(Value::as_object);
+            let mut media = Vec::new();
+            for (name, raw) in content.into_iter().flatten() {
+                let at = child(&child(&pointer, "content"), name);
+                let range = name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+                let Some((kind, subtype)) = range.split_once('/').map(|(a, b)| (a.to_owned(), b.to_owned()))
+                else {
+                    self.left_out(&at, "this is no media type");
+                    continue;
+                };
+                let is_json =
+                    is_range(&range) || Processor::by_media_type(range.as_bytes()) == Some(Processor::Json);
+                let schema = match raw.get("schema") {
+                    Some(_) if is_json => schemas.compile(&child(&at, "schema")),
+                    _ => None,
+                };
+                let reading = if schema.is_some() { MediaKind::Json } else { MediaKind::Unread };
+                media.push(Media { kind, subtype, reading, schema });
+            }
+            answers.push(Answer { status, body: Body { pointer, required: false, media } });
+        }
+        // The most specific ones first.
+        answers.sort_by_key(|answer| match answer.status {
+            Status::One(_) => 0,
+            Status::Class(_) => 1,
+            Status::Any => 2,
+        });
+        self.of_answers = Some(schemas);
+        answers
     }
 
     fn fields(&self, at: &str) -> Fields {
@@ -529,6 +658,11 @@ impl<'d> Compiler<'d> {
         }
         out
     }
+}
+
+/// True for ranges of media types that have JSON in them.
+fn is_range(range: &str) -> bool {
+    matches!(range, "*/*" | "application/*")
 }
 
 fn credential(scheme: &Value) -> Credential {

@@ -277,7 +277,7 @@ fn types_of(members: &[(String, Types)], others: Option<Types>, name: &str) -> T
 }
 
 fn broken(rule: &str) -> Violation {
-    Violation { path: Vec::new(), rule: rule.to_owned(), pointer: String::new(), is_read_only: false }
+    Violation { path: Vec::new(), rule: rule.to_owned(), pointer: String::new(), is_hidden: false }
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

@@ -95,6 +95,7 @@ pub(crate) fn compile(document: &Value) -> (Api, Vec<Problem>, Vec<Problem>) {
         templates: Vec::new(),
         operations: Vec::new(),
         rpc: Some(rpc),
+        graphql: None,
         warnings: Vec::new(),
     };
     (api, errors, warnings)
@@ -204,6 +205,11 @@ impl Rpc {
     /// The numbers of methods and tools.
     pub fn count(&self) -> usize {
         self.tools.as_ref().map_or(self.methods.len(), BTreeMap::len)
+    }
+
+    /// What it counts.
+    pub fn of(&self) -> &'static str {
+        if self.tools.is_some() { "tool" } else { "method" }
     }
 
     pub fn pointer(&self) -> &'static str {
@@ -323,9 +329,9 @@ impl Rpc {
     ) {
         let Some(schema) = schema else { return };
         for violation in schema.violations(value, DEVIATIONS_MAX.saturating_sub(found.len())) {
-            let Violation { path, rule, pointer, is_read_only } = violation;
+            let Violation { path, rule, pointer, is_hidden } = violation;
             let mut deviation = self.wrong(at.iter().cloned().chain(path).collect(), rule, pointer);
-            if is_read_only {
+            if is_hidden {
                 deviation.kind = Kind::ReadOnly;
             }
             found.push(deviation);

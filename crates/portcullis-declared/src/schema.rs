@@ -23,8 +23,9 @@ pub(crate) struct Schema {
     pub(crate) pointer: String,
     /// Pointers of the definitions in the document.
     origins: Arc<Vec<String>>,
-    /// Pointers of properties that are read-only.
-    read_only: Arc<HashSet<String>>,
+    /// Pointers of properties that must not be sent, and the reason.
+    hidden: Arc<HashSet<String>>,
+    direction: Direction,
     /// It can be told which part of a value is wrong. Schemas that refer to themselves through alternatives
     /// are only asked whether the whole is right, which is remembered for each part.
     is_told: bool,
@@ -42,7 +43,31 @@ pub(crate) struct Violation {
     /// Pointer into the document.
     pub pointer: String,
     /// The value is there and must not be sent.
-    pub is_read_only: bool,
+    pub is_hidden: bool,
+}
+
+/// Who sends a value: some properties are for one side only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Request,
+    Answer,
+}
+
+impl Direction {
+    /// The keyword of properties that are for the other side.
+    fn hides(self) -> &'static str {
+        match self {
+            Direction::Request => "readOnly",
+            Direction::Answer => "writeOnly",
+        }
+    }
+
+    fn rule(self) -> &'static str {
+        match self {
+            Direction::Request => "is read-only, and must not be sent",
+            Direction::Answer => "is write-only, and must not be in an answer",
+        }
+    }
 }
 
 /// Types of values, as far as the text of a parameter is read by them.
@@ -117,17 +142,17 @@ impl Schema {
         if !self.is_told {
             let rule = "is not as the schema says".to_owned();
             let pointer = self.pointer.clone();
-            return vec![Violation { path: Vec::new(), rule, pointer, is_read_only: false }];
+            return vec![Violation { path: Vec::new(), rule, pointer, is_hidden: false }];
         }
         let mut found = Vec::new();
         for error in self.validator.iter_errors(value).take(most) {
             let pointer = self.origin(error.schema_path().as_str());
-            let is_read_only = self.read_only.contains(&pointer);
+            let is_hidden = self.hidden.contains(&pointer);
             let path: Vec<String> = steps(error.instance_path().as_str());
             for (more, rule) in words::of(&error) {
                 let path = path.iter().cloned().chain(more).collect();
-                let rule = if is_read_only { "is read-only, and must not be sent".to_owned() } else { rule };
-                found.push(Violation { path, rule, pointer: pointer.clone(), is_read_only });
+                let rule = if is_hidden { self.direction.rule().to_owned() } else { rule };
+                found.push(Violation { path, rule, pointer: pointer.clone(), is_hidden });
             }
         }
         found.truncate(most);
@@ -165,7 +190,8 @@ pub(crate) struct Schemas<'d> {
     numbers: HashMap<String, usize>,
     /// Definitions before this one are translated.
     translated: usize,
-    read_only: HashSet<String>,
+    direction: Direction,
+    hidden: HashSet<String>,
     patterns: HashMap<String, bool>,
     compiled: HashMap<String, Option<Arc<Schema>>>,
     values: usize,
@@ -232,13 +258,19 @@ impl<'d> Schemas<'d> {
             definitions: Vec::new(),
             numbers: HashMap::new(),
             translated: 0,
-            read_only: HashSet::new(),
+            direction: Direction::Request,
+            hidden: HashSet::new(),
             patterns: HashMap::new(),
             compiled: HashMap::new(),
             values: 0,
             errors: Vec::new(),
             warnings: Vec::new(),
         }
+    }
+
+    /// The same, for what is answered.
+    pub fn of_answers(self) -> Schemas<'d> {
+        Schemas { direction: Direction::Answer, ..self }
     }
 
     /// The same, for messages about a document that stands at `base` in another one.
@@ -425,7 +457,7 @@ impl<'d> Schemas<'d> {
                 _ => {}
             }
         }
-        self.without_read_only(members, pointer, &mut out);
+        self.without_hidden(members, pointer, &mut out);
         self.bound_integer(members, &mut out);
         if self.is_old && members.get("nullable") == Some(&Value::Bool(true)) {
             return nullable(out);
@@ -462,9 +494,9 @@ impl<'d> Schemas<'d> {
             if name == "patternProperties" && !self.is_linear(key, &at) {
                 continue;
             }
-            let schema = match name == "properties" && self.is_read_only(&at) {
+            let schema = match name == "properties" && self.is_hidden(&at) {
                 true => {
-                    self.read_only.insert(at.clone());
+                    self.hidden.insert(at.clone());
                     Value::Bool(false)
                 }
                 false => self.translate(schema, &at, refers),
@@ -474,20 +506,20 @@ impl<'d> Schemas<'d> {
         named
     }
 
-    fn is_read_only(&self, pointer: &str) -> bool {
-        let says = |schema: &Value| schema.get("readOnly") == Some(&Value::Bool(true));
+    fn is_hidden(&self, pointer: &str) -> bool {
+        let says = |schema: &Value| schema.get(self.direction.hides()) == Some(&Value::Bool(true));
         self.document.pointer(pointer).is_some_and(says)
             || self.resolve(pointer).is_some_and(|(_, schema)| says(schema))
     }
 
-    /// What is read-only is not required of a request.
-    fn without_read_only(&self, members: &Map<String, Value>, pointer: &str, out: &mut Map<String, Value>) {
+    /// What is read-only is not required of a request, and what is write-only not of an answer.
+    fn without_hidden(&self, members: &Map<String, Value>, pointer: &str, out: &mut Map<String, Value>) {
         let Some(Value::Array(required)) = out.get_mut("required") else { return };
         if members.contains_key("properties") {
             let at = child(pointer, "properties");
-            let is_read_only =
-                |name: &Value| name.as_str().is_some_and(|name| self.read_only.contains(&child(&at, name)));
-            required.retain(|name| !is_read_only(name));
+            let is_hidden =
+                |name: &Value| name.as_str().is_some_and(|name| self.hidden.contains(&child(&at, name)));
+            required.retain(|name| !is_hidden(name));
         }
     }
 
@@ -572,12 +604,13 @@ impl<'d> Schemas<'d> {
         }
         let is_in =
             |at: &&String| reached.iter().any(|number| at.starts_with(&self.definitions[*number].pointer));
-        let read_only = self.read_only.iter().filter(is_in).map(|at| format!("{}{at}", self.base)).collect();
+        let hidden = self.hidden.iter().filter(is_in).map(|at| format!("{}{at}", self.base)).collect();
         Some(Arc::new(Schema {
             validator,
             pointer: format!("{}{pointer}", self.base),
             origins: Arc::new(origins),
-            read_only: Arc::new(read_only),
+            hidden: Arc::new(hidden),
+            direction: self.direction,
             is_told: ways.is_some_and(|ways| ways <= WAYS_TOLD_MAX) && !self.leads_back(&reached),
             types: self.types(pointer),
         }))

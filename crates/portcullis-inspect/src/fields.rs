@@ -9,6 +9,7 @@ use portcullis_learn::{FieldPlace, KindIn, KindNews, Site, Source, Standing, Try
 use portcullis_semantic::detectors::field::{self, Opens};
 use portcullis_semantic::limits::NAME_BYTES_MAX;
 use portcullis_semantic::{Analysis, Detectors, Issuer, KindId, LEARNED_ROW, Location, Value};
+use portcullis_types::Class;
 
 use crate::issued::IssuedTo;
 use crate::pattern::{glob, is_plain};
@@ -155,36 +156,9 @@ impl FieldsRun {
         if self.policy.unusual == UnusualAction::Off {
             return;
         }
-        let found = analysis.fields().unusual();
-        if found.is_empty() {
-            return;
-        }
-        if self.policy.learns {
-            self.policy.site.count_unusual(found.len() as u64);
-        }
-        let rules = rules();
-        let of_kind = |(place, mut name, unusual): (FieldPlace, Vec<u8>, Unusual)| {
-            name.truncate(NAME_BYTES_MAX);
-            let is_it = |value: &Value| FieldPlace::of(value.place) == Some(place) && *value.name == *name;
-            let kind = kind_of(&unusual, || {
-                let is_counted = analysis.findings().iter().any(|found| {
-                    let is_there = analysis.values().get(found.value as usize).is_some_and(is_it);
-                    is_there && !found.excluded && !found.is_suppressed()
-                });
-                is_counted || rules.iter().any(|rule| rule.spot.has(place.place(), &name))
-            });
-            (kind, place, name, unusual)
-        };
-        let mut found: Vec<_> = found.into_iter().map(of_kind).collect();
-        // Those that only log push none out that block.
-        found.sort_by_key(|(kind, ..)| *kind == field::UNUSUAL);
-        for (kind, place, name, unusual) in found.iter().take(UNUSUAL_MAX) {
-            let mut evidence = format!("{}; this is one of {}", unusual.evidence, unusual.kind.title());
-            if !unusual.syntax.is_empty() {
-                evidence.push_str(&format!(" with {}", unusual.syntax));
-            }
-            let location = Location::new(place.place(), name);
-            analysis.note(detectors, location, field::KINDS, *kind, evidence.as_bytes());
+        let count = note_unusual(analysis, detectors, rules);
+        if self.policy.learns && count > 0 {
+            self.policy.site.count_unusual(count as u64);
         }
     }
 
@@ -254,6 +228,43 @@ impl FieldsRun {
         let news = KindNews::Tried(result);
         self.policy.site.observe_kinds(source, &self.method, &self.path, &found, news);
     }
+}
+
+/// Notes the values that are unlike their fields; their number.
+pub(crate) fn note_unusual(
+    analysis: &mut Analysis,
+    detectors: &Detectors,
+    rules: impl FnOnce() -> Vec<Evidence>,
+) -> usize {
+    let found = analysis.fields().unusual();
+    if found.is_empty() {
+        return 0;
+    }
+    let rules = rules();
+    let of_kind = |(place, mut name, unusual): (FieldPlace, Vec<u8>, Unusual)| {
+        name.truncate(NAME_BYTES_MAX);
+        let is_it = |value: &Value| FieldPlace::of(value.place) == Some(place) && *value.name == *name;
+        let kind = kind_of(&unusual, || {
+            let is_counted = analysis.findings().iter().any(|found| {
+                let is_there = analysis.values().get(found.value as usize).is_some_and(is_it);
+                is_there && found.class != Class::Api && !found.excluded && !found.is_suppressed()
+            });
+            is_counted || rules.iter().any(|rule| rule.spot.has(place.place(), &name))
+        });
+        (kind, place, name, unusual)
+    };
+    let mut found: Vec<_> = found.into_iter().map(of_kind).collect();
+    // Those that only log push none out that block.
+    found.sort_by_key(|(kind, ..)| *kind == field::UNUSUAL);
+    for (kind, place, name, unusual) in found.iter().take(UNUSUAL_MAX) {
+        let mut evidence = format!("{}; this is one of {}", unusual.evidence, unusual.kind.title());
+        if !unusual.syntax.is_empty() {
+            evidence.push_str(&format!(" with {}", unusual.syntax));
+        }
+        let location = Location::new(place.place(), name);
+        analysis.note(detectors, location, field::KINDS, *kind, evidence.as_bytes());
+    }
+    found.len()
 }
 
 /// Values of one request that are noted as unlike their fields.

@@ -151,7 +151,8 @@ impl Inspection {
         let shown = response.shown.max(response.seen);
         transaction.allow_work(shown, shown);
         if let Some(semantic) = semantic.as_mut().filter(|_| to_semantic) {
-            semantic.response_end();
+            let is_whole = !truncated && response.coded.error().is_none();
+            semantic.response_end(is_whole, response.limit_bytes);
         }
         let over = matches!(response.coded.error(), Some(CodingError::TooLarge | CodingError::Bomb));
         let progress = transaction.response_end(to_rules && (truncated || over));

@@ -18,7 +18,7 @@ use portcullis_types::{ByteBuf, Class, Level, Phase, Place, Severity};
 
 use crate::declared::{DeclaredRun, SiteApi};
 use crate::evidence;
-use crate::fields::{FieldsRun, SiteFields};
+use crate::fields::{FieldsRun, SiteFields, note_unusual};
 use crate::issued::IssuedTo;
 use crate::semantic_policy::{ClassAction, SemanticPolicy};
 use crate::weighing::Evidence;
@@ -178,10 +178,19 @@ impl SemanticRun {
         if let Some(fields) = &mut self.fields {
             fields.request_head(head, client, issued, analysis);
         }
+        if let Some(declared) = &mut self.declared {
+            declared.request_head(head);
+            if let Some(known) = declared.fields()
+                && (self.fields.is_some() || declared.may_be_unusual())
+            {
+                analysis.note_fields();
+                analysis.fields().declare(Arc::clone(known));
+            }
+        }
         let (method, target) = (head.method(), head.target());
         analysis.parsed_request_head(&self.semantic.detectors, method, target, arguments, head.fields());
         if let Some(declared) = &mut self.declared {
-            declared.request_head(head, analysis, &self.semantic.detectors);
+            declared.note_head(analysis, &self.semantic.detectors);
         }
         content_type.extend_from_slice(head.header("content-type").next().unwrap_or_default());
     }
@@ -304,10 +313,13 @@ impl SemanticRun {
         if let Some(fields) = &mut self.fields {
             fields.response_head(head);
         }
+        let Buffers { analysis, .. } = &mut *self.buffers;
+        if let Some(declared) = &mut self.declared {
+            declared.response_head(head, analysis, &self.semantic.detectors);
+        }
         if self.semantic.policy.is_off(Class::Leak) {
             return;
         }
-        let Buffers { analysis, .. } = &mut *self.buffers;
         analysis.response_head(&self.semantic.detectors, head.fields());
         let media_type = head.header("content-type").next().unwrap_or_default();
         self.response = Some((is_text(media_type), head.content_length().unwrap_or(0)));
@@ -315,6 +327,14 @@ impl SemanticRun {
 
     /// Decides whether the body of the response is to be shown; the error is the reason why not.
     pub(crate) fn wants_response_body(&self, limit_bytes: u64) -> Result<(), NotInspected> {
+        if self.declared.as_ref().is_some_and(|declared| declared.wants_answer()) {
+            return Ok(());
+        }
+        self.looks_at_response(limit_bytes)
+    }
+
+    /// The same for the detectors alone.
+    fn looks_at_response(&self, limit_bytes: u64) -> Result<(), NotInspected> {
         match self.response {
             _ if !self.semantic.response_bodies => Err(NotInspected::BodyAccessOff),
             None => Err(NotInspected::BodyAccessOff),
@@ -333,17 +353,31 @@ impl SemanticRun {
         self.semantic.response_wait
     }
 
-    /// The response body has been shown.
-    pub(crate) fn response_end(&mut self) {
+    /// The response body has been shown, all of it if it `is_whole`.
+    pub(crate) fn response_end(&mut self, is_whole: bool, limit_bytes: u64) {
+        let is_looked_at = self.looks_at_response(limit_bytes).is_ok();
         let Buffers { analysis, body, .. } = &mut *self.buffers;
-        analysis.value(&self.semantic.detectors, Location::of(Place::ResponseBody), body);
+        if is_looked_at {
+            analysis.value(&self.semantic.detectors, Location::of(Place::ResponseBody), body);
+        }
+        if let Some(declared) = &mut self.declared {
+            let shown: &[u8] = body;
+            declared.response_end(is_whole.then_some(shown), analysis, &self.semantic.detectors);
+        }
     }
 
     /// Looks for values that are unlike their fields, once the request is there as a whole.
     pub(crate) fn judge_fields(&mut self, rules: impl FnOnce() -> Vec<Evidence>) {
-        let SemanticRun { semantic, buffers, host, fields: Some(fields), .. } = self else { return };
+        let SemanticRun { semantic, buffers, host, fields, declared, .. } = self;
+        let (analysis, detectors) = (&mut buffers.analysis, &*semantic.detectors);
         let is_own = |name: &[u8]| name.eq_ignore_ascii_case(host) || semantic.policy.is_own_host(name);
-        fields.judge(&mut buffers.analysis, &semantic.detectors, rules, is_own);
+        if let Some(fields) = fields {
+            fields.judge(analysis, detectors, rules, is_own);
+        } else if let Some(declared) = declared
+            && declared.judges()
+        {
+            note_unusual(analysis, detectors, rules);
+        }
     }
 
     /// Has the fields learned of a request that was answered well, unless the detector or, if it is not

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use portcullis_config::{DeclaredApi, Policy};
-use portcullis_declared::{Api, Problem, limits};
+use portcullis_config::{ClassAction, DeclaredApi, Policy};
+use portcullis_declared::{Api, GraphqlLimits, Problem, Settings, limits};
 
 use crate::LoadError;
 
@@ -22,21 +22,50 @@ pub struct LoadedApi {
 
 /// Reads and compiles the description that `policy` names, if it names one.
 pub fn load_api(policy: &Policy) -> Result<Option<LoadedApi>, LoadError> {
-    policy.api.as_ref().map(|declared| compile(&declared.schema, &read(declared)?)).transpose()
+    policy.api.as_ref().map(|declared| compile(declared, &read(declared)?)).transpose()
+}
+
+/// Reads and compiles the description in a file, with the answers in it.
+pub fn check_api(path: &Path) -> Result<LoadedApi, LoadError> {
+    compile_with(path, &read_file(path)?, &Settings { answers: true, graphql: None })
 }
 
 /// The text of the description.
 pub(crate) fn read(declared: &DeclaredApi) -> Result<String, LoadError> {
-    let path = &declared.schema;
+    read_file(&declared.schema)
+}
+
+fn read_file(path: &Path) -> Result<String, LoadError> {
     portcullis_files::read_text(path, limits::DOCUMENT_BYTES_MAX as u64).map_err(|error| LoadError::Api {
         errors: 1,
         report: format!("error: {}: cannot read the description of the API: {error}", path.display()),
     })
 }
 
-/// Compiles the text of the file at `path`.
-pub(crate) fn compile(path: &Path, text: &str) -> Result<LoadedApi, LoadError> {
-    match Api::compile(text) {
+pub(crate) fn settings(declared: &DeclaredApi) -> Settings {
+    let limits = declared.graphql.map(|limits| GraphqlLimits {
+        depth: limits.depth,
+        fields: limits.fields.into(),
+        aliases: limits.aliases.into(),
+        batch: limits.batch as usize,
+        introspection: limits.introspection,
+        persisted_only: limits.persisted_only,
+    });
+    Settings { answers: declared.responses != ClassAction::Off, graphql: limits }
+}
+
+/// Compiles the text of the description.
+pub(crate) fn compile(declared: &DeclaredApi, text: &str) -> Result<LoadedApi, LoadError> {
+    let (path, settings) = (&declared.schema, settings(declared));
+    let mut loaded = compile_with(path, text, &settings)?;
+    let unused = loaded.api.unused(&settings);
+    let one = |why: &&str| format!("warning: {why}\n  --> {}", path.display());
+    loaded.warnings.extend(unused.iter().map(one));
+    Ok(loaded)
+}
+
+fn compile_with(path: &Path, text: &str, settings: &Settings) -> Result<LoadedApi, LoadError> {
+    match Api::compile_with(text, settings) {
         Ok(api) => {
             let warnings = told(path, "warning", api.warnings());
             Ok(LoadedApi { api: Arc::new(api), warnings })

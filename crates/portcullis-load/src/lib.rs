@@ -24,7 +24,7 @@ use portcullis_config::{Config, KeyPart, Policy, RuleSource, Upstream};
 use portcullis_engine::{KeepFiles, Origin, Plan};
 use portcullis_seclang::{Diagnostic, Level, Root, Sources, ast::Document, parse};
 
-pub use declared::{LoadedApi, load_api};
+pub use declared::{LoadedApi, check_api, load_api};
 pub use plan_cache::{PlanCache, PlanCacheError};
 pub use portcullis_compile::{Patterns, Used};
 pub use remote::RuleFiles;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use portcullis_config::{Config, DeclaredApi, Mode, Policy, Terms};
-use portcullis_declared::Api;
+use portcullis_declared::{Api, Settings};
 use portcullis_event::DetectionMode;
 use portcullis_inspect::{
     ClassAction, DeviationActions, Exclusion, Inspector, RuleExclusion, Semantic, SemanticPolicy, SiteApi,
@@ -46,8 +46,8 @@ pub struct SharedDetectors {
     all: Option<Arc<Detectors>>,
     /// Only that for deviations from declared APIs, where the semantic detector does not run.
     declared: Option<Arc<Detectors>>,
-    /// By file, with its text.
-    apis: BTreeMap<PathBuf, (String, LoadedApi)>,
+    /// By file and settings, with its text.
+    apis: BTreeMap<(PathBuf, Settings), (String, LoadedApi)>,
     /// What has not been told of them.
     warnings: Vec<String>,
 }
@@ -71,7 +71,9 @@ impl SharedDetectors {
         let inspector = match &policy.api {
             Some(declared) => {
                 let api = self.api(declared)?;
-                inspector.with_api(SiteApi { api, actions: deviation_actions(declared) })
+                let api = SiteApi::new(api, deviation_actions(declared));
+                // Where the semantic detector does not run, nobody judges fields.
+                inspector.with_api(if policy.mode == Mode::Crs { api.without_fields() } else { api })
             }
             None => inspector,
         };
@@ -110,13 +112,14 @@ impl SharedDetectors {
 
     fn api(&mut self, settings: &DeclaredApi) -> Result<Arc<Api>, LoadError> {
         let text = declared::read(settings)?;
-        if let Some((_, known)) = self.apis.get(&settings.schema).filter(|(known, _)| *known == text) {
+        let key = (settings.schema.clone(), declared::settings(settings));
+        if let Some((_, known)) = self.apis.get(&key).filter(|(known, _)| *known == text) {
             return Ok(Arc::clone(&known.api));
         }
-        let loaded = declared::compile(&settings.schema, &text)?;
+        let loaded = declared::compile(settings, &text)?;
         self.warnings.extend(loaded.warnings.iter().cloned());
         let api = Arc::clone(&loaded.api);
-        self.apis.insert(settings.schema.clone(), (text, loaded));
+        self.apis.insert(key, (text, loaded));
         Ok(api)
     }
 }
@@ -128,6 +131,7 @@ fn deviation_actions(settings: &DeclaredApi) -> DeviationActions {
         parameters: action(settings.parameters),
         body: action(settings.body),
         security: action(settings.security),
+        responses: action(settings.responses),
     }
 }
 

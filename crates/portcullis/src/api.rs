@@ -1,10 +1,12 @@
-//! `portcullis api`: the interfaces of sites that were discovered, as a list and as OpenAPI, and compared.
+//! `portcullis api`: the interfaces of sites that were discovered, as a list and as OpenAPI, and compared;
+//! and descriptions of APIs, checked.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use portcullis_discovery::{Change, Endpoint, Found, Interface, Inventory, Limits, compare, openapi};
+use portcullis_load::LoadedApi;
 use serde_json::{Value, json};
 
 use crate::cli::{Failure, print};
@@ -44,6 +46,13 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Load the description of an API, as `api = { schema = "FILE" }` does: report what is wrong with it and
+    /// what of it is not enforced. Exit code 1 if it cannot be loaded
+    Check {
+        /// OpenAPI, OpenRPC, tools of an MCP server, or a schema of GraphQL
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Compare two OpenAPI documents, or a document with what was discovered: new and vanished endpoints,
     /// changed parameters. Exit code 1 if they differ
     Diff {
@@ -70,6 +79,7 @@ pub fn run(args: &Args) -> ExitCode {
     let answer = match &args.command {
         Command::List { site, data, json } => list(site.as_deref(), data, *json),
         Command::Export { site, data, output } => export(site, data, output.as_deref()),
+        Command::Check { file } => check(file),
         Command::Diff { old, new, site, data, json } => {
             let of_site = site.as_deref().zip(data.as_deref());
             return match diff(old, new.as_deref(), of_site, *json) {
@@ -201,6 +211,18 @@ fn export(site: &str, data: &Path, output: Option<&Path>) -> Result<String, Fail
     Ok(String::new())
 }
 
+fn check(file: &Path) -> Result<String, Failure> {
+    let LoadedApi { api, warnings } = portcullis_load::check_api(file).map_err(Failure::failed)?;
+    let mut text: String = warnings.iter().map(|warning| format!("{warning}\n")).collect();
+    let unenforced = match api.warnings().len() {
+        0 => "all of it is enforced".to_owned(),
+        1 => "1 part is not enforced".to_owned(),
+        count => format!("{count} parts are not enforced"),
+    };
+    let _ = writeln!(text, "{}: {}, {unenforced}", file.display(), api.summary());
+    Ok(text)
+}
+
 fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|kind| kind == "yaml" || kind == "yml")
 }
@@ -211,11 +233,12 @@ fn diff(
     of_site: Option<(&str, &Path)>,
     json: bool,
 ) -> Result<String, Failure> {
-    let old = read(old)?;
-    let new = match (new, of_site) {
-        (Some(new), _) => read(new)?,
+    let document = read(old)?;
+    let old = interface(old, &document)?;
+    let (new, is_seen) = match (new, of_site) {
+        (Some(new), _) => (interface(new, &read(new)?)?, false),
         (None, Some((site, data))) => {
-            Interface::of(&openapi(&kept(data, site)?, site)).map_err(Failure::failed)?
+            (Interface::of(&openapi(&kept(data, site)?, site)).map_err(Failure::failed)?, true)
         }
         (None, None) => return Err(Failure::usage("name another document, or `--site SITE --data DIR`")),
     };
@@ -223,49 +246,97 @@ fn diff(
     for change in compare(&old, &new) {
         match json {
             true => {
-                let _ = writeln!(text, "{}", change_json(&change));
+                let _ = writeln!(text, "{}", change_json(&change, is_seen));
             }
-            false => change_text(&mut text, &change),
+            false => change_text(&mut text, &change, is_seen),
+        }
+    }
+    if is_seen {
+        for (method, path) in zombies(&document, &new) {
+            let _ = match json {
+                true => writeln!(text, "{}", json!({ "change": "zombie", "method": method, "path": path })),
+                false => writeln!(text, "! {method} {path}  zombie: deprecated, and still answers"),
+            };
         }
     }
     Ok(text)
 }
 
-fn change_text(text: &mut String, change: &Change) {
+/// The operations that a document calls deprecated and that were seen to answer.
+fn zombies(document: &Value, seen: &Interface) -> Vec<(String, String)> {
+    let mut deprecated = document.clone();
+    let items = deprecated.get_mut("paths").and_then(Value::as_object_mut);
+    for item in items.into_iter().flat_map(|items| items.values_mut()).filter_map(Value::as_object_mut) {
+        let is_kept = |key: &str, value: &Value| {
+            let is_operation = value.is_object() && !key.starts_with("x-");
+            !is_operation || value.get("deprecated") == Some(&Value::Bool(true))
+        };
+        item.retain(|key, value| is_kept(key, value));
+    }
+    let Ok(deprecated) = Interface::of(&deprecated) else { return Vec::new() };
+    let gone = compare(&deprecated, seen);
+    let all = compare(&Interface::default(), &deprecated).into_iter();
+    let all = all.filter_map(|change| match change {
+        Change::New { method, path } => Some((method, path)),
+        _ => None,
+    });
+    let is_gone = |method: &str, path: &str| {
+        gone.iter()
+            .any(|change| matches!(change, Change::Gone { method: m, path: p } if m == method && p == path))
+    };
+    all.filter(|(method, path)| !is_gone(method, path)).collect()
+}
+
+/// With `is_seen` the new side is not declared but was seen.
+fn change_text(text: &mut String, change: &Change, is_seen: bool) {
+    let word = |of_seen: &'static str| if is_seen { of_seen } else { "" };
     let _ = match change {
-        Change::New { method, path } => writeln!(text, "+ {method} {path}"),
-        Change::Gone { method, path } => writeln!(text, "- {method} {path}"),
+        Change::New { method, path } => {
+            writeln!(text, "+ {method} {path}{}", word("  shadow: answers, and is not declared"))
+        }
+        Change::Gone { method, path } => {
+            writeln!(text, "- {method} {path}{}", word("  declared, and not seen to answer"))
+        }
         Change::Changed { method, path, differences } => {
-            let _ = writeln!(text, "~ {method} {path}");
+            let _ = writeln!(text, "~ {method} {path}{}", word("  drifted"));
             differences.iter().try_for_each(|difference| writeln!(text, "    {difference}"))
         }
     };
 }
 
-fn change_json(change: &Change) -> Value {
+fn change_json(change: &Change, is_seen: bool) -> Value {
+    let word = |of_seen: &'static str, of_document| if is_seen { of_seen } else { of_document };
     match change {
-        Change::New { method, path } => json!({ "change": "new", "method": method, "path": path }),
-        Change::Gone { method, path } => json!({ "change": "gone", "method": method, "path": path }),
+        Change::New { method, path } => {
+            json!({ "change": word("shadow", "new"), "method": method, "path": path })
+        }
+        Change::Gone { method, path } => {
+            json!({ "change": word("unseen", "gone"), "method": method, "path": path })
+        }
         Change::Changed { method, path, differences } => {
             let differences: Vec<Value> = differences
                 .iter()
                 .map(|each| json!({ "what": each.what, "old": each.old, "new": each.new }))
                 .collect();
-            json!({ "change": "changed", "method": method, "path": path, "differences": differences })
+            let change = word("drifted", "changed");
+            json!({ "change": change, "method": method, "path": path, "differences": differences })
         }
     }
 }
 
-fn read(path: &Path) -> Result<Interface, Failure> {
+fn interface(path: &Path, document: &Value) -> Result<Interface, Failure> {
+    Interface::of(document).map_err(|error| Failure::failed(format_args!("{}: {error}", path.display())))
+}
+
+fn read(path: &Path) -> Result<Value, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format_args!("{}: {error}", path.display()));
     let text = learned_files::read(path).map_err(|error| failed(&error))?;
     let text = text.ok_or_else(|| failed(&"there is no such file"))?;
-    let document: Value = match is_yaml(path) {
+    match is_yaml(path) {
         true => {
             let text = std::str::from_utf8(&text).map_err(|error| failed(&error))?;
-            serde_saphyr::from_str(text).map_err(|error| failed(&error))?
+            serde_saphyr::from_str(text).map_err(|error| failed(&error))
         }
-        false => serde_json::from_slice(&text).map_err(|error| failed(&error))?,
-    };
-    Interface::of(&document).map_err(|error| failed(&error))
+        false => serde_json::from_slice(&text).map_err(|error| failed(&error)),
+    }
 }

@@ -64,7 +64,8 @@ pub enum Command {
     Profiles(profiles::Args),
     /// Show what another document would decide on requests that were stored or saved
     Replay(replay::Args),
-    /// List the endpoints that sites were seen to answer, export them as OpenAPI, compare documents
+    /// List the endpoints that sites were seen to answer, export them as OpenAPI, compare documents, check
+    /// the description of an API
     Api(api::Args),
     /// Learn what the fields of a site carry from recorded requests of benign users
     Learn(learned::LearnArgs),
@@ -133,10 +134,13 @@ pub fn warn(message: impl Display) {
     let _ = writeln!(std::io::stderr(), "warning: {message}");
 }
 
-/// Writes an error message to standard error.
+/// Writes an error message to standard error. Diagnostics of rules and descriptions begin with their
+/// severity.
 fn complain(message: impl Display) {
+    let message = message.to_string();
+    let severity = if message.starts_with("error") { "" } else { "error: " };
     // If standard error is closed, the message is lost.
-    let _ = writeln!(std::io::stderr(), "error: {message}");
+    let _ = writeln!(std::io::stderr(), "{severity}{message}");
 }
 
 #[cfg(test)]

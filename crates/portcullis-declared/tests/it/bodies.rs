@@ -140,7 +140,8 @@ fn forms() {
     );
 }
 
-/// A body that is not there as a whole is told, and so is one that is beyond a limit.
+/// A body that is not there as a whole is told. One that is beyond a limit deviates: who sends it would
+/// choose not to be compared.
 #[test]
 fn not_compared() {
     let api = with_schema(r#"{"type": "array"}"#);
@@ -151,13 +152,30 @@ fn not_compared() {
     let found = deviations(&api, "POST /", &types, Sent::Whole(deep.as_bytes()));
     assert_eq!(
         (found[0].kind, found[0].rule.as_str()),
-        (Kind::Unchecked, "the body was not compared with its schema: too many values inside each other")
+        (Kind::Body, "the body has too many values inside each other to be compared")
     );
     let fits = format!("{}{}", "[".repeat(64), "]".repeat(64));
     assert_eq!(deviations(&api, "POST /", &types, Sent::Whole(fits.as_bytes())), []);
     let wide = format!("[{}1]", "1,".repeat(200_000));
     let found = deviations(&api, "POST /", &types, Sent::Whole(wide.as_bytes()));
-    assert_eq!(found[0].kind, Kind::Unchecked);
+    assert_eq!(found[0].kind, Kind::Body);
+}
+
+/// Where the description has a range of media types, bodies of JSON are compared all the same.
+#[test]
+fn ranges_of_media_types() {
+    for range in ["*/*", "application/*"] {
+        let api = with_paths(&format!(
+            r#"{{"/": {{"post": {{"requestBody": {{"content": {{"{range}": {{"schema": {{"properties": {{"n": {{"type": "integer"}}}}}}}}}}}}}}}}}}"#
+        ));
+        let found = |content_type: &str| {
+            let types = [("Content-Type", content_type)];
+            told(&deviations(&api, "POST /", &types, Sent::Whole(br#"{"n": "x"}"#)))
+        };
+        assert_eq!(found("application/json"), ["json:n `n` must be a whole number, is a text"]);
+        assert_eq!(found("application/merge-patch+json").len(), 1);
+        assert_eq!(found("application/octet-stream"), NONE);
+    }
 }
 
 /// OpenAPI 3.0 has keywords that mean other things than those of JSON Schema.

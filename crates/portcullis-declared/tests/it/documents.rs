@@ -21,7 +21,8 @@ fn mistakes() {
     check("openapi: 4.0.0\n", "line 1: /openapi: OpenAPI 4.0.0 is not read; 3.0 to 3.2 are");
     check(
         "a: 1\n",
-        "line 1: this describes no API that is read here: it has neither `openapi` nor `openrpc` nor `tools`",
+        "line 1: this describes no API that is read here: it has neither `openapi` nor `openrpc` nor `tools`, and is no \
+         schema of GraphQL",
     );
     let text = "openapi: 3.1.0
 paths:

@@ -2,8 +2,11 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests have threads")]
 
+mod answers;
 mod bodies;
 mod documents;
+mod fields;
+mod graphql;
 mod hostile;
 mod parameters;
 mod paths;

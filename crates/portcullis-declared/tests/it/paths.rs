@@ -55,6 +55,22 @@ fn encoded_slashes() {
     assert_eq!(of_line(&api, "GET /%61dmin"), NONE);
 }
 
+/// What follows a semicolon some servers leave out.
+#[test]
+fn parameters_of_segments() {
+    let segment = r#"{"parameters": [{"name": "a", "in": "path", "required": true, "schema": {"type": "string"}}], "get": {}}"#;
+    let api = with_paths(&format!(r#"{{"/files/{{a}}": {segment}, "/files/all": {{"get": {{}}}}}}"#));
+    assert_eq!(of_line(&api, "GET /files/a;v=1"), NONE);
+    for path in ["/files/all;v=1", "/files;x/all;", "/files/all%3bv=1"] {
+        let found = of_line(&api, &format!("GET {path}"));
+        let expected = match path.starts_with("/files;") {
+            true => "path: is not declared",
+            false => "path: is another path where parameters of its segments are left out",
+        };
+        assert_eq!(found, [expected], "{path}");
+    }
+}
+
 #[test]
 fn base_paths_of_servers() {
     let api = api(r#"{"openapi": "3.0.3",

@@ -12,8 +12,12 @@ kinds! {
     MISSING "api.missing" Error Active "the API requires a parameter or a body that is not there";
     CONTENT_TYPE "api.content-type" Error Active "the API declares no body of this media type";
     BODY "api.body" Error Active "the body is not as the API declares it";
+    LIMIT "api.limit" Error Active "the request asks for more of the API than the site allows";
     READ_ONLY "api.read-only" Error Active "the API declares the property as read-only";
     SECURITY "api.security" Error Active "the request has none of the credentials that the API requires";
+    STATUS "api.status" Error Active "the API declares no answer with this status";
+    RESPONSE "api.response" Error Active "the answer is not as the API declares it";
+    WRITE_ONLY "api.write-only" Error Active "the answer has a property that the API declares as write-only";
     UNCHECKED "api.unchecked" Notice Active "the body could not be compared with the declaration";
 }
 

@@ -176,5 +176,219 @@ fn mistakes() {
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains("`$ref` leads to another document") && said.contains("/paths/~1a"), "{said}");
         assert!(said.contains(&format!("{}:", schema.display())), "{said}");
+        assert!(!said.contains("error: error"), "{said}");
     }
+}
+
+const FIELDS: &str = "openapi: 3.1.0
+paths:
+  /item:
+    get:
+      parameters:
+        - { name: id, in: query, schema: { type: string } }
+        - { name: page, in: query, schema: { type: integer } }
+    post:
+      requestBody:
+        content:
+          application/json:
+            schema: { properties: { day: { type: string, format: date }, note: { type: string } } }
+";
+/// Signs of code, and no attack that the detector knows.
+const SIGNS: &str = "7';%3D)(";
+
+/// What is declared is known on the first day: a value of another type is one unlike its field, and free text
+/// is not, whatever the field has carried so far.
+#[test]
+fn declared_types_are_known_types() {
+    let application = application(|_| says("hello"));
+    let data = tempfile::tempdir().unwrap();
+    let schema = data.path().join("fields.yaml");
+    std::fs::write(&schema, FIELDS).unwrap();
+    let api = format!("api = {{ schema = \"{}\" }}", schema.display());
+    let requests: String = (0..30)
+        .map(|number| {
+            let request = format!("GET /item?id={number} HTTP/1.1\r\nHost: a\r\n\r\n");
+            format!("{}\n", serde_json::json!({ "request": request }))
+        })
+        .collect();
+    let file = data.path().join("requests.jsonl");
+    std::fs::write(&file, requests).unwrap();
+    let learned = Command::new(program())
+        .args(["learn", &file.display().to_string(), "--site", "site", "--values", "20", "--data"])
+        .arg(data.path())
+        .output()
+        .unwrap();
+    assert!(learned.status.success(), "{}", String::from_utf8_lossy(&learned.stderr));
+    let folder = format!("[data]\nfolder = \"{}\"\n", data.path().display());
+    let learns = "mode = \"semantic\"\nfields = { unusual = \"block\" }";
+    let served = Served::start_site(&application, learns, &folder);
+    assert_eq!(served.get(&format!("/item?id={SIGNS}")).status(), 403, "the field is closed");
+    served.stop();
+
+    let served = Served::start_site(&application, &format!("{learns}\n{api}"), &folder);
+    assert_eq!(served.get(&format!("/item?id={SIGNS}")).status(), 200, "it is declared as free text");
+    assert_eq!(served.get("/item?page=7").status(), 200);
+    assert_eq!(served.get(&format!("/item?page={SIGNS}")).status(), 403);
+    assert_eq!(served.get(&format!("/item?PAGE%5B0%5D={SIGNS}")).status(), 403);
+    let post = |body: &str| served.post("/item", "application/json", body).status();
+    assert_eq!(post(r#"{"day": "2026-11-30", "note": "7'; =)("}"#), 200);
+    assert_eq!(post(r#"{"day": "2026-11-30'; =)("}"#), 403);
+    let events = events(&served, 3);
+    let of = |target: &str| {
+        let of_target = |event: &&Value| event["request"]["target"] == *target;
+        let event = events.iter().find(of_target).unwrap_or_else(|| panic!("{target}: {events:#?}"));
+        let findings = event["findings"].as_array().unwrap();
+        findings.iter().find(|each| each["class"] == "field").unwrap().clone()
+    };
+    let finding = of(&format!("/item?page={SIGNS}"));
+    assert_eq!(finding["kind"], "field.unusual-syntax");
+    let evidence = finding["evidence"].as_str().unwrap();
+    let known = "declared as whole numbers (/paths/~1item/get/parameters/1/schema); this is one of";
+    assert!(evidence.starts_with(known), "{evidence}");
+    served.stop();
+
+    // A site that learns nothing reports them.
+    let served = Served::start_site(&application, &format!("mode = \"semantic\"\n{api}"), "");
+    assert_eq!(served.get(&format!("/item?page={SIGNS}")).status(), 200);
+    let event = &self::events(&served, 1)[0];
+    let kinds: Vec<&Value> =
+        event["findings"].as_array().unwrap().iter().map(|finding| &finding["kind"]).collect();
+    assert_eq!(kinds, ["api.parameter", "field.unusual-syntax"]);
+    served.counts("portcullis_semantic_findings_total{class=\"field\",outcome=\"detected\"}", 1.0);
+}
+
+const ANSWERS: &str = "openapi: 3.1.0
+paths:
+  /user:
+    get:
+      responses:
+        '200':
+          content:
+            application/json:
+              schema:
+                properties:
+                  id: { type: integer }
+                  hash: { type: string, writeOnly: true }
+        '404': {}
+";
+
+/// Answers that are not as declared are refused or reported, in every mode.
+#[test]
+fn answers() {
+    let application = application(|request| {
+        let (status, kind, body) = match request.target.rsplit('?').next().unwrap_or_default() {
+            "good" => (200, "application/json", r#"{"id": 7}"#.to_owned()),
+            "type" => (200, "application/json", r#"{"id": "seven"}"#.to_owned()),
+            "secret" => (200, "application/json", r#"{"id": 7, "hash": "s3cret"}"#.to_owned()),
+            "page" => (200, "text/html", "<p>".to_owned()),
+            "long" => {
+                (200, "application/json", format!("{{\"id\": 7, \"x\": \"{}\"}}", "a".repeat(3_000_000)))
+            }
+            _ => (500, "text/plain", "oops".to_owned()),
+        };
+        let mut response = says(body);
+        response.status = status;
+        response.headers = vec![("Content-Type".to_owned(), kind.to_owned())];
+        response
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let schema = folder.path().join("answers.yaml");
+    std::fs::write(&schema, ANSWERS).unwrap();
+    let schema = schema.display();
+    for (mode, responses) in [
+        ("mode = \"semantic\"", "block"),
+        ("mode = \"semantic\"", "log"),
+        ("mode = \"semantic\"\nresponse_body = { inspect = false }", "block"),
+        ("mode = \"crs\"\nrules = { directives = \"SecRuleEngine On\" }", "block"),
+    ] {
+        let site = format!(
+            "{mode}\napi = {{ schema = \"{schema}\", unknown_parameter = \"off\", responses = \"{responses}\" }}"
+        );
+        let served = Served::start_site(&application, &site, "");
+        assert_eq!(served.get("/user?good").status(), 200, "{mode}");
+        for (what, passing) in [("type", 200), ("secret", 200), ("page", 200), ("fails", 500)] {
+            let expected = if responses == "block" { 403 } else { passing };
+            assert_eq!(served.get(&format!("/user?{what}")).status(), expected, "{mode} {responses} {what}");
+        }
+        assert_eq!(served.get("/user?long").status(), 200, "{mode}: it is not held as a whole");
+        let events = events(&served, 5);
+        let kinds: Vec<&str> =
+            events.iter().map(|event| event["findings"][0]["kind"].as_str().unwrap_or_default()).collect();
+        assert_eq!(
+            kinds,
+            ["api.response", "api.write-only", "api.response", "api.status", "api.unchecked"],
+            "{mode}"
+        );
+        assert_eq!(events[0]["findings"][0]["place"], "response-body");
+        assert!(!format!("{events:?}").contains("s3cret"), "{events:#?}");
+    }
+}
+
+/// Documents of GraphQL beside a schema in its language.
+#[test]
+fn graphql() {
+    let application = application(|_| says("hello"));
+    let folder = tempfile::tempdir().unwrap();
+    let schema = folder.path().join("schema.graphql");
+    std::fs::write(&schema, "type Query { user(id: ID!): User }\ntype User { id: ID! friends: [User!] }\n")
+        .unwrap();
+    let site = format!(
+        "mode = \"semantic\"\n[[sites.routes]]\npath = \"/graphql\"\n\
+         api = {{ schema = \"{}\", body = \"block\", graphql = {{ depth = 3 }} }}\n",
+        schema.display()
+    );
+    let served = Served::start_site(&application, &site, "");
+    let post = |document: &str| {
+        let body = serde_json::json!({ "query": document }).to_string();
+        served.post("/graphql", "application/json", body).status()
+    };
+    assert_eq!(post("{ user(id: 1) { id } }"), 200);
+    assert_eq!(post("{ user(id: 1) { password } }"), 403);
+    assert_eq!(post("{ user(id: 1) { friends { friends { id } } } }"), 403);
+    assert_eq!(served.get("/graphql?query=%7Buser(id:1)%7Bpassword%7D%7D").status(), 403);
+    assert_eq!(served.get("/graphql?query=%7Buser(id:1)%7Bid%7D%7D").status(), 200);
+    let events = events(&served, 3);
+    assert_eq!(events[0]["findings"][0]["evidence"], "`password` is not declared in `User` (User)");
+    assert_eq!(events[1]["findings"][0]["kind"], "api.limit");
+    assert_eq!(events[1]["findings"][0]["evidence"], "`query` must have at most 3 levels, has 4");
+    served.counts("portcullis_semantic_findings_total{class=\"api\",outcome=\"blocked\"}", 3.0);
+}
+
+/// `portcullis api check` says what is wrong with a description, and what of it is not enforced.
+#[test]
+fn checked_by_hand() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        let output = Command::new(program()).args(["api", "check"]).arg(&file).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).replace(&file.display().to_string(), name);
+        (output.status.code(), said)
+    };
+    assert_eq!(
+        check("answers.yaml", ANSWERS),
+        (Some(0), "answers.yaml: 1 path with 1 operation, all of it is enforced\n".to_owned())
+    );
+    let (code, said) = check(
+        "pattern.yaml",
+        "openapi: 3.1.0\npaths:\n  /a:\n    get:\n      parameters:\n        - name: b\n          in: query\n          \
+         schema: { type: string, pattern: '(a)\\1' }\n",
+    );
+    assert_eq!(code, Some(0));
+    let warning = "warning: the pattern is not enforced, as it does not run in linear time";
+    assert!(said.starts_with(warning), "{said}");
+    let rest = " at /paths/~1a/get/parameters/0/schema/pattern\n  --> pattern.yaml:8\n\
+                pattern.yaml: 1 path with 1 operation, 1 part is not enforced\n";
+    assert!(said.ends_with(rest), "{said}");
+    let (code, said) = check("wrong.graphql", "type Query {\n  a: B\n}\n");
+    assert_eq!(
+        (code, said.as_str()),
+        (Some(1), "error: there is no type `B` at Query.a\n  --> wrong.graphql:1\n")
+    );
+    assert_eq!(
+        check("tools.json", r#"{"tools": [{"name": "a"}]}"#).1,
+        "tools.json: 1 tool, all of it is enforced\n"
+    );
+    assert_eq!(check("none.yaml", "a: 1\n").0, Some(1));
 }

@@ -142,15 +142,26 @@ fn kept_exported_and_compared() {
     std::fs::write(
         &declared,
         "openapi: 3.0.0\npaths:\n  /users/{id}:\n    get:\n      parameters:\n        - {name: page, in: query, required: true, \
-         schema: {type: integer}}\n  /orders/{id}:\n    delete: {}\n",
+         schema: {type: integer}}\n      deprecated: true\n  /orders/{id}:\n    delete: { deprecated: true }\n",
     )
     .unwrap();
     let declared = declared.display().to_string();
     let output = command(&["diff", &declared, "--site", "site", "--data", &folder]);
     assert_eq!(output.status.code(), Some(1));
-    let expected = "+ POST /orders\n~ GET /users/me\n    gone query:page: integer, required\n~ GET /users/{number}\n    \
-                    new query:full: boolean, required\n- DELETE /orders/{id}\n";
+    let expected = "+ POST /orders  shadow: answers, and is not declared\n~ GET /users/me  drifted\n    gone query:page: \
+                    integer, required\n~ GET /users/{number}  drifted\n    new query:full: boolean, required\n\
+                    - DELETE /orders/{id}  declared, and not seen to answer\n\
+                    ! GET /users/{id}  zombie: deprecated, and still answers\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    let output = command(&["diff", &declared, "--site", "site", "--data", &folder, "--json"]);
+    let changes: Vec<String> = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["change"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(changes, ["shadow", "drifted", "drifted", "unseen", "zombie"]);
+    // Between two documents nothing was seen.
+    let output = command(&["diff", &declared, &yaml]);
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("+ POST /orders\n~ GET /users/me\n"));
 }
 
 /// A site that is not asked is not discovered; a folder without a site says so.
