@@ -190,9 +190,12 @@ function useKeys(help: () => void): void {
       if (event.key === 'g') first.current = Date.now();
       else if (entry && Date.now() - first.current < 1500) go([entry.path]);
       else if (event.key === '/') {
-        const field = document.querySelector<HTMLElement>('[data-filter]');
-        if (field) field.focus();
-        else go(['events']);
+        const field = () => document.querySelector<HTMLElement>('[data-filter]');
+        if (field()) field()?.focus();
+        else {
+          focusSoon(field);
+          go(['events']);
+        }
       } else if (event.key === '?') help();
       else return;
       event.preventDefault();
@@ -200,6 +203,17 @@ function useKeys(help: () => void): void {
     window.addEventListener('keydown', press);
     return () => window.removeEventListener('keydown', press);
   }, [help]);
+}
+
+/** Gives the focus to a part of the page that comes next, after the heading has had it. */
+function focusSoon(part: () => HTMLElement | null): void {
+  const watch = new MutationObserver(() => {
+    if (!part()) return;
+    watch.disconnect();
+    requestAnimationFrame(() => requestAnimationFrame(() => part()?.focus()));
+  });
+  watch.observe(document.body, { childList: true, subtree: true });
+  setTimeout(() => watch.disconnect(), 5_000);
 }
 
 function Help({ onClose }: { onClose: () => void }) {

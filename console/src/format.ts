@@ -1,6 +1,7 @@
 // Numbers, times and texts for people, in their language.
 
 import { language } from './i18n/index.ts';
+import { isAlternative } from './query.ts';
 import { visible } from './visible.ts';
 
 /** A formatter of the language, made once: to make one takes longer than a row of a table may take. */
@@ -100,6 +101,13 @@ export function since(seconds: number): string {
   return `time >= ${new Date(seconds * 1000).toISOString().replace('.000', '')}`;
 }
 
+/** A moment of the filter language as a field for local times takes it; empty for none, and for one before now. */
+export function localTime(text: string): string {
+  const date = new Date(text.length === 10 ? `${text}T00:00:00Z` : text);
+  if (text === '' || Number.isNaN(date.getTime())) return '';
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
 /** A text of the filter language: quoted where it has to be. */
 export function quoted(value: string): string {
   return /^[A-Za-z0-9_.:/-]+$/.test(value) ? value : `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
@@ -107,7 +115,7 @@ export function quoted(value: string): string {
 
 /** Two filters, both of which have to pass. */
 export function both(first: string, second: string): string {
-  const wrap = (text: string) => (/\bor\b/i.test(text) ? `(${text})` : text);
+  const wrap = (text: string) => (isAlternative(text) ? `(${text})` : text);
   if (!first.trim()) return second;
   return second.trim() ? `${wrap(first)} and ${wrap(second)}` : first;
 }

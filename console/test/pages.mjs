@@ -24,6 +24,10 @@ const PAGES = {
   events: ['events', '.events-table .body .row'],
   attacks: ['events?view=attacks', 'main .stack .card'],
   nothing: [`events?filter=${encodeURIComponent('path = "/nobody-was-here"')}`, 'main .empty'],
+  search: [`events?filter=${encodeURIComponent('not class = xss and site = shop')}`, '[role=option]', async (page) => {
+    await reach(page, '.chip.not');
+    await page.fill('[data-filter]', '/products');
+  }],
   event: [SQLI, '.reason', event],
   exclude: [SQLI, 'dialog .diff .in', async (page) => { await event(page); await page.keyboard.press('n'); }],
   sites: ['sites', 'main table'],

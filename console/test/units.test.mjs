@@ -129,3 +129,56 @@ test('both languages have the same places for values', async () => {
   const places = (text) => (text.match(/\{\w+\}/g) ?? []).sort().join();
   for (const key of Object.keys(en)) assert.equal(places(zh[key]), places(en[key]), key);
 });
+
+test('a filter comes apart into parts that hold together, and back', async () => {
+  const { added, gap, isNegated, joined, negate, period, terms, within } = await load('query');
+  const parts = (filter) => terms(filter).map(({ text }) => text);
+  assert.deepEqual(parts(''), []);
+  assert.deepEqual(parts('a = 1 and not (b = 2 or c = 3) and "x and y" AND /p'), ['a = 1', 'not (b = 2 or c = 3)', '"x and y"', '/p']);
+  // Alternatives, and what does not pair, are one part: nothing of them may be taken away by itself.
+  for (const whole of ['a = 1 or b = 2 and c = 3', '(a = 1', 'a = 1)', 'path = "x and y', 'and', 'a = 1 and', "'it", '()) and (']) assert.deepEqual(parts(whole), [whole.trim()]);
+  assert.deepEqual(parts('path = and and host = or'), ['path = and', 'host = or']);
+  for (const filter of ['a = 1 and not b = 2', '(a = 1 or b = 2) and c = 3', 'path ~ "a \\" and b" and x = 1']) assert.equal(joined(parts(filter)), filter);
+  assert.equal(joined(['a = 1 or b = 2', 'c = 3', 'c = 3', ' ']), '(a = 1 or b = 2) and c = 3');
+  for (const term of ['a = 1', 'a = 1 or b = 2', 'not a = 1', '192.0.2.7', 'a = 1 and b = 2']) assert.equal(isNegated(negate(negate(term))), isNegated(term), term);
+  assert.equal(negate('a = 1 or b = 2'), 'not (a = 1 or b = 2)');
+  assert.equal(added('not class = xss and a = 1', 'class = xss'), 'a = 1 and class = xss');
+  assert.equal(added('class = xss', 'class = xss'), 'class = xss');
+  assert.deepEqual(period('time >= -1h and a = 1'), { from: '-1h', to: '', rest: 'a = 1' });
+  assert.equal(within('time >= -1h and a = 1 and time < now', { from: '-7d', to: '' }), 'a = 1 and time >= -7d');
+  assert.equal(within('a = 1 or b = 2', { from: '-7d', to: '' }), '(a = 1 or b = 2) and time >= -7d');
+  const wants = (text) => { const found = gap(text); return found && [found.wants, found.of, found.part]; };
+  assert.deepEqual(wants(''), ['field', '', '']);
+  assert.deepEqual(wants('not cl'), ['field', '', 'cl']);
+  assert.deepEqual(wants('class '), ['operator', 'class', '']);
+  assert.deepEqual(wants('class = x'), ['value', 'class', 'x']);
+  assert.deepEqual(wants('site = "my s'), ['value', 'site', 'my s']);
+  assert.deepEqual(wants('class in (sqli, x'), ['value', 'class', 'x']);
+  assert.deepEqual(wants('a = 1 and client in '), ['value', 'client', '']);
+  for (const text of ['class = sqli ', 'no such thing', 'constructor ', '"open']) assert.equal(wants(text), null, text);
+});
+
+test('what is pasted is recognised, and reads as the server reads it', async () => {
+  const { recognise } = await load('recognise');
+  const first = (text, known) => { const [found] = recognise(text, known); return [found.kind, found.term]; };
+  assert.deepEqual(first(' 01a2b3c4-0b1d-4a57-9c1e-8a7b6c5d4e3f '), ['id', '01a2b3c4-0b1d-4a57-9c1e-8a7b6c5d4e3f']);
+  for (const client of ['192.0.2.7', '192.0.2.0/24', '2001:db8::7', '2001:db8::/32', '::1']) assert.deepEqual(first(client), ['client', client]);
+  for (const text of ['192.0.2', '192.0.2.256', '1.2.3.4.5', '192.0.2.0/33', '12:30', 'a word', 'café']) assert.equal(first(text)[0], 'text', text);
+  assert.deepEqual(first('/wp-login.php?x=1'), ['path', '/wp-login.php?x=1']);
+  assert.deepEqual(first('/a(b)?q=1'), ['path', 'path = "/a(b)"']);
+  assert.deepEqual([first('942100'), first('403')].map(([kind]) => kind), ['rule', 'status']);
+  assert.deepEqual(first('Shop.example:8443'), ['host', 'host = shop.example']);
+  assert.deepEqual(first('https://shop.example:8443/a/b?c=1#d'), ['url', 'host = shop.example and path = /a/b']);
+  assert.deepEqual(first('class = sqli and not /health'), ['filter', 'class = sqli and not /health']);
+  assert.equal(first('statsu = 1')[0], 'filter');
+  // Texts that attack are no filters, whatever signs they have.
+  for (const text of ["1' or '1'='1", 'union select a from b where c = 1', '"><script>', 'a" and b', '${jndi:ldap://x}', '\\" or 1=1']) {
+    const [kind, term] = first(text);
+    assert.equal(kind, 'text', text);
+    assert.equal(term.slice(1, -1).replaceAll(/\\(.)/g, '$1'), text);
+  }
+  const known = [{ field: 'class', value: 'sqli' }, { field: 'site', value: 'my shop' }];
+  assert.deepEqual(first('SQLi', known), ['value', 'class = sqli']);
+  assert.deepEqual(recognise('shop', known).map(({ term }) => term), ['"shop"', 'site = "my shop"']);
+  assert.deepEqual(recognise('  '), []);
+});

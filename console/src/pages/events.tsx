@@ -5,12 +5,15 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ask, Problem, url } from '../api/http.ts';
 import type { EventItem, EventPage, FacetPage, RowEvent } from '../api/types.ts';
 import { attacks } from '../attacks.ts';
-import { both, number, quoted, readable, time } from '../format.ts';
+import { both, localTime, number, quoted, readable, time, zone } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useLoad, useReturn } from '../load.ts';
+import { added, period, within } from '../query.ts';
+import { RANGES } from '../range.ts';
 import { go, href, parse, refine, type Place } from '../route.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Button, Card, Dialog, Empty, Failure, Input, PageHead, Select, Skeleton, Tabs, Verdict } from '../ui/kit.tsx';
+import { SearchBox } from '../ui/search.tsx';
 import { visible } from '../visible.ts';
 import { EventRows, rulesOf, why } from './event-rows.tsx';
 
@@ -183,30 +186,59 @@ function merged(old: Item[] | null, page: EventPage, beginAt: (next: string | nu
 }
 
 function FilterBar({ filter, error }: { filter: string; error: unknown }) {
-  const [text, setText] = useState(filter);
-  const field = useRef<HTMLInputElement>(null);
-  useEffect(() => setText(filter), [filter]);
   const mistake = error instanceof Problem && error.kind === 'filter' ? error.body : null;
-  useEffect(() => {
-    const at = mistake?.column;
-    if (at) field.current?.setSelectionRange(at - 1, text.length);
-  }, [mistake]);
   return (
     <div class="filter-bar">
       <div class="line">
-        <form role="search" onSubmit={(event) => { event.preventDefault(); refine({ filter: text }); }}>
-          <input ref={field} data-filter aria-label={t('events.filter')} aria-invalid={mistake !== null} aria-describedby="filter-mistake"
-            placeholder={t('events.filterHint')} value={text} spellcheck={false} autocapitalize="none" autocomplete="off"
-            onInput={(event) => setText(event.currentTarget.value)}
-            onKeyDown={(event) => { if (event.key === 'Escape') event.currentTarget.blur(); }} />
-          <Button type="submit" icon="filter">{t('events.filter')}</Button>
-        </form>
+        {/* What is looked for by itself may be of any kind. */}
+        <SearchBox filter={filter} mistake={mistake ? (mistake.column ?? 1) - 1 : null}
+          onFilter={(next, reading) => refine({ filter: next, ...(reading && reading.kind !== 'filter' ? { kind: 'all' } : {}) })} />
+        <PeriodSelect filter={filter} />
         <Views filter={filter} />
       </div>
       <p class="error" id="filter-mistake" role="alert" hidden={!mistake}>
         {mistake && t('events.mistake', { column: mistake.column ?? 1, message: mistake.detail ?? mistake.title })}
       </p>
     </div>
+  );
+}
+
+/** The time that the filter is about: any, up to now, or from one moment to another. */
+function PeriodSelect({ filter }: { filter: string }) {
+  const [choosing, setChoosing] = useState(false);
+  const { from, to } = period(filter);
+  const last = RANGES.find(([name]) => from === `-${name}` && to === '')?.[0] ?? '';
+  const custom = last === '' && (from !== '' || to !== '');
+  const choose = (next: string) => {
+    if (next === 'custom') setChoosing(true);
+    else refine({ filter: within(filter, { from: next && `-${next}`, to: '' }) });
+  };
+  return (
+    <>
+      <Select hidden label={t('range.label')} value={custom ? 'custom' : last} onChange={choose}
+        options={[['', t('range.any')], ...RANGES.map(([name, key]): [string, string] => [name, t(key)]), ['custom', t('range.custom')]]} />
+      {custom && <Button tone="ghost" onClick={() => setChoosing(true)}>{t('range.change')}</Button>}
+      {choosing && <PeriodDialog filter={filter} onClose={() => setChoosing(false)} />}
+    </>
+  );
+}
+
+function PeriodDialog({ filter, onClose }: { filter: string; onClose: () => void }) {
+  const now = period(filter);
+  const [from, setFrom] = useState(localTime(now.from));
+  const [to, setTo] = useState(localTime(now.to));
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const moment = (text: string) => (text ? new Date(text).toISOString().replace('.000', '') : '');
+    refine({ filter: within(filter, { from: moment(from), to: moment(to) }) });
+    onClose();
+  };
+  return (
+    <Dialog title={t('range.custom')} onClose={onClose} onSubmit={submit}>
+      <Input type="datetime-local" label={t('range.from')} value={from} onInput={setFrom} max={to || undefined} />
+      <Input type="datetime-local" label={t('range.to')} hint={t('range.zone', { zone: zone() })} value={to} onInput={setTo} min={from || undefined} />
+      <footer><Button onClick={onClose}>{t('app.cancel')}</Button><Button tone="primary" type="submit">{t('app.apply')}</Button></footer>
+    </Dialog>
   );
 }
 
@@ -261,7 +293,7 @@ function Views({ filter }: { filter: string }) {
 
 function Facets({ filter, whole }: { filter: string; whole: string }) {
   const facets = useLoad((signal) => ask<FacetPage>('/events/facets', { query: { filter: whole, fields: FIELDS.join(','), top: 6 }, signal }), whole, 10_000);
-  const add = (term: string) => refine({ filter: both(filter, term) });
+  const add = (term: string) => refine({ filter: added(filter, term) });
   return (
     <aside class="facets" aria-label={t('events.facets')}>
       {facets.value && <p class="dim">{t('events.total', { count: number(facets.value.total) })}</p>}

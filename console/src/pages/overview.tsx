@@ -8,11 +8,12 @@ import { en } from '../i18n/en.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
 import { RANGES, rangeOf, windowOf } from '../range.ts';
-import { href, refine, type Place } from '../route.ts';
+import { go, href, refine, type Place } from '../route.ts';
 import { BLOCKED, countOf, labels, outcomes, quantile, timeline, total, uninspected } from '../statistics.ts';
 import { Stack } from '../ui/chart.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Badge, Bars, Card, Empty, Failure, PageHead, Select, Skeleton, Tabs } from '../ui/kit.tsx';
+import { SearchBox } from '../ui/search.tsx';
 import { EventRows } from './event-rows.tsx';
 
 const REFRESH_MS = 5_000;
@@ -64,7 +65,12 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
       </a>
     </>
   );
-  const head = <PageHead title={t('overview.title')}>{tools}</PageHead>;
+  const head = (
+    <>
+      <PageHead title={t('overview.title')}>{tools}</PageHead>
+      {!wall && <div class="filter-bar"><SearchBox filter="" onFilter={(filter) => go(['events'], { filter, kind: 'all' })} /></div>}
+    </>
+  );
   const inner = (content: ComponentChildren) => (wall ? <main class="wall">{head}{content}</main> : <>{head}{content}</>);
   if (whole.error !== null && !whole.value) return inner(<Failure error={whole.error} retry={whole.again} />);
   if (!whole.value) return inner(<Skeleton lines={8} />);

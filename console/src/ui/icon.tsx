@@ -21,6 +21,7 @@ const PATHS: Record<string, string> = {
   back: 'M17 10H4M9 5l-5 5 5 5',
   copy: 'M7 7h9v9H7zM4 13V4h9',
   filter: 'M3 4h14l-5.5 6.5V16l-3-1.5v-4z',
+  search: 'M9 3.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM13 13l4 4',
   more: 'M4 10h.01M10 10h.01M16 10h.01',
   minus: 'M4 10h12',
   plus: 'M4 10h12M10 4v12',
