@@ -189,6 +189,21 @@ impl Bans {
         Offence { banned: Some(Duration::from_nanos(length)), count, ..offence }
     }
 
+    /// Bans a client whatever it did, for so long at least: a ban that ends later stays. It does not make the
+    /// next ban longer. True if another client's points or ban were forgotten.
+    pub fn impose(&self, client: IpAddr, length: Duration, now: u64) -> bool {
+        let mut set = self.set(client);
+        let (entry, evicted) = place(&mut set, client, now);
+        let until = now.saturating_add(nanoseconds(length)).max(entry.until);
+        let count = if entry.remembered > now { entry.count } else { 0 };
+        let remembered = entry.remembered.max(until);
+        *entry = Entry { client, points: Points::NONE, until, count: count.max(1), remembered };
+        drop(set);
+        self.last_end.fetch_max(until, Relaxed);
+        self.changes.fetch_add(1, Relaxed);
+        evicted
+    }
+
     /// Forgets all about a client. False if it was not banned.
     pub fn lift(&self, client: IpAddr, now: u64) -> bool {
         let mut set = self.set(client);

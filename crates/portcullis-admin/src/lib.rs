@@ -48,6 +48,6 @@ mod reload;
 mod server;
 
 pub use connections::{Activity, Answering, Connections, Waiting};
-pub use pages::{Bans, Health, Pages};
+pub use pages::{BAN_SECONDS, Bans, Health, NO_BAN, Pages};
 pub use reload::{Candidate, Reload, Reloads, ask_to_load, ask_to_reload};
 pub use server::{Limits, serve, serve_with};

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use portcullis_http::h1::{ClientConnection, RequestHead, write_answer};
 use portcullis_http::is_own_name;
@@ -15,6 +16,8 @@ use crate::reload::{Reloads, reload};
 pub trait Bans: Send + Sync {
     /// A JSON text.
     fn list(&self) -> String;
+    /// Bans a client at one ban or everywhere, for so long at least: how many bans refuse it then.
+    fn impose(&self, ban: Option<&str>, client: IpAddr, length: Duration) -> usize;
     /// Lets a client in again, at one ban or everywhere: how many bans that ends.
     fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize;
 }
@@ -43,6 +46,13 @@ pub struct Pages {
     pub hosts: Vec<String>,
 }
 
+/// The length of a ban by hand, in seconds: a year at most.
+pub const BAN_SECONDS: std::ops::RangeInclusive<u64> = 1..=365 * 86_400;
+
+/// Why a client cannot be banned by hand.
+pub const NO_BAN: &str = "no `ban` of the configuration would refuse this client: there is none of this name, it \
+                          only logs, or `except` names the client";
+
 /// The answer to a request under another host name.
 pub(crate) const OTHER_NAME: &str = "ask by address, as localhost, or under a name of `admin.hosts`\n";
 
@@ -65,7 +75,7 @@ pub(crate) async fn answer(
             vec![("Content-Type", media_type.as_bytes()), ("Cache-Control", b"no-store")];
         match status {
             405 if is_reload => fields.push(("Allow", b"POST")),
-            405 if is_bans => fields.push(("Allow", b"GET, HEAD, DELETE")),
+            405 if is_bans => fields.push(("Allow", b"GET, HEAD, PUT, DELETE")),
             405 => fields.push(("Allow", b"GET, HEAD")),
             _ => {}
         }
@@ -86,12 +96,20 @@ pub(crate) async fn answer(
         };
         return send(status, TEXT, &body);
     }
-    if is_bans && head.method() == b"DELETE" {
-        let (status, body) = lift(head, bans);
+    if is_bans && matches!(head.method(), b"DELETE" | b"PUT") {
+        let (status, body) = match head.method() {
+            // Of pages of other hosts browsers ask before they send it.
+            b"PUT" => impose(head, bans),
+            _ => lift(head, bans),
+        };
         return send(status, TEXT, &body);
     }
     if !is_head && head.method() != b"GET" {
-        return send(405, TEXT, if is_bans { "only GET, HEAD and DELETE\n" } else { "only GET and HEAD\n" });
+        return send(
+            405,
+            TEXT,
+            if is_bans { "only GET, HEAD, PUT and DELETE\n" } else { "only GET and HEAD\n" },
+        );
     }
     match path {
         b"/metrics" => send(200, CONTENT_TYPE, &pages.registry.render()),
@@ -104,17 +122,59 @@ pub(crate) async fn answer(
     }
 }
 
+/// `PUT /bans?client=ADDRESS&seconds=NUMBER[&ban=NAME]`.
+fn impose(head: &RequestHead, bans: Option<&dyn Bans>) -> (u16, String) {
+    let asked = Asked::of(head, &["client", "seconds", "ban"]);
+    let Asked { client, ban, seconds } = match asked {
+        Ok(asked) => asked,
+        Err(why) => return (400, why),
+    };
+    let Ok(address) = client.parse() else {
+        return (400, format!("`{client}` is not an address; networks are for the list `deny`\n"));
+    };
+    let seconds = seconds.and_then(|text| text.parse().ok()).filter(|seconds| BAN_SECONDS.contains(seconds));
+    let Some(seconds) = seconds else {
+        let (least, most) = (BAN_SECONDS.start(), BAN_SECONDS.end());
+        return (400, format!("say for how long: &seconds=3600, from {least} to {most}\n"));
+    };
+    match bans.map_or(0, |bans| bans.impose(ban.as_deref(), address, Duration::from_secs(seconds))) {
+        0 => (409, format!("{client} is not banned: {NO_BAN}\n")),
+        _ => (200, format!("{client} is banned for {seconds} s\n")),
+    }
+}
+
+/// The parameters of a change of bans.
+struct Asked {
+    client: String,
+    ban: Option<String>,
+    seconds: Option<String>,
+}
+
+impl Asked {
+    /// Those that are known here; the error is for the client.
+    fn of(head: &RequestHead, known: &[&str]) -> Result<Asked, String> {
+        let (mut client, mut ban, mut seconds) = (None, None, None);
+        for (name, value) in parameters(head.query().unwrap_or_default()) {
+            match name.as_str() {
+                name if !known.contains(&name) => {
+                    return Err(format!("`{name}` is not known; there are {}\n", known.join(", ")));
+                }
+                "client" => client = Some(value),
+                "ban" => ban = Some(value),
+                _ => seconds = Some(value),
+            }
+        }
+        let client = client.ok_or_else(|| "name a client: ?client=192.0.2.1\n".to_string())?;
+        Ok(Asked { client, ban, seconds })
+    }
+}
+
 /// `DELETE /bans?client=ADDRESS[&ban=NAME]`.
 fn lift(head: &RequestHead, bans: Option<&dyn Bans>) -> (u16, String) {
-    let (mut client, mut ban) = (None, None);
-    for (name, value) in parameters(head.query().unwrap_or_default()) {
-        match name.as_str() {
-            "client" => client = Some(value),
-            "ban" => ban = Some(value),
-            _ => return (400, format!("`{name}` is not known; there are client and ban\n")),
-        }
-    }
-    let Some(client) = client else { return (400, "name a client: ?client=192.0.2.1\n".to_string()) };
+    let Asked { client, ban, .. } = match Asked::of(head, &["client", "ban"]) {
+        Ok(asked) => asked,
+        Err(why) => return (400, why),
+    };
     // A network as it is listed stands for its first address.
     let address = client.split('/').next().unwrap_or_default();
     let Ok(address) = address.parse() else {

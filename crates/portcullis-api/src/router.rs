@@ -69,6 +69,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(analyst, routes!(events::request))
             .add(viewer, routes!(statistics::statistics))
             .add(viewer, routes!(bans::list))
+            .add(analyst, routes!(bans::add))
             .add(analyst, routes!(bans::lift))
             .add(viewer, routes!(live::upstreams))
             .add(viewer, routes!(live::limits))

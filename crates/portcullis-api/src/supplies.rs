@@ -24,6 +24,8 @@ pub struct Banned {
 pub trait Bans: Send + Sync {
     /// All of them.
     fn list(&self) -> Vec<Banned>;
+    /// Bans a client at one ban or everywhere, for so long at least: the bans that this makes or extends.
+    fn impose(&self, ban: Option<&str>, client: IpAddr, length: Duration) -> Vec<Banned>;
     /// Lets a client in again, at one ban or everywhere: how many bans that ends.
     fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize;
 }

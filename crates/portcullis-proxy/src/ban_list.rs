@@ -43,6 +43,20 @@ impl BanList {
         found
     }
 
+    /// Bans a client whatever it did, where `ban` says, or everywhere: for `length` at least. The bans that
+    /// this makes or extends; none where it would not be refused.
+    pub fn impose(&self, ban: Option<&str>, client: IpAddr, length: Duration) -> Vec<Banned> {
+        let now = self.shared.clock(Instant::now());
+        let generation = self.shared.current.load();
+        let named =
+            generation.controls.jails.iter().filter(|(name, _)| ban.is_none_or(|ban| ban == &***name));
+        let imposed = named.filter_map(|(name, table)| {
+            let (client, left) = table.impose(client, length, now)?;
+            Some(Banned { ban: Arc::clone(name), client, left, count: 1 })
+        });
+        imposed.collect()
+    }
+
     /// Lets a client in again, and forgets what it did: where `ban` says, or everywhere. How many bans that
     /// ends.
     pub fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize {

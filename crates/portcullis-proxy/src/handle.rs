@@ -117,7 +117,7 @@ fn admit<'a>(
     let place = generation.geo.find(client.ip());
     let shared = &connection.worker.shared;
     let account = shared.overload.key(shared.budget.network_of(client.ip()));
-    let mut admission = match route.and_then(|route| route.access.as_deref()) {
+    let mut admission = match route.map(|route| &route.access) {
         Some(access) => {
             let now = shared.clock(connection.began.instant);
             access.admit(Visitor { address: client.ip(), place }, head, now)
@@ -180,8 +180,9 @@ async fn serve(
 
 /// Tells bans of the address, if something was found in the request.
 fn note_page(exchange: &mut Exchange<'_>, route: &Route) {
-    let Some(jail) = route.access.as_ref().and_then(|access| access.jail.as_ref()) else { return };
-    if exchange.transaction.life.has_found()
+    let jail = &route.access.jail;
+    if jail.counts()
+        && exchange.transaction.life.has_found()
         && let Some(address) = Address::asked(exchange.head)
     {
         let now = exchange.shared().clock(exchange.transaction.began.instant);
@@ -312,7 +313,8 @@ async fn count(
 ) -> Result<(), Answer> {
     let mut denial = None;
     let charges = exchange.transaction.life.take_charges();
-    if let Some(access) = route.access.as_deref().filter(|_| !charges.is_empty()) {
+    if !charges.is_empty() {
+        let access = &route.access;
         let now = exchange.shared().clock(exchange.connection.began.instant);
         let transaction = &mut exchange.transaction;
         if let Some((decision, refused)) = access.charge(transaction.visitor(), exchange.head, charges, now) {

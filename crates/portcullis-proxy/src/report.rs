@@ -141,7 +141,8 @@ impl Record<'_> {
     /// Bans: what the client did may count against it.
     fn judge(&self) {
         let Exchange { head, route, transaction, .. } = self.exchange;
-        let Some(jail) = route.and_then(|route| route.access.as_ref()?.jail.as_ref()) else { return };
+        let jail = route.map(|route| &route.access.jail).filter(|jail| jail.counts());
+        let Some(jail) = jail else { return };
         let conduct = Conduct {
             // A rule may have denied what was refused already: the answer was the refusal.
             action: if self.life.refusal.is_some() { Action::Refuse } else { self.verdict },

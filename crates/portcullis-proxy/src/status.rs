@@ -174,7 +174,7 @@ impl Serving {
     /// denied if they did not only log.
     pub fn list_decisions(&self, site: usize, route: usize) -> Option<[u64; 4]> {
         let route = self.generation.sites.get(site)?.routes().get(route)?;
-        Some(route.access.as_ref()?.gate.as_ref()?.counts())
+        Some(route.access.gate.as_ref()?.counts())
     }
 
     /// The certificates of a listener, by index; none without TLS.

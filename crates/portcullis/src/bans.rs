@@ -1,5 +1,5 @@
-//! `portcullis bans`: asks the admin listener of a running instance who is banned, or to let a client in
-//! again.
+//! `portcullis bans`: asks the admin listener of a running instance who is banned, to ban a client, or to let
+//! one in again.
 
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -12,6 +12,7 @@ use portcullis_config::Config;
 use serde::Deserialize;
 
 use crate::cli::{Failure, print};
+use crate::time_arg;
 
 /// For connecting, and for each part of the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -46,6 +47,17 @@ enum Action {
         /// As JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Ban a client whatever it did; a ban that ends later stays
+    Add {
+        /// An address; networks are for the list `deny`
+        client: IpAddr,
+        /// For how long: 10m, 1h, 7d; a year at most
+        #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = time_arg::seconds)]
+        length: u64,
+        /// Only here: `all`, a site, or SITE/ROUTE
+        #[arg(long, value_name = "NAME")]
+        ban: Option<String>,
     },
     /// Let a client in again, and forget what it did
     Lift {
@@ -88,16 +100,17 @@ fn answer(args: &Args) -> Result<String, Failure> {
             let page: Page = serde_json::from_str(&text).map_err(Failure::failed)?;
             Ok(table(&page.bans))
         }
+        Action::Add { client, length, ban } => {
+            let target = format!("/bans?client={}&seconds={length}", encoded(&client.to_string()));
+            ask(admin, "PUT", &with_ban(target, ban.as_deref()))
+        }
         Action::Lift { client, ban } => {
             let address = client.split('/').next().unwrap_or_default();
             if address.parse::<IpAddr>().is_err() {
                 return Err(Failure::usage(format_args!("`{client}` is not an address")));
             }
-            let mut target = format!("/bans?client={}", encoded(client));
-            if let Some(ban) = ban {
-                target.push_str(&format!("&ban={}", encoded(ban)));
-            }
-            ask(admin, "DELETE", &target)
+            let target = format!("/bans?client={}", encoded(client));
+            ask(admin, "DELETE", &with_ban(target, ban.as_deref()))
         }
     }
 }
@@ -111,6 +124,13 @@ fn admin(at: &At) -> Result<SocketAddr, Failure> {
     let config = Config::from_file(path).map_err(Failure::failed)?;
     let none = || Failure::failed(format_args!("{} has no `admin` listener", path.display()));
     config.admin.ok_or_else(none)
+}
+
+fn with_ban(target: String, ban: Option<&str>) -> String {
+    match ban {
+        Some(ban) => format!("{target}&ban={}", encoded(ban)),
+        None => target,
+    }
 }
 
 fn table(bans: &[Banned]) -> String {

@@ -37,6 +37,7 @@ mod rules;
 mod run;
 mod runtime_folder;
 mod serve;
+mod time_arg;
 mod writable;
 
 use std::process::ExitCode;

@@ -155,3 +155,36 @@ fn threads_ban_once() {
     assert_eq!(begun, 1, "4000 points, 1000 for a ban, and those of a banned client do not count");
     assert_eq!(bans.changes(), 1);
 }
+
+/// A ban by hand ends no earlier than one that is there, and makes the next ban no longer.
+#[test]
+fn bans_by_hand_extend_and_are_not_counted() {
+    let second = 1_000_000_000;
+    let client: IpAddr = "192.0.2.7".parse().unwrap();
+    let of = Duration::from_secs;
+    let policy = BanPolicy::new(10, of(60), of(100), of(1000), of(3600));
+    let bans = Bans::new(64);
+    assert!(!bans.impose(client, of(30), second));
+    assert_eq!(bans.left(client, second), Some(of(30)));
+    assert_eq!(bans.left("192.0.2.8".parse().unwrap(), second), None);
+    bans.impose(client, of(5), 2 * second);
+    assert_eq!(bans.left(client, 2 * second), Some(of(29)), "a shorter one takes nothing away");
+    bans.impose(client, of(50), 2 * second);
+    assert_eq!(bans.left(client, 2 * second), Some(of(50)));
+    // It is over, and the next one is the first.
+    let later = 60 * second;
+    assert_eq!(bans.left(client, later), None);
+    let offence = bans.offend(&policy, client, 10, later);
+    assert_eq!((offence.banned, offence.count), (Some(of(100)), 1));
+    // One by hand within it keeps what is known: the next one is the second.
+    bans.impose(client, of(1), later + second);
+    assert_eq!(bans.left(client, later + second), Some(of(99)));
+    let offence = bans.offend(&policy, client, 10, later + 200 * second);
+    assert_eq!((offence.banned, offence.count), (Some(of(200)), 2));
+    assert!(bans.lift(client, later + 201 * second));
+    assert_eq!(bans.left(client, later + 201 * second), None);
+    // A full set makes room, and says so.
+    let small = Bans::new(1);
+    let evicted = (0..9).map(|last| small.impose(IpAddr::from([192, 0, 2, last]), of(60), second));
+    assert_eq!(evicted.filter(|evicted| *evicted).count(), 1);
+}

@@ -17,6 +17,11 @@ impl Bans for OneBan {
         "{\"bans\":[1]}\n".to_string()
     }
 
+    fn impose(&self, ban: Option<&str>, client: std::net::IpAddr, length: Duration) -> usize {
+        let is_known = ban.is_none_or(|ban| ban == "shop/a b") && client.to_string() != "192.0.2.9";
+        usize::from(is_known && length.as_secs() <= 365 * 86_400)
+    }
+
     fn lift(&self, ban: Option<&str>, client: std::net::IpAddr) -> usize {
         usize::from(ban.is_none_or(|ban| ban == "shop/a b") && client.to_string() == "192.0.2.1")
     }
@@ -255,6 +260,22 @@ fn bans_are_listed_and_lifted() {
         assert_eq!(ask(line, host).0, status, "{line} as {host}");
     }
     assert_eq!(ask("POST /bans", "127.0.0.1").0, 405);
+    for (query, host, status) in [
+        ("client=192.0.2.1&seconds=60", "127.0.0.1", 200),
+        ("client=192.0.2.1&seconds=60&ban=shop%2fa+b", "127.0.0.1", 200),
+        ("client=192.0.2.1&seconds=60", "rebound.example", 403),
+        ("client=192.0.2.1&seconds=60&ban=other", "127.0.0.1", 409),
+        ("client=192.0.2.9&seconds=60", "127.0.0.1", 409),
+        ("client=192.0.2.0%2f24&seconds=60", "127.0.0.1", 400),
+        ("client=192.0.2.1", "127.0.0.1", 400),
+        ("client=192.0.2.1&seconds=0", "127.0.0.1", 400),
+        ("client=192.0.2.1&seconds=31536001", "127.0.0.1", 400),
+        ("client=192.0.2.1&second=60", "127.0.0.1", 400),
+        ("seconds=60", "127.0.0.1", 400),
+    ] {
+        let (got, text) = ask(&format!("PUT /bans?{query}"), host);
+        assert_eq!(got, status, "{query}: {text}");
+    }
     for (query, host, status) in [
         ("client=192.0.2.1", "127.0.0.1:9090", 200),
         ("client=192.0.2.1", "localhost", 200),

@@ -1,18 +1,20 @@
-//! `GET /bans`, `DELETE /bans/{client}`.
+//! `GET`, `POST /bans`, `DELETE /bans/{client}`.
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
 use http::StatusCode;
+use portcullis_admin::{BAN_SECONDS, NO_BAN};
 use portcullis_event::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::access::Principal;
 use crate::context::{Context, blocking};
-use crate::extract::{Parameter, Params};
+use crate::extract::{Body, Parameter, Params};
 use crate::problem::{Kind, Problem};
 use crate::routes::page::{limit, next};
 use crate::supplies::Banned;
@@ -73,18 +75,84 @@ pub(crate) async fn list(
     });
     let listed = &mut listed.await?;
     let next = next(listed, limit, key);
-    let items = listed.drain(..).map(|banned| Ban {
-        ban: banned.ban,
-        client: banned.client,
-        until: Timestamp::from_epoch_millis(banned.until).rfc3339(),
-        count: banned.count,
-    });
-    Ok(axum::Json(BanPage { items: items.collect(), next }))
+    Ok(axum::Json(BanPage { items: listed.drain(..).map(shown).collect(), next }))
+}
+
+fn shown(banned: Banned) -> Ban {
+    let until = Timestamp::from_epoch_millis(banned.until).rfc3339();
+    Ban { ban: banned.ban, client: banned.client, until, count: banned.count }
 }
 
 /// The place of a ban in the list. No address has a blank.
 fn key(banned: &Banned) -> String {
     format!("{} {}", banned.client, banned.ban)
+}
+
+/// A ban by hand.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BanOrder {
+    /// An address; bans for networks count by network, as they are listed.
+    client: String,
+    /// For so long at least: a ban that ends later stays.
+    #[schema(minimum = 1, maximum = 31_536_000)]
+    seconds: u64,
+    /// Only here: `all`, a site, or SITE/ROUTE; without it everywhere.
+    ban: Option<String>,
+    /// Why, for the audit trail.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+/// The bans that were made or extended.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Imposed {
+    /// The bans.
+    items: Vec<Ban>,
+}
+
+/// Characters of a reason.
+const REASON_CHARS_MAX: usize = 1000;
+
+/// Bans a client whatever it did, for a time, on this node. The list `deny` is for networks and for ever.
+#[utoipa::path(post, path = "/bans", tag = "bans", operation_id = "add_ban", request_body = BanOrder,
+    responses((status = 200, body = Imposed, description = "The bans that refuse it now."),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "No ban of the configuration would refuse this client."),
+        (status = 422, body = Problem, content_type = "application/problem+json",
+            description = "A value is not allowed.")))]
+pub(crate) async fn add(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    Body(order): Body<BanOrder>,
+) -> Result<axum::Json<Imposed>, Problem> {
+    let BanOrder { client, seconds, ban, reason } = order;
+    let wrong = |what: String| Problem::with(Kind::Invalid, what);
+    let address: IpAddr = client
+        .parse()
+        .map_err(|_| wrong(format!("`{client}` is not an address; networks are for the list `deny`")))?;
+    if !BAN_SECONDS.contains(&seconds) {
+        return Err(wrong(format!("`seconds` is from {} to {}", BAN_SECONDS.start(), BAN_SECONDS.end())));
+    }
+    let reason = reason.unwrap_or_default();
+    if reason.chars().count() > REASON_CHARS_MAX {
+        return Err(wrong(format!("`reason` has more than {REASON_CHARS_MAX} characters")));
+    }
+    let Some(bans) = context.supplies.bans.clone() else { return Err(Problem::with(Kind::Conflict, NO_BAN)) };
+    let length = Duration::from_secs(seconds);
+    let imposed = blocking(move || bans.impose(ban.as_deref(), address, length)).await?;
+    if imposed.is_empty() {
+        return Err(Problem::with(Kind::Conflict, NO_BAN));
+    }
+    let (actor, now) = (principal.actor(), context.now());
+    let places = imposed.iter().map(|banned| banned.ban.as_str()).collect::<Vec<_>>().join(", ");
+    let detail = match reason.is_empty() {
+        true => format!("{seconds} s at {places}"),
+        false => format!("{seconds} s at {places}: {reason}"),
+    };
+    let object = format!("client {address}");
+    context.identities(move |log| log.record(&actor, "ban.add", &object, &detail, now)).await?;
+    Ok(axum::Json(Imposed { items: imposed.into_iter().map(shown).collect() }))
 }
 
 /// At which ban.

@@ -1,7 +1,8 @@
+use portcullis_event::Timestamp;
 use portcullis_identity::Role;
 use serde_json::json;
 
-use crate::server::Server;
+use crate::server::{NOW_MS, Server};
 
 #[test]
 fn tokens_are_created_listed_and_revoked() {
@@ -116,6 +117,31 @@ fn bans_are_listed_and_lifted() {
     assert_eq!(lift(&analyst, "/bans/nobody"), 404);
     assert_eq!(server.get("/bans", &viewer).json()["items"].as_array().unwrap().len(), 2);
     assert_eq!(server.actions().iter().filter(|action| *action == "ban.lift").count(), 2);
+}
+
+#[test]
+fn a_ban_by_hand_has_a_length_and_is_in_the_audit_trail() {
+    let server = Server::start();
+    let (viewer, analyst) = (server.token(Role::Viewer), server.token(Role::Analyst));
+    let add = |token: &str, body: &str| server.ask("POST", "/bans").bearer(token).json(body).send();
+    assert_eq!(add(&viewer, r#"{"client":"192.0.2.7","seconds":60}"#).status, 403);
+    let answer = add(&analyst, r#"{"client":"192.0.2.7","seconds":3600,"reason":"scans"}"#);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.json()["items"][0]["client"], "192.0.2.7");
+    let until = Timestamp::from_epoch_millis(NOW_MS + 3_600_000).rfc3339();
+    assert_eq!(answer.json()["items"][0]["until"], until);
+    // Whoever is not refused is not said to be banned; networks and lengths without an end are for the list.
+    for (body, status) in [
+        (r#"{"client":"192.0.2.9","seconds":60}"#, 409),
+        (r#"{"client":"192.0.2.7","seconds":60,"ban":"blog"}"#, 409),
+        (r#"{"client":"192.0.2.0/24","seconds":60}"#, 422),
+        (r#"{"client":"somebody","seconds":60}"#, 422),
+        (r#"{"client":"192.0.2.7","seconds":0}"#, 422),
+        (r#"{"client":"192.0.2.7","seconds":31536001}"#, 422),
+    ] {
+        assert_eq!(add(&analyst, body).status, status, "{body}");
+    }
+    assert_eq!(server.actions().iter().filter(|action| *action == "ban.add").count(), 1);
 }
 
 #[test]

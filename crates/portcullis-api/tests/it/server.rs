@@ -52,6 +52,14 @@ impl Bans for ThreeBans {
         clients.into_iter().skip(self.0.load(Ordering::Relaxed)).map(banned).collect()
     }
 
+    fn impose(&self, ban: Option<&str>, client: IpAddr, length: std::time::Duration) -> Vec<Banned> {
+        // 192.0.2.9 is never refused.
+        let refused = ban.is_none_or(|ban| ban == "shop") && client.to_string() != "192.0.2.9";
+        let until = NOW_MS + length.as_millis() as u64;
+        let banned = Banned { ban: "shop".to_owned(), client: client.to_string(), until, count: 1 };
+        refused.then_some(banned).into_iter().collect()
+    }
+
     fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize {
         let fits = ban.is_none_or(|ban| ban == "shop")
             && ["192.0.2.1", "2001:db8::"].contains(&&*client.to_string());

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use portcullis_access::{Ban, BanPolicy, Bans};
-use portcullis_config::{Ban as Settings, Prefixes, RefuseAction};
+use portcullis_config::{Ban as Settings, Points, Prefixes, RefuseAction};
 use portcullis_event::{Action, Control, ControlKind};
 use portcullis_match::IpSet;
 use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
@@ -23,6 +24,8 @@ pub(crate) struct BanTable {
     pub(crate) bans: Bans,
     clients_max: usize,
     prefixes: Prefixes,
+    /// Clients that it never refuses; none if it refuses nobody, but logs.
+    refuses_but: Mutex<Option<IpSet>>,
     echoes: Echoes,
     /// Lines for the operator.
     lines: EventLimit,
@@ -31,6 +34,10 @@ pub(crate) struct BanTable {
     evicted: Counter,
     banned: Gauge,
 }
+
+/// Of bans by hand alone.
+pub(crate) const NO_POINTS: Points =
+    Points { blocked: 0, detected: 0, refused: 0, limited: 0, anomaly: false };
 
 /// The bans of a route.
 pub(crate) struct Jail {
@@ -74,15 +81,17 @@ impl Jail {
             let kept = old.and_then(|old| old.get(&name)).filter(fits);
             kept.map_or_else(|| Arc::new(BanTable::new(registry, settings)), Arc::clone)
         });
-        let action = match settings.action {
-            RefuseAction::Block => "block",
-            RefuseAction::Log => "log",
+        let except = set_of(&settings.except);
+        let (action, refuses_but) = match settings.action {
+            RefuseAction::Block => ("block", Some(except.clone())),
+            RefuseAction::Log => ("log", None),
         };
+        *table.refuses_but.lock().unwrap_or_else(PoisonError::into_inner) = refuses_but;
         let Settings { score, window, duration, duration_max, memory, .. } = *settings;
         Jail {
             policy: BanPolicy::new(score, window, duration, duration_max, memory),
             table: Arc::clone(table),
-            except: set_of(&settings.except),
+            except,
             events: EventLimit::new(registry),
             requests: registry.counter(&catalogue::BAN_REQUESTS, &[&name, action]),
             control: Control { by: ControlKind::Ban, name },
@@ -106,6 +115,11 @@ impl Jail {
         let status = self.settings.status;
         let blocks = self.settings.action == RefuseAction::Block;
         Some((decision, blocks.then(|| Denial { status, text: None, fields: Vec::new() })))
+    }
+
+    /// True if what clients do may ban them.
+    pub(crate) fn counts(&self) -> bool {
+        self.settings.points != NO_POINTS
     }
 
     /// Something was found in a request for an address. What it comes to is known at its end only, but a
@@ -176,6 +190,7 @@ impl BanTable {
             bans: Bans::new(settings.clients_max),
             clients_max: settings.clients_max,
             prefixes: settings.prefixes,
+            refuses_but: Mutex::new(None),
             echoes: Echoes::new(settings.clients_max),
             lines: EventLimit::new(registry),
             begun: registry.counter(&catalogue::BANS, &[name]),
@@ -200,6 +215,21 @@ impl BanTable {
     pub(crate) fn list(&self, now: u64) -> Vec<(String, Ban)> {
         let banned = self.bans.list(now).into_iter().filter(|ban| !ban.left.is_zero());
         banned.map(|ban| (self.prefixes.show(ban.client), ban)).collect()
+    }
+
+    /// Bans a client by hand: what is banned with it, and for how long. None if it would not be refused.
+    pub(crate) fn impose(&self, client: IpAddr, length: Duration, now: u64) -> Option<(String, Duration)> {
+        let refuses_but = self.refuses_but.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        if refuses_but.contains(client) {
+            return None;
+        }
+        let network = self.prefixes.network(client);
+        if self.bans.impose(network, length, now) {
+            self.evicted.inc();
+        }
+        self.begun.inc();
+        self.measure(now);
+        Some((self.prefixes.show(client), self.bans.left(network, now)?))
     }
 
     /// Lets a client in again; true if it was banned.

@@ -1,11 +1,14 @@
 //! The controls of all sites and routes of a configuration.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use portcullis_config::{self as config, Ban, LimitStore, RateLimit, Route, Site, Unserved};
+use portcullis_config::{
+    self as config, Ban, LimitStore, Prefixes, RateLimit, RefuseAction, Route, Site, Unserved,
+};
 use portcullis_metrics::Registry;
 
+use super::ban::NO_POINTS;
 use super::{Access, Gate, Jail, Jails, Limit, LimitLink, ListFiles, Lists};
 use crate::StartError;
 use crate::services::Services;
@@ -55,7 +58,7 @@ impl<'a> ControlsBuilder<'a> {
     }
 
     /// The controls of each route of a site.
-    pub(crate) fn site(&mut self, site: &Site) -> Result<Vec<Option<Box<Access>>>, StartError> {
+    pub(crate) fn site(&mut self, site: &Site) -> Result<Vec<Box<Access>>, StartError> {
         let name: Arc<str> = site.name.as_str().into();
         let of_site = self.limits(&name, &site.rate_limits)?;
         site.routes.iter().map(|route| self.route(&name, &of_site, route)).collect()
@@ -66,14 +69,14 @@ impl<'a> ControlsBuilder<'a> {
         site: &Arc<str>,
         of_site: &[Arc<Limit>],
         route: &Route,
-    ) -> Result<Option<Box<Access>>, StartError> {
+    ) -> Result<Box<Access>, StartError> {
         let mut limits = of_site.to_vec();
         limits.extend(self.limits(site, &route.rate_limits)?);
         self.access(site, (route.access.as_ref(), route.ban.as_ref()), limits)
     }
 
     /// The controls of requests that no site serves.
-    pub(crate) fn unserved(&mut self, settings: &Unserved) -> Result<Option<Box<Access>>, StartError> {
+    pub(crate) fn unserved(&mut self, settings: &Unserved) -> Result<Box<Access>, StartError> {
         self.access("", (settings.access.as_ref(), settings.ban.as_ref()), Vec::new())
     }
 
@@ -82,13 +85,14 @@ impl<'a> ControlsBuilder<'a> {
         site: &str,
         (lists, ban): (Option<&config::Access>, Option<&Ban>),
         limits: Vec<Arc<Limit>>,
-    ) -> Result<Option<Box<Access>>, StartError> {
+    ) -> Result<Box<Access>, StartError> {
         let registry: &Registry = &self.services.registry;
         let gate = lists.map(|lists| Gate::build(registry, site, lists, &mut self.lists)).transpose()?;
         let old = self.old.map(|old| &old.jails);
-        let jail = ban.map(|ban| Jail::build(registry, ban, &mut self.jails, old, &self.services.say));
-        let any = gate.is_some() || jail.is_some() || !limits.is_empty();
-        Ok(any.then(|| Box::new(Access { gate, jail, limits })))
+        // Where conduct bans nobody, clients can be banned by hand all the same.
+        let by_hand = by_hand();
+        let jail = Jail::build(registry, ban.unwrap_or(&by_hand), &mut self.jails, old, &self.services.say);
+        Ok(Box::new(Access { gate, jail, limits }))
     }
 
     fn limits(&mut self, site: &Arc<str>, settings: &[RateLimit]) -> Result<Vec<Arc<Limit>>, StartError> {
@@ -103,5 +107,26 @@ impl<'a> ControlsBuilder<'a> {
     pub(crate) fn finish(self) -> Controls {
         let ControlsBuilder { limits, limit_link, jails, lists, .. } = self;
         Controls { limits, limit_link, jails, lists: lists.files }
+    }
+}
+
+/// Clients that may be banned by hand at one time.
+const BY_HAND_MAX: usize = 4096;
+
+/// The bans of routes without `ban`: no conduct gives points.
+fn by_hand() -> Ban {
+    Ban {
+        name: "by_hand".to_owned(),
+        score: u32::MAX,
+        window: Duration::from_secs(1),
+        points: NO_POINTS,
+        duration: Duration::ZERO,
+        duration_max: Duration::ZERO,
+        memory: Duration::ZERO,
+        prefixes: Prefixes::default(),
+        except: Vec::new(),
+        action: RefuseAction::Block,
+        status: 403,
+        clients_max: BY_HAND_MAX,
     }
 }

@@ -35,12 +35,11 @@ pub(crate) use list::{ListFiles, Lists};
 pub(crate) use shared::LimitLink;
 
 /// The controls of a route.
-#[derive(Default)]
 pub(crate) struct Access {
     /// Address lists.
     pub(crate) gate: Option<Gate>,
     /// Bans.
-    pub(crate) jail: Option<Jail>,
+    pub(crate) jail: Jail,
     /// Those of the site, then its own.
     pub(crate) limits: Vec<Arc<Limit>>,
 }
@@ -57,7 +56,7 @@ impl Access {
         if admission.denial.is_some() {
             return admission;
         }
-        if let Some((decision, denial)) = self.jail.as_ref().and_then(|jail| jail.look(client.address, now)) {
+        if let Some((decision, denial)) = self.jail.look(client.address, now) {
             admission.note(decision, denial);
             if admission.denial.is_some() {
                 return admission;

@@ -8,6 +8,7 @@ use portcullis_identity::{NewToken, Token};
 
 use super::{RoleName, actor, now, open, time, time_or};
 use crate::cli::{Failure, print};
+use crate::time_arg;
 
 /// Tokens that are read from the file at a time.
 const PAGE: usize = 1000;
@@ -33,7 +34,7 @@ enum Action {
         #[arg(long)]
         name: String,
         /// How long it works: 30d, 12h, 90m or 45s; by default until it is revoked
-        #[arg(long, value_name = "TIME", value_parser = duration)]
+        #[arg(long, value_name = "TIME", value_parser = time_arg::seconds)]
         expires: Option<u64>,
     },
     /// List tokens, without their secrets
@@ -98,36 +99,4 @@ fn line(token: &Token, now: u64) -> String {
     };
     let (used, expires) = (time_or(token.last_used, "never"), token.expires.map_or("never".to_owned(), time));
     format!("{:<5} {:<8} {state:<9} {used:<25} {expires:<25} {}\n", token.id, token.role.name(), token.name)
-}
-
-/// A number with a unit, in seconds.
-fn duration(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not a time; write 30d, 12h, 90m or 45s");
-    let unit = text.chars().next_back().ok_or_else(wrong)?;
-    let seconds = match unit {
-        'd' => 86_400,
-        'h' => 3600,
-        'm' => 60,
-        's' => 1,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
-    number.checked_mul(seconds).filter(|seconds| *seconds > 0).ok_or_else(wrong)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::duration;
-
-    #[test]
-    fn times_have_a_unit() {
-        for (text, seconds) in [("30d", 2_592_000), ("12h", 43_200), ("90m", 5400), ("45s", 45)] {
-            assert_eq!(duration(text), Ok(seconds), "{text}");
-        }
-        for text in
-            ["", "d", "30", "0d", "-1d", "1.5h", "30 d", "99999999999999999999d", "1é", "300000000000000d"]
-        {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
 }

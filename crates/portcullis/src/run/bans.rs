@@ -42,6 +42,10 @@ impl Bans for Desk {
         text
     }
 
+    fn impose(&self, ban: Option<&str>, client: IpAddr, length: Duration) -> usize {
+        self.0.impose(ban, client, length).len()
+    }
+
     fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize {
         self.0.lift(ban, client)
     }

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_admin::{Candidate, Reloads, ask_to_load, ask_to_reload};
 use portcullis_api::interfaces::Interfaces;
@@ -265,20 +265,28 @@ struct Desk(BanList);
 
 impl Bans for Desk {
     fn list(&self) -> Vec<Banned> {
-        let now = now_ms();
-        let until = |left: std::time::Duration| now + u64::try_from(left.as_millis()).unwrap_or(0);
-        let banned = self.0.list().into_iter().map(|banned| Banned {
-            ban: banned.ban.to_string(),
-            until: until(banned.left),
-            client: banned.client.to_string(),
-            count: banned.count,
-        });
-        banned.collect()
+        shown(self.0.list())
+    }
+
+    fn impose(&self, ban: Option<&str>, client: IpAddr, length: Duration) -> Vec<Banned> {
+        shown(self.0.impose(ban, client, length))
     }
 
     fn lift(&self, ban: Option<&str>, client: IpAddr) -> usize {
         self.0.lift(ban, client)
     }
+}
+
+fn shown(bans: Vec<portcullis_proxy::Banned>) -> Vec<Banned> {
+    let now = now_ms();
+    let until = |left: Duration| now.saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+    let shown = bans.into_iter().map(|banned| Banned {
+        ban: banned.ban.to_string(),
+        until: until(banned.left),
+        client: banned.client,
+        count: banned.count,
+    });
+    shown.collect()
 }
 
 /// Tells the revisions that the program serves by this text of the document.

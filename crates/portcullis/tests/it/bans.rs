@@ -41,6 +41,21 @@ fn from_attack_to_ban_and_back() {
     );
     assert_eq!(served.get("/").status(), 200);
     assert!(!bans(&["--admin", &admin, "lift", "somebody"]).0);
+    // By hand, whatever it did.
+    assert_eq!(
+        bans(&["--admin", &admin, "add", "127.0.0.1", "--for", "10m"]),
+        (true, "127.0.0.1 is banned for 600 s\n".into())
+    );
+    assert_eq!(served.get("/").status(), 403);
+    // A shorter one takes nothing from it.
+    assert!(bans(&["--admin", &admin, "add", "127.0.0.1", "--for", "5s"]).0);
+    let page: serde_json::Value =
+        serde_json::from_str(&bans(&["--admin", &admin, "list", "--json"]).1).unwrap();
+    assert!(page["bans"][0]["seconds_left"].as_u64().unwrap() > 60, "{page}");
+    assert!(bans(&["--admin", &admin, "lift", "127.0.0.1"]).0);
+    assert_eq!(served.get("/").status(), 200);
+    let (ok, text) = bans(&["--admin", &admin, "add", "127.0.0.1", "--ban", "nowhere"]);
+    assert!(!ok && text.contains("is not banned"), "{text}");
     served.stop();
     assert!(!bans(&["--admin", &admin]).0, "nobody answers any more");
 }
