@@ -86,6 +86,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(analyst, routes!(fields::decide))
             .add(analyst, routes!(explain::explain))
             .add(analyst, routes!(advise::advise))
+            .add(viewer, routes!(advise::groups))
             .add(viewer, routes!(exclusions::list))
             .add(analyst, routes!(exclusion_orders::add))
             .add(analyst, routes!(exclusion_orders::batch))
