@@ -129,7 +129,8 @@ assert.equal(await total(), would);
 // A client is denied at a site without lists of its own, by the list that counts there.
 await page.goto(`${base}/#/event/${both.id}`);
 await reach(page, '.reason');
-await page.click('.page-head button:has-text("Deny this client")');
+await page.click('.page-head button:has-text("Ban this client")');
+await page.selectOption('dialog select >> nth=1', 'ever');
 await reach(page, 'dialog .diff .in:has-text("203.0.113.152")');
 await page.click('dialog footer .danger:not([disabled])');
 await page.waitForFunction(() => !document.querySelector('dialog'));

@@ -11,7 +11,7 @@ const PAGES = {
   admin: ['Overview', 'Events', 'Sites', 'Interfaces', 'Rules', 'Exclusions', 'Try', 'Access control', 'Revisions', 'Users and tokens', 'Audit trail'],
 };
 // Buttons and links of the event's page that change something or show the request.
-const ACTIONS = ['Not an attack', 'Deny this client', 'Open in Try'];
+const ACTIONS = ['Not an attack', 'Ban this client', 'Put into a list', 'Open in Try'];
 // Requests that a page could send whatever it shows: method, path, and the least role that may.
 const CALLS = [
   ['GET', '/events', 'viewer'],
@@ -20,7 +20,9 @@ const CALLS = [
   ['POST', '/advise', 'analyst'],
   ['POST', '/explain', 'analyst'],
   ['POST', '/exclusions/batch', 'analyst'],
+  ['POST', '/bans', 'analyst'],
   ['DELETE', '/bans/192.0.2.1', 'analyst'],
+  ['GET', '/advise/groups', 'viewer'],
   ['GET', '/revisions', 'analyst'],
   ['GET', '/config', 'admin'],
   ['PATCH', '/sites/shop', 'admin'],

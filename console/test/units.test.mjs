@@ -182,3 +182,38 @@ test('what is pasted is recognised, and reads as the server reads it', async () 
   assert.deepEqual(recognise('shop', known).map(({ term }) => term), ['"shop"', 'site = "my shop"']);
   assert.deepEqual(recognise('  '), []);
 });
+
+test('tasks say what they rest on, once, and go when it is gone', async () => {
+  const { attackerTasks, certificateTasks, falsePositiveTasks, proposalTasks, siteTasks, sorted, uninspectedTasks, upstreamTasks } = await load('todo');
+  const endpoint = (address, state) => ({ address, state, in_flight: 0, weight: 1, last_error: state === 'healthy' ? null : { message: 'refused', seconds_ago: 1 } });
+  assert.deepEqual(upstreamTasks([{ name: 'app', endpoints: [endpoint('a', 'healthy'), endpoint('b', 'probing')] }]), []);
+  assert.deepEqual(upstreamTasks([{ name: 'app', endpoints: [endpoint('a', 'healthy'), endpoint('b', 'ejected')] }]).map(({ tone, evidence }) => [tone, evidence]), [['warn', 'b: refused']]);
+  assert.equal(upstreamTasks([{ name: 'app', endpoints: [endpoint('b', 'open')] }])[0].tone, 'bad');
+  const certificate = (not_after) => ({ listener: 'l', source: 'file', file: 'f.pem', names: ['shop.example'], issuer: null, not_after });
+  assert.deepEqual(certificateTasks([certificate(null), certificate(100 * 86_400)], 0), []);
+  assert.deepEqual(certificateTasks([certificate(5 * 86_400), certificate(86_400 - 1)], 86_400).map(({ tone }) => tone), ['warn', 'bad']);
+  const facets = { fields: { client: { values: [{ value: '192.0.2.1', count: 50 }, { value: '192.0.2.2', count: 40 }, { value: '192.0.2.3', count: 9 }] } } };
+  assert.deepEqual(attackerTasks(facets, ['192.0.2.2']).map(({ client }) => client), ['192.0.2.1']);
+  const group = (only, newest = 'id-1', path = '/notes/{id}') => ({ site: 'shop', objection: 'rule 942100', location: 'ARGS:text', path, requests: 9, clients: 9, clients_with_nothing_else: only, newest });
+  assert.deepEqual(falsePositiveTasks([group(2)], new Set()), []);
+  assert.deepEqual(falsePositiveTasks([group(3)], new Set(['id-1'])), []);
+  const [alarm] = falsePositiveTasks([group(3)], new Set(['id-2']));
+  assert.match(decodeURIComponent(alarm.links[1].href).replaceAll('+', ' '), /site = shop and rule = 942100 and path \^= \/notes\/ and time >= -7d/);
+  assert.equal(falsePositiveTasks([group(3, null)], new Set())[0].links.length, 1);
+  const route = (engine) => ({ inspection: engine && { engine } });
+  const week = (would, requests = 100) => [{ site: 's', requests, by: { outcome: [{ label: 'would_block', count: would, error: 0 }] } }];
+  const site = (...engines) => [{ name: 's', routes: engines.map(route) }];
+  assert.deepEqual(siteTasks(site('blocking'), week(50)), []);
+  assert.deepEqual(siteTasks(site(null), week(50)), []);
+  assert.deepEqual(siteTasks(site('detection_only'), week(0, 0)), []);
+  assert.match(siteTasks(site('blocking', 'detection_only'), week(2))[0].key, / ready$/);
+  assert.match(siteTasks(site('detection_only'), week(3))[0].key, / notReady$/);
+  const proposal = (state, id) => ({ site: 'shop', id, state, kind: 'sqli.statement', method: 'POST', path: '/r', name: 'q' });
+  assert.deepEqual(proposalTasks([proposal('live', 'a'), proposal('trial', 'b')]), []);
+  assert.equal(proposalTasks([proposal('proposed', 'a'), proposal('proposed', 'b')]).length, 1);
+  const bytes = (reasons) => [{ bytes_inspected: 900, by: { not_inspected: Object.entries(reasons).map(([label, count]) => ({ label, count, error: 0 })) } }];
+  assert.deepEqual(uninspectedTasks(bytes({ media_type: 500, after_verdict: 500, over_limit: 5 })), []);
+  assert.deepEqual(uninspectedTasks(bytes({ over_limit: 100 })).map(({ key }) => key), ['uninspected over_limit']);
+  assert.deepEqual(uninspectedTasks([]), []);
+  assert.deepEqual(sorted([{ tone: 'info' }, { tone: 'bad' }, { tone: 'warn' }, { tone: 'bad' }]).map(({ tone }) => tone), ['bad', 'bad', 'warn', 'info']);
+});

@@ -90,6 +90,12 @@ export interface Certificate {
 }
 export interface Agent { name: string; address: string; breaker: string; in_flight: number; waiting: number; failure: string }
 export interface Ban { ban: string; client: string; until: string; count: number }
+/** Events with the same objection to the same field on the same path. */
+export interface Group {
+  site: string; objection: string; location: string; path: string; requests: number; clients: number; clients_with_nothing_else: number;
+  newest: string | null;
+}
+export interface GroupPage { items: Group[]; complete: boolean }
 export interface Exclusion {
   id: string; site: string | null; route: string | null; class: string | null; kind: string | null;
   location: string | null; path: string | null; directive: string | null; reason: string | null; until: string | null;

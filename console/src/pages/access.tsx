@@ -86,7 +86,7 @@ function ClientsView({ clients, remove }: { clients: Clients; remove?: (client: 
   );
 }
 
-function ListDialog({ list: first, client: given, site: of, remove, onClose, onDone }: {
+export function ListDialog({ list: first, client: given, site: of, remove, onClose, onDone }: {
   list: ListName; client: string; site: string; remove: boolean; onClose: () => void; onDone: () => void;
 }) {
   const [list, setList] = useState(first);

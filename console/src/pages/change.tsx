@@ -22,10 +22,10 @@ async function send(change: Change, etag: string, reason: string, dryRun: boolea
     : ask<Changed>(change.path, { method: change.method, body: { ...change.body, ...more }, etag });
 }
 
-/** `change` is null while the form does not say enough. */
-export function ChangeDialog({ title, change, children, onClose, onDone, danger, reason: suggested = '', focusReason }: {
+/** `change` is null while the form does not say enough; `act` is done in place of a change of the document. */
+export function ChangeDialog({ title, change, act, applyLabel, children, onClose, onDone, danger, reason: suggested = '', focusReason }: {
   title: string; change: Change | null; children?: ComponentChildren; onClose: () => void; onDone: () => void;
-  danger?: boolean; reason?: string; focusReason?: boolean;
+  danger?: boolean; reason?: string; focusReason?: boolean; act?: (reason: string) => Promise<void>; applyLabel?: string;
 }) {
   const [reason, setReason] = useState(suggested);
   const [preview, setPreview] = useState<{ diff: string; etag: string; key: string } | null>(null);
@@ -42,19 +42,20 @@ export function ChangeDialog({ title, change, children, onClose, onDone, danger,
     return () => clearTimeout(timer);
   }, [key]);
   const isCurrent = preview !== null && preview.key === key && !look.busy;
-  const isReady = isCurrent && preview.diff !== '' && !apply.busy && look.error === null;
+  const isReady = !apply.busy && (act !== undefined || (isCurrent && preview.diff !== '' && look.error === null));
   const submit = (event: Event) => {
     event.preventDefault();
-    if (!isReady || !change) return;
+    if (!isReady) return;
     void apply.run(async () => {
-      await send(change, preview.etag, reason, false);
+      if (act) await act(reason);
+      else if (change && preview) await send(change, preview.etag, reason, false);
       onDone();
     });
   };
   return (
     <Dialog title={title} onClose={onClose} wide onSubmit={submit}>
       {children}
-      <Input label={t('app.reason')} hint={t('app.reasonHint')} value={reason} onInput={setReason} maxLength={1000} autofocus={focusReason} />
+      <Input label={t('app.reason')} hint={t(act ? 'fields.reasonHint' : 'app.reasonHint')} value={reason} onInput={setReason} maxLength={1000} autofocus={focusReason} />
       {change && (
         <>
           <h3>{t('app.preview')}</h3>
@@ -65,7 +66,7 @@ export function ChangeDialog({ title, change, children, onClose, onDone, danger,
       {apply.error !== null && <Failure error={apply.error} />}
       <footer>
         <Button onClick={onClose}>{t('app.cancel')}</Button>
-        <Button tone={danger ? 'danger' : 'primary'} type="submit" disabled={!isReady}>{t('app.apply')}</Button>
+        <Button tone={danger ? 'danger' : 'primary'} type="submit" disabled={!isReady}>{applyLabel ?? t('app.apply')}</Button>
       </footer>
     </Dialog>
   );

@@ -9,18 +9,21 @@ import { findingHref } from '../fields.ts';
 import { both, bytes, dateTime, micros, number, quoted, readable } from '../format.ts';
 import { curl, highlight, spanOf } from '../highlight.ts';
 import { t } from '../i18n/index.ts';
-import { useLoad } from '../load.ts';
+import { useAction, useLoad } from '../load.ts';
 import { href } from '../route.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Button, Card, CopyButton, Dialog, Empty, Failure, Fill, PageHead, Skeleton, Verdict } from '../ui/kit.tsx';
 import { visible } from '../visible.ts';
-import { ChangeDialog } from './change.tsx';
+import { ListDialog } from './access.tsx';
+import { BanDialog } from './ban.tsx';
 import { rulesOf, why } from './event-rows.tsx';
 import { ExcludeDialog } from './exclude.tsx';
 
 export function EventPage({ id }: { id: string }) {
   const loaded = useLoad((signal) => ask<EventItem>(`/events/${encodeURIComponent(id)}`, { signal }), id);
-  const [dialog, setDialog] = useState<'exclude' | 'deny' | 'json' | null>(null);
+  const [dialog, setDialog] = useState<'exclude' | 'ban' | 'list' | 'json' | null>(null);
+  const lift = useAction();
+  const [lifted, setLifted] = useState(false);
   // Of a client that was turned away, nothing that it sent decided.
   const mayExclude = canChange('analyst') && loaded.value !== null && loaded.value.outcome !== 'control';
   useLayoutEffect(() => {
@@ -38,12 +41,20 @@ export function EventPage({ id }: { id: string }) {
   if (loaded.error !== null) return <><PageHead title={t('event.title')}>{back}</PageHead><Failure error={loaded.error} retry={loaded.again} /></>;
   if (!loaded.value) return <><PageHead title={t('event.title')}>{back}</PageHead><Card><Skeleton lines={12} /></Card></>;
   const { event, outcome, has_request: hasRequest } = loaded.value;
+  const banned = event.verdict.control?.by === 'ban';
   return (
     <>
       <PageHead title={t('event.title')}>
         {back}
         {mayExclude && <Button tone="primary" icon="exclusions" onClick={() => setDialog('exclude')}>{t('event.notAttack')}</Button>}
-        {canChange('analyst') && <Button icon="ban" onClick={() => setDialog('deny')}>{t('event.ban')}</Button>}
+        {can('analyst') && !banned && <Button icon="ban" onClick={() => setDialog('ban')}>{t('event.ban')}</Button>}
+        {can('analyst') && banned && (
+          <Button icon="check" disabled={lift.busy || lifted} onClick={() => void lift.run(async () => {
+            await ask(`/bans/${encodeURIComponent(event.client.addr)}`, { method: 'DELETE' });
+            setLifted(true);
+          })}>{t(lifted ? 'event.lifted' : 'event.lift')}</Button>
+        )}
+        {canChange('analyst') && <Button icon="access" onClick={() => setDialog('list')}>{t('event.list')}</Button>}
         {can('analyst') && hasRequest && <a class="button" href={href(['try'], { id: event.request_id })}><Icon name="try" /><span>{t('event.try')}</span></a>}
         <Button tone="ghost" onClick={() => setDialog('json')}>{t('event.raw')}</Button>
       </PageHead>
@@ -52,7 +63,8 @@ export function EventPage({ id }: { id: string }) {
           <Card title={t('event.why')} aside={<Verdict action={event.verdict.action} outcome={outcome} />}>
             <p class="reason">{why(event)}</p>
             {outcome === 'noted' && <p class="dim">{t('event.noted')}</p>}
-            {event.verdict.control?.by === 'ban' && <p><a href={href(['events'], { filter: before(event), kind: 'all' })}>{t('event.before')}</a></p>}
+            {lift.error !== null && <Failure error={lift.error} />}
+            {banned && <p><a href={href(['events'], { filter: before(event), kind: 'all' })}>{t('event.before')}</a></p>}
             <Scores event={event} />
           </Card>
           <RequestCard event={event} hasRequest={hasRequest} />
@@ -62,12 +74,8 @@ export function EventPage({ id }: { id: string }) {
         <div class="stack"><Facts event={event} /><Similar event={event} /></div>
       </div>
       {dialog === 'exclude' && <ExcludeDialog event={event} onClose={() => setDialog(null)} />}
-      {dialog === 'deny' && (
-        <ChangeDialog title={t('deny.title')} danger onClose={() => setDialog(null)} onDone={() => setDialog(null)} reason={event.request_id}
-          change={{ method: 'POST', path: '/lists/deny/clients', body: { client: event.client.addr, site: event.site } }}>
-          <p>{t('deny.intro', { client: event.client.addr, site: event.site })}</p>
-        </ChangeDialog>
-      )}
+      {dialog === 'ban' && <BanDialog client={event.client.addr} site={event.site} reason={event.request_id} onClose={() => setDialog(null)} onDone={() => setDialog(null)} />}
+      {dialog === 'list' && <ListDialog list="deny" client={event.client.addr} site={event.site} remove={false} onClose={() => setDialog(null)} onDone={() => setDialog(null)} />}
       {dialog === 'json' && (
         <Dialog title={t('event.raw')} onClose={() => setDialog(null)} wide>
           <CopyButton text={JSON.stringify(event, null, 2)} />

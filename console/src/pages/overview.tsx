@@ -15,6 +15,7 @@ import { Icon } from '../ui/icon.tsx';
 import { Badge, Bars, Card, Empty, Failure, PageHead, Select, Skeleton, Tabs } from '../ui/kit.tsx';
 import { SearchBox } from '../ui/search.tsx';
 import { EventRows } from './event-rows.tsx';
+import { Tasks } from './todo.tsx';
 
 const REFRESH_MS = 5_000;
 /** Events are looked at, not counted before. */
@@ -68,7 +69,12 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
   const head = (
     <>
       <PageHead title={t('overview.title')}>{tools}</PageHead>
-      {!wall && <div class="filter-bar"><SearchBox filter="" onFilter={(filter) => go(['events'], { filter, kind: 'all' })} /></div>}
+      {!wall && (
+        <>
+          <div class="filter-bar"><SearchBox filter="" onFilter={(filter) => go(['events'], { filter, kind: 'all' })} /></div>
+          <Tasks />
+        </>
+      )}
     </>
   );
   const inner = (content: ComponentChildren) => (wall ? <main class="wall">{head}{content}</main> : <>{head}{content}</>);

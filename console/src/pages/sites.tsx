@@ -4,17 +4,14 @@ import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
 import type { Agent, Certificate, Inspection, Live, Site, SiteStatistics, Statistics, Upstream } from '../api/types.ts';
 import { canChange } from '../app.tsx';
-import { ago, expiryTone, number, percent, quoted } from '../format.ts';
+import { ago, expiryTone, number } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
 import { windowOf } from '../range.ts';
+import { readiness } from '../readiness.ts';
 import { href } from '../route.ts';
-import { outcomes } from '../statistics.ts';
 import { Badge, Button, Card, Empty, Failure, PageHead, Select, Skeleton } from '../ui/kit.tsx';
 import { ChangeDialog, type Change } from './change.tsx';
-
-/** Share of requests that would be blocked up to which a site is ready to enforce. */
-const READY_SHARE = 0.02;
 
 export function SitesPage() {
   const sites = useLoad((signal) => ask<Live<Site>>('/sites', { query: { limit: 1000 }, signal }), 'sites', 15_000);
@@ -102,25 +99,12 @@ function InspectionCells({ site, route, of }: { site: string; route: string; of:
 
 /** Observe, look at what would be blocked, enforce: where the site stands, from its own traffic. */
 function Rollout({ site, week }: { site: Site; week: SiteStatistics | undefined }) {
-  const inspected = site.routes.filter((route) => route.inspection);
-  if (inspected.length === 0) return null;
-  const observes = inspected.some((route) => route.inspection?.engine !== 'blocking');
-  const requests = week?.requests ?? 0;
-  if (!week || requests === 0) return <p class="notice">{t('sites.noTraffic')}</p>;
-  // What lists, limits and bans decided says nothing about rules and detectors.
-  const detected = outcomes([week], ['would_block']);
-  const blocked = outcomes([week], ['blocked', 'refused']);
-  const atMost = (of: { count: number; bound: boolean }) => (of.bound ? t('sites.atMost', { count: number(of.count) }) : number(of.count));
-  const look = (outcome: string) => <a href={href(['events'], { filter: `site = ${quoted(site.name)} and ${outcome} and time >= -7d` })}>{t('sites.look')}</a>;
-  if (!observes) return <p class="notice good">{t('sites.enforced', { blocked: atMost(blocked), requests: number(requests) })} {look('outcome in (blocked, refused)')}</p>;
-  const ready = detected.count / requests <= READY_SHARE;
-  return (
-    <p class={`notice ${ready ? 'good' : 'warn'}`}>
-      {t('sites.readiness', { requests: number(requests), detected: atMost(detected), share: percent(detected.count, requests) })}{' '}
-      {t(ready ? 'sites.ready' : 'sites.notReady')} {detected.count > 0 && look('outcome = would_block')}
-    </p>
-  );
+  const stands = readiness(site, week);
+  const look = stands.look && <a href={href(['events'], { filter: stands.look })}>{t('sites.look')}</a>;
+  if (stands.state === 'off') return null;
+  return <p class={`notice ${TONES[stands.state]}`}>{stands.text} {look}</p>;
 }
+const TONES = { quiet: '', enforced: 'good', ready: 'good', notReady: 'warn' };
 
 function UpstreamCard({ group }: { group: Upstream }) {
   return (
