@@ -96,9 +96,14 @@ export function readable(target: string): string {
   }
 }
 
-/** A time of the filter language: whole seconds since 1970. */
+/** Events from a time on, in whole seconds since 1970. */
 export function since(seconds: number): string {
-  return `time >= ${new Date(seconds * 1000).toISOString().replace('.000', '')}`;
+  return `time >= ${moment(seconds)}`;
+}
+
+/** A moment of the filter language. */
+export function moment(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().replace('.000', '');
 }
 
 /** A moment of the filter language as a field for local times takes it; empty for none, and for one before now. */

@@ -18,6 +18,14 @@ export function rangeOf(text: string | null): Range {
 
 export interface Window { from: number; to: number; step: 'minute' | 'hour' }
 
+/** What a page is about: from one moment to another where its URL names them, otherwise up to now. */
+export function windowFrom(query: URLSearchParams, now: number = Date.now() / 1000): Window & { fixed: boolean } {
+  const [from, to] = [Number(query.get('from')), Number(query.get('to'))];
+  const isSound = Number.isInteger(from) && Number.isInteger(to) && from > 0 && to > from && to - from <= 500 * 86_400;
+  if (!isSound) return { ...windowOf(rangeOf(query.get('range')), now), fixed: false };
+  return { from, to, step: to - from <= 21_600 ? 'minute' : 'hour', fixed: true };
+}
+
 /** The window up to now, in whole steps. */
 export function windowOf(range: Range, now: number = Date.now() / 1000): Window {
   const step = seconds(range) <= 21_600 ? 'minute' : 'hour';

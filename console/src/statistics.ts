@@ -68,3 +68,8 @@ export function timeline(items: SiteStatistics[], from: number, to: number, step
   }
   return line;
 }
+
+/** The step that a moment is in. */
+export function stepAt(moment: number, times: number[], step: number): number {
+  return Math.min(times.length - 1, Math.max(0, Math.floor((moment - (times[0] ?? 0)) / step)));
+}

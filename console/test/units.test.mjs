@@ -183,6 +183,20 @@ test('what is pasted is recognised, and reads as the server reads it', async () 
   assert.deepEqual(recognise('  '), []);
 });
 
+test('a part of a chart is whole steps, and stays where its URL says', async () => {
+  const { stepAt } = await load('statistics');
+  const times = [600, 660, 720];
+  assert.deepEqual([0, 600, 659, 660, 779, 780, 9999].map((moment) => stepAt(moment, times, 60)), [0, 0, 0, 1, 2, 2, 2]);
+  const { windowFrom } = await load('range');
+  const of = (text) => windowFrom(new URLSearchParams(text), 1_000_000);
+  assert.deepEqual(of('from=600&to=780'), { from: 600, to: 780, step: 'minute', fixed: true });
+  assert.equal(of('from=600&to=86400').step, 'hour');
+  // What cannot be one is the range up to now.
+  for (const text of ['', 'from=1', 'from=9&to=9', 'from=x&to=9', 'from=-5&to=9', 'from=1.5&to=9', 'from=1&to=99999999999', 'from=1e999&to=2']) {
+    assert.equal(of(text).fixed, false, text);
+  }
+});
+
 test('tasks say what they rest on, once, and go when it is gone', async () => {
   const { attackerTasks, certificateTasks, falsePositiveTasks, proposalTasks, siteTasks, sorted, uninspectedTasks, upstreamTasks } = await load('todo');
   const endpoint = (address, state) => ({ address, state, in_flight: 0, weight: 1, last_error: state === 'healthy' ? null : { message: 'refused', seconds_ago: 1 } });

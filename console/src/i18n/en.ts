@@ -101,6 +101,12 @@ export const en = {
   'range.to': 'Until',
   'range.zone': 'Times of your browser: {zone}. Empty: without a bound.',
 
+  'chart.keys': '{label}: arrow keys show values',
+  'chart.keysZoom': '{label}: arrow keys show values, with Shift they choose a part, Enter shows only this part',
+  'chart.none': 'no value chosen',
+  'chart.part': '{from} to {to}: Enter shows only this part',
+  'chart.table': 'Values as a table',
+
   'todo.title': 'To do',
   'todo.nothing': 'Nothing needs you: upstreams answer, certificates last, nobody keeps attacking, no group of events looks like a false positive, and no proposal waits.',
   'todo.failed': 'This list is not complete: {count} {count|source|sources} of it could not be read.',

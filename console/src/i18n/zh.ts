@@ -97,6 +97,11 @@ export const zh: Record<Key, string> = {
   'range.from': '从',
   'range.to': '到',
   'range.zone': '按浏览器的时区：{zone}。留空：不限。',
+  'chart.keys': '{label}：方向键显示数值',
+  'chart.keysZoom': '{label}：方向键显示数值，按住 Shift 选择一段，Enter 只显示该段',
+  'chart.none': '未选择数值',
+  'chart.part': '{from} 到 {to}：按 Enter 只显示该段',
+  'chart.table': '以表格显示数值',
 
   'todo.title': '待办',
   'todo.nothing': '没有需要您处理的事项：上游均有应答，证书有效，没有持续的攻击者，没有疑似误报的事件组，也没有待处理的建议。',

@@ -3,16 +3,17 @@
 import type { ComponentChildren } from 'preact';
 import { ask } from '../api/http.ts';
 import type { EventPage, FacetPage, Live, Site, Statistics, Upstream } from '../api/types.ts';
-import { both, bytes, compact, micros, number, percent, quoted, since } from '../format.ts';
+import { both, bytes, compact, micros, number, moment, percent, quoted, since, time } from '../format.ts';
 import { en } from '../i18n/en.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
-import { RANGES, rangeOf, windowOf } from '../range.ts';
+import { within } from '../query.ts';
+import { RANGES, rangeOf, windowFrom, type Range } from '../range.ts';
 import { go, href, refine, type Place } from '../route.ts';
 import { BLOCKED, countOf, labels, outcomes, quantile, timeline, total, uninspected } from '../statistics.ts';
 import { Stack } from '../ui/chart.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { Badge, Bars, Card, Empty, Failure, PageHead, Select, Skeleton, Tabs } from '../ui/kit.tsx';
+import { Badge, Bars, Button, Card, Empty, Failure, PageHead, Select, Skeleton, Tabs } from '../ui/kit.tsx';
 import { SearchBox } from '../ui/search.tsx';
 import { EventRows } from './event-rows.tsx';
 import { Tasks } from './todo.tsx';
@@ -32,24 +33,27 @@ const OF_REQUESTS = ['client', 'path', 'status', 'country'];
 
 export function OverviewPage({ place, wall = false }: { place: Place; wall?: boolean }) {
   const range = rangeOf(place.query.get('range'));
+  const { from: first, to: end, fixed } = windowFrom(place.query);
+  // Up to now, the window moves on: what is asked for is the range.
+  const of = fixed ? `${first} ${end}` : range;
   const site = place.query.get('site') ?? '';
   const sites = useLoad((signal) => ask<Live<Site>>('/sites', { signal }), 'sites');
   const whole = useLoad((signal) => {
-    const { from, to } = windowOf(range);
+    const { from, to } = windowFrom(place.query);
     return ask<Statistics>('/statistics', { query: { from, to, site, top: 16 }, signal });
-  }, `${range} ${site}`, REFRESH_MS);
+  }, `${of} ${site}`, REFRESH_MS);
   const counted: Counted = place.query.get('count') === 'requests' ? 'requests' : 'events';
   const facets = useLoad(async (signal) => {
     if (counted === 'requests') return null;
-    const { from } = windowOf(range);
-    const filter = both(since(from), site ? `site = ${quoted(site)}` : '');
+    const { from, to } = windowFrom(place.query);
+    const filter = both(fixed ? within('', { from: moment(from), to: moment(to) }) : since(from), site ? `site = ${quoted(site)}` : '');
     const page = await ask<FacetPage>('/events/facets', { query: { filter, fields: TOPS.map(([, field]) => field).join(','), top: TOP }, signal });
     return { ...page, filter };
-  }, `${range} ${site} ${counted}`, FACETS_REFRESH_MS);
+  }, `${of} ${site} ${counted}`, FACETS_REFRESH_MS);
   const steps = useLoad((signal) => {
-    const { from, to, step } = windowOf(range);
+    const { from, to, step } = windowFrom(place.query);
     return ask<Statistics>('/statistics', { query: { from, to, step, site, top: 8 }, signal });
-  }, `${range} ${site}`, REFRESH_MS);
+  }, `${of} ${site}`, REFRESH_MS);
   const upstreams = useLoad((signal) => ask<Live<Upstream>>('/upstreams', { signal }), 'upstreams', REFRESH_MS);
   const recent = useLoad((signal) => ask<EventPage>('/events', {
     query: { filter: both('outcome in (blocked, would_block, refused)', site ? `site = ${quoted(site)}` : ''), limit: 8 }, signal,
@@ -59,7 +63,8 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
     <>
       <Select hidden label={t('app.site')} value={site} onChange={(next) => refine({ site: next })}
         options={[['', t('overview.allSites')], ...(sites.value?.items ?? []).map((each): [string, string] => [each.name, each.name])]} />
-      <Tabs label={t('range.label')} value={range} onChange={(next) => refine({ range: next })}
+      {fixed && <Button tone="ghost" icon="close" onClick={() => refine({ from: null, to: null })}>{`${time(new Date(first * 1000).toISOString())} – ${time(new Date(end * 1000).toISOString())}`}</Button>}
+      <Tabs label={t('range.label')} value={fixed ? '' as Range : range} onChange={(next) => refine({ range: next, from: null, to: null })}
         options={RANGES.map(([name, key]) => [name, t(key)])} />
       <a class="button ghost wide-only" href={href([wall ? 'overview' : 'wall'], { range, site })}>
         <Icon name={wall ? 'close' : 'wall'} /><span>{t(wall ? 'overview.wallEnd' : 'overview.wall')}</span>
@@ -94,7 +99,7 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
     : (facets.value?.fields[field]?.values ?? []).map(({ value, count }) => ({
       label: value, count, href: href(['events'], { filter: both(`${field} = ${quoted(value)}`, facets.value?.filter ?? ''), kind: 'all' }),
     })));
-  const span = windowOf(range);
+  const span = windowFrom(place.query);
   const line = timeline(steps.value?.items ?? [], span.from, span.to, span.step === 'minute' ? 60 : 3_600);
   return inner(
     <>
@@ -109,7 +114,7 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
       {requests === 0 ? <Card><Empty>{t('overview.empty')}</Empty></Card> : (
         <div class="stack">
           <Card title={t('overview.traffic')}>
-            <Stack label={t('overview.traffic')} times={line.times} height={wall ? 320 : 220} series={[
+            <Stack label={t('overview.traffic')} times={line.times} height={wall ? 320 : 220} onZoom={wall ? undefined : (from, to) => refine({ from, to })} series={[
               { label: t('overview.passed'), values: line.passed, colour: '--pass' },
               { label: t('overview.detected'), values: line.detected, colour: '--detect' },
               { label: t('overview.blocked'), values: line.blocked, colour: '--deny' },
