@@ -231,3 +231,16 @@ test('tasks say what they rest on, once, and go when it is gone', async () => {
   assert.deepEqual(uninspectedTasks([]), []);
   assert.deepEqual(sorted([{ tone: 'info' }, { tone: 'bad' }, { tone: 'warn' }, { tone: 'bad' }]).map(({ tone }) => tone), ['bad', 'bad', 'warn', 'info']);
 });
+
+test('an exclusion is a sentence, whatever it names', async () => {
+  const { sentence } = await load('wording');
+  const at = { location: 'query:text', path: '/notes/{id}' };
+  assert.equal(sentence([{ kind: 'sqli.union-select', ...at }, { kind: 'sqli.statement', ...at }]), 'Let the parameter text of pages like /notes/… carry: union select, statement');
+  assert.equal(sentence([{ class: 'xss', location: 'form:comment' }]), 'Let the form field comment of all pages of the site carry whatever looks like xss');
+  assert.equal(sentence([{ rule_id: 942100, target: 'ARGS:q', path: '/search' }, { rule_id: 942190, target: 'ARGS:q', path: '/search' }]),
+    'Rules 942100, 942190 no longer look at the parameter q of /search and what is below it');
+  assert.equal(sentence([{ rule_id: 1, target: 'REQUEST_URI' }]), 'Rule 1 no longer looks at REQUEST_URI of all pages of the site');
+  // Names are those of clients.
+  assert.equal(sentence([{ class: 'xss', location: 'query:{name|a|b}:constructor' }]), 'Let the parameter {name|a|b}:constructor of all pages of the site carry whatever looks like xss');
+  assert.match(sentence([{ class: 'xss', location: 'constructor' }]), /^Let constructor of/);
+});

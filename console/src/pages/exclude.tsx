@@ -9,6 +9,7 @@ import { useLoad } from '../load.ts';
 import { isDoubtful, template } from '../path.ts';
 import { Badge, Button, Dialog, Failure, Input, Skeleton, Verdict } from '../ui/kit.tsx';
 import { visible } from '../visible.ts';
+import { sentence } from '../wording.ts';
 import { ChangeDialog, type Change } from './change.tsx';
 
 export interface Choice { label: string; orders: Record<string, unknown>[]; hasPath: boolean }
@@ -81,12 +82,24 @@ function Now({ event }: { event: WafEvent }) {
   );
 }
 
+/** What comes of a candidate, in a sentence: what passes that was stopped wrongly, and what passes beside it. */
+function Gain({ candidate: { stored, probed, clears, still } }: { candidate: Candidate }) {
+  if (!clears) return <p class="gain dim">{t('exclude.still', { reason: still })}</p>;
+  const lost = probed.own.lost + probed.others.lost;
+  const tried = probed.own.stopped + probed.others.stopped;
+  return (
+    <p class="gain">
+      {t('exclude.gain', { through: number(stored.let_through), requests: number(stored.stopped), clients: number(stored.clients) })}{' '}
+      <span class={probed.others.lost > 0 ? 'bad' : 'dim'}>{lost === 0 ? t('exclude.noLoss', { tried: number(tried) }) : t('exclude.loss', { lost: number(lost), tried: number(tried), others: number(probed.others.lost) })}</span>
+    </p>
+  );
+}
+
 /** What a candidate costs. */
 function Cost({ candidate }: { candidate: Candidate }) {
-  const { stored, probed, clears, still } = candidate;
+  const { stored, probed } = candidate;
   return (
     <>
-      {!clears && <p class="dim">{t('exclude.still', { reason: still })}</p>}
       <ul class="cost dim">
         <li>{t('exclude.stored', { through: number(stored.let_through), requests: number(stored.requests), clients: number(stored.clients) })}</li>
         <li>{t('exclude.own', { lost: number(probed.own.lost), stopped: number(probed.own.stopped) })}</li>
@@ -121,11 +134,16 @@ function Measured({ event, advised, onClose, onDone }: { event: WafEvent; advise
           <div class="wrap">
             <label for={`choice-${at}`}>
               {one.recommended && <><Badge tone="good">{t('exclude.recommended')}</Badge> </>}
+              <b>{visible(sentence(one.exclusions))}</b>
+            </label>
+            <Gain candidate={one} />
+            <details>
+              <summary>{t('exclude.details')}</summary>
               {one.exclusions.map((each) => each.rule_id
                 ? `${t('exclude.rule', { rule: each.rule_id, target: each.target ?? '' })}${each.path ? ` · ${each.path}` : ''}`
-                : `${each.kind ?? t('exclude.all', { class: each.class ?? '' })} · ${each.location ?? ''}${each.path ? ` · ${each.path}` : ''}`).map((line) => <div key={line}>{visible(line)}</div>)}
-            </label>
-            <Cost candidate={one} />
+                : `${each.kind ?? t('exclude.all', { class: each.class ?? '' })} · ${each.location ?? ''}${each.path ? ` · ${each.path}` : ''}`).map((line) => <code class="wrap" key={line}>{visible(line)}</code>)}
+              <Cost candidate={one} />
+            </details>
           </div>
         </div>
       ))}
