@@ -77,8 +77,6 @@ impl TrustedSources {
 #[derive(Debug)]
 pub(crate) struct FieldsRun {
     policy: SiteFields,
-    method: Vec<u8>,
-    path: Vec<u8>,
     session: Option<u32>,
     standing: Standing,
     /// The request has a body.
@@ -90,8 +88,6 @@ impl FieldsRun {
     pub(crate) fn new(policy: &SiteFields) -> FieldsRun {
         FieldsRun {
             policy: policy.clone(),
-            method: Vec::new(),
-            path: Vec::new(),
             session: None,
             standing: Standing::Anybody,
             has_body: false,
@@ -106,8 +102,6 @@ impl FieldsRun {
         issued: Option<&Arc<IssuedTo>>,
         analysis: &mut Analysis,
     ) {
-        self.method.extend_from_slice(head.method());
-        self.path.extend_from_slice(head.path());
         self.has_body = head.framing() != BodyFraming::None;
         let shown = Session::of(head);
         self.session = shown.as_ref().map(|shown| portcullis_learn::session(shown.text));
@@ -122,8 +116,9 @@ impl FieldsRun {
         if knowledge.has_openings() && is_plain(head.path()) {
             analysis.open_fields(self.policy.opens);
         }
+        // What is learned is asked, too: whether there is anything new in what is sent.
         let is_asked = self.policy.unusual != UnusualAction::Off || knowledge.has_openings();
-        if is_asked && !knowledge.is_empty() {
+        if self.policy.learns || is_asked && !knowledge.is_empty() {
             analysis.fields().judge_by(knowledge, head.method(), head.path());
         }
     }
@@ -154,6 +149,8 @@ impl FieldsRun {
         }
         analysis.fields().set_own_hosts(is_own_host);
         if self.policy.unusual == UnusualAction::Off {
+            // What is learned is to know whether it is anything new.
+            analysis.fields().unusual();
             return;
         }
         let count = note_unusual(analysis, detectors, rules);
@@ -163,10 +160,12 @@ impl FieldsRun {
     }
 
     /// Has the fields learned of a request that was answered well.
-    pub(crate) fn learn(&self, analysis: &mut Analysis, client: IpAddr, epoch_millis: u64) {
+    pub(crate) fn learn(&self, analysis: &Analysis, client: IpAddr, epoch_millis: u64) {
         if self.policy.learns && self.is_judged {
             let source = self.source(client, epoch_millis);
-            self.policy.site.observe(source, &self.method, &self.path, analysis.fields());
+            let fields = analysis.noted_fields();
+            let (method, path) = fields.request();
+            self.policy.site.observe(source, method, path, fields);
         }
     }
 
@@ -179,13 +178,35 @@ impl FieldsRun {
         }
     }
 
+    /// The same for what was found in its fields, for which somebody may vouch.
+    fn source_of_findings(&self, client: IpAddr, epoch_millis: u64) -> Source {
+        let source = self.source(client, epoch_millis);
+        match self.policy.trusted.vouches_for_all {
+            true => Source { standing: Standing::Trusted, ..source },
+            false => source,
+        }
+    }
+
+    /// Notes that a request was refused, or would be, for what one field carried and nothing else.
+    pub(crate) fn learn_refused(
+        &self,
+        (place, name): (FieldPlace, &[u8]),
+        analysis: &Analysis,
+        client: IpAddr,
+        epoch_millis: u64,
+    ) {
+        if self.policy.learns {
+            let source = self.source_of_findings(client, epoch_millis);
+            let (method, path) = analysis.noted_fields().request();
+            let found = [KindIn { place, name, kind: "" }];
+            self.policy.site.observe_kinds(source, method, path, &found, KindNews::Refused);
+        }
+    }
+
     /// Has the kinds of findings learned that the fields of a request carried. It `passed`, or was refused:
     /// then it teaches only if its source is trusted.
     pub(crate) fn learn_kinds(&self, passed: bool, analysis: &Analysis, client: IpAddr, epoch_millis: u64) {
-        let mut source = self.source(client, epoch_millis);
-        if self.policy.trusted.vouches_for_all {
-            source.standing = Standing::Trusted;
-        }
+        let source = self.source_of_findings(client, epoch_millis);
         let teaches = match passed {
             true => source.standing != Standing::Anybody,
             false => source.standing == Standing::Trusted,
@@ -206,7 +227,8 @@ impl FieldsRun {
                 found.push(kind);
             }
         }
-        self.policy.site.observe_kinds(source, &self.method, &self.path, &found, KindNews::Carried);
+        let (method, path) = analysis.noted_fields().request();
+        self.policy.site.observe_kinds(source, method, path, &found, KindNews::Carried);
     }
 
     /// True if requests that are stopped are to tell what would have become of them.
@@ -219,14 +241,15 @@ impl FieldsRun {
         &self,
         found: &[(FieldPlace, Box<[u8]>, &'static str)],
         result: TryResult,
-        client: IpAddr,
-        epoch_millis: u64,
+        analysis: &Analysis,
+        (client, epoch_millis): (IpAddr, u64),
     ) {
         let found: Vec<_> =
             found.iter().map(|(place, name, kind)| KindIn { place: *place, name, kind }).collect();
         let source = self.source(client, epoch_millis);
         let news = KindNews::Tried(result);
-        self.policy.site.observe_kinds(source, &self.method, &self.path, &found, news);
+        let (method, path) = analysis.noted_fields().request();
+        self.policy.site.observe_kinds(source, method, path, &found, news);
     }
 }
 
@@ -294,10 +317,7 @@ impl Session<'_> {
         cookies.map(<[u8]>::trim_ascii).find_map(|text| {
             let at = text.iter().position(|b| *b == b'=').unwrap_or(text.len());
             let (name, value) = (&text[..at], text.get(at + 1..).unwrap_or_default());
-            let lower = name.to_ascii_lowercase();
-            let has = |word: &[u8]| lower.windows(word.len()).any(|part| part == word);
-            let is_session = has(b"sess") || has(b"sid") || has(b"auth") || has(b"token");
-            is_session.then_some(Session { text, cookie: Some((name, value)) })
+            is_called_session(name).then_some(Session { text, cookie: Some((name, value)) })
         })
     }
 
@@ -308,4 +328,15 @@ impl Session<'_> {
             _ => true,
         }
     }
+}
+
+/// A cookie of this name is one of sessions.
+fn is_called_session(name: &[u8]) -> bool {
+    const WORDS: [&[u8]; 4] = [b"sess", b"sid", b"auth", b"token"];
+    (0..name.len()).any(|at| {
+        let here = &name[at..];
+        let begins =
+            |word: &&[u8]| here.get(..word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word));
+        WORDS.iter().any(begins)
+    })
 }

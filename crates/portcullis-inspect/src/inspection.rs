@@ -617,11 +617,17 @@ impl Inspection {
         let is_passed = matches!(action, Action::Pass | Action::Detect) && outcome.upstream_error.is_none();
         let is_clean = self.would_interrupt().is_none();
         let (client, time) = (self.connection.client.ip(), self.connection.epoch_millis);
-        let Some(semantic) = &mut self.semantic else { return };
+        let Inspection { semantic: Some(semantic), transaction, inspector, issued_to, .. } = self else {
+            return;
+        };
+        let rules = || match &inspector.weighing {
+            Some(weighing) => weighing.evidence(transaction.as_view(), issued_to.as_deref()),
+            None => Vec::new(),
+        };
         if is_passed && is_answered && !self.request_body_forgotten {
-            semantic.learn_fields(is_clean, client, time);
+            semantic.learn_fields(is_clean, rules, client, time);
         } else if !is_passed {
-            semantic.learn_refused(client, time);
+            semantic.learn_refused(is_clean, rules, client, time);
         }
     }
 

@@ -382,23 +382,87 @@ impl SemanticRun {
 
     /// Has the fields learned of a request that was answered well, unless the detector or, if it is not
     /// `is_clean`, a rule would have refused it. The kinds of findings that they carried are learned anyway.
-    pub(crate) fn learn_fields(&mut self, is_clean: bool, client: IpAddr, epoch_millis: u64) {
-        let is_verdict =
-            self.verdict.as_ref().is_some_and(|(score, _)| !matches!(score.class, Class::Field | Class::Api));
+    /// What would have had it refused is noted with the field, if it was all in one.
+    pub(crate) fn learn_fields(
+        &self,
+        is_clean: bool,
+        rules: impl FnOnce() -> Vec<Evidence>,
+        client: IpAddr,
+        epoch_millis: u64,
+    ) {
         let Some(fields) = &self.fields else { return };
-        if is_clean && !is_verdict {
-            fields.learn(&mut self.buffers.analysis, client, epoch_millis);
+        if is_clean && !self.has_verdict() {
+            fields.learn(&self.buffers.analysis, client, epoch_millis);
+        } else {
+            self.learn_refusal(rules, client, epoch_millis);
         }
         if self.has_findings() {
             fields.learn_kinds(true, &self.buffers.analysis, client, epoch_millis);
         }
     }
 
-    /// Has the kinds learned for which a request was refused, if its source is trusted.
-    pub(crate) fn learn_refused(&self, client: IpAddr, epoch_millis: u64) {
-        if let Some(fields) = self.fields.as_ref().filter(|_| self.blocked && self.has_findings()) {
+    /// Has the kinds learned for which a request was refused, if its source is trusted; and of one that the
+    /// detector or, if it is not `is_clean`, a rule has refused, the field if it was all in one.
+    pub(crate) fn learn_refused(
+        &self,
+        is_clean: bool,
+        rules: impl FnOnce() -> Vec<Evidence>,
+        client: IpAddr,
+        epoch_millis: u64,
+    ) {
+        let Some(fields) = &self.fields else { return };
+        if !is_clean || self.has_verdict() {
+            self.learn_refusal(rules, client, epoch_millis);
+        }
+        if self.blocked && self.has_findings() {
             fields.learn_kinds(false, &self.buffers.analysis, client, epoch_millis);
         }
+    }
+
+    /// The detector would have the request refused, for what it would be in any other site.
+    fn has_verdict(&self) -> bool {
+        let is_own = |score: &Score| matches!(score.class, Class::Field | Class::Api);
+        self.verdict.as_ref().is_some_and(|(score, _)| !is_own(score))
+    }
+
+    fn learn_refusal(&self, rules: impl FnOnce() -> Vec<Evidence>, client: IpAddr, epoch_millis: u64) {
+        let Some(fields) = &self.fields else { return };
+        let analysis = &self.buffers.analysis;
+        if let Some(lone) = self.lone_field(&rules()) {
+            fields.learn_refused(lone, analysis, client, epoch_millis);
+        }
+    }
+
+    /// The only field of the request in which the detector or `rules` found anything that counts.
+    fn lone_field(&self, rules: &[Evidence]) -> Option<(FieldPlace, &[u8])> {
+        let analysis = &self.buffers.analysis;
+        let counting = analysis.findings().iter().filter(|found| !found.excluded && !found.is_suppressed());
+        let mut lone = None;
+        for found in counting {
+            let value = analysis.values().get(found.value as usize)?;
+            // The whole query and the whole body have what their fields have; the answer is none of the
+            // request's doing.
+            if matches!(value.place, Place::QueryString | Place::RawBody) || value.place.is_response() {
+                continue;
+            }
+            let here = (FieldPlace::of(value.place)?, &*value.name);
+            if *lone.get_or_insert(here) != here {
+                return None;
+            }
+        }
+        for rule in rules.iter().filter(|rule| rule.weight > 0.0 && !rule.spot.is_of_many()) {
+            let has = |(place, name): (FieldPlace, &[u8])| rule.spot.has(place.place(), name);
+            match lone {
+                Some(here) if has(here) => {}
+                Some(_) => return None,
+                None => {
+                    let fields = analysis.noted_fields();
+                    lone = fields.iter().map(|(field, name)| (field.place, name)).find(|here| has(*here));
+                    lone?;
+                }
+            }
+        }
+        lone
     }
 
     /// Notes what would have become of the request, which was stopped or would have been, if the kinds on
@@ -437,7 +501,7 @@ impl SemanticRun {
             () => TryResult::Passes,
         };
         if let Some(fields) = &self.fields {
-            fields.note_trial(&opened, result, client, epoch_millis);
+            fields.note_trial(&opened, result, &self.buffers.analysis, (client, epoch_millis));
         }
     }
 

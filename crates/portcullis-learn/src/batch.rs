@@ -5,10 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::declared::DeclaredFields;
-use crate::knowledge::{Knowledge, Page};
+use crate::knowledge::{Judged, Knowledge};
 use crate::opening::TryResult;
+use crate::pages::Pages;
 use crate::path;
 use crate::profile::{Carried, Opened, Source, Unusual};
+use crate::sketch::mix;
 use crate::store::FieldPlace;
 use crate::value::{ValueType, classify};
 
@@ -46,6 +48,14 @@ pub struct Fields {
     is_cut: bool,
     /// What is known of the page.
     known: Known,
+    /// Pages of the requests before.
+    pages: Pages,
+    /// The method and the path.
+    request: (Range<u32>, Range<u32>),
+    /// A number of the fields that were judged so far, if none of them shows anything new.
+    usual: Option<u64>,
+    /// The number of fields that were judged when they were noted.
+    judged: usize,
     /// The fields beyond those that are learned: names that something unusual stood in, and whether it had
     /// signs of code.
     beyond: BTreeSet<(Vec<u8>, bool)>,
@@ -55,7 +65,8 @@ pub struct Fields {
 #[derive(Debug, Default)]
 struct Known {
     declared: Option<Arc<DeclaredFields>>,
-    learned: Option<(Arc<Knowledge>, Page)>,
+    /// What was learned, and where the page is remembered.
+    learned: Option<(Arc<Knowledge>, usize)>,
     /// The name of the field that was judged last, in the form in which it is known.
     name: Vec<u8>,
 }
@@ -67,13 +78,25 @@ impl Fields {
         self.list.clear();
         self.is_cut = false;
         (self.known.declared, self.known.learned) = (None, None);
-        self.beyond.clear();
+        self.request = (0..0, 0..0);
+        (self.usual, self.judged) = (None, 0);
+        if !self.beyond.is_empty() {
+            self.beyond.clear();
+        }
+    }
+
+    /// The method and the path of the request that is judged.
+    pub fn request(&self) -> (&[u8], &[u8]) {
+        (self.text(&self.request.0), self.text(&self.request.1))
     }
 
     /// The request is judged by `knowledge`. To be said before its fields are noted.
     pub fn judge_by(&mut self, knowledge: Arc<Knowledge>, method: &[u8], path: &[u8]) {
-        let page = knowledge.page(method, path);
+        let method = path::method(method);
+        self.request = (self.keep(method), self.keep(path));
+        let page = self.pages.of(&knowledge, method, path);
         self.known.learned = Some((knowledge, page));
+        self.usual = Some(0);
     }
 
     /// The request is one of an operation that declares these fields: they are judged by that and not by what
@@ -82,22 +105,53 @@ impl Fields {
         self.known.declared = Some(fields);
     }
 
+    /// A number of all fields together, if none of them shows anything new.
+    pub(crate) fn usual(&self) -> Option<u64> {
+        self.usual.filter(|_| !self.is_cut && self.judged > 0 && self.judged == self.list.len())
+    }
+
     /// What is known of findings of `kind` in a field that carries them, see [`Knowledge::opened`].
     pub fn opened(&self, place: FieldPlace, name: &[u8], kind: &str) -> Option<&Opened> {
         let (knowledge, page) = self.known.learned.as_ref()?;
-        knowledge.opened(page, place, name, kind)
+        knowledge.opened(self.pages.get(*page)?, place, name, kind)
     }
 
     /// The fields whose values are unlike them, with their names as sent. Beyond the first 256 of one name it
     /// returns one with signs of code and one without.
     pub fn unusual(&mut self) -> Vec<(FieldPlace, Vec<u8>, Unusual)> {
+        // Most are judged already: nothing in them was unusual.
+        if self.judged == self.list.len() {
+            return Vec::new();
+        }
         let mut known = std::mem::take(&mut self.known);
-        let judged = self.iter().filter_map(|(field, name)| {
-            let unusual = known.judge(field, name)?;
-            Some((field.place, name.to_vec(), unusual))
-        });
-        let judged = judged.collect();
-        self.known = known;
+        let mut pages = std::mem::take(&mut self.pages);
+        let (mut judged, mut usual) = (Vec::new(), known.learned.is_some().then_some(0));
+        for (at, (field, name)) in self.iter().enumerate() {
+            let declared = known.declared(field, name);
+            let learned = match &known.learned {
+                Some((knowledge, page)) => pages.look(*page, knowledge, at, (field, name)),
+                None => Judged::New,
+            };
+            let unusual = match learned {
+                Judged::Usual(number) => {
+                    usual = usual.map(|all: u64| mix(all ^ number));
+                    None
+                }
+                Judged::Unusual(unusual) => {
+                    usual = None;
+                    Some(unusual)
+                }
+                Judged::New => {
+                    usual = None;
+                    None
+                }
+            };
+            if let Some(unusual) = declared.unwrap_or(unusual) {
+                judged.push((field.place, name.to_vec(), unusual));
+            }
+        }
+        (self.usual, self.judged) = (usual, self.list.len());
+        (self.known, self.pages) = (known, pages);
         judged
     }
 
@@ -118,17 +172,37 @@ impl Fields {
                 return;
             }
         }
+        self.judge_early(place, name, &carried);
         // What is too long to be learned stays too long.
         let name = self.keep(&name[..name.len().min(4 * path::NAME_BYTES_MAX)]);
-        let host = self.keep(host);
+        let host = if host.is_empty() { 0..0 } else { self.keep(host) };
         self.list.push(Field { place, name, host, carried });
+    }
+
+    /// Judges the next field where it is the one that stood here in the request before to the same page, and
+    /// shows nothing new. URLs wait until it is known whose they are.
+    fn judge_early(&mut self, place: FieldPlace, name: &[u8], carried: &Carried) {
+        let Some((knowledge, page)) = &self.known.learned else { return };
+        let waits = self.known.declared.is_some() || carried.shape.kind == ValueType::OtherUrl;
+        if waits || self.judged != self.list.len() {
+            return;
+        }
+        let Some(number) = self.pages.number(*page, self.judged, place, name) else { return };
+        if let Some(number) = knowledge.usual(number, carried) {
+            self.usual = self.usual.map(|all| mix(all ^ number));
+            self.judged += 1;
+        }
     }
 
     /// True if a field beyond those that are learned is unlike what it should be, and nothing is known of
     /// that yet. Whatever is sent before a value hides it from nobody.
     fn is_news(&mut self, field: &Field, name: &[u8]) -> bool {
-        let Some(unusual) = self.known.judge(field, name) else { return false };
-        self.beyond.insert((self.known.name.clone(), unusual.syntax.is_empty()))
+        let mut known = std::mem::take(&mut self.known);
+        let unusual = known.judge(&mut self.pages, field, name);
+        let is_new = unusual
+            .is_some_and(|unusual| self.beyond.insert((known.name.clone(), unusual.syntax.is_empty())));
+        self.known = known;
+        is_new
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Range<u32> {
@@ -155,7 +229,11 @@ impl Fields {
 
     /// The name of a field, as sent.
     pub fn name(&self, field: &Field) -> &[u8] {
-        self.bytes.get(field.name.start as usize..field.name.end as usize).unwrap_or_default()
+        self.text(&field.name)
+    }
+
+    fn text(&self, range: &Range<u32>) -> &[u8] {
+        self.bytes.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
 
     /// True if there is none.
@@ -170,18 +248,21 @@ impl Fields {
 }
 
 impl Known {
-    fn judge(&mut self, field: &Field, name: &[u8]) -> Option<Unusual> {
-        let Known { declared, learned, name: canonical } = self;
-        let declared = declared.as_ref();
-        let of_declared =
-            declared.and_then(|fields| fields.judge(field.place, name, &field.carried, canonical));
-        if let Some(judged) = of_declared {
+    /// What is unlike its declaration in a field that is declared.
+    fn declared(&mut self, field: &Field, name: &[u8]) -> Option<Option<Unusual>> {
+        let declared = self.declared.as_ref()?;
+        declared.judge(field.place, name, &field.carried, &mut self.name)
+    }
+
+    fn judge(&mut self, pages: &mut Pages, field: &Field, name: &[u8]) -> Option<Unusual> {
+        if let Some(judged) = self.declared(field, name) {
             return judged;
         }
-        let (knowledge, page) = learned.as_mut()?;
+        let (knowledge, page) = self.learned.as_ref()?;
+        let page = pages.get_mut(*page)?;
         let unusual = knowledge.judge(page, field, name)?;
-        canonical.clear();
-        canonical.extend_from_slice(page.name());
+        self.name.clear();
+        self.name.extend_from_slice(page.name());
         Some(unusual)
     }
 }
@@ -192,6 +273,8 @@ struct Waiting {
     method: Range<u32>,
     path: Range<u32>,
     fields: Range<u32>,
+    /// The number of requests that it stands for.
+    weight: u32,
 }
 
 /// A kind of finding in a field of a request.
@@ -212,6 +295,8 @@ pub enum KindNews {
     Carried,
     /// It is on trial, and a request with it was stopped.
     Tried(TryResult),
+    /// A request was refused for it, or would be, and for nothing outside this field.
+    Refused,
 }
 
 #[derive(Debug)]
@@ -246,35 +331,42 @@ pub struct Batch {
     pub dropped: u64,
 }
 
+/// `range` in bytes that begin at `base`.
+fn shifted(range: &Range<u32>, base: u32) -> Range<u32> {
+    base + range.start..base + range.end
+}
+
 /// A request that waits.
 pub(crate) struct Request<'b> {
     pub source: Source,
     pub method: &'b [u8],
     pub path: &'b [u8],
     pub fields: &'b [Field],
+    pub weight: u32,
 }
 
 impl Batch {
-    /// Adds a request that was answered well.
-    pub fn add(&mut self, source: Source, method: &[u8], path: &[u8], fields: &Fields) {
+    /// Adds a request that was answered well, which stands for `weight` of them.
+    pub fn add(&mut self, source: Source, method: &[u8], path: &[u8], fields: &Fields, weight: u32) {
         if fields.is_empty() || fields.is_cut {
             return;
         }
         let method = path::method(method);
-        if !self.has_room(source, method.len() + path.len() + fields.bytes.len()) {
+        let is_kept = (method, path) == fields.request();
+        let beside = if is_kept { 0 } else { method.len() + path.len() };
+        if !self.has_room(source, beside + fields.bytes.len()) {
             return;
         }
-        let method = self.keep(method);
-        let path = self.keep(path);
         let base = self.keep(&fields.bytes).start;
+        let (method, path) = match is_kept {
+            true => (shifted(&fields.request.0, base), shifted(&fields.request.1, base)),
+            false => (self.keep(method), self.keep(path)),
+        };
         let first = self.fields.len() as u32;
         self.fields.extend(
-            fields
-                .list
-                .iter()
-                .map(|field| Field { name: base + field.name.start..base + field.name.end, ..field.clone() }),
+            fields.list.iter().map(|field| Field { name: shifted(&field.name, base), ..field.clone() }),
         );
-        self.requests.push(Waiting { source, method, path, fields: first..self.fields.len() as u32 });
+        self.requests.push(Waiting { source, method, path, fields: first..self.fields.len() as u32, weight });
     }
 
     /// Adds kinds of findings that a request carried.
@@ -335,6 +427,7 @@ impl Batch {
                 .fields
                 .get(waiting.fields.start as usize..waiting.fields.end as usize)
                 .unwrap_or_default(),
+            weight: waiting.weight,
         })
     }
 

@@ -95,6 +95,11 @@ impl Syntax {
         Syntax((classes >> SYNTAX_BIT) as u32)
     }
 
+    /// The classes as bits.
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+
     /// True if there is none.
     pub fn is_empty(self) -> bool {
         self.0 == 0

@@ -5,17 +5,21 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use crate::batch::Field;
 use crate::path::{self, ANY};
-use crate::profile::{Known, Opened, Unusual};
+use crate::profile::{Carried, Known, Opened, Unusual};
+use crate::sketch::mix;
 use crate::store::{FieldPlace, Store};
 
 /// An immutable picture of a [`Store`].
 #[derive(Debug)]
 pub struct Knowledge {
     seed: u64,
+    /// The number of this picture.
+    once: u64,
     /// Templates, and what leads to them.
     paths: HashSet<u64, Ready>,
-    /// By template and name.
-    fields: HashMap<u64, Vec<Entry>, Ready>,
+    /// By template and name, as numbers in `entries`.
+    fields: HashMap<u64, Vec<u32>, Ready>,
+    entries: Vec<Entry>,
     closed: usize,
     /// Kinds of findings that fields are opened for, or on trial.
     openings: usize,
@@ -23,13 +27,25 @@ pub struct Knowledge {
 
 #[derive(Debug)]
 struct Entry {
+    /// A number of the field, the same in all pictures of a store.
+    number: u64,
     method: u64,
     place: FieldPlace,
     known: Known,
 }
 
+/// What is said of a value.
+pub(crate) enum Judged {
+    /// It is nothing new in its field; the same number for values that differ in nothing that is learned.
+    Usual(u64),
+    /// It is unlike its field.
+    Unusual(Unusual),
+    /// Its field is not known well, or it shows something new of it.
+    New,
+}
+
 /// The page that a request asks for, as far as it is known.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Page {
     template: u64,
     /// A hash of the method.
@@ -55,25 +71,31 @@ impl Default for Knowledge {
 impl Knowledge {
     /// What `store` knows now.
     pub fn of(store: &Store) -> Knowledge {
-        // Nobody outside can find two texts with the same hash.
-        let seed = RandomState::new().hash_one(0u8);
+        // Nobody outside knows it, or can find two texts with the same hash.
+        let seed = store.seed.0;
+        let thresholds = &store.limits().thresholds;
         let mut knowledge = Knowledge {
             seed,
+            once: RandomState::new().hash_one(0u8),
             paths: HashSet::default(),
             fields: HashMap::default(),
+            entries: Vec::new(),
             closed: store.counts().1,
             openings: 0,
         };
         for (key, profile) in store.fields() {
             let template = knowledge.enter(&key.template);
+            let at = hash(template, key.name.as_bytes());
+            let method = hash(seed, key.method.as_bytes());
             let entry = Entry {
-                method: hash(seed, key.method.as_bytes()),
+                number: mix(at ^ method.rotate_left(32) ^ key.place as u64),
+                method,
                 place: key.place,
-                known: Known::of(profile),
+                known: Known::of(profile, thresholds),
             };
             knowledge.openings += entry.known.openings.len();
-            let at = hash(template, key.name.as_bytes());
-            knowledge.fields.entry(at).or_default().push(entry);
+            knowledge.fields.entry(at).or_default().push(knowledge.entries.len() as u32);
+            knowledge.entries.push(entry);
         }
         for (template, name) in store.names() {
             let above = knowledge.enter(template);
@@ -107,9 +129,9 @@ impl Knowledge {
         if !self.has_openings() || !page.is_whole || !path::name(place.place(), name, &mut canonical) {
             return None;
         }
-        let entries = self.fields.get(&hash(page.template, &canonical))?;
-        let own = entries.iter().find(|entry| entry.place == place && entry.method == page.method)?;
-        own.known.openings.iter().find(|opened| *opened.kind == *kind)
+        let mut entries = self.of_name(hash(page.template, &canonical));
+        let own = entries.find(|(_, entry)| entry.place == place && entry.method == page.method)?;
+        own.1.known.openings.iter().find(|opened| *opened.kind == *kind)
     }
 
     /// The page at `path`, asked for by `method`. A path that nobody has asked for belongs to the nearest
@@ -135,25 +157,60 @@ impl Knowledge {
         Page { template, method, is_whole, name: Vec::new() }
     }
 
+    /// The number of this picture: what is remembered of it holds for no other.
+    pub(crate) fn once(&self) -> u64 {
+        self.once
+    }
+
+    /// The fields of this name and template, with their numbers.
+    fn of_name(&self, at: u64) -> impl Iterator<Item = (u32, &Entry)> + Clone {
+        let numbers = self.fields.get(&at).map_or(&[][..], Vec::as_slice);
+        numbers.iter().filter_map(|number| Some((*number, self.entries.get(*number as usize)?)))
+    }
+
+    /// The number of what a value shows, see [`Judged::Usual`], if that is nothing new in the field of this
+    /// number, which is one of a page that is known as a whole.
+    #[inline]
+    pub(crate) fn usual(&self, number: u32, carried: &Carried) -> Option<u64> {
+        let entry = self.entries.get(number as usize)?;
+        entry.known.usual(carried).map(|shown| mix(entry.number ^ shown))
+    }
+
     /// What is unlike the field in the value that it carries. A field that was never sent by this method or
     /// in this place is judged as the others of its name on this page, if all of them are closed: many
     /// applications take a parameter from wherever it comes.
     pub fn judge(&self, page: &mut Page, field: &Field, name: &[u8]) -> Option<Unusual> {
+        match self.look(page, field, name).0 {
+            Judged::Unusual(unusual) => Some(unusual),
+            Judged::Usual(_) | Judged::New => None,
+        }
+    }
+
+    /// The same, whether there is anything to be learned of it, and the number of the field if it is one of
+    /// this very page.
+    pub(crate) fn look(&self, page: &mut Page, field: &Field, name: &[u8]) -> (Judged, Option<u32>) {
         if !path::name(field.place.place(), name, &mut page.name) {
-            return None;
+            return (Judged::New, None);
         }
-        let entries = self.fields.get(&hash(page.template, &page.name))?;
-        let method = page.method;
-        let own = entries.iter().find(|entry| entry.place == field.place && entry.method == method);
-        if let Some(own) = own {
-            return own.known.judge(&field.carried);
+        let mut entries = self.of_name(hash(page.template, &page.name));
+        let (method, carried) = (page.method, &field.carried);
+        let own = entries.clone().find(|(_, entry)| entry.place == field.place && entry.method == method);
+        match own {
+            Some((number, own)) => {
+                let usual = || self.usual(number, carried).filter(|_| page.is_whole);
+                let judged = match own.known.judge(carried) {
+                    Some(unusual) => Judged::Unusual(unusual),
+                    None => usual().map_or(Judged::New, Judged::Usual),
+                };
+                (judged, Some(number).filter(|_| page.is_whole))
+            }
+            None => {
+                let first = entries.clone().next().and_then(|(_, first)| first.known.judge(carried));
+                let is_unlike = |(_, entry): (u32, &Entry)| entry.known.judge(carried).is_some();
+                let unusual = first.filter(|_| entries.all(is_unlike));
+                (unusual.map_or(Judged::New, Judged::Unusual), None)
+            }
         }
-        let first = entries.first()?;
-        entries
-            .iter()
-            .all(|entry| entry.known.is_closed() && entry.known.judge(&field.carried).is_some())
-            .then_some(())?;
-        first.known.judge(&field.carried)
     }
 }
 

@@ -47,8 +47,10 @@ mod bytes;
 mod declared;
 mod knowledge;
 mod opening;
+mod pages;
 mod path;
 mod profile;
+mod refused;
 mod site;
 mod sketch;
 mod state;
@@ -72,7 +74,8 @@ pub use profile::{
     OPTIONS_MAX, Opened, Profile, Reopened, STRAY_SHARE, Source, Standing, TRUSTED_OPENING_VALUES,
     TRUSTED_VALUES, Thresholds, Unusual,
 };
-pub use site::{Site, network, session};
+pub use refused::{REFUSED_NETWORKS_MIN, REFUSED_WINDOW_DAYS, Refused};
+pub use site::{Site, USUAL_SHARE, network, session};
 pub use sketch::{Days, Distinct, Sightings};
 pub use state::StateError;
 pub use store::{

@@ -135,17 +135,22 @@ impl Opening {
         if from.standing == Standing::Trusted {
             self.trusted = self.trusted.saturating_add(1);
         }
-        self.seen.add(from.network, from.day);
+        self.seen.add(1, from.network, from.day);
         if let Some(session) = from.session {
             self.sessions.add(session);
         }
     }
 
+    /// How many sessions have shown it, see [`Sightings::network_count`].
+    pub fn session_count(&self) -> u64 {
+        self.sessions.count().min(self.seen.values)
+    }
+
     /// Enough have shown it, `networks` being those that have sent the field.
     pub(crate) fn is_common(&self, networks: u64, thresholds: &Thresholds) -> bool {
         self.trusted >= TRUSTED_KIND_VALUES
-            || self.seen.networks.count() >= thresholds.networks.max(networks / KIND_SHARE)
-                && self.sessions.count() >= thresholds.networks
+            || self.seen.network_count() >= thresholds.networks.max(networks / KIND_SHARE)
+                && self.session_count() >= thresholds.networks
                 && self.seen.days.count() >= thresholds.days
     }
 
@@ -195,7 +200,7 @@ impl Opening {
     /// True if it may be dropped for another kind.
     pub(crate) fn gives_way(&self, day: u32) -> bool {
         self.state == OpeningState::Seen
-            && self.seen.networks.count() <= 1
+            && self.seen.network_count() <= 1
             && self.seen.days.last().saturating_add(GIVES_WAY_DAYS) < day
     }
 
@@ -211,11 +216,11 @@ impl Opening {
 
     /// Who has shown it: "120 requests of 40 networks and 38 sessions in 9 days".
     pub fn evidence(&self) -> String {
-        let Opening { seen, sessions, trusted, .. } = self;
+        let Opening { seen, trusted, .. } = self;
         let mut text =
-            format!("{} requests of {} networks", grouped(seen.values), grouped(seen.networks.count()));
-        if sessions.count() > 0 {
-            let _ = write!(text, " and {} sessions", grouped(sessions.count()));
+            format!("{} requests of {} networks", grouped(seen.values), grouped(seen.network_count()));
+        if self.session_count() > 0 {
+            let _ = write!(text, " and {} sessions", grouped(self.session_count()));
         }
         let days = seen.days.count();
         let _ = write!(text, " in {days} day{}", if days == 1 { "" } else { "s" });

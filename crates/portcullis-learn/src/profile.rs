@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::Syntax;
 use crate::opening::{FIELD_KINDS_MAX, KIND_BYTES_MAX, Opening, OpeningState};
+use crate::refused::Refused;
 use crate::sketch::{Distinct, Sightings};
 use crate::value::{Shape, TypeSet, ValueType};
 
@@ -167,6 +168,9 @@ pub struct Profile {
     /// By kind of finding, those that it has carried.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub openings: BTreeMap<String, Opening>,
+    /// Requests that were refused for what it carried, and nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Box<Refused>>,
     /// What it keeps to, once that is known.
     pub closed: Option<Closed>,
     /// What it kept to before, of a field that has opened again.
@@ -178,19 +182,20 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Takes a value over.
-    pub(crate) fn add(&mut self, carried: &Carried, from: Source, thresholds: &Thresholds) {
+    /// Takes a value over, which stands for so many.
+    pub(crate) fn add(&mut self, carried: &Carried, weight: u32, from: Source, thresholds: &Thresholds) {
         let Carried { shape, bytes, option } = *carried;
         self.bytes = match self.all.values {
             0 => (bytes, bytes),
             _ => (self.bytes.0.min(bytes), self.bytes.1.max(bytes)),
         };
-        let mut is_news = self.all.add(from.network, from.day);
+        let before = self.all.values;
+        let mut is_news = self.all.add(weight, from.network, from.day);
         if let Some(session) = from.session {
-            self.with_session = self.with_session.saturating_add(1);
+            self.with_session = self.with_session.saturating_add(weight.into());
             is_news |= self.sessions.add(session);
         }
-        is_news |= self.types.entry(shape.kind).or_default().add(from.network, from.day);
+        is_news |= self.types.entry(shape.kind).or_default().add(weight, from.network, from.day);
         if from.standing == Standing::Trusted {
             self.trusted = self.trusted.saturating_add(1);
             let of_type = self.trusted_types.entry(shape.kind).or_default();
@@ -198,18 +203,19 @@ impl Profile {
             is_news |= *of_type == TRUSTED_OPENING_VALUES || self.trusted == TRUSTED_VALUES;
         }
         for class in shape.syntax.iter() {
-            is_news |= self.syntax.entry(number(class)).or_default().add(from.network, from.day);
+            is_news |= self.syntax.entry(number(class)).or_default().add(weight, from.network, from.day);
         }
         if option == 0 || !self.options.contains(&option) {
             if option != 0 && self.options.len() < OPTIONS_MAX {
                 self.options.push(option);
                 self.option_new_at = self.all.values;
             } else {
-                is_news |= self.others.add(from.network, from.day);
+                is_news |= self.others.add(weight, from.network, from.day);
             }
         }
         // Thresholds are passed by values from somewhere new, or by the number of values.
-        if is_news || self.all.values <= thresholds.values || self.all.values.is_power_of_two() {
+        let has_doubled = self.all.values.leading_zeros() < before.leading_zeros();
+        if is_news || before <= thresholds.values || has_doubled {
             self.settle(thresholds);
         }
     }
@@ -230,10 +236,21 @@ impl Profile {
         }
     }
 
+    /// Counts a request that was refused for what it carried, and nothing else.
+    pub(crate) fn add_refused(&mut self, from: Source, thresholds: &Thresholds) {
+        let strays = self.strays();
+        self.refused.get_or_insert_default().add(from, strays, thresholds);
+    }
+
+    /// True if what was refused keeps it from being closed.
+    fn is_refused_often(&self) -> bool {
+        self.refused.as_ref().is_some_and(|refused| refused.keeps_open(self.all.days.last()))
+    }
+
     /// Moves the kinds that it carries on, see [`Store::advance`](crate::Store::advance). True if something
     /// has changed.
     pub(crate) fn advance(&mut self, day: u32, thresholds: &Thresholds, auto: Option<u32>) -> bool {
-        let networks = self.all.networks.count();
+        let networks = self.all.network_count();
         let mut has_changed = false;
         self.openings.retain(|_, opening| {
             let before = opening.state;
@@ -270,7 +287,10 @@ impl Profile {
         if let Some(closed) = self.closed {
             let shown = closed.shown.with(self.syntax_where(|seen| self.is_established(seen)));
             self.closed = Some(Closed { shown, ..closed });
-        } else if !self.carries_code() && self.missing(thresholds) == Missing::default() {
+        } else if !self.carries_code()
+            && !self.is_refused_often()
+            && self.missing(thresholds) == Missing::default()
+        {
             self.close(Syntax::NONE);
         }
     }
@@ -279,7 +299,7 @@ impl Profile {
     /// false if that is of no plain type.
     pub(crate) fn close(&mut self, known: Syntax) -> bool {
         let strays = self.strays();
-        let shown = self.syntax_where(|seen| seen.networks.count() > strays).with(known);
+        let shown = self.syntax_where(|seen| seen.network_count() > strays).with(known);
         self.closed = self.form_so_far().map(|form| Closed { form, shown });
         if self.closed.is_some() {
             (self.reopened, self.kept_open) = (None, false);
@@ -296,8 +316,8 @@ impl Profile {
         let sessions = if is_of_sessions { thresholds.networks } else { 0 };
         Missing {
             values: thresholds.values.saturating_sub(self.all.values),
-            networks: thresholds.networks.saturating_sub(self.all.networks.count()),
-            sessions: sessions.saturating_sub(self.sessions.count()),
+            networks: thresholds.networks.saturating_sub(self.all.network_count()),
+            sessions: sessions.saturating_sub(self.session_count()),
             days: thresholds.days.saturating_sub(self.all.days.count()),
         }
     }
@@ -309,12 +329,12 @@ impl Profile {
 
     /// Networks that may show what they like.
     fn strays(&self) -> u64 {
-        self.all.networks.count() / STRAY_SHARE
+        self.all.network_count() / STRAY_SHARE
     }
 
     /// The narrowest form that has all of its values, but for those of at most `strays` networks.
     fn form(&self, strays: u64) -> Option<Form> {
-        let shown = self.types.iter().filter(|(_, seen)| seen.networks.count() > strays);
+        let shown = self.types.iter().filter(|(_, seen)| seen.network_count() > strays);
         let shown: TypeSet = shown.map(|(kind, _)| *kind).collect();
         let fits = |kind: &&ValueType| !shown.is_empty() && shown.is_within(kind.covers());
         // A path alone may be any: that it stays on the site is told by URLs among its values, and that it is
@@ -333,7 +353,7 @@ impl Profile {
     /// Its values are those of a list. A list has stopped growing long before: names that are drawn from many
     /// have new ones among the last half of them, few as they are.
     fn is_enumeration(&self, strays: u64) -> bool {
-        self.others.networks.count() <= strays
+        self.others.network_count() <= strays
             && self.option_new_at <= self.all.values / 2
             && self.all.values >= OPTION_VALUES * self.options.len() as u64
     }
@@ -355,8 +375,8 @@ impl Profile {
     }
 
     fn is_established(&self, seen: &Sightings) -> bool {
-        let networks = seen.networks.count();
-        networks >= OPENING_NETWORKS_MIN.max(self.all.networks.count() / OPENING_SHARE)
+        let networks = seen.network_count();
+        networks >= OPENING_NETWORKS_MIN.max(self.all.network_count() / OPENING_SHARE)
             && seen.days.count() >= OPENING_DAYS_MIN
     }
 
@@ -411,18 +431,46 @@ impl Profile {
             }
         }
         self.others.merge(&beyond);
+        if let Some(refused) = &other.refused {
+            self.refused.get_or_insert_default().merge(refused);
+        }
         // What one of both knows well, both do, unless the other one has seen something else.
         let known = self.closed.take().or(other.closed);
         self.kept_open |= other.kept_open;
         self.reopened = self.reopened.or(other.reopened);
         self.settle(thresholds);
-        if let (None, Some(known), false) = (self.closed, known, self.kept_open || self.carries_code()) {
+        let stays_open = self.kept_open || self.carries_code() || self.is_refused_often();
+        if let (None, Some(known), false) = (self.closed, known, stays_open) {
             self.close(known.shown);
         }
     }
 
+    /// How many sessions have sent it, see [`Sightings::network_count`].
+    pub fn session_count(&self) -> u64 {
+        self.sessions.count().min(self.with_session)
+    }
+
     /// What it is known to carry: "whole numbers only: 48,210 values of 1,204 networks in 12 days".
     pub fn evidence(&self) -> String {
+        let mut text = match self.all.values {
+            0 => "no value was learned yet".to_owned(),
+            _ => self.evidence_of_values(),
+        };
+        if let Some(refused) =
+            self.refused.as_ref().filter(|_| self.closed.is_none() && self.is_refused_often())
+        {
+            let (requests, networks) = (refused.seen.values, refused.seen.network_count());
+            let _ = write!(
+                text,
+                "; kept open by {} refused requests of {} networks",
+                grouped(requests),
+                grouped(networks)
+            );
+        }
+        text
+    }
+
+    fn evidence_of_values(&self) -> String {
         let what = match self.closed.map(|closed| closed.form) {
             Some(Form::Type(kind)) => format!("{} only", kind.title()),
             Some(Form::Enumeration) => format!("one of {} values", self.options()),
@@ -432,11 +480,11 @@ impl Profile {
                 types.iter().map(|(kind, _)| kind.title()).collect::<Vec<_>>().join(", ")
             }
         };
-        let Sightings { values, networks, days } = &self.all;
+        let Sightings { values, days, .. } = &self.all;
         let mut text =
-            format!("{what}: {} values of {} networks", grouped(*values), grouped(networks.count()));
+            format!("{what}: {} values of {} networks", grouped(*values), grouped(self.all.network_count()));
         if self.with_session > 0 {
-            let _ = write!(text, " and {} sessions", grouped(self.sessions.count()));
+            let _ = write!(text, " and {} sessions", grouped(self.session_count()));
         }
         let _ = write!(text, " in {} day{}", days.count(), if days.count() == 1 { "" } else { "s" });
         text
@@ -466,6 +514,10 @@ impl Profile {
             + self.types.values().map(of).sum::<usize>()
             + self.syntax.values().map(of).sum::<usize>()
             + self.options.capacity() * size_of::<u64>()
+            + self
+                .refused
+                .as_ref()
+                .map_or(0, |refused| size_of::<Refused>() + refused.seen.networks.held_bytes())
             + self.trusted_types.len() * (size_of::<(ValueType, u64)>() + MAP_BYTES)
             + self
                 .openings
@@ -539,10 +591,20 @@ pub struct Unusual {
     pub evidence: std::sync::Arc<str>,
 }
 
-/// What is needed to judge the values of a closed field.
+/// What is needed to judge the values of a closed field, and to tell what is nothing new in any.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    closed: Option<(Closed, TypeSet, Box<[u64]>)>,
+    closed: Option<(Closed, TypeSet)>,
+    /// It has carried enough to tell what is nothing new.
+    is_settled: bool,
+    /// The types that it has carried.
+    types: TypeSet,
+    /// The classes of bytes of code that it has shown.
+    syntax: Syntax,
+    /// Bytes of its shortest and its longest value.
+    bytes: (u32, u32),
+    /// Hashes of its values while they are few.
+    options: Box<[u64]>,
     evidence: std::sync::Arc<str>,
     /// Kinds that count for nothing here, or are on trial for it.
     pub openings: Box<[Opened]>,
@@ -560,10 +622,10 @@ pub struct Opened {
 }
 
 impl Known {
-    pub fn of(profile: &Profile) -> Known {
+    pub fn of(profile: &Profile, thresholds: &Thresholds) -> Known {
         let closed = profile.closed.map(|closed| match closed.form {
-            Form::Type(kind) => (closed, kind.covers(), Box::default()),
-            Form::Enumeration => (closed, TypeSet::default(), profile.options.clone().into()),
+            Form::Type(kind) => (closed, kind.covers()),
+            Form::Enumeration => (closed, TypeSet::default()),
         });
         let evidence = closed.as_ref().map_or_else(Default::default, |_| profile.evidence().into());
         let openings = profile.openings.iter().filter_map(|(kind, opening)| {
@@ -574,23 +636,61 @@ impl Known {
                 evidence: opening.evidence().into(),
             })
         });
-        Known { closed, evidence, openings: openings.collect() }
+        Known {
+            closed,
+            is_settled: profile.all.values >= thresholds.values || closed.is_some(),
+            types: profile.types.keys().copied().collect(),
+            syntax: profile.syntax_where(|_| true),
+            bytes: profile.bytes,
+            options: profile.options.as_slice().into(),
+            evidence,
+            openings: openings.collect(),
+        }
     }
 
-    pub fn is_closed(&self) -> bool {
-        self.closed.is_some()
+    /// True if the value is as a closed field has them, or the field is open.
+    #[inline]
+    fn fits(&self, carried: &Carried) -> bool {
+        match &self.closed {
+            None => true,
+            Some((Closed { form: Form::Type(_), .. }, covered)) => covered.has(carried.shape.kind),
+            Some((Closed { form: Form::Enumeration, .. }, _)) => {
+                self.options.contains(&carried.option) && self.is_of_shape(carried)
+            }
+        }
     }
 
+    /// What is unlike a closed field in the value.
     pub fn judge(&self, carried: &Carried) -> Option<Unusual> {
-        let (closed, covered, options) = self.closed.as_ref()?;
-        let fits = match closed.form {
-            Form::Type(_) => covered.has(carried.shape.kind),
-            Form::Enumeration => options.contains(&carried.option),
-        };
-        (!fits).then(|| Unusual {
+        let (closed, _) = self.closed.as_ref()?;
+        (!self.fits(carried)).then(|| Unusual {
             kind: carried.shape.kind,
             syntax: carried.shape.syntax.without(closed.shown),
             evidence: self.evidence.clone(),
         })
+    }
+
+    /// A number of all that is learned of the value but for how many there are; none if it shows something
+    /// new or is unlike the field, or if the field is not known well enough to tell.
+    #[inline]
+    pub fn usual(&self, carried: &Carried) -> Option<u64> {
+        if !self.is_settled || !self.is_of_shape(carried) || !self.fits(carried) {
+            return None;
+        }
+        let is_other = carried.option == 0 || !self.options.contains(&carried.option);
+        // A list that may still grow takes it up.
+        if is_other && carried.option != 0 && self.options.len() < OPTIONS_MAX {
+            return None;
+        }
+        let Shape { kind, syntax } = carried.shape;
+        Some(u64::from(syntax.bits()) << 16 | (kind as u64) << 1 | u64::from(is_other))
+    }
+
+    /// Its type, its length and its bytes of code are among those that the field has carried. Whoever finds
+    /// another value with the hash of one of a list has to keep to them.
+    fn is_of_shape(&self, carried: &Carried) -> bool {
+        self.types.has(carried.shape.kind)
+            && (self.bytes.0..=self.bytes.1).contains(&carried.bytes)
+            && carried.shape.syntax.without(self.syntax).is_empty()
     }
 }

@@ -1,12 +1,13 @@
 //! What the threads that serve a site share: what is known, and what waits to be learned.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::batch::{Batch, Fields, KindIn, KindNews};
 use crate::knowledge::Knowledge;
-use crate::profile::{Source, option_hash};
+use crate::profile::{Source, Standing, option_hash};
 use crate::sketch::mix;
 
 /// One site's part of learning that all threads see.
@@ -15,6 +16,47 @@ pub struct Site {
     knowledge: RwLock<Arc<Knowledge>>,
     waiting: Mutex<Batch>,
     unusual: AtomicU64,
+    recent: Recent,
+}
+
+/// What was handed on of late, and how often it came again since.
+#[derive(Debug)]
+struct Recent {
+    /// Nobody outside can tell what takes the place of what.
+    key: u64,
+    slots: Box<[AtomicU64]>,
+}
+
+/// Slots of what was handed on. What takes the place of something else is handed on.
+const RECENT: usize = 8_192;
+/// Of requests that show nothing new one in so many is handed on, and stands for all of them.
+pub const USUAL_SHARE: u32 = 16;
+
+impl Default for Recent {
+    fn default() -> Self {
+        let key = RandomState::new().hash_one(0u8);
+        Recent { key, slots: (0..RECENT).map(|_| AtomicU64::new(0)).collect() }
+    }
+}
+
+impl Recent {
+    /// How many requests one with fields of this number stands for, if it is to be handed on.
+    fn weight(&self, fields: u64, source: Source) -> Option<u32> {
+        const COUNT: u64 = USUAL_SHARE as u64 - 1;
+        let session = source.session.map_or(1 << 32, u64::from);
+        let place = mix(self.key ^ fields ^ u64::from(source.network) << 32 ^ u64::from(source.day));
+        let number = mix(place ^ session);
+        let (slot, number) = (&self.slots[(number >> 32) as usize % RECENT], number & !COUNT);
+        let before = slot.load(Ordering::Relaxed);
+        // Where two threads meet, nothing is lost but a count.
+        if before & !COUNT != number {
+            slot.store(number, Ordering::Relaxed);
+            return Some(1);
+        }
+        let count = (before & COUNT) + 1;
+        slot.store(number | count & COUNT, Ordering::Relaxed);
+        (count > COUNT).then_some(USUAL_SHARE)
+    }
 }
 
 impl Site {
@@ -28,9 +70,17 @@ impl Site {
         *self.knowledge.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(knowledge);
     }
 
-    /// Has a request learned that was answered well.
+    /// Has a request learned that was answered well. Where its fields show nothing new, and the same network
+    /// and session have shown the same on the same day, one in [`USUAL_SHARE`] is handed on: all that the
+    /// others would change is the number of values, and networks, sessions and days are counted in full.
     pub fn observe(&self, source: Source, method: &[u8], path: &[u8], fields: &Fields) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).add(source, method, path, fields);
+        let weight = match fields.usual() {
+            Some(number) if source.standing != Standing::Trusted => self.recent.weight(number, source),
+            _ => Some(1),
+        };
+        let Some(weight) = weight else { return };
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.add(source, method, path, fields, weight);
     }
 
     /// Has kinds of findings learned that fields of a request carried.

@@ -221,8 +221,13 @@ pub struct Sightings {
 }
 
 impl Sightings {
-    pub(crate) fn add(&mut self, network: u32, day: u32) -> bool {
-        self.values = self.values.saturating_add(1);
+    /// How many networks sent it: an estimate of more than there were values would be wrong.
+    pub fn network_count(&self) -> u64 {
+        self.networks.count().min(self.values)
+    }
+
+    pub(crate) fn add(&mut self, values: u32, network: u32, day: u32) -> bool {
+        self.values = self.values.saturating_add(values.into());
         let (is_new, is_day) = (self.networks.add(network), self.days.add(day));
         is_new || is_day
     }

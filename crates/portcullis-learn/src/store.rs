@@ -1,6 +1,7 @@
 //! What is known of a site's fields, within bounds.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Bound;
 
 mod orders;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::batch::{Batch, KindNews};
 use crate::opening::{Opening, OpeningState, opening_id};
 use crate::path::{self, ANY};
-use crate::profile::{Profile, Source, Thresholds};
+use crate::profile::{Profile, Source, Standing, Thresholds};
 
 /// Bytes of memory that a field may take, whatever it carries.
 pub const FIELD_BYTES_MAX: usize = 12 << 10;
@@ -154,7 +155,28 @@ pub struct Store {
     unconfirmed: HashMap<u32, usize>,
     /// The number of names.
     names: usize,
+    /// The key of the hashes by which requests are judged.
+    pub(crate) seed: Seed,
 }
+
+/// A key that nobody outside knows, another one in each store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seed(pub u64);
+
+impl Default for Seed {
+    fn default() -> Self {
+        Seed(RandomState::new().hash_one(0u8))
+    }
+}
+
+/// Stores that know the same are the same.
+impl PartialEq for Seed {
+    fn eq(&self, _: &Seed) -> bool {
+        true
+    }
+}
+
+impl Eq for Seed {}
 
 /// The part of a store that is kept.
 #[derive(Serialize, Deserialize)]
@@ -191,13 +213,20 @@ impl Store {
                 };
                 let thresholds = self.limits.thresholds;
                 self.change(key, request.source, |profile| {
-                    profile.add(&field.carried, request.source, &thresholds);
+                    profile.add(&field.carried, request.weight, request.source, &thresholds);
                 });
             }
         }
         for learned in batch.kinds() {
             let (place, from) = (learned.found.place, learned.source);
-            let Some(template) = self.template(learned.path, from) else { continue };
+            let template = match learned.news {
+                // Nothing that was refused makes a page known.
+                KindNews::Refused if from.standing != Standing::Trusted => {
+                    Some(self.known_template(learned.path))
+                }
+                _ => self.template(learned.path, from),
+            };
+            let Some(template) = template else { continue };
             if !path::name(place.place(), learned.found.name, &mut name) {
                 continue;
             }
@@ -210,6 +239,14 @@ impl Store {
             match learned.news {
                 KindNews::Carried => {
                     self.change(key, from, |profile| profile.add_kind(learned.found.kind, from));
+                }
+                KindNews::Refused => {
+                    let thresholds = self.limits.thresholds;
+                    if from.standing == Standing::Trusted {
+                        self.change(key, from, |profile| profile.add_refused(from, &thresholds));
+                    } else if let Some(field) = self.fields.get_mut(&key) {
+                        field.profile.add_refused(from, &thresholds);
+                    }
                 }
                 KindNews::Tried(result) => {
                     let opening = self.fields.get_mut(&key);

@@ -183,9 +183,8 @@ pub fn classify<'v>(value: &'v [u8], is_own: impl FnOnce(&'v [u8]) -> bool) -> S
 }
 
 fn kind<'v>(value: &'v [u8], classes: u64, is_own: impl FnOnce(&'v [u8]) -> bool) -> ValueType {
-    // What most parameters are.
-    if is_within(classes, class::HEX | class::LETTER) && !is_boolean(value) && value.len() < HASH_BYTES_MIN {
-        return ValueType::Word;
+    if let Some(kind) = at_once(value, classes) {
+        return kind;
     }
     use class::{
         ALPHANUMERIC, AT, COLON, COMMA, DIGIT, DOT, HEX, HIGH, HYPHEN, PLUS, SPACE, TILDE, UNDERSCORE,
@@ -237,6 +236,27 @@ fn kind<'v>(value: &'v [u8], classes: u64, is_own: impl FnOnce(&'v [u8]) -> bool
         return ValueType::Token;
     }
     of_text(value, classes, is_text)
+}
+
+/// The type of what most parameters are, as their bytes alone tell it: with a letter beyond `f` or an
+/// underscore a value is no number, hash or UUID, and without a colon no time.
+fn at_once(value: &[u8], classes: u64) -> Option<ValueType> {
+    use class::{DIGIT, DOT, HEX, HYPHEN, LETTER, UNDERSCORE};
+    const LETTERS: u64 = HEX | LETTER;
+    if is_within(classes, DIGIT) && (1..=NUMBER_BYTES_MAX).contains(&value.len()) {
+        return Some(ValueType::Whole);
+    }
+    if is_within(classes, LETTERS) && !value.is_empty() {
+        return Some(if is_boolean(value) { ValueType::Boolean } else { ValueType::Word });
+    }
+    if classes & (LETTER | UNDERSCORE) == 0 {
+        return None;
+    }
+    match () {
+        () if is_within(classes, LETTERS | DIGIT | UNDERSCORE) => Some(ValueType::Word),
+        () if is_within(classes, LETTERS | DIGIT | UNDERSCORE | HYPHEN | DOT) => Some(ValueType::Slug),
+        () => None,
+    }
 }
 
 /// The type of a value that is none of the short plain ones.
@@ -399,7 +419,13 @@ pub(crate) fn is_date(value: &[u8]) -> bool {
 }
 
 fn is_boolean(value: &[u8]) -> bool {
-    let words: [&[u8]; 6] = [b"true", b"false", b"yes", b"no", b"on", b"off"];
+    let words: &[&[u8]] = match value.len() {
+        2 => &[b"no", b"on"],
+        3 => &[b"yes", b"off"],
+        4 => &[b"true"],
+        5 => &[b"false"],
+        _ => return false,
+    };
     words.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 

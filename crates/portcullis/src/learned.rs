@@ -280,7 +280,7 @@ fn json_line(text: &mut String, site: &str, key: &Key, profile: &Profile) {
         .iter()
         .map(|(kind, seen)| {
             json!({
-                "type": kind.name(), "values": seen.values, "networks": seen.networks.count(),
+                "type": kind.name(), "values": seen.values, "networks": seen.network_count(),
                 "days": seen.days.count(),
             })
         })
@@ -291,8 +291,8 @@ fn json_line(text: &mut String, site: &str, key: &Key, profile: &Profile) {
         .map(|(kind, opening)| {
             json!({
                 "id": opening_id(key, kind), "kind": kind, "state": opening.state.name(), "since": opening.since,
-                "requests": opening.seen.values, "networks": opening.seen.networks.count(),
-                "sessions": opening.sessions.count(), "days": opening.seen.days.count(),
+                "requests": opening.seen.values, "networks": opening.seen.network_count(),
+                "sessions": opening.session_count(), "days": opening.seen.days.count(),
                 "trusted": opening.trusted, "would_pass": opening.tried.passes,
                 "would_be_lost": opening.tried.lost, "would_be_stopped": opening.tried.stopped,
             })
@@ -305,8 +305,8 @@ fn json_line(text: &mut String, site: &str, key: &Key, profile: &Profile) {
     let field = json!({
         "site": site, "method": key.method, "path": key.template, "place": key.place.name(), "name": key.name,
         "closed": form, "kept_open": profile.kept_open, "confidence": profile.confidence(&Thresholds::default()),
-        "values": profile.all.values, "networks": profile.all.networks.count(),
-        "sessions": profile.sessions.count(), "days": profile.all.days.count(),
+        "values": profile.all.values, "networks": profile.all.network_count(),
+        "sessions": profile.session_count(), "days": profile.all.days.count(),
         "bytes_min": profile.bytes.0, "bytes_max": profile.bytes.1, "types": types, "kinds": kinds,
     });
     let _ = writeln!(text, "{field}");

@@ -64,6 +64,11 @@ impl Spot {
         Spot { kind, name: name.to_ascii_lowercase().into() }
     }
 
+    /// It is a part of the message that has several fields, the query or the body as one.
+    pub(crate) fn is_of_many(&self) -> bool {
+        matches!(self.kind, Kind::Target | Kind::Query | Kind::Body)
+    }
+
     pub(super) fn kind(&self) -> Kind {
         self.kind
     }

@@ -112,7 +112,7 @@ impl Store {
     }
 
     /// The template that requests for `path` are judged by.
-    fn known_template(&self, path: &[u8]) -> String {
+    pub(super) fn known_template(&self, path: &[u8]) -> String {
         if let Ok(template) = std::str::from_utf8(path)
             && self.has_page(template)
         {

@@ -1,6 +1,9 @@
 //! What senders can teach who want a field to take what it never took.
 
-use portcullis_learn::{FieldPlace, Fields, Limits, NEW_SHARE, Site, Source, Store};
+use portcullis_learn::{
+    FieldPlace, Fields, KindIn, KindNews, Knowledge, Limits, NEW_SHARE, REFUSED_WINDOW_DAYS, Site, Source,
+    Standing, Store, USUAL_SHARE,
+};
 
 use crate::{Learner, fields};
 
@@ -112,4 +115,166 @@ fn a_flood_does_not_crowd_others_out() {
     );
     let batch = site.take();
     assert_eq!((batch.len(), batch.dropped), (1_024 + 1, 100_000 - 1_024));
+}
+
+/// Sends values of `/item` as the proxy has them learned: judged by what is known of `learner` now.
+struct Sender {
+    known: std::sync::Arc<Knowledge>,
+    handed_on: usize,
+}
+
+impl Sender {
+    fn to(learner: &Learner) -> Sender {
+        Sender { known: std::sync::Arc::new(Knowledge::of(&learner.store)), handed_on: 0 }
+    }
+
+    fn send(&mut self, learner: &mut Learner, value: &str, source: Source) {
+        let mut fields = Fields::default();
+        fields.judge_by(self.known.clone(), b"GET", b"/item");
+        fields.note(FieldPlace::Query, b"id", value.as_bytes());
+        fields.unusual();
+        learner.site.observe(source, b"GET", b"/item", &fields);
+        let batch = learner.site.take();
+        self.handed_on += batch.len();
+        learner.store.learn(&batch);
+    }
+}
+
+/// Requests that show nothing new are handed on sixteen at a time: values are counted all the same, and each
+/// network, session and day at once.
+#[test]
+fn usual_requests_stand_for_others() {
+    let mut learner = Learner::of_numbers();
+    let mut sender = Sender::to(&learner);
+    let of = |learner: &Learner| {
+        let (_, profile) = learner.store.fields().next().expect("a field");
+        (profile.all.values, profile.all.days.count(), profile.session_count())
+    };
+    assert_eq!(of(&learner), (560, 14, 0));
+    for at in 0..1_640u32 {
+        let group = at / 82;
+        let source = Source {
+            network: group % 10,
+            day: 20_014 + group / 10,
+            session: Some(group % 5),
+            ..Source::default()
+        };
+        sender.send(&mut learner, &(at % 500).to_string(), source);
+    }
+    // Each of twenty networks and days is handed on at once, and then for each sixteen more.
+    assert_eq!(of(&learner), (560 + 20 * (1 + 5 * u64::from(USUAL_SHARE)), 16, 5));
+    assert_eq!(sender.handed_on, 20 * 6);
+    let before = sender.handed_on;
+    for value in ["seven", "12345678901234567890", "1'"] {
+        for _ in 0..40 {
+            sender.send(&mut learner, value, Source { network: 1, day: 20_015, ..Source::default() });
+        }
+    }
+    assert_eq!(sender.handed_on - before, 120, "what is unlike the field or longer is new");
+    let trusted = Source { network: 1, day: 20_015, standing: Standing::Trusted, ..Source::default() };
+    for _ in 0..40 {
+        sender.send(&mut learner, "7", trusted);
+    }
+    assert_eq!(sender.handed_on - before, 160, "each request of a trusted source counts");
+}
+
+/// One network that sends very many requests does not keep those of others from being learned, and drift is
+/// seen as it is without.
+#[test]
+fn drift_is_seen_behind_usual_requests() {
+    let mut learner = Learner::of_numbers();
+    for day in 0..3 {
+        let mut sender = Sender::to(&learner);
+        for network in 0..16u32 {
+            for at in 0..500u32 {
+                let source = Source { network: 5_000, day: 20_014 + day, ..Source::default() };
+                sender.send(&mut learner, &at.to_string(), source);
+            }
+            let source = Source { network: 9_000 + network, day: 20_014 + day, ..Source::default() };
+            sender.send(&mut learner, "some text", source);
+            assert_eq!(is_closed(&mut learner), day < 2, "day {day}, network {network}");
+        }
+    }
+}
+
+/// Of a field that takes numbers and, from `editors`, code that is refused on each of `days` days, for five
+/// weeks: whether it is closed at the end.
+fn is_closed_beside_refused(editors: u32, days: u32, is_trusted: bool) -> bool {
+    let mut learner = Learner::new();
+    let standing = if is_trusted { Standing::Trusted } else { Standing::Anybody };
+    for day in 0..35u32 {
+        for network in 0..40u32 {
+            learner.sees("/item", "id", &network.to_string(), network, 20_000 + day);
+        }
+        for editor in 0..editors * u32::from(day < days) {
+            let source = Source { network: 9_000 + editor, day: 20_000 + day, standing, ..Source::default() };
+            let found = [KindIn { place: FieldPlace::Query, name: b"id", kind: "" }];
+            for _ in 0..20 {
+                learner.site.observe_kinds(source, b"GET", b"/item", &found, KindNews::Refused);
+            }
+            learner.learn();
+        }
+    }
+    is_closed(&mut learner)
+}
+
+/// A field for which requests of several networks are refused again and again stays open. One or two networks
+/// do not keep it so, however much they send; nor do several that have stopped.
+#[test]
+fn refused_requests_keep_a_field_open() {
+    for (editors, days, is_trusted, expected) in [
+        (3, 35, false, false),
+        (5, 5, false, false),
+        (1, 10, true, false),
+        (1, 35, false, true),
+        (2, 35, false, true),
+        (30, 2, false, true),
+        (0, 0, false, true),
+    ] {
+        assert_eq!(
+            is_closed_beside_refused(editors, days, is_trusted),
+            expected,
+            "{editors} {days} {is_trusted}"
+        );
+    }
+}
+
+/// What has kept a field open does not do so for ever, even if one network goes on.
+#[test]
+fn one_network_does_not_prolong_what_others_began() {
+    let mut learner = Learner::new();
+    let mut closed_on = None;
+    for day in 0..4 * REFUSED_WINDOW_DAYS {
+        for network in 0..40u32 {
+            learner.sees("/item", "id", &network.to_string(), network, 20_000 + day);
+        }
+        for network in 9_000..if day < 5 { 9_005 } else { 9_001 } {
+            let source = Source { network, day: 20_000 + day, ..Source::default() };
+            let found = [KindIn { place: FieldPlace::Query, name: b"id", kind: "" }];
+            learner.site.observe_kinds(source, b"GET", b"/item", &found, KindNews::Refused);
+        }
+        learner.learn();
+        if closed_on.is_none() && is_closed(&mut learner) {
+            closed_on = Some(day);
+        }
+    }
+    let closed_on = closed_on.expect("it is closed at last");
+    assert!((REFUSED_WINDOW_DAYS..=2 * REFUSED_WINDOW_DAYS).contains(&closed_on), "day {closed_on}");
+}
+
+/// Refused requests open no closed field, and make no field or page known.
+#[test]
+fn refused_requests_open_nothing() {
+    let mut learner = Learner::of_numbers();
+    for network in 0..200u32 {
+        for (path, name) in [("/item", "id"), ("/item", "extra"), ("/extra", "id")] {
+            let source = Source { network, day: 20_014 + network % 10, ..Source::default() };
+            let found = [KindIn { place: FieldPlace::Query, name: name.as_bytes(), kind: "" }];
+            learner.site.observe_kinds(source, b"GET", path.as_bytes(), &found, KindNews::Refused);
+        }
+        learner.learn();
+    }
+    assert!(is_closed(&mut learner));
+    assert_eq!(learner.store.counts(), (1, 1));
+    assert!(!learner.store.to_text().contains("extra"));
 }

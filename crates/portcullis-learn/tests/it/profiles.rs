@@ -1,8 +1,8 @@
 //! What closes a field, and what it says of itself.
 
 use portcullis_learn::{
-    FIELD_BYTES_MAX, FIELD_KINDS_MAX, FieldPlace, Fields, Form, KindIn, KindNews, Limits, PAGE_FIELDS_MAX,
-    Site, Source, Standing, Store, Syntax, Thresholds, ValueType,
+    Carried, FIELD_BYTES_MAX, FIELD_KINDS_MAX, FieldPlace, Fields, Form, KindIn, KindNews, Knowledge, Limits,
+    PAGE_FIELDS_MAX, Site, Source, Standing, Store, Syntax, Thresholds, ValueType,
 };
 use proptest::prelude::*;
 
@@ -55,6 +55,62 @@ fn a_closed_field_names_its_evidence() {
     assert!(letters.syntax.is_empty());
     assert!(learner.judges_get("/other", "id", "1'").is_none(), "another page");
     assert!(learner.judges_get("/item", "q", "1'").is_none(), "another field");
+}
+
+/// A list is told by more than the hashes of its values, which whoever likes can find another value for: by
+/// its types, its lengths and its bytes of code.
+#[test]
+fn values_of_a_list_have_its_shape() {
+    let mut learner = Learner::new();
+    for at in 0..560u32 {
+        let value = ["price: low to high", "price: high to low"][at as usize % 2];
+        learner.sees("/page", "x", value, at % 40, 100 + at % 14);
+    }
+    learner.learn();
+    let knowledge = Knowledge::of(&learner.store);
+    let sent = fields(FieldPlace::Query, "x", "price: low to high");
+    let (field, name) = sent.iter().next().expect("a field");
+    let judged = |change: fn(&mut Carried)| {
+        let mut field = field.clone();
+        change(&mut field.carried);
+        knowledge.judge(&mut knowledge.page(b"GET", b"/page"), &field, name)
+    };
+    assert_eq!(judged(|_| {}), None);
+    let with_quotes = judged(|carried| carried.shape.syntax = Syntax::QUOTE).expect("unlike the list");
+    assert_eq!(with_quotes.syntax, Syntax::QUOTE);
+    assert!(judged(|carried| carried.shape.kind = ValueType::Binary).is_some());
+    assert!(judged(|carried| carried.bytes = 40).is_some());
+}
+
+/// What is told of a field never has more networks or sessions than values, and nothing of a field without
+/// values.
+#[test]
+fn evidence_adds_up() {
+    let (site, mut store) = (Site::default(), Store::new(Limits::default()));
+    for at in 0..400u32 {
+        let source = Source { network: at, session: Some(at), day: 100, standing: Standing::LoggedIn };
+        site.observe(source, b"GET", b"/", &fields(FieldPlace::Query, "id", "5"));
+        let kind = [KindIn { place: FieldPlace::Query, name: b"id", kind: KINDS[0] }];
+        site.observe_kinds(source, b"GET", b"/", &kind, KindNews::Carried);
+        store.learn(&site.take());
+        let (_, profile) = store.fields().next().expect("a field");
+        let opening = profile.openings.values().next().expect("a kind");
+        for count in [
+            profile.all.network_count(),
+            profile.session_count(),
+            profile.types[&ValueType::Whole].network_count(),
+            opening.seen.network_count(),
+            opening.session_count(),
+        ] {
+            assert!(count <= u64::from(at) + 1, "{count} of {} values", at + 1);
+        }
+    }
+    let kind = [KindIn { place: FieldPlace::Query, name: b"q", kind: KINDS[0] }];
+    let source = Source { network: 1, day: 100, standing: Standing::LoggedIn, ..Source::default() };
+    site.observe_kinds(source, b"GET", b"/q", &kind, KindNews::Carried);
+    store.learn(&site.take());
+    let evidence: Vec<String> = store.fields().map(|(_, profile)| profile.evidence()).collect();
+    assert!(evidence.contains(&"no value was learned yet".to_owned()), "{evidence:?}");
 }
 
 /// Each threshold is needed: values, networks and days, and sessions where values come with them.
@@ -141,6 +197,40 @@ fn memory_of_a_field() {
     let mut plain = Learner::of_numbers();
     plain.learn();
     assert!(plain.store.held_bytes() < 1_500, "{} bytes of a field of numbers", plain.store.held_bytes());
+}
+
+/// A thousand fields, most of them plain, as those of applications are, take 2 MiB; a field of text that a
+/// thousand networks have sent, less than 8 KiB.
+#[test]
+fn memory_of_many_fields() {
+    let limits = Limits { fields_max: 1_000, ..Limits::default() };
+    let (site, mut store) = (Site::default(), Store::new(limits));
+    let texts =
+        ["two words", "it's (one)", "a\nb", "<b>x</b>", "SELECT 'a'; -- b", "7", "word", "a-b", "x=y&z"];
+    for number in 0..1_000u32 {
+        for at in 0..60u32 {
+            let value = match number % 10 {
+                0..4 => at.to_string(),
+                4..7 => format!("word{at}"),
+                7 => format!("a-{at}"),
+                8 => ["asc", "desc"][at as usize % 2].to_owned(),
+                _ => format!("{}{at}", texts[at as usize % texts.len()]),
+            };
+            let source = Source { network: number * 7 + at * 1_000, day: 100 + at % 14, ..Source::default() };
+            let mut fields = Fields::default();
+            fields.note(FieldPlace::Query, format!("f{}", number % 20).as_bytes(), value.as_bytes());
+            site.observe(source, b"GET", format!("/page{}", number / 20).as_bytes(), &fields);
+        }
+        store.learn(&site.take());
+    }
+    assert_eq!(store.counts().0, 1_000);
+    assert!(store.held_bytes() <= 2 << 20, "{} bytes of a thousand fields", store.held_bytes());
+    let mut learner = Learner::new();
+    for at in 0..2_000u32 {
+        let value = format!("{}{at}", texts[at as usize % texts.len()]);
+        learner.sees("/page", "text", &value, at % 1_000, 100 + at % 30);
+    }
+    assert!(learner.store.held_bytes() < 8 << 10, "{} bytes of a field of text", learner.store.held_bytes());
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn field(site: &str, key: &Key, profile: &Profile, thresholds: &Thresholds) -> L
     let of_type = |(kind, seen): (&portcullis_learn::ValueType, &portcullis_learn::Sightings)| CarriedType {
         r#type: kind.name(),
         values: seen.values,
-        networks: seen.networks.count(),
+        networks: seen.network_count(),
         days: seen.days.count(),
     };
     LearnedField {
@@ -155,8 +155,8 @@ fn field(site: &str, key: &Key, profile: &Profile, thresholds: &Thresholds) -> L
         confidence: profile.confidence(thresholds),
         missing: Sighted { values, networks, sessions, days },
         values: profile.all.values,
-        networks: profile.all.networks.count(),
-        sessions: profile.sessions.count(),
+        networks: profile.all.network_count(),
+        sessions: profile.session_count(),
         days: profile.all.days.count(),
         last_day: day(profile.all.days.last()),
         bytes_min: profile.bytes.0,
@@ -185,8 +185,8 @@ fn proposal(id: String, site: &str, key: &Key, kind: &str, opening: &Opening) ->
         since: day(opening.since),
         evidence: opening.evidence(),
         requests: opening.seen.values,
-        networks: opening.seen.networks.count(),
-        sessions: opening.sessions.count(),
+        networks: opening.seen.network_count(),
+        sessions: opening.session_count(),
         days: opening.seen.days.count(),
         passes,
         lost,

@@ -334,3 +334,37 @@ fn who_teaches_kinds() {
         assert_eq!(kinds.first().map(|kind| kind["state"].as_str().unwrap()), state, "{cookie}");
     }
 }
+
+/// Of a field in which people write code the plain values alone would be learned: what was refused keeps it
+/// open.
+#[test]
+fn refused_requests_keep_a_field_open() {
+    let application = application(|_| says("hello"));
+    let data = tempfile::tempdir().unwrap();
+    let of =
+        |target: &str| json!({ "request": format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n") }).to_string();
+    let mut lines: Vec<String> =
+        (0..30).map(|number| of(&format!("/edit?id={number}&content={number}"))).collect();
+    lines.push(of("/edit?id=1&content=1'+union+select+password+from+users--+-"));
+    let file = data.path().join("requests.jsonl");
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let file = file.display().to_string();
+    let said = text(&command(&["learn", &file, "--site", "site", "--values", "20"], data.path()));
+    assert!(said.contains("31 requests, of which 1 would be refused"), "{said}");
+    assert!(said.contains("2 fields, 1 of them closed"), "{said}");
+    let served = start(&application, "block", data.path());
+    for (target, status) in [
+        (format!("/edit?id={SIGNS}"), 403),
+        (format!("/edit?content={SIGNS}"), 200),
+        ("/edit?id=7".into(), 200),
+    ] {
+        assert_eq!(served.get(&target).status(), status, "{target}");
+    }
+    // Those of clients count, too, and are kept.
+    served.get("/edit?id=1'+union+select+password+from+users--+-");
+    served.stop();
+    let listed = text(&command(&["learned"], data.path()));
+    assert!(listed.contains("kept open by 1 refused requests of 1 networks"), "{listed}");
+    let kept = std::fs::read_to_string(data.path().join("learned/site.json")).unwrap();
+    assert_eq!(kept.matches("\"refused\"").count(), 2, "{kept}");
+}
