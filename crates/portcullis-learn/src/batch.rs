@@ -10,6 +10,7 @@ use crate::opening::TryResult;
 use crate::pages::Pages;
 use crate::path;
 use crate::profile::{Carried, Opened, Source, Unusual};
+use crate::sibling::Beside;
 use crate::sketch::mix;
 use crate::store::FieldPlace;
 use crate::value::{ValueType, classify};
@@ -126,10 +127,19 @@ impl Fields {
         let mut known = std::mem::take(&mut self.known);
         let mut pages = std::mem::take(&mut self.pages);
         let (mut judged, mut usual) = (Vec::new(), known.learned.is_some().then_some(0));
+        let knows_siblings = known.learned.as_ref().is_some_and(|(knowledge, _)| knowledge.knows_siblings());
+        let beside = knows_siblings.then(|| self.beside());
         for (at, (field, name)) in self.iter().enumerate() {
+            let mut content = Vec::new();
+            if beside.is_some() {
+                path::name(field.place.place(), name, &mut content);
+            }
+            let siblings = |sibling: &[u8]| {
+                beside.as_ref().and_then(|beside| beside.option(at, field.place, &content, sibling))
+            };
             let declared = known.declared(field, name);
             let learned = match &known.learned {
-                Some((knowledge, page)) => pages.look(*page, knowledge, at, (field, name)),
+                Some((knowledge, page)) => pages.look(*page, knowledge, at, (field, name), &siblings),
                 None => Judged::New,
             };
             let unusual = match learned {
@@ -153,6 +163,17 @@ impl Fields {
         (self.usual, self.judged) = (usual, self.list.len());
         (self.known, self.pages) = (known, pages);
         judged
+    }
+
+    /// Which of them stand beside one another.
+    fn beside(&self) -> Beside {
+        let (mut beside, mut known) = (Beside::default(), Vec::new());
+        for (at, (field, name)) in self.iter().enumerate() {
+            if path::name(field.place.place(), name, &mut known) {
+                beside.add(at, field.place, &known, name, field.carried.option);
+            }
+        }
+        beside
     }
 
     /// Notes a field. Empty values say nothing.

@@ -5,9 +5,10 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use crate::batch::Field;
 use crate::path::{self, ANY};
-use crate::profile::{Carried, Known, Opened, Unusual};
+use crate::profile::{Carried, Known, Opened, Profile, Unusual};
+use crate::sibling::{self, SIBLINGS_MAX};
 use crate::sketch::mix;
-use crate::store::{FieldPlace, Store};
+use crate::store::{FieldPlace, Key, Store};
 
 /// An immutable picture of a [`Store`].
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub struct Knowledge {
     closed: usize,
     /// Kinds of findings that fields are opened for, or on trial.
     openings: usize,
+    /// Fields that are known by the values of those beside them.
+    by_sibling: usize,
 }
 
 #[derive(Debug)]
@@ -32,6 +35,45 @@ struct Entry {
     method: u64,
     place: FieldPlace,
     known: Known,
+    /// What is known of it by the values of fields beside it.
+    by_sibling: Vec<BySibling>,
+}
+
+/// What is known of a field by the values of one beside it, which is a list of few.
+#[derive(Debug)]
+struct BySibling {
+    /// The one beside it.
+    name: Box<[u8]>,
+    /// Hashes of its values, but for those that only a few have sent.
+    options: Box<[u64]>,
+    /// By the hash of its value.
+    variants: Vec<(u64, Known)>,
+}
+
+impl BySibling {
+    /// What is unlike the field where the one beside it carries the value with this hash. One that says
+    /// nothing known, or several things, opens nothing: then the value has to be like all of the field's.
+    fn judge(&self, carried: &Carried, option: Option<u64>) -> Option<Unusual> {
+        match option.filter(|option| self.options.contains(option)) {
+            Some(option) => {
+                let variant = self.variants.iter().find(|(of, _)| *of == option);
+                variant.and_then(|(_, known)| known.judge(carried))
+            }
+            None => {
+                let unlike = self.variants.iter().filter_map(|(_, known)| known.judge(carried));
+                unlike.max_by_key(|unusual| unusual.syntax.len())
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// What is unlike the field in the value. `siblings` tells the values of those beside it.
+    fn judge(&self, carried: &Carried, siblings: &dyn Fn(&[u8]) -> Option<u64>) -> Option<Unusual> {
+        self.known.judge(carried).or_else(|| {
+            self.by_sibling.iter().find_map(|beside| beside.judge(carried, siblings(&beside.name)))
+        })
+    }
 }
 
 /// What is said of a value.
@@ -82,6 +124,7 @@ impl Knowledge {
             entries: Vec::new(),
             closed: store.counts().1,
             openings: 0,
+            by_sibling: 0,
         };
         for (key, profile) in store.fields() {
             let template = knowledge.enter(&key.template);
@@ -92,7 +135,9 @@ impl Knowledge {
                 method,
                 place: key.place,
                 known: Known::of(profile, thresholds),
+                by_sibling: by_sibling(store, key),
             };
+            knowledge.by_sibling += entry.by_sibling.len();
             knowledge.openings += entry.known.openings.len();
             knowledge.fields.entry(at).or_default().push(knowledge.entries.len() as u32);
             knowledge.entries.push(entry);
@@ -115,6 +160,11 @@ impl Knowledge {
     /// True if no field is closed and none is opened: there is nothing to judge by.
     pub fn is_empty(&self) -> bool {
         self.closed + self.openings == 0
+    }
+
+    /// True if there are fields that are known by the values of those beside them.
+    pub(crate) fn knows_siblings(&self) -> bool {
+        self.by_sibling > 0
     }
 
     /// True if there are fields that are opened for kinds of findings, or on trial.
@@ -172,7 +222,8 @@ impl Knowledge {
     /// number, which is one of a page that is known as a whole.
     #[inline]
     pub(crate) fn usual(&self, number: u32, carried: &Carried) -> Option<u64> {
-        let entry = self.entries.get(number as usize)?;
+        // By which value beside it a value is learned is not told by the field alone.
+        let entry = self.entries.get(number as usize).filter(|entry| entry.by_sibling.is_empty())?;
         entry.known.usual(carried).map(|shown| mix(entry.number ^ shown))
     }
 
@@ -180,15 +231,22 @@ impl Knowledge {
     /// in this place is judged as the others of its name on this page, if all of them are closed: many
     /// applications take a parameter from wherever it comes.
     pub fn judge(&self, page: &mut Page, field: &Field, name: &[u8]) -> Option<Unusual> {
-        match self.look(page, field, name).0 {
+        match self.look(page, field, name, &|_| None).0 {
             Judged::Unusual(unusual) => Some(unusual),
             Judged::Usual(_) | Judged::New => None,
         }
     }
 
     /// The same, whether there is anything to be learned of it, and the number of the field if it is one of
-    /// this very page.
-    pub(crate) fn look(&self, page: &mut Page, field: &Field, name: &[u8]) -> (Judged, Option<u32>) {
+    /// this very page. `siblings` tells the hash of the value beside it of the field that is called so, see
+    /// [`Beside::option`](crate::sibling::Beside::option).
+    pub(crate) fn look(
+        &self,
+        page: &mut Page,
+        field: &Field,
+        name: &[u8],
+        siblings: &dyn Fn(&[u8]) -> Option<u64>,
+    ) -> (Judged, Option<u32>) {
         if !path::name(field.place.place(), name, &mut page.name) {
             return (Judged::New, None);
         }
@@ -198,20 +256,39 @@ impl Knowledge {
         match own {
             Some((number, own)) => {
                 let usual = || self.usual(number, carried).filter(|_| page.is_whole);
-                let judged = match own.known.judge(carried) {
+                let judged = match own.judge(carried, siblings) {
                     Some(unusual) => Judged::Unusual(unusual),
                     None => usual().map_or(Judged::New, Judged::Usual),
                 };
                 (judged, Some(number).filter(|_| page.is_whole))
             }
             None => {
-                let first = entries.clone().next().and_then(|(_, first)| first.known.judge(carried));
-                let is_unlike = |(_, entry): (u32, &Entry)| entry.known.judge(carried).is_some();
+                let first = entries.clone().next().and_then(|(_, first)| first.judge(carried, siblings));
+                let is_unlike = |(_, entry): (u32, &Entry)| entry.judge(carried, siblings).is_some();
                 let unusual = first.filter(|_| entries.all(is_unlike));
                 (unusual.map_or(Judged::New, Judged::Unusual), None)
             }
         }
     }
+}
+
+/// What is known of a field by the values of those beside it.
+fn by_sibling(store: &Store, key: &Key) -> Vec<BySibling> {
+    let siblings = store.siblings(key).map(|(sibling, profile)| {
+        let variant = |option: u64| {
+            let name = sibling::variant(&key.name, &sibling.name, option);
+            Some(&store.fields.get(&Key { name, ..key.clone() })?.profile)
+        };
+        let (listed, later) = profile.listed();
+        let is_known = |option: &u64| variant(*option).is_some_and(Profile::is_known_to_many);
+        let options: Box<[u64]> =
+            listed.iter().chain(later.iter().filter(|option| is_known(option))).copied().collect();
+        let thresholds = &store.limits.thresholds;
+        let variants =
+            options.iter().filter_map(|option| Some((*option, Known::of(variant(*option)?, thresholds))));
+        BySibling { name: sibling.name.as_bytes().into(), variants: variants.collect(), options }
+    });
+    siblings.take(SIBLINGS_MAX).collect()
 }
 
 /// A keyed hash of `text` below what `above` is the hash of.

@@ -51,6 +51,7 @@ mod pages;
 mod path;
 mod profile;
 mod refused;
+mod sibling;
 mod site;
 mod sketch;
 mod state;

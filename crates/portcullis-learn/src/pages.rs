@@ -81,9 +81,10 @@ impl Pages {
         knowledge: &Knowledge,
         number: usize,
         (field, name): (&Field, &[u8]),
+        siblings: &dyn Fn(&[u8]) -> Option<u64>,
     ) -> Judged {
         let Some(known) = self.0.get_mut(at) else { return Judged::New };
-        let (judged, found) = knowledge.look(&mut known.page, field, name);
+        let (judged, found) = knowledge.look(&mut known.page, field, name, siblings);
         if let Some(found) = found.filter(|_| number < FIELDS && name.len() <= NAME_BYTES_MAX) {
             if known.fields.len() <= number {
                 known.fields.resize_with(number + 1, Default::default);

@@ -176,6 +176,9 @@ pub struct Profile {
     /// What it kept to before, of a field that has opened again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopened: Option<Reopened>,
+    /// Of its different values those of a list, by which fields beside it are known, too; 0: it is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    listed: usize,
     /// An operator keeps it open.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept_open: bool,
@@ -243,7 +246,7 @@ impl Profile {
     }
 
     /// True if what was refused keeps it from being closed.
-    fn is_refused_often(&self) -> bool {
+    pub(crate) fn is_refused_often(&self) -> bool {
         self.refused.as_ref().is_some_and(|refused| refused.keeps_open(self.all.days.last()))
     }
 
@@ -271,6 +274,7 @@ impl Profile {
 
     /// Closes the field, or opens it again.
     pub(crate) fn settle(&mut self, thresholds: &Thresholds) {
+        self.list(thresholds);
         if self.openings.values().any(|opening| opening.state == OpeningState::Live) {
             self.closed = None;
         }
@@ -293,6 +297,30 @@ impl Profile {
         {
             self.close(Syntax::NONE);
         }
+    }
+
+    /// Takes the field for a list, or no longer.
+    fn list(&mut self, thresholds: &Thresholds) {
+        if self.is_list() {
+            if self.is_established(&self.others) {
+                self.listed = 0;
+            }
+        } else if self.options.len() > 1
+            && self.missing(thresholds) == Missing::default()
+            && self.is_enumeration(self.strays())
+        {
+            self.listed = self.options.len();
+        }
+    }
+
+    /// It carries values of a list, by which fields beside it are known, too.
+    pub(crate) fn is_list(&self) -> bool {
+        self.listed > 0
+    }
+
+    /// The hashes of the values of the list, and of those that came later: whoever likes can add to these.
+    pub(crate) fn listed(&self) -> (&[u64], &[u64]) {
+        self.options.split_at_checked(self.listed).unwrap_or_default()
     }
 
     /// Closes the field as what it has carried so far, with bytes of code that are known to be usual in it;
@@ -374,6 +402,11 @@ impl Profile {
         }
     }
 
+    /// Many have sent it, or somebody who is trusted.
+    pub(crate) fn is_known_to_many(&self) -> bool {
+        self.is_established(&self.all) || self.trusted >= TRUSTED_OPENING_VALUES
+    }
+
     fn is_established(&self, seen: &Sightings) -> bool {
         let networks = seen.network_count();
         networks >= OPENING_NETWORKS_MIN.max(self.all.network_count() / OPENING_SHARE)
@@ -437,6 +470,9 @@ impl Profile {
         // What one of both knows well, both do, unless the other one has seen something else.
         let known = self.closed.take().or(other.closed);
         self.kept_open |= other.kept_open;
+        if self.is_list() || other.is_list() {
+            self.listed = self.options.len();
+        }
         self.reopened = self.reopened.or(other.reopened);
         self.settle(thresholds);
         let stays_open = self.kept_open || self.carries_code() || self.is_refused_often();
@@ -530,6 +566,7 @@ impl Profile {
     pub(crate) fn mistake(&self) -> Option<&'static str> {
         match () {
             () if self.options.len() > OPTIONS_MAX => Some("an enumeration has too many values"),
+            () if self.listed > self.options.len() => Some("a list has more values than are known of it"),
             () if self.syntax.keys().any(|class| usize::from(*class) >= Syntax::ALL.len()) => {
                 Some("there is no such class of bytes")
             }
@@ -546,6 +583,10 @@ impl Profile {
             },
         }
     }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// What a map takes for an entry beside it.

@@ -11,10 +11,11 @@ pub use orders::{Order, OrderError};
 use portcullis_types::Place;
 use serde::{Deserialize, Serialize};
 
-use crate::batch::{Batch, KindNews};
+use crate::batch::{Batch, KindNews, Request};
 use crate::opening::{Opening, OpeningState, opening_id};
 use crate::path::{self, ANY};
 use crate::profile::{Profile, Source, Standing, Thresholds};
+use crate::sibling::{self, Beside, SIBLINGS_MAX};
 
 /// Bytes of memory that a field may take, whatever it carries.
 pub const FIELD_BYTES_MAX: usize = 12 << 10;
@@ -186,6 +187,16 @@ pub(crate) struct Written {
     beyond: Beyond,
 }
 
+/// A key in front of those of all fields of a page.
+fn first_of_page(template: &str) -> Key {
+    Key {
+        template: template.to_owned(),
+        name: String::new(),
+        method: String::new(),
+        place: FieldPlace::Query,
+    }
+}
+
 impl Store {
     /// An empty store.
     pub fn new(limits: Limits) -> Store {
@@ -200,11 +211,13 @@ impl Store {
                 self.beyond.long = self.beyond.long.saturating_add(request.fields.len() as u64);
                 continue;
             };
-            for field in request.fields {
+            let mut beside = Beside::default();
+            for (at, field) in request.fields.iter().enumerate() {
                 if !path::name(field.place.place(), batch.name(field), &mut name) {
                     self.beyond.long = self.beyond.long.saturating_add(1);
                     continue;
                 }
+                beside.add(at, field.place, &name, batch.name(field), field.carried.option);
                 let key = Key {
                     template: template.clone(),
                     name: String::from_utf8_lossy(&name).into_owned(),
@@ -216,6 +229,7 @@ impl Store {
                     profile.add(&field.carried, request.weight, request.source, &thresholds);
                 });
             }
+            self.learn_by_siblings(&template, &request, batch, &beside);
         }
         for learned in batch.kinds() {
             let (place, from) = (learned.found.place, learned.source);
@@ -258,6 +272,54 @@ impl Store {
                 }
             }
         }
+    }
+
+    /// Learns the fields of a request again, by the values of those beside them.
+    fn learn_by_siblings(&mut self, template: &str, request: &Request<'_>, batch: &Batch, beside: &Beside) {
+        let (thresholds, mut name) = (self.limits.thresholds, Vec::new());
+        for (at, field) in request.fields.iter().enumerate() {
+            if !path::name(field.place.place(), batch.name(field), &mut name) || !sibling::is_content(&name) {
+                continue;
+            }
+            let key = |name: &[u8]| Key {
+                template: template.to_owned(),
+                name: String::from_utf8_lossy(name).into_owned(),
+                method: String::from_utf8_lossy(request.method).into_owned(),
+                place: field.place,
+            };
+            let own = key(&name);
+            // What is refused in the field may be what it is for where one of them stands beside it.
+            if self.fields.get(&own).is_none_or(|field| field.profile.is_refused_often()) {
+                continue;
+            }
+            let is_list = |sibling: &Key, option: u64| {
+                let field = self.fields.get(sibling);
+                field.is_some_and(|field| field.profile.is_list() && field.profile.options.contains(&option))
+            };
+            let variants = beside.siblings(field.place, &name).filter_map(|sibling| {
+                let option = beside.option(at, field.place, &name, sibling)?;
+                let sibling = key(sibling);
+                is_list(&sibling, option).then(|| sibling::variant(&own.name, &sibling.name, option))
+            });
+            for name in variants.take(SIBLINGS_MAX).collect::<Vec<_>>() {
+                self.change(Key { name, ..own.clone() }, request.source, |profile| {
+                    profile.add(&field.carried, request.weight, request.source, &thresholds);
+                });
+            }
+        }
+    }
+
+    /// The fields beside that of `key` that are lists of few values, and may say what it is.
+    pub(crate) fn siblings(&self, key: &Key) -> impl Iterator<Item = (&Key, &Profile)> {
+        let is_asked = sibling::is_content(key.name.as_bytes());
+        let page = is_asked.then(|| self.fields.range(first_of_page(&key.template)..));
+        let page = page.into_iter().flatten().take_while(|(other, _)| other.template == key.template);
+        let of_list = page.filter(|(other, field)| {
+            field.profile.is_list()
+                && (&other.method, other.place) == (&key.method, key.place)
+                && sibling::may_tell(other.name.as_bytes(), key.name.as_bytes())
+        });
+        of_list.map(|(other, field)| (other, &field.profile))
     }
 
     /// Changes what is known of a field, which is made if it is new and there is room for it.
@@ -332,9 +394,10 @@ impl Store {
 
     /// True if there is room for a new field, if need be after another one has given way.
     fn has_room(&mut self, key: &Key, from: Source) -> bool {
-        let first =
-            Key { name: String::new(), method: String::new(), place: FieldPlace::Query, ..key.clone() };
-        let page = self.fields.range(first..).take_while(|(other, _)| other.template == key.template);
+        let page = self
+            .fields
+            .range(first_of_page(&key.template)..)
+            .take_while(|(other, _)| other.template == key.template);
         if page.take(PAGE_FIELDS_MAX).count() >= PAGE_FIELDS_MAX || !self.may_add(from.network) {
             return false;
         }

@@ -6,6 +6,7 @@ mod openings;
 mod orders;
 mod poisoning;
 mod profiles;
+mod siblings;
 mod state;
 mod types;
 

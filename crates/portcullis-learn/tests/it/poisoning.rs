@@ -5,6 +5,8 @@ use portcullis_learn::{
     Standing, Store, USUAL_SHARE,
 };
 
+use proptest::prelude::*;
+
 use crate::{Learner, fields};
 
 const ATTACK: &str = "1' or '1'='1";
@@ -176,6 +178,40 @@ fn usual_requests_stand_for_others() {
         sender.send(&mut learner, "7", trusted);
     }
     assert_eq!(sender.handed_on - before, 160, "each request of a trusted source counts");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever is sent, and whenever what is known is told: that one request stands for others loses no
+    /// network, session or day of any type or class of bytes, and closes and opens what it did without.
+    #[test]
+    fn handing_on_fewer_loses_nothing_but_counts(
+        sent in proptest::collection::vec((0..6usize, 0..40u32, 0..20u32, proptest::option::of(0..4u32)), 100..500),
+        every in 1..80usize,
+    ) {
+        let values = ["7", "123", "12345", "seven", "a b", "1'"];
+        let (mut whole, mut few) = (Learner::of_numbers(), Learner::of_numbers());
+        let (mut sender, mut day) = (Sender::to(&few), 20_014);
+        for (number, (value, network, next, session)) in sent.into_iter().enumerate() {
+            day += u32::from(next == 0);
+            let source = Source { network: 8_000 + network, day, session, ..Source::default() };
+            whole.site.observe(source, b"GET", b"/item", &fields(FieldPlace::Query, "id", values[value]));
+            whole.learn();
+            sender.send(&mut few, values[value], source);
+            if number.is_multiple_of(every) {
+                sender = Sender::to(&few);
+            }
+        }
+        let of = |learner: &Learner| {
+            let (_, profile) = learner.store.fields().next().expect("a field");
+            let types = profile.types.iter().map(|(kind, seen)| (*kind, seen.networks.clone(), seen.days));
+            let types: Vec<_> = types.collect();
+            let all = (profile.all.networks.clone(), profile.all.days, profile.sessions.clone());
+            (all, types, profile.closed, profile.reopened, profile.bytes)
+        };
+        prop_assert_eq!(of(&few), of(&whole));
+    }
 }
 
 /// One network that sends very many requests does not keep those of others from being learned, and drift is
