@@ -441,6 +441,7 @@ impl Api {
 
     /// How who reads the path in another way asks for something else: another template, or none.
     fn other_reading(&self, path: &[u8], template: u32) -> Option<&'static str> {
+        memchr::memchr2(b'%', b';', path)?;
         let differs =
             |other: &[u8]| self.paths.first(other, |_| true).is_some_and(|fit| fit.template != template);
         let is_slash = |part: &[u8]| part.eq_ignore_ascii_case(b"%2f") || part.eq_ignore_ascii_case(b"%5c");
@@ -776,8 +777,10 @@ impl Operation {
     /// accepts its text; and all that are required are there. Most queries are.
     fn is_right(&self, query: &[u8]) -> bool {
         let mut seen = 0u64;
+        let is_plain = memchr::memchr2(b'%', b'+', query).is_none();
+        let read = |text| if is_plain { Cow::Borrowed(text) } else { decoded(text) };
         for pair in pairs(query) {
-            let name = decoded(pair.name);
+            let name = read(pair.name);
             let is_it = |parameter: &&Parameter| {
                 parameter.place == Place::Query && parameter.name.as_bytes() == &*name
             };
@@ -785,7 +788,7 @@ impl Operation {
             let Some((number, parameter)) = known.find(|(_, parameter)| is_it(parameter)) else {
                 return false;
             };
-            if seen >> number & 1 == 1 || !parameter.is_right(pair.value) {
+            if seen >> number & 1 == 1 || !parameter.is_right(&read(pair.value)) {
                 return false;
             }
             seen |= 1 << number;

@@ -138,9 +138,9 @@ impl Parameter {
         matches!(self.reading, Reading::Object { .. })
     }
 
-    /// True if a text of a query is surely right.
-    pub fn is_right(&self, value: &[u8]) -> bool {
-        self.quick.as_ref().is_some_and(|quick| quick.accepts(&decoded(value)))
+    /// True if a text, decoded, is surely right.
+    pub fn is_right(&self, text: &[u8]) -> bool {
+        self.quick.as_ref().is_some_and(|quick| quick.accepts(text))
     }
 
     /// What is wrong with the parameter in a query; none if it is not there.
@@ -148,7 +148,7 @@ impl Parameter {
         let mut mine = pairs(query).filter(|pair| self.has_name(&decoded(pair.name))).take(PARTS_MAX);
         let first = mine.next()?;
         let second = mine.next();
-        if second.is_none() && self.is_right(first.value) {
+        if second.is_none() && self.is_right(&decoded(first.value)) {
             return Some(Vec::new());
         }
         let texts: Vec<Pair<'_>> = std::iter::once(first).chain(second).chain(mine).collect();
@@ -198,7 +198,7 @@ impl Parameter {
 
     /// What is wrong with one text of a path, header or cookie, decoded.
     pub fn of_value(&self, value: &[u8]) -> Vec<Violation> {
-        if self.quick.as_ref().is_some_and(|quick| quick.accepts(value)) {
+        if self.is_right(value) {
             return Vec::new();
         }
         self.of_text(value, Cow::Borrowed)

@@ -155,7 +155,8 @@ impl Paths {
         let mut spans = [(0, 0); SEGMENTS_MAX];
         let (path, count) = decode(path, &mut spans)?;
         let spans = &spans[..count];
-        if spans.iter().any(|span| leaves(part(&path, *span))) {
+        let has_dots = memchr::memchr(b'.', &path).is_some();
+        if has_dots && spans.iter().any(|span| leaves(part(&path, *span))) {
             return None;
         }
         let mut values = Vec::new();
@@ -225,7 +226,7 @@ fn segments(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The path with its segments decoded, and their number; none if there are too many.
 fn decode<'p>(path: &'p [u8], spans: &mut [Span; SEGMENTS_MAX]) -> Option<(Cow<'p, [u8]>, usize)> {
     let mut count = 0;
-    if !path.contains(&b'%') {
+    if memchr::memchr(b'%', path).is_none() {
         let mut start = usize::from(path.first() == Some(&b'/'));
         let end = path.len() - usize::from(path.len() > start && path.last() == Some(&b'/'));
         while start < end || start == end && count > 0 {
