@@ -63,6 +63,7 @@ fn statements() {
     check("x' and extractvalue(1,concat(0x7e,version()))-- -", "error-function info-function");
     check("1' or 1 is 1-- -", "boolean-constant comment-end");
     check("1' into outfile '/tmp/x' -- ", "into-file");
+    check("10 into outfile '/tmp/x' lines terminated by 0x3c3f", "into-file file-function after-number");
 }
 
 #[test]
@@ -905,6 +906,11 @@ fn sentences_that_end() {
         "Union select the from;",
         "Union select the from -",
         "Union select by the.",
+        "Union table the into.",
+        "Union table the order. And more",
+        "24/7 union select the. The the the:",
+        "Union select null the.",
+        "Union select the. C++ from the.",
     ] {
         passes(text);
     }
@@ -912,4 +918,9 @@ fn sentences_that_end() {
     check("1 union select a.* from c as a", "union-select");
     check("1;exec master..xp_cmdshell 'dir'--", "stacked");
     check("1 union select a.`b`,a.\"c\" from a", "union-select");
+    check("1 union table a order by 1", "union-select");
+    check("1 union table a into outfile '/tmp/x'", "into-file");
+    check("1 union select a. b,(select c from d)", "union-select");
+    check("union select null a from b", "union-select");
+    check("1 union select a. b from c-- .", "union-select");
 }

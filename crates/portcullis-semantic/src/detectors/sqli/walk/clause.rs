@@ -236,8 +236,10 @@ impl Walk<'_, '_> {
                             TokenKind::String { .. } | TokenKind::Number | TokenKind::Variable
                         )
                     };
-                    if self.peek().filter(names_file).is_none() {
-                        return false;
+                    let Some(file) = self.peek().filter(names_file) else { return false };
+                    // A path from a folder: where a server runs or reads it.
+                    if memchr::memchr2(b'/', b'\\', self.word(file.span)).is_some() {
+                        self.note(FILE_FUNCTION, file.span);
                     }
                     self.note(INTO_FILE, self.span_to_next(span));
                 }
@@ -303,7 +305,9 @@ impl Walk<'_, '_> {
             // After the table's name comes little: `the union table the members sit at` has more.
             Some(TokenKind::Word(Word::Table)) => {
                 let (_, after_table) = (words.next(), words.next());
-                self.joins_names(after_table) || after_table.is_none_or(|token| ends_table(token.kind))
+                let after_that = words.next().map(|token| token.kind);
+                self.joins_names(after_table)
+                    || after_table.is_none_or(|token| ends_table(token.kind, after_that))
             }
             _ => false,
         };
@@ -322,14 +326,27 @@ impl Walk<'_, '_> {
     }
 }
 
-fn ends_table(kind: TokenKind) -> bool {
+/// What stands behind the name of a table ends it: a sign, or a word of a clause with what that one takes.
+/// `Union table the into.` is English.
+fn ends_table(kind: TokenKind, next: Option<TokenKind>) -> bool {
     use TokenKind as T;
-    matches!(
-        kind,
-        T::Semicolon
-            | T::Close
-            | T::Word(Word::Limit | Word::Order | Word::Into | Word::Offset | Word::Union)
-    )
+    match (kind, next) {
+        (T::Semicolon | T::Close, _) => true,
+        (T::Word(Word::Limit | Word::Offset), next) => {
+            matches!(next, Some(T::Number | T::Variable | T::Word(Word::All)))
+        }
+        (T::Word(Word::Order), next) => next == Some(T::Word(Word::By)),
+        (T::Word(Word::Into), next) => {
+            matches!(next, Some(T::Variable | T::Word(Word::Outfile | Word::Dumpfile)))
+        }
+        (T::Word(Word::Union), next) => matches!(
+            next,
+            Some(T::Word(
+                Word::All | Word::Distinct | Word::Select | Word::Table | Word::Values | Word::With
+            ))
+        ),
+        _ => false,
+    }
 }
 
 fn divides(token: Token) -> bool {

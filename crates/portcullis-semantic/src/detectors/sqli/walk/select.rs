@@ -114,7 +114,7 @@ impl Walk<'_, '_> {
             Some(TokenKind::Word(word))
                 if matches!(role(word), Part::Constant | Part::Name | Part::Statement)
                     && self.begins_with_union()
-                    && self.ends_sentence(ahead[1]) =>
+                    && (self.ends_sentence(ahead[1]) || self.names_and_ends(second)) =>
             {
                 false
             }
@@ -205,11 +205,28 @@ impl Walk<'_, '_> {
             return false;
         };
         let rest = &self.text[end.span.end as usize..];
-        let is_of_words = |b: &u8| b.is_ascii_alphabetic() || !b.is_ascii() || b" \t\r\n'-.!?".contains(b);
+        let is_of_words =
+            |b: &u8| b.is_ascii_alphabetic() || !b.is_ascii() || b" \t\r\n'-.!?:;,()".contains(b);
         rest.first().is_none_or(u8::is_ascii_whitespace)
             && rest.len() <= SENTENCE_BYTES_MAX
             && rest.iter().all(is_of_words)
-            && !rest.windows(4).any(|word| word.eq_ignore_ascii_case(b"from"))
+            && !names_table(rest)
+    }
+
+    /// `Union select the. C++ from the.`: the value begins with the UNION, and the table's name, which comes
+    /// next, ends a sentence.
+    fn says_union(&self) -> bool {
+        let is_first = |at: Span| self.text[..at.start as usize].trim_ascii().is_empty();
+        let dot = self.peeks()[1].filter(|token| token.kind == TokenKind::Dot);
+        self.start == Start::Raw
+            && self.union_at.is_some_and(is_first)
+            && dot.is_some()
+            && !self.joins_names(dot)
+    }
+
+    /// `Union select null the.`: a name comes second, and a sentence ends behind it.
+    fn names_and_ends(&self, second: Option<TokenKind>) -> bool {
+        second == Some(TokenKind::Word(Word::Name)) && self.ends_with_sentence(self.lexer.clone().nth(2))
     }
 
     /// A question mark or the like right after a word, with which a sentence ends.
@@ -226,7 +243,7 @@ impl Walk<'_, '_> {
     pub(super) fn selected_table(&mut self, span: Span, next: Option<Token>) {
         let start = self.select_at.map_or(span.start, |at| at.start);
         let whole = Span { start, end: next.map_or(span.end, |next| next.span.end) };
-        if next.is_none() || self.is_full_stop(next) {
+        if next.is_none() || self.is_full_stop(next) || self.says_union() {
             return;
         }
         self.does.selects_from(self.text, self.select_at, span, next);
@@ -239,6 +256,18 @@ impl Walk<'_, '_> {
             }
         }
     }
+}
+
+/// FROM stands in `text`, and what follows is no word with which a sentence ends: `from the.`
+fn names_table(text: &[u8]) -> bool {
+    let is_from = |word: &[u8]| word.eq_ignore_ascii_case(b"from");
+    (4..=text.len()).filter(|end| is_from(&text[end - 4..*end])).any(|end| {
+        let rest = text[end..].trim_ascii_start();
+        let word = rest.iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+        let ends = matches!(rest.get(word), Some(b'.' | b'!' | b'?'))
+            && rest.get(word + 1).is_none_or(u8::is_ascii_whitespace);
+        !ends
+    })
 }
 
 /// `24/7 select order where.`: what ends a list of columns does not begin one.
