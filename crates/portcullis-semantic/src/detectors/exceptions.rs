@@ -51,6 +51,8 @@ pub enum Example {
     Json(&'static str, &'static str),
     /// A parameter of a query.
     Query(&'static str, &'static str),
+    /// The target of a request.
+    Target(&'static str),
     /// A body: its type and contents.
     Body(&'static str, &'static [u8]),
     /// The header field Referer of a request to `shop.example`.
@@ -65,7 +67,7 @@ pub enum Example {
     Page(&'static str),
 }
 
-use Example::{Body, Cookie, IssuedCookie, Json, Opened, Page, Query, Referer};
+use Example::{Body, Cookie, IssuedCookie, Json, Opened, Page, Query, Referer, Target};
 
 /// The table.
 pub const EXCEPTIONS: &[Exception] = &[
@@ -206,6 +208,16 @@ pub const EXCEPTIONS: &[Exception] = &[
         attack: Json("log_file", "/etc/shadow"),
     },
     Exception {
+        id: "project-file",
+        classes: &[Class::Path],
+        effect: Suppresses,
+        what: "the path of a file in the address of its page at a code host (`/blob/`, `/raw/`, `/src/branch/`, ...)",
+        but: "paths that climb",
+        why: "the file is one of a project",
+        benign: Target("/org/app/-/blob/main/etc/nginx/nginx.conf"),
+        attack: Target("/org/app/-/blob/main/../../../../etc/nginx/nginx.conf"),
+    },
+    Exception {
         id: "own-folder",
         classes: &[Class::Path],
         effect: Suppresses,
@@ -319,6 +331,16 @@ pub const EXCEPTIONS: &[Exception] = &[
         why: "people look for options and write of them",
         benign: Json("args", "--log-file=/tmp/x"),
         attack: Query("name", "--file=config.php"),
+    },
+    Exception {
+        id: "formulas",
+        classes: &[Class::Command],
+        effect: Suppresses,
+        what: "a formula that loads from an address or leads to it, in a field for formulas or cells (`formula`, `expression`, `cells`, `values`)",
+        but: "formulas that start programs; the same in other fields",
+        why: "sheets have links and pictures",
+        benign: Json("formula", "=HYPERLINK(\"https://shop.example/?id=\"&A1,\"order\")"),
+        attack: Json("company", "=HYPERLINK(\"https://shop.example/?id=\"&A1,\"order\")"),
     },
     Exception {
         id: "scripts",
@@ -750,6 +772,10 @@ mod tests {
                 }
                 Body(media_type, body) => {
                     analysis.request_body(&DETECTORS, media_type.as_bytes(), body);
+                }
+                Target(target) => {
+                    let fields = [(&b"Host"[..], &b"shop.example"[..])];
+                    analysis.request_head(&DETECTORS, b"GET", target.as_bytes(), fields.into_iter());
                 }
                 Referer(address) => {
                     let fields = [(&b"Host"[..], &b"shop.example"[..]), (b"Referer", address.as_bytes())];

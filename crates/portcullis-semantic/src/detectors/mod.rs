@@ -14,6 +14,7 @@ pub mod deserialization;
 pub(crate) mod document;
 pub mod exceptions;
 pub mod field;
+mod formula;
 pub mod graphql;
 pub mod ldap;
 pub mod leak;

@@ -28,7 +28,8 @@ pub(super) use self::commands::{
 pub(super) use self::files::{asks_for_file, is_bare_path, names_own_file, names_own_folder};
 pub use self::plain::{takes_plain_value, takes_search};
 pub(super) use self::queries::{
-    is_attribute, takes_columns, takes_conditions, takes_filters, takes_formula, takes_number, takes_pattern,
+    is_attribute, takes_cells, takes_columns, takes_conditions, takes_filters, takes_formula, takes_number,
+    takes_pattern,
 };
 pub(crate) use self::queries::{is_search, takes_statements};
 pub(super) use self::reports::{is_of_report, quotes_code, takes_headers};

@@ -23,6 +23,13 @@ pub(super) fn argument_at<'t>(mut lexer: Lexer<'t>, text: &'t [u8]) -> Argument<
         let Some(next) = lexer.next() else { return Argument::Other };
         first = next;
     }
+    // `system(\'id\')`: what is a text once the one around it is read.
+    if first.is(b'\\')
+        && let Some((&quote @ (b'\'' | b'"'), rest)) = text[first.span.end as usize..].split_first()
+        && let Some(end) = memchr::memmem::find(rest, &[b'\\', quote])
+    {
+        return Argument::Text(&rest[..end]);
+    }
     match first.kind {
         TokenKind::Sign(b')') => Argument::None,
         TokenKind::Sign(b'[' | b'(' | b'~' | b'$' | b'\'' | b'"') => Argument::Other,

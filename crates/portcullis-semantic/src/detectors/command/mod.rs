@@ -28,6 +28,7 @@ mod tests;
 use self::calls::Calls;
 pub use self::field::CommandField;
 pub(super) use self::names::Names;
+use super::formula;
 use super::purpose::MACHINES;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Profile, kinds};
 
@@ -101,6 +102,8 @@ kinds! {
         "a substitution is given a text, so that what it writes is a command: `$(rev<<<'di')`";
     SPREADSHEET "command.spreadsheet" Critical Quotable
         "a formula that starts a program by DDE: `=cmd|'/C calc'!A0`";
+    FORMULA "command.formula" Critical Quotable
+        "a formula of a spreadsheet that starts a program, or loads from another machine and so tells it of the sheet";
     HOST_ASKED "command.host-asked" Critical Quotable
         "a parameter of the query is a command line that reaches another machine";
     SCRIPT "command.script" Critical Quotable
@@ -123,7 +126,9 @@ impl Command {
         let options = (0..OPTIONS.len() / 3).map(|one| Hint::text(&OPTIONS[3 * one..3 * one + 3]));
         let logical =
             (0..LOGICAL_PAIRS.len() / 3).map(|one| Hint::text(&LOGICAL_PAIRS[3 * one..3 * one + 3]));
-        let glued = glued.chain(options).chain(logical);
+        let formulas = formula::LOADING.iter().chain(formula::STARTING);
+        let formulas = formulas.filter_map(|name| Some(Hint::text(str::from_utf8(name).ok()?)));
+        let glued = glued.chain(options).chain(logical).chain(formulas);
         let hints = names::hint_words().map(Hint::word).chain(HINTS.iter().copied()).chain(glued).collect();
         Command { names: Names::new(), hints }
     }

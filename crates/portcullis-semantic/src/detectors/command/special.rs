@@ -5,9 +5,10 @@ use portcullis_types::Span;
 
 use super::options::is_option_alone;
 use super::{
-    ASSEMBLED_NAME, CMD_VARIABLE, CMDLET, COMPUTED, DOTNET, HERE_STRING, LOOP, OPTION_INJECTION,
+    ASSEMBLED_NAME, CMD_VARIABLE, CMDLET, COMPUTED, DOTNET, FORMULA, HERE_STRING, LOOP, OPTION_INJECTION,
     POWERSHELL_DOWNLOAD, REVERSE_SHELL, SHELLSHOCK, SPREADSHEET, TERMINAL, VARIABLE,
 };
+use crate::detectors::formula::{self, Reach};
 use crate::detectors::purpose;
 use crate::{Class, Found, Input, Location, Place};
 
@@ -62,6 +63,17 @@ pub(super) fn detect(input: &Input<'_>, found: &mut Found<'_>) {
     }
     if input.groups.has(b'|') {
         spreadsheet(text, found);
+    }
+    if input.groups.has(b'(')
+        && input.groups.has(b'"')
+        && input.location.place.is_value()
+        && let Some(reach) = formula::reach(text)
+    {
+        let span = Span::new(0, text.len());
+        match reach == Reach::Loads && purpose::takes_cells(input.location) {
+            true => found.suppress(FORMULA, span, "formulas"),
+            false => found.mention(FORMULA, span),
+        }
     }
     if input.groups.has(0x1b) && text.len() <= TERMINAL_BYTES_MAX {
         terminal(text, found);

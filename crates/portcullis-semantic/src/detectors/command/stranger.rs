@@ -90,6 +90,8 @@ fn alone(text: &[u8], position: &Position, names_machine: bool) -> Option<Span> 
         Name::Dot => count == 1,
         Name::Test => count > 1 && files > 0,
         Name::Plain if begins => files > 0 || (1..=2).contains(&words),
+        // `';backup;'`: quotes and signs around one name, which no text has.
+        Name::Plain if count == 0 && is_between_quotes(text, position, arguments.end) => true,
         // `"; touch x #`
         Name::Plain if is_parted && cuts(text, arguments.end) => files > 0 || (1..=2).contains(&words),
         _ => files > 0 && words <= 2,
@@ -203,6 +205,16 @@ fn goes_on(text: &[u8], position: &Position, end: usize) -> bool {
         Sign::Substitution | Sign::Backtick => rest.iter().any(|b| matches!(b, b')' | b'`')),
         _ => rest.trim_ascii_start().first().is_some_and(|b| b";|&\n#".contains(b)),
     }
+}
+
+/// `';x;'`: all of the value stands between two quotes, with a separator inside of each.
+fn is_between_quotes(text: &[u8], position: &Position, end: usize) -> bool {
+    let after = &text[end.min(text.len())..];
+    matches!(position.sign, Sign::Semicolon)
+        && match (&text[..position.start], after) {
+            ([quote @ (b'\'' | b'"')] | [quote @ (b'\'' | b'"'), b';'], [b';', last]) => quote == last,
+            _ => false,
+        }
 }
 
 /// A comment of the shell is all that stands behind `end`.

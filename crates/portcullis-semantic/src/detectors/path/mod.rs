@@ -16,16 +16,16 @@ mod wrappers;
 use portcullis_lex::path::{Path, Root};
 use portcullis_types::Span;
 
-use super::purpose;
 use super::scan::find_in;
-use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
+use super::{purpose, scanner};
+use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Location, Place, Profile, kinds};
 use bypass::{bypass, ends_in_extension};
 use hints::HINTS;
 use names::{Group, Names};
 use target::{
     asks_for_path, continues_after_nul, is_asset, is_cut_name, is_folder_of_system, is_installed_code,
-    is_module, is_of_archive, is_own, is_own_settings, is_program_folder, is_run_or_setting, is_settings,
-    is_settings_name, overlong_sign, share_kind,
+    is_module, is_of_archive, is_own, is_own_settings, is_program_folder, is_run_or_setting, is_script,
+    is_secret_name, is_settings, is_settings_name, overlong_sign, share_kind,
 };
 use wrappers::{is_home, is_scheme, wrapper};
 
@@ -183,10 +183,16 @@ impl Detector for PathTraversal {
             return;
         }
         // A name alone: `.env`, `.htpasswd`.
-        if path.separators == 0 && rest == text.len() && purpose::asks_for_file(input.location) {
+        if path.separators == 0 && rest == text.len() && input.location.place == Place::Query {
             let mut buffer = [0; 160];
             let len = path.target(text, &mut buffer);
-            if is_settings_name(&buffer[..len]) {
+            let name = &buffer[..len];
+            let is_asked = match purpose::asks_for_file(input.location) {
+                true => is_settings_name(name) || is_secret_name(name),
+                // Whatever the parameter is called: people look for such names in searches.
+                false => is_secret_name(name) && !may_be_said(input.location),
+            };
+            if is_asked {
                 found.add(SETTINGS, path.span);
             }
         }
@@ -217,6 +223,11 @@ impl Detector for PathTraversal {
             at = path.span.end as usize + 1;
         }
     }
+}
+
+/// The field is for what people look for or write.
+fn may_be_said(location: Location<'_>) -> bool {
+    purpose::is_search(location) || purpose::takes_text(location) || purpose::takes_title(location)
 }
 
 /// A path that is no longer costs no more than to look for it.
@@ -295,7 +306,9 @@ impl PathTraversal {
                 self.absolute(input, path, target, is_mention, &mut add);
             }
         };
-        if !is_setting {
+        let is_of_project =
+            place == Place::Path && ups == 0 && path.dot_runs == 0 && scanner::is_repository(text);
+        if !is_setting && !is_of_project {
             opens(&mut add);
         }
         let is_telling = ups > 0 || file.is_some() || continues_after_nul(path.span.of(text));
@@ -314,6 +327,9 @@ impl PathTraversal {
         // Where a file or a folder of the installation lies.
         if is_setting {
             opens(&mut |kind| found.suppress(kind, path.span, "own-file"));
+        }
+        if is_of_project {
+            opens(&mut |kind| found.suppress(kind, path.span, "project-file"));
         }
         if ups == 0 && file != Some(Group::File) && self.is_in_own_folder(input, path, target) {
             found.suppress(SYSTEM, path.span, "own-folder");
@@ -366,6 +382,19 @@ impl PathTraversal {
         if input.location.place == Place::Path && !is_page_asset && !returns(path.span.of(text)) {
             add(CLIMB_TARGET);
         }
+        // `report=../x.jsp`: a parameter that is for no address of a page, and a script above it.
+        let is_script_asked = || {
+            let location = input.location;
+            let leads = purpose::leads_elsewhere(location) || purpose::leads_back(location);
+            is_script(target) && location.place == Place::Query && !leads && !may_be_said(location)
+        };
+        // `/../x.jsp`: up from the root, to where a server runs it.
+        let is_above_root = || {
+            let begins = text.trim_ascii();
+            is_script(target)
+                && input.location.place.is_value()
+                && [&b"/../"[..], b"\\..\\", b"/..\\", b"\\../"].iter().any(|start| begins.starts_with(start))
+        };
         // `path=../`: nothing but the folder above.
         let is_bare = || text.trim_ascii().iter().all(|b| matches!(b, b'.' | b'/' | b'\\'));
         let is_asked = || {
@@ -373,7 +402,7 @@ impl PathTraversal {
                 && (ups > 1 || is_bare() || is_run_or_setting(target))
                 && asks_for_path(input.location)
         };
-        if !is_mention && is_asked() {
+        if !is_mention && (is_asked() || is_script_asked() || is_above_root()) {
             add(CLIMB_ASKED);
         }
         let name = input.location.name;

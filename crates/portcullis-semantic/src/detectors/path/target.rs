@@ -171,6 +171,18 @@ pub(super) fn is_settings_name(name: &[u8]) -> bool {
     is_hidden_settings(name) || NAMES.contains(&name) || name.ends_with(b".properties")
 }
 
+/// `wp-config.php`, `id_rsa`, `.env`: a file's name alone that tells what an attacker looks for.
+pub(super) fn is_secret_name(name: &[u8]) -> bool {
+    const NAMES: &[&[u8]] = words!("path", "secret-names");
+    is_hidden_settings(name) || NAMES.contains(&name)
+}
+
+/// `../list.jsp`: a file that a server runs.
+pub(super) fn is_script(target: &[u8]) -> bool {
+    const ENDS: &[&[u8]] = &[b".php", b".phtml", b".jsp", b".jspx", b".asp", b".aspx", b".ashx", b".cgi"];
+    ENDS.iter().any(|end| target.ends_with(end))
+}
+
 /// `.env`, `.env.local`, `.htpasswd`: files that a listing does not show, with what nobody is to see.
 pub(super) fn is_hidden_settings(name: &[u8]) -> bool {
     const NAMES: &[&[u8]] = words!("path", "hidden-settings");

@@ -72,6 +72,13 @@ pub(in crate::detectors) fn takes_formula(location: Location<'_>) -> bool {
     is_of_body(location.place) && has_word(last_part(location.name), &[b"formula", b"formulas", b"formulae"])
 }
 
+/// The field is for formulas or for cells of a sheet, which may be some: `formula`, `expression`, `cells`,
+/// `values`.
+pub(in crate::detectors) fn takes_cells(location: Location<'_>) -> bool {
+    const CELLS: &[&[u8]] = &[b"expression", b"cell", b"cells", b"values"];
+    takes_formula(location) || is_of_body(location.place) && has_word(last_part(location.name), CELLS)
+}
+
 /// The field is for a pattern: `pattern`, `regex`.
 pub(in crate::detectors) fn takes_pattern(location: Location<'_>) -> bool {
     const PATTERNS: &[&[u8]] = &[b"pattern", b"patterns", b"regex", b"regexp", b"regexes"];

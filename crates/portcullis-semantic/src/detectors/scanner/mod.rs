@@ -207,7 +207,7 @@ const SERVED: [&[u8]; 9] = [b"php", b"php5", b"phtml", b"asp", b"aspx", b"jsp", 
 /// A page of a server for repositories shows files of whatever name: `/team/project/blob/main/.gitignore`,
 /// `/team/project/src/branch/main/web.config`; its interface reads and writes them:
 /// `/api/v4/projects/7/repository/files/.gitlab-ci.yml`, `/repos/team/project/contents/.gitignore`.
-fn is_repository(path: &[u8]) -> bool {
+pub(super) fn is_repository(path: &[u8]) -> bool {
     let segments = || path.split(|&b| b == b'/').skip(3).take(3);
     let is_ref = |pair: (&[u8], &[u8])| pair.0 == b"src" && matches!(pair.1, b"branch" | b"commit" | b"tag");
     segments().any(|segment| matches!(segment, b"blob" | b"raw" | b"tree" | b"blame" | b"browse"))

@@ -14,7 +14,6 @@
 //! <https://capec.mitre.org/data/definitions/66.html>.
 
 mod again;
-mod formula;
 mod names;
 mod quotes;
 #[cfg(test)]
@@ -28,7 +27,7 @@ use self::again::Readings;
 use self::names::Names;
 use self::quotes::{Quotes, list_quotes, statement_quotes};
 use self::walk::{Field, Walk};
-use super::{document, purpose};
+use super::{document, formula, purpose};
 use crate::limits::LOOK_SHARE;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, Layer, Model, Place, Profile, kinds};
 

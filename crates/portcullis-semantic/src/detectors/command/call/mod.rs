@@ -437,6 +437,12 @@ impl<'r, 't> Reader<'r, 't> {
                         _ => shape::of(word, marks, command.is_windows),
                     };
                     if is_target && !seen.redirects_in && memchr::memmem::find(word, b"/dev/tcp").is_none() {
+                        // `echo x > /www/x.php` puts a text where somebody else reads or runs it.
+                        let is_written = command.group == Group::Print && shape == Shape::Path;
+                        if is_written && is_from_root(word) && !word.starts_with(b"/dev/") {
+                            call.note(PATH);
+                            call.reaches_out = true;
+                        }
                         continue;
                     }
                     call.is_prose |= shape == Shape::Word && is_of_prose(raw);

