@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use portcullis_types::Variable;
+use portcullis_types::{Span, Variable};
 
 use crate::collect::Item;
 use crate::execution::Execution;
@@ -22,12 +22,14 @@ pub trait Exempt: fmt::Debug + Send + Sync {
     fn reaches_tx(&self) -> bool;
 
     /// True if a match of the rule in this value does not count. The numbers of the exclusions that fit are
-    /// added to `fitting`, each once. `variable` is `None` for a count, which no name stands for.
+    /// added to `fitting`, each once. `variable` is `None` for a count, which no name stands for; `value` is
+    /// the text before transformations.
     fn exempts(
         &self,
         rule: RuleIndex,
         variable: Option<Variable>,
         key: &[u8],
+        value: &[u8],
         fitting: &mut Vec<u32>,
     ) -> bool;
 }
@@ -45,14 +47,14 @@ impl Transaction {
 }
 
 impl Execution<'_> {
-    /// True if a match of the rule's first link in this value does not count.
-    pub(crate) fn is_exempt(&mut self, rule: RuleIndex, at: u32, item: &Item) -> bool {
+    /// True if a match of the rule's first link in this value, whose text is `data`, does not count.
+    pub(crate) fn is_exempt(&mut self, rule: RuleIndex, at: u32, item: &Item, data: Span) -> bool {
         let Some(exempt) = self.run.exempt.as_ref().filter(|exempt| at == 0 && exempt.concerns(rule)) else {
             return false;
         };
         let variable = (!item.count).then_some(item.variable);
-        let key = self.message.store.text(item.key);
-        exempt.exempts(rule, variable, key, &mut self.journal.exempted)
+        let store = &self.message.store;
+        exempt.exempts(rule, variable, store.text(item.key), store.text(data), &mut self.journal.exempted)
     }
 
     /// True if values of the rule have to be looked at one by one for an exclusion's sake.

@@ -37,6 +37,7 @@ mod response;
 mod rule_exclusions;
 mod semantic;
 mod semantic_policy;
+mod severe;
 mod streamed;
 mod trial;
 mod weighing;

@@ -6,6 +6,7 @@ use portcullis_engine::{Exempt, Plan, RuleIndex, RuleSet};
 use portcullis_types::Variable;
 
 use crate::pattern::{glob, is_for_path};
+use crate::severe::Severity;
 
 /// Matches of rules that do not count: those to which all that is said here applies.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,9 @@ pub struct RuleExclusion {
     pub until: Option<u64>,
     /// It is only tried: matches count.
     pub trial: bool,
+    /// It is of a profile: matches count in values with what acts wherever it is read (lookups of log4j,
+    /// serialised objects, addresses of cloud metadata).
+    pub of_profile: bool,
 }
 
 impl RuleExclusion {
@@ -96,7 +100,8 @@ impl RuleExclusions {
         }
         let mut rules = RuleSet::new();
         holds.iter().for_each(|number| rules.extend(&self.list[*number as usize].0));
-        Some(Arc::new(RuleExclusionsHere { all: Arc::clone(self), holds, rules }))
+        let severity = Severity::default();
+        Some(Arc::new(RuleExclusionsHere { all: Arc::clone(self), holds, rules, severity }))
     }
 }
 
@@ -107,6 +112,7 @@ pub(crate) struct RuleExclusionsHere {
     holds: Vec<u32>,
     /// The rules of all of them.
     rules: RuleSet,
+    severity: Severity,
 }
 
 impl Exempt for RuleExclusionsHere {
@@ -125,12 +131,16 @@ impl Exempt for RuleExclusionsHere {
         rule: RuleIndex,
         variable: Option<Variable>,
         key: &[u8],
+        value: &[u8],
         fitting: &mut Vec<u32>,
     ) -> bool {
         let mut exempts = false;
         for number in &self.holds {
             let (rules, exclusion) = &self.all.list[*number as usize];
             if !rules.contains(rule.0) || !exclusion.fits(variable, key) {
+                continue;
+            }
+            if exclusion.of_profile && variable.is_some() && self.severity.is_severe(key, value) {
                 continue;
             }
             exempts |= !exclusion.trial;

@@ -144,10 +144,10 @@ fn action(action: portcullis_config::ClassAction) -> ClassAction {
 }
 
 fn of_rules(raw: &portcullis_config::RuleExclusion) -> RuleExclusion {
-    let portcullis_config::RuleExclusion { rules, target, terms, target_text: _, profile: _ } = raw.clone();
+    let portcullis_config::RuleExclusion { rules, target, terms, target_text: _, profile } = raw.clone();
     let (variable, name) = target.map_or((None, None), |target| (Some(target.variable), target.name));
     let Terms { path, until, trial, .. } = terms;
-    RuleExclusion { rules, variable, name, path, until, trial }
+    RuleExclusion { rules, variable, name, path, until, trial, of_profile: profile.is_some() }
 }
 
 fn class_policy(policy: &Policy) -> SemanticPolicy {

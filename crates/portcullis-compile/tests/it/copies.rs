@@ -141,7 +141,7 @@ impl Exempt for OneName {
         true
     }
 
-    fn exempts(&self, _: RuleIndex, _: Option<Variable>, key: &[u8], _: &mut Vec<u32>) -> bool {
+    fn exempts(&self, _: RuleIndex, _: Option<Variable>, key: &[u8], _: &[u8], _: &mut Vec<u32>) -> bool {
         key.eq_ignore_ascii_case(self.0)
     }
 }

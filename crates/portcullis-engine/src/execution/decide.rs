@@ -29,7 +29,7 @@ impl Execution<'_> {
         }
         let (mut item, data) = self.only_value(at.link, self.plan.tests.of(link))?;
         // A `ctl` may keep the one value from the rule.
-        if self.is_taken_away(at.rule, at.number, &item) || self.is_exempt(at.rule, at.number, &item) {
+        if self.is_taken_away(at.rule, at.number, &item) || self.is_exempt(at.rule, at.number, &item, data) {
             return Some(false);
         }
         item.value = self.message.store.temporary(item.key, data);

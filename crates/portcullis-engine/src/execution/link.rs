@@ -83,7 +83,8 @@ impl Execution<'_> {
             for form in forms.iter() {
                 captures.clear();
                 let Some(found) = self.test_form(link, item, form, argument, &mut captures) else { continue };
-                if found != link.negated && self.is_exempt(rule, number, item) {
+                let data = self.message.store.data(item.value);
+                if found != link.negated && self.is_exempt(rule, number, item, data) {
                     self.trace_excluded(rule, number, item);
                     is_exempt = true;
                     break;

@@ -111,3 +111,33 @@ fn an_exclusion_stays_on_its_path_and_in_its_time() {
         assert_eq!(passes(&run(&[exclusion], "GET /?q=bad", "")), holds, "{until}");
     }
 }
+
+/// Of a value with what acts wherever it is read, an exclusion of a profile takes nothing away.
+#[test]
+fn a_profile_excludes_nothing_in_severe_values() {
+    const ADDRESS: &str = r#"
+SecRuleEngine On
+SecRule ARGS "@rx (?i)://(localhost|169|metadata|0x)|jndi" "id:201,phase:1,deny,log,t:urlDecode"
+"#;
+    let asked = |of_profile: bool, target: &str| {
+        let rule = RuleExclusion { of_profile, ..excluded(&[201], Some(Variable::Args), Some("url")) };
+        let inspector = Arc::new(inspector(plan(ADDRESS)).with_rule_exclusions(vec![rule]));
+        let mut inspection = begin(&inspector);
+        inspection.request_head(&request_head(&format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n")), None);
+        inspection.request_end(false);
+        passes(&inspection.finish(&Outcome::default()))
+    };
+    for target in ["/?url=http://localhost:9090/", "/?url=http%3A%2F%2Flocalhost/x"] {
+        assert!(asked(true, target) && asked(false, target), "{target}");
+    }
+    for target in [
+        "/?url=http://169.254.169.254/latest/meta-data/",
+        "/?url=http%253A%252F%252F169.254.169.254%252Flatest",
+        "/?url=http://localhost/+http://metadata.google.internal/computeMetadata/v1/",
+        "/?url=http://0xA9FEA9FE/latest/",
+        "/?url=$%7Bjndi:ldap://a.example/x%7D",
+    ] {
+        // Who excludes the rule in the document, excludes it for all.
+        assert!(!asked(true, target) && asked(false, target), "{target}");
+    }
+}
