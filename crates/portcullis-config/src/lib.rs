@@ -110,8 +110,8 @@ pub use policy::RuleSource;
 pub use portcullis_balance::{Balance, BreakerSettings, BudgetSettings, EjectionSettings, Thresholds};
 pub use portcullis_types::{Class, Level, Place};
 pub use profile::{
-    Answer, Profile, ProfileChange, ProfileExclusion, ProfileRequest, Recognised, Sign, SignKind, profile,
-    profiles, recognise,
+    Answer, Profile, ProfileChange, ProfileExclusion, ProfileField, ProfileRequest, Recognised, Release,
+    Sign, SignKind, Version, profile, profiles, recognise,
 };
 pub use protocol::UpstreamProtocol;
 pub use route::{HeaderChanges, PathMatch, Route, RouteTarget};

@@ -203,6 +203,8 @@ catalogue! {
         "Cookies that a refusal told the client to drop, because it was refused for them again and again.";
     RECOGNISED_APPLICATIONS Gauge "portcullis_recognised_applications" ["site", "profile"]
         "Applications that the answers of a site look like, by their profile; always 1.";
+    UNKNOWN_APPLICATION_VERSIONS Gauge "portcullis_unknown_application_versions" ["site", "profile"]
+        "1 if the application shows a version that its profile was not written for.";
     LEARNED_FIELDS Gauge "portcullis_learned_fields" ["site", "state"]
         "Fields that a site has learned: closed (known to carry one plain type) or open.";
     LEARNED_KINDS Gauge "portcullis_learned_kinds" ["site", "state"]

@@ -1,12 +1,14 @@
-//! Applications that a site's answers look like: told once, so that the operator can take their profile.
+//! Applications that a site's answers look like: told once, so that the operator can take their profile, and
+//! once more if their version is none that the profile was written for.
 //!
 //! Only the head of an answer and the first bytes of a page are looked at, that are there anyway, and only
 //! until an application is recognised or enough answers were looked at: afterwards an answer costs one load.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use portcullis_config::{Answer, recognise};
+use portcullis_config::{Answer, Profile, Recognised, Version, recognise};
 use portcullis_http::coding::{CodingDecoder, CodingLimits, codings};
 use portcullis_http::message::{RequestHead, ResponseHead};
 use portcullis_metrics::{Registry, catalogue};
@@ -24,10 +26,24 @@ pub(crate) struct Recognition {
     site: String,
     /// Profiles that the site takes.
     taken: Vec<String>,
-    /// The cost that may still be spent; shared with the generations of before.
-    left: Arc<AtomicU32>,
+    /// Shared with the generations of before.
+    state: Arc<State>,
     registry: Arc<Registry>,
     say: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// What has been found so far, and what looking may still cost.
+struct State {
+    left: AtomicU32,
+    found: Mutex<Found>,
+}
+
+#[derive(Default)]
+struct Found {
+    /// Profiles of the application.
+    profiles: Vec<&'static Profile>,
+    /// Names of profiles of whose application an answer has shown the version.
+    versions: BTreeSet<&'static str>,
 }
 
 impl Recognition {
@@ -38,19 +54,19 @@ impl Recognition {
         registry: &Arc<Registry>,
         say: &Arc<dyn Fn(&str) + Send + Sync>,
     ) -> Recognition {
+        let state = || Arc::new(State { left: AtomicU32::new(COST_MAX), found: Mutex::default() });
         Recognition {
             site: site.name.clone(),
             taken: site.profiles.clone(),
-            left: before
-                .map_or_else(|| Arc::new(AtomicU32::new(COST_MAX)), |before| Arc::clone(&before.left)),
+            state: before.map_or_else(state, |before| Arc::clone(&before.state)),
             registry: Arc::clone(registry),
             say: Arc::clone(say),
         }
     }
 
-    /// True until the site is known or has cost enough.
+    /// True until the application and its version are known, or looking has cost enough.
     pub(crate) fn is_open(&self) -> bool {
-        self.left.load(Ordering::Relaxed) > 0
+        self.state.left.load(Ordering::Relaxed) > 0
     }
 
     /// Looks at an answer; `body` is what is there of it, without its framing or with.
@@ -68,37 +84,68 @@ impl Recognition {
         let decoded = if is_page { decoded(head, body) } else { body[..body.len().min(1 << 10)].to_vec() };
         let fields: Vec<_> = head.fields().collect();
         let answer = Answer { path: request.path(), status, fields: &fields, body: &decoded };
-        let mut found = recognise(&answer);
-        if found.is_empty() {
-            return;
-        }
         // Of two answers that are looked at together, one is told.
-        if self.left.swap(0, Ordering::Relaxed) == 0 {
+        let mut found = self.state.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if found.profiles.is_empty() {
+            let recognised = recognise(&answer);
+            recognised.iter().for_each(|each| self.tell(each));
+            found.profiles = recognised.into_iter().map(|each| each.profile).collect();
+        }
+        if found.profiles.is_empty() {
             return;
         }
-        for each in &found {
-            self.registry
-                .gauge(&catalogue::RECOGNISED_APPLICATIONS, &[&self.site, &each.profile.name])
-                .set(1);
+        for profile in found.profiles.clone() {
+            if !found.versions.contains(profile.name.as_str())
+                && let Some(version) = profile.version_in(&answer)
+            {
+                found.versions.insert(&profile.name);
+                self.tell_version(profile, &version);
+            }
         }
-        found.retain(|each| !self.taken.contains(&each.profile.name));
-        for each in found {
-            let (name, application) = (&each.profile.name, &each.profile.application);
-            (self.say)(&format!(
-                "site {}: its answers look like {application} ({}); `profiles = [\"{name}\"]` in the site takes the exclusions \
-                 for it, `portcullis profiles {name}` shows what they open",
-                self.site,
-                each.signs.join(", "),
-            ));
+        let is_settled = |profile: &&Profile| {
+            profile.releases.is_empty() || found.versions.contains(profile.name.as_str())
+        };
+        if found.profiles.iter().all(|profile| is_settled(&profile)) {
+            self.state.left.store(0, Ordering::Relaxed);
         }
+    }
+
+    fn tell(&self, recognised: &Recognised) {
+        let Recognised { profile, signs } = recognised;
+        let Profile { name, application, .. } = profile;
+        self.registry.gauge(&catalogue::RECOGNISED_APPLICATIONS, &[&self.site, name]).set(1);
+        if self.taken.contains(name) {
+            return;
+        }
+        (self.say)(&format!(
+            "site {}: its answers look like {application} ({}); `profiles = [\"{name}\"]` in the site takes the exclusions for \
+             it, `portcullis profiles {name}` shows what they open",
+            self.site,
+            signs.join(", "),
+        ));
+    }
+
+    fn tell_version(&self, profile: &Profile, version: &Version) {
+        if version.is_known {
+            return;
+        }
+        let Profile { name, application, knows, .. } = profile;
+        self.registry.gauge(&catalogue::UNKNOWN_APPLICATION_VERSIONS, &[&self.site, name]).set(1);
+        (self.say)(&format!(
+            "site {}: {application} answers as version {}, the profile `{name}` is for {}; its exclusions may not fit: \
+             `portcullis profiles test {name} --requests work.har` shows what is refused with it",
+            self.site,
+            version.text,
+            knows.join(", "),
+        ));
     }
 
     /// Takes a cost off what is left; false if there is not enough.
     fn spend(&self, cost: u32) -> bool {
         let less = |left: u32| left.checked_sub(cost);
-        let spent = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let spent = self.state.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         if spent.is_err() {
-            self.left.store(0, Ordering::Relaxed);
+            self.state.left.store(0, Ordering::Relaxed);
         }
         spent.is_ok()
     }

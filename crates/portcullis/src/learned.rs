@@ -152,7 +152,7 @@ pub fn learn(args: &LearnArgs) -> ExitCode {
 }
 
 /// What a site has learned, as it was last written.
-fn kept(data: &Path, site: &str) -> Result<Store, Failure> {
+pub fn kept(data: &Path, site: &str) -> Result<Store, Failure> {
     let path = files::file(data, site);
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format_args!("{}: {error}", path.display()));
     let text = files::read(&path).map_err(|error| failed(&error))?;
@@ -337,7 +337,8 @@ fn import(site: &str, file: &Path, data: &Path) -> Result<String, Failure> {
     offer(&exported(file)?, site, data)
 }
 
-fn exported(file: &Path) -> Result<Store, Failure> {
+/// What is in an export.
+pub fn exported(file: &Path) -> Result<Store, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format_args!("{}: {error}", file.display()));
     let text =
         files::read(file).map_err(|error| failed(&error))?.ok_or_else(|| failed(&"there is no such file"))?;

@@ -16,6 +16,9 @@ use crate::mistakes::Mistakes;
 
 /// Bytes of a file; a larger one is none that a person has written.
 const BYTES_MAX: usize = 256 << 10;
+/// Kinds of addresses that a field may be opened for: those of other services of one's own, written plainly.
+const ADDRESSES: [&str; 5] =
+    ["ssrf.internal-name", "ssrf.loopback", "ssrf.port", "ssrf.private", "ssrf.short-name"];
 /// Stands in a request for the value that is tried.
 const VALUE: &str = "VALUE";
 
@@ -39,6 +42,12 @@ pub struct Profile {
     /// What answers of the application show.
     #[serde(rename = "sign", default)]
     pub signs: Vec<Sign>,
+    /// The versions of the application that it was written for, as they begin: `6` is for 6.7.1.
+    #[serde(default)]
+    pub knows: Vec<String>,
+    /// Where answers of the application show its version.
+    #[serde(rename = "release", default)]
+    pub releases: Vec<Release>,
     /// Fields that are made for what is stopped in others.
     #[serde(rename = "field", default)]
     fields: Vec<Field>,
@@ -77,6 +86,45 @@ struct Field {
     reason: String,
     /// What no longer stops a request there.
     opens: String,
+    /// The classes of attacks of which some pass there, and would be stopped without the entry.
+    #[serde(default)]
+    lets_pass: Vec<String>,
+}
+
+/// A field that is made for what is stopped in others, as its file has it.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfileField<'p> {
+    /// Place and name of the value, for the kinds.
+    pub location: Option<&'p str>,
+    /// Kinds of findings.
+    pub kinds: &'p [String],
+    /// Variable and name of the value, for the rules.
+    pub target: Option<&'p str>,
+    /// Ids of rules of the CRS.
+    pub rules: &'p [u32],
+    /// Paths of requests.
+    pub paths: &'p [String],
+    /// The reason why inspection cannot be right there.
+    pub reason: &'p str,
+    /// What no longer stops a request there.
+    pub opens: &'p str,
+    /// The classes of attacks of which some pass there.
+    pub lets_pass: &'p [String],
+}
+
+impl<'p> ProfileField<'p> {
+    /// Place and name, as far as there are any.
+    pub fn place(&self) -> &'p str {
+        self.location.or(self.target).unwrap_or_default()
+    }
+
+    /// False if it is about the method or a header field: no value that an application reads.
+    pub fn is_of_value(&self) -> bool {
+        self.location.is_some()
+            || self
+                .target
+                .is_some_and(|target| ["ARGS", "REQUEST_BODY"].iter().any(|part| target.starts_with(part)))
+    }
 }
 
 /// Something that answers of an application show, and how much that says: 1 or 2 points, of which
@@ -109,7 +157,33 @@ pub enum SignKind {
     Path(String),
 }
 
+/// Where an answer shows the version of its application: right behind this text.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "RawRelease")]
+pub struct Release(pub SignKind);
+
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRelease {
+    header: Option<String>,
+    value: Option<String>,
+    generator: Option<String>,
+    asset: Option<String>,
+    text: Option<String>,
+}
+
+impl TryFrom<RawRelease> for Release {
+    type Error = String;
+
+    fn try_from(raw: RawRelease) -> Result<Release, String> {
+        let RawRelease { header, value, generator, asset, text } = raw;
+        let sign = RawSign { header, value, generator, asset, text, weight: 1, ..RawSign::default() };
+        let Sign { kind, .. } = sign.try_into()?;
+        Ok(Release(kind))
+    }
+}
+
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawSign {
     header: Option<String>,
@@ -195,6 +269,8 @@ pub struct ProfileExclusion<'p> {
     pub reason: &'p str,
     /// What no longer stops a request there.
     pub opens: &'p str,
+    /// The classes of attacks of which some pass there.
+    pub lets_pass: &'p [String],
 }
 
 impl ProfileExclusion<'_> {
@@ -227,7 +303,7 @@ impl Profile {
     pub fn exclusions<'p>(&'p self, at: &str) -> impl Iterator<Item = ProfileExclusion<'p>> + use<'p> {
         let at = at.to_owned();
         self.fields.iter().flat_map(move |field| {
-            let Field { location, kinds, target, rules, paths, reason, opens } = field;
+            let Field { location, kinds, target, rules, paths, reason, opens, lets_pass } = field;
             let at = at.clone();
             paths.iter().flat_map(move |path| {
                 let of = |kind, rules| ProfileExclusion {
@@ -238,11 +314,26 @@ impl Profile {
                     path: format!("{at}{path}"),
                     reason,
                     opens,
+                    lets_pass,
                 };
                 let kinds: Vec<_> = kinds.iter().map(|kind| of(Some(kind.as_str()), &[])).collect();
                 let rules = (!rules.is_empty()).then(|| of(None, rules.as_slice()));
                 kinds.into_iter().chain(rules)
             })
+        })
+    }
+
+    /// Its fields.
+    pub fn fields(&self) -> impl Iterator<Item = ProfileField<'_>> {
+        self.fields.iter().map(|field| ProfileField {
+            location: field.location.as_deref(),
+            kinds: &field.kinds,
+            target: field.target.as_deref(),
+            rules: &field.rules,
+            paths: &field.paths,
+            reason: &field.reason,
+            opens: &field.opens,
+            lets_pass: &field.lets_pass,
         })
     }
 
@@ -255,6 +346,13 @@ impl Profile {
             || self.changes.windows(2).any(|pair| pair[0].version <= pair[1].version)
         {
             return Err("the changelog begins with the version, the newest first".to_owned());
+        }
+        let is_version = |text: &String| {
+            text.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        if !self.knows.iter().all(is_version) || self.knows.is_empty() != self.releases.is_empty() {
+            return Err("`knows` has versions as they begin, such as `6` or `1.39`, and goes with `release`"
+                .to_owned());
         }
         for field in &self.fields {
             field.check()?;
@@ -287,7 +385,7 @@ impl Profile {
 
 impl Field {
     fn check(&self) -> Result<(), String> {
-        let Field { location, kinds, target, rules, paths, reason, opens } = self;
+        let Field { location, kinds, target, rules, paths, reason, opens, lets_pass } = self;
         let place = location.as_deref().or(target.as_deref()).unwrap_or_default();
         let wrong = |why: &str| Err(format!("field `{place}`: {why}"));
         if kinds.is_empty() != location.is_none() || rules.is_empty() != target.is_none() {
@@ -308,6 +406,17 @@ impl Field {
         if let Some(class) = { classes }.find(|class| matches!(class, Class::Log4j | Class::Deserialization))
         {
             return wrong(&format!("no profile excludes {}", class.name()));
+        }
+        let address =
+            kinds.iter().find(|kind| kind.starts_with("ssrf.") && !ADDRESSES.contains(&kind.as_str()));
+        if let Some(kind) = address {
+            return wrong(&format!("no profile excludes {kind}, only {}", ADDRESSES.join(", ")));
+        }
+        if let Some(name) = lets_pass.iter().find(|name| Class::from_name(name).is_none()) {
+            return wrong(&format!("`lets_pass`: there is no class `{name}`"));
+        }
+        if lets_pass.iter().any(|name| matches!(name.as_str(), "log4j" | "deserialization")) {
+            return wrong("no profile lets log4j or deserialization pass");
         }
         let variable = target.as_deref().and_then(|target| target.split(':').next());
         if variable.and_then(Variable::from_name) == Some(Variable::Tx) {
@@ -451,6 +560,9 @@ attacks = ["${jndi:ldap://a.example/x}"]
         refused("\"xss.script-code\"", "\"xss\"", "is no kind of finding");
         refused("[\"xss.script-code\"]", "[\"xss.script-code\", \"xss.script-code\"]", "is there twice");
         refused("\"xss.script-code\"", "\"log4j.jndi\"", "no profile excludes log4j");
+        for kind in ["ssrf.metadata", "ssrf.metadata-path", "ssrf.disguised", "ssrf.scheme"] {
+            refused("\"xss.script-code\"", &format!("{kind:?}"), "no profile excludes ssrf.");
+        }
         refused("\"/admin/style\"]", "\"/\"]", "are not the root");
         refused("\"/admin/style\"]", "\"*/style\"]", "are not the root");
         refused("kinds = [\"xss.script-code\"]", "", "`kinds` go with a `location`");

@@ -13,8 +13,10 @@ mod uses;
 use std::path::Path;
 use std::sync::LazyLock;
 
-pub use file::{Profile, ProfileChange, ProfileExclusion, ProfileRequest, Sign, SignKind};
-pub use recognition::{Answer, Recognised, recognise};
+pub use file::{
+    Profile, ProfileChange, ProfileExclusion, ProfileField, ProfileRequest, Release, Sign, SignKind,
+};
+pub use recognition::{Answer, Recognised, Version, recognise};
 pub(crate) use uses::{ProfileUse, apply};
 
 use crate::checked::Policy;

@@ -7,6 +7,9 @@ const POINTS_MIN: u32 = 3;
 /// Bytes of a body that are looked at: a page names its generator, title and style sheets in its head.
 const BODY_BYTES_MAX: usize = 16 << 10;
 
+/// Bytes of a version: a longer one is none.
+const VERSION_BYTES_MAX: usize = 24;
+
 /// An answer, as far as it is known.
 #[derive(Debug)]
 pub struct Answer<'a> {
@@ -33,6 +36,30 @@ pub struct Recognised {
 pub fn recognise(answer: &Answer<'_>) -> Vec<Recognised> {
     let page = Page::new(answer);
     profiles().iter().filter_map(|profile| of_profile(profile, &page)).collect()
+}
+
+/// A version of an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// As the answer has it: `6.7.1`.
+    pub text: String,
+    /// The profile was written for it.
+    pub is_known: bool,
+}
+
+impl Profile {
+    /// The version that an answer of its application shows, if it shows one.
+    pub fn version_in(&self, answer: &Answer<'_>) -> Option<Version> {
+        if self.releases.is_empty() {
+            return None;
+        }
+        let page = Page::new(answer);
+        let text = self.releases.iter().find_map(|release| page.version(&release.0))?;
+        let is_of = |known: &String| {
+            text.strip_prefix(known.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        Some(Version { is_known: self.knows.iter().any(is_of), text })
+    }
 }
 
 fn of_profile(profile: &'static Profile, page: &Page<'_>) -> Option<Recognised> {
@@ -108,15 +135,41 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// The version that stands right behind what a release names.
+    fn version(&self, kind: &SignKind) -> Option<String> {
+        match kind {
+            SignKind::Header(name, before) => {
+                let mut fields = self.answer.fields.iter();
+                let (_, content) = fields.find(|(field, _)| field.eq_ignore_ascii_case(name.as_bytes()))?;
+                let content = String::from_utf8_lossy(content).to_ascii_lowercase();
+                version(&content[before.as_ref().map_or(Some(0), |text| behind(&content, text))?..])
+            }
+            SignKind::Generator(text) => {
+                self.generators.iter().find_map(|each| version(each.strip_prefix(text.as_str())?))
+            }
+            SignKind::Asset(text) => {
+                let mut places = self.body.match_indices(text.as_str());
+                places.find_map(|(at, _)| {
+                    self.is_address(at).then(|| version(&self.body[at + text.len()..])).flatten()
+                })
+            }
+            SignKind::Text(text) => version(&self.body[behind(&self.body, text)?..]),
+            SignKind::Cookie(_) | SignKind::Title(_) | SignKind::Path(_) => None,
+        }
+    }
+
     /// The text stands in the value of a `src` or `href` attribute. What a page only mentions is none.
     fn has_address(&self, text: &str) -> bool {
-        self.body.match_indices(text).any(|(at, _)| {
-            let before = &self.body[..at];
-            let start = before.rfind(['"', '\'', '=', ' ', '>', '<']).map_or(0, |start| start + 1);
-            let attribute = before[..start].trim_end_matches(['"', '\'']).trim_end();
-            let attribute = attribute.strip_suffix('=').map(str::trim_end);
-            attribute.is_some_and(|before| before.ends_with("src") || before.ends_with("href"))
-        })
+        self.body.match_indices(text).any(|(at, _)| self.is_address(at))
+    }
+
+    /// What stands here is in the value of such an attribute.
+    fn is_address(&self, at: usize) -> bool {
+        let before = &self.body[..at];
+        let start = before.rfind(['"', '\'', '=', ' ', '>', '<']).map_or(0, |start| start + 1);
+        let attribute = before[..start].trim_end_matches(['"', '\'']).trim_end();
+        let attribute = attribute.strip_suffix('=').map(str::trim_end);
+        attribute.is_some_and(|before| before.ends_with("src") || before.ends_with("href"))
     }
 }
 
@@ -131,6 +184,22 @@ fn generator(element: &str) -> Option<String> {
         }
     };
     (value("name")?.trim() == "generator").then(|| value("content").map(|text| text.trim().to_owned()))?
+}
+
+/// Where the text ends that stands in `content`.
+fn behind(content: &str, text: &str) -> Option<usize> {
+    content.find(text).map(|at| at + text.len())
+}
+
+/// The version that a text begins with: numbers and dots.
+fn version(text: &str) -> Option<String> {
+    let text = text.trim_start();
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let end = text.find(|sign: char| !sign.is_ascii_digit() && sign != '.').unwrap_or(text.len());
+    let version = text[..end].trim_end_matches('.');
+    let is_one =
+        version.starts_with(|sign: char| sign.is_ascii_digit()) && version.len() <= VERSION_BYTES_MAX;
+    is_one.then(|| version.to_owned())
 }
 
 /// True if `text`, which is in lower case, stands in `content`.

@@ -121,3 +121,41 @@ fn hostile_answers_cost_little() {
         assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", &body[..20]);
     }
 }
+
+/// Where a profile says how answers show the version of the application, one of its front pages does, and is
+/// of a version that it knows; a later one is not.
+#[test]
+fn versions_are_read_and_unknown_ones_told_apart() {
+    let pages = pages();
+    let mut checked = 0;
+    for profile in profiles().iter().filter(|profile| !profile.releases.is_empty()) {
+        let versions = |change: &dyn Fn(&str) -> String| {
+            let of_profile = pages.iter().filter(|page| page.expected.contains(&profile.name));
+            let found: Vec<_> = of_profile
+                .filter_map(|page| {
+                    let fields: Vec<(String, String)> =
+                        page.fields.iter().map(|(name, value)| (name.clone(), change(value))).collect();
+                    let fields: Vec<_> =
+                        fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+                    let body = change(&page.body);
+                    let (path, status) = (page.path.as_bytes(), page.status);
+                    profile.version_in(&Answer { path, status, fields: &fields, body: body.as_bytes() })
+                })
+                .collect();
+            found
+        };
+        let shown = versions(&str::to_owned);
+        assert!(!shown.is_empty(), "{}: no front page shows its version", profile.name);
+        for version in &shown {
+            assert!(version.is_known, "{}: {version:?}", profile.name);
+            let later = versions(&|text| text.replace(&version.text, "99.1"));
+            let is_later = |found: &portcullis_config::Version| found.text == "99.1" && !found.is_known;
+            assert!(later.iter().any(is_later), "{}: {later:?}", profile.name);
+            // 60 is not 6.
+            let longer = versions(&|text| text.replace(&version.text, &format!("{}9", profile.knows[0])));
+            assert!(longer.iter().any(|found| !found.is_known), "{}: {longer:?}", profile.name);
+            checked += 1;
+        }
+    }
+    assert!(checked >= 13, "{checked}");
+}

@@ -1,6 +1,9 @@
 //! `portcullis profiles`: the exclusions for known applications, why each is there, and what it opens; and
 //! what a profile does to requests.
 
+mod difference;
+mod draft;
+mod opened;
 mod trial;
 
 use std::fmt::Write as _;
@@ -30,6 +33,10 @@ pub struct Args {
 enum Command {
     /// Show requests to a policy without and with a profile: those that the profile brings, or recorded ones
     Test(TestArgs),
+    /// Print the draft of a profile, from the kinds of findings that a site has learned its fields carry
+    New(draft::NewArgs),
+    /// Compare a profile with another one, or with what a site has learned
+    Diff(difference::DiffArgs),
 }
 
 /// Arguments of `portcullis profiles test`.
@@ -42,6 +49,10 @@ pub struct TestArgs {
     /// `request` or `request_base64`), a raw request (any name); may be given several times
     #[arg(long, value_name = "FILE", visible_alias = "har")]
     requests: Vec<PathBuf>,
+    /// In place of its requests: attacks of every class in the places that it opens. What passes has to be
+    /// what the profile says
+    #[arg(long, conflicts_with = "requests")]
+    opens: bool,
     /// The path of the application at its site
     #[arg(long, value_name = "PATH", default_value = "")]
     path: String,
@@ -53,10 +64,15 @@ pub struct TestArgs {
     crs: Option<PathBuf>,
 }
 
-/// Exit code 1 if there is no such profile, or if a profile does not do what it says.
+/// Exit code 1 if there is no such profile, if a profile does not do what it says, or if two differ.
 pub fn run(args: &Args) -> ExitCode {
-    if let Some(Command::Test(args)) = &args.command {
-        return match trial::run(args) {
+    if let Some(command) = &args.command {
+        let answer = match command {
+            Command::Test(args) => trial::run(args),
+            Command::New(args) => draft::run(args).map(|text| (text, true)),
+            Command::Diff(args) => difference::run(args),
+        };
+        return match answer {
             Ok((text, true)) => print(&text),
             Ok((text, false)) => {
                 print(&text);
@@ -115,6 +131,9 @@ fn text(profile: &Profile) -> String {
         let place = each.location.or(each.target).unwrap_or_default();
         let _ = writeln!(out, "  {what} in {place} of {}", each.path);
         let _ = writeln!(out, "    why:   {}\n    opens: {}", each.reason, each.opens);
+        if !each.lets_pass.is_empty() {
+            let _ = writeln!(out, "    attacks that pass are of: {}", each.lets_pass.join(", "));
+        }
     }
     for change in changes {
         let _ = writeln!(out, "  version {}: {}", change.version, change.what);

@@ -11,13 +11,14 @@ use std::sync::Arc;
 
 use portcullis_config::{Mode, Policy, PolicyFlags, Profile, ProfileRequest};
 use portcullis_engine::Plan;
-use portcullis_event::{Event, Redactor};
+use portcullis_event::{Event, Finding, Redactor};
 use portcullis_inspect::Inspector;
 use portcullis_load::SharedDetectors;
 use portcullis_replay::Trial;
 use portcullis_store::Store;
 
-use super::{TestArgs, find};
+use super::opened::{self, Opened};
+use super::{TestArgs, draft, find};
 use crate::cli::Failure;
 use crate::events::stored;
 use crate::init::document::crs_on_this_machine;
@@ -46,7 +47,11 @@ pub fn run(args: &TestArgs) -> Result<(String, bool), Failure> {
         let policy = policy(mode, crs.as_ref())?;
         let mut tester = Tester::new(&policy, detectors)?;
         for (profile, report) in profiles.iter().zip(&mut reports) {
-            if args.requests.is_empty() {
+            if args.opens {
+                if *mode != "both" {
+                    opened::measure(&mut tester, profile, &policy, &mut report.opened)?;
+                }
+            } else if args.requests.is_empty() {
                 own(&mut tester, args, profile, &policy, report)?;
                 if modes.len() == 3 {
                     report.needed.extend(needed(&mut tester, args, profile, &policy)?);
@@ -59,8 +64,18 @@ pub fn run(args: &TestArgs) -> Result<(String, bool), Failure> {
     }
     let (mut text, mut good) = (String::new(), true);
     for (profile, report) in profiles.iter().zip(reports) {
-        let Report { text: lines, is_wrong, needed } = report;
+        let Report { text: lines, is_wrong, needed, opened } = report;
+        for missing in draft::unfinished(profile) {
+            good = false;
+            let _ = writeln!(text, "still to be written: {missing}");
+        }
         let _ = write!(text, "{}\n{lines}", profile.name);
+        if args.opens {
+            let differences = opened::differences(profile, &opened);
+            good &= differences.is_empty();
+            text.push_str(&differences);
+            continue;
+        }
         good &= !is_wrong;
         if args.requests.is_empty() && modes.len() == 3 {
             for unneeded in parts(profile).difference(&needed) {
@@ -78,6 +93,7 @@ struct Report {
     text: String,
     is_wrong: bool,
     needed: BTreeSet<Part>,
+    opened: Opened,
 }
 
 /// Shows the requests of a profile to policies without and with it.
@@ -252,8 +268,11 @@ fn without(policy: &Policy, part: &Part, at: &str) -> Policy {
 
 /// What was found in a request: kinds of findings with their places, rules with their targets.
 fn found(event: &Event) -> BTreeSet<String> {
-    let findings =
-        event.findings.iter().map(|found| format!("{} in {}:{}", found.kind, found.place.name(), found.name));
+    // What is below its threshold did not stop it, and is told only where nothing else is.
+    let stops = |found: &&Finding| !found.below && found.points > 0.0;
+    let is_any = event.findings.iter().any(|found| stops(&found));
+    let findings = event.findings.iter().filter(|found| !is_any || stops(found));
+    let findings = findings.map(|found| format!("{} in {}:{}", found.kind, found.place.name(), found.name));
     let rules = event.matches.iter().filter(|found| found.points > 0);
     let rules = rules.map(|found| format!("rule {} in {}", found.rule.rule_id.0, found.target));
     let also = event.also_matched.iter().map(|found| format!("rule {} in {}", found.rule_id.0, found.target));
@@ -275,7 +294,7 @@ fn policy(mode: &str, crs: Option<&PathBuf>) -> Result<Policy, Failure> {
     Ok(policy)
 }
 
-fn with(policy: &Policy, profile: &Profile, at: &str) -> Policy {
+pub(super) fn with(policy: &Policy, profile: &Profile, at: &str) -> Policy {
     let mut policy = policy.clone();
     profile.apply(at, &mut policy);
     policy
@@ -283,7 +302,7 @@ fn with(policy: &Policy, profile: &Profile, at: &str) -> Policy {
 
 /// With the exclusions of a profile that are about no value (the method, the content type): a request that is
 /// refused for one of these says nothing about an attack in it.
-fn without_values(policy: &Policy, profile: &Profile, at: &str) -> Policy {
+pub(super) fn without_values(policy: &Policy, profile: &Profile, at: &str) -> Policy {
     let mut with = with(policy, profile, at);
     let is_of_value = |target: &str| ["ARGS", "REQUEST_BODY"].iter().any(|part| target.starts_with(part));
     with.rule_exclude.retain(|each| !each.target_text.as_deref().is_some_and(is_of_value));
@@ -292,7 +311,7 @@ fn without_values(policy: &Policy, profile: &Profile, at: &str) -> Policy {
 }
 
 /// Asks policies of one mode about requests that nobody sent.
-struct Tester {
+pub(super) struct Tester {
     plan: Arc<Plan>,
     detectors: SharedDetectors,
     now: u64,
@@ -304,7 +323,7 @@ impl Tester {
         Ok(Tester { plan, detectors, now: stored::now() })
     }
 
-    fn trial(&mut self, policy: &Policy) -> Result<Trial, Failure> {
+    pub(super) fn trial(&mut self, policy: &Policy) -> Result<Trial, Failure> {
         let (redactor, store) = (Arc::new(Redactor::none()), Arc::new(Store::default()));
         let inspector = Inspector::new(Arc::clone(&self.plan), redactor, store);
         let inspector = self.detectors.attach(inspector, policy).map_err(Failure::failed)?;
@@ -312,7 +331,7 @@ impl Tester {
     }
 
     /// Whether it is stopped, and what was found.
-    fn ask(&self, trial: &mut Trial, request: &[u8]) -> (bool, Option<Box<Event>>) {
+    pub(super) fn ask(&self, trial: &mut Trial, request: &[u8]) -> (bool, Option<Box<Event>>) {
         let tried = trial.ask(request, CLIENT, self.now);
         (tried.stopped, tried.event)
     }

@@ -44,6 +44,42 @@ fn every_profile_does_what_it_says() {
     }
 }
 
+/// What an attacker gains by a profile is what it says: attacks of all classes are tried in the places that
+/// it opens, and the classes that pass are those which stand in the file.
+#[test]
+fn every_profile_says_what_it_lets_pass() {
+    let rules = portcullis_testkit::crs::rules().expect("run make crs");
+    let files = files();
+    let mut arguments = vec!["test", "--opens", "--crs", rules.to_str().unwrap()];
+    arguments.extend(files.iter().map(|file| file.to_str().unwrap()));
+    let (ok, text) = run(&arguments);
+    assert!(ok && !text.contains("was seen"), "{text}");
+    let profiles =
+        files.iter().map(|file| Profile::from_toml(&std::fs::read_to_string(file).unwrap()).unwrap());
+    assert!(
+        profiles
+            .flat_map(|each| each.fields().map(|field| field.lets_pass.len()).collect::<Vec<_>>())
+            .sum::<usize>()
+            > 50
+    );
+}
+
+/// A profile that says less or more of what passes is found.
+#[test]
+fn a_profile_that_hides_what_passes_is_found() {
+    let rules = portcullis_testkit::crs::rules().expect("run make crs");
+    let text =
+        std::fs::read_to_string(files().iter().find(|file| file.ends_with("nodered.toml")).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let line = text.lines().find(|line| line.starts_with("lets_pass = ")).unwrap();
+    for other in ["lets_pass = []", "lets_pass = [\"command\", \"ldap\", \"path\"]"] {
+        std::fs::write(&path, text.replacen(line, other, 1)).unwrap();
+        let (ok, told) = run(&["test", "--opens", path.to_str().unwrap(), "--crs", rules.to_str().unwrap()]);
+        assert!(!ok && told.contains("  json:flows.flows.command: lets_pass = ["), "{told}");
+    }
+}
+
 /// Where something is excluded, attacks are tried; the attacks of no profile are few.
 #[test]
 fn every_profile_has_requests_and_attacks() {
@@ -276,6 +312,42 @@ fn a_known_application_is_told_once() {
     assert!(!log(served).contains("look like"));
 }
 
+/// An application that shows a version which its profile was not written for is told once, whether the site
+/// takes the profile or not; one of a known version is not. The version may stand in a later answer.
+#[test]
+fn an_unknown_version_is_told_once() {
+    let page = |version: &str| {
+        format!(
+            "<html><head><title>Garden</title><meta name=\"generator\" content=\"WordPress {version}\"><link rel=\"stylesheet\" \
+             href=\"/wp-includes/css/x.css\"></head></html>"
+        )
+    };
+    let unknown = "portcullis_unknown_application_versions{site=\"site\",profile=\"wordpress\"} 1";
+    for (version, profiles, is_unknown) in
+        [("97.2", "[]", true), ("97.2", "[\"wordpress\"]", true), ("6.9.4", "[\"wordpress\"]", false)]
+    {
+        let page = page(version);
+        let application = application(move |request| match request.target.as_str() {
+            "/login" => says(
+                "<html><head><title>Log in</title><link rel=\"stylesheet\" href=\"/wp-content/a.css\"><script \
+                 src=\"/wp-includes/a.js\"></script></head></html>",
+            ),
+            _ => says(&page),
+        });
+        let site = format!("mode = \"semantic\"\nprofiles = {profiles}");
+        let served = Served::start_site(&application, &site, "");
+        served.get("/login");
+        assert!(!served.metrics().contains(unknown));
+        for _ in 0..3 {
+            served.get("/");
+        }
+        assert_eq!(served.metrics().contains(unknown), is_unknown, "{version} {profiles}");
+        let logged = log(served);
+        let told = logged.lines().filter(|line| line.contains("WordPress answers as version 97.2"));
+        assert_eq!(told.count(), usize::from(is_unknown), "{logged}");
+    }
+}
+
 /// What a site costs is bounded: after so many answers that are nothing known, none is looked at any more.
 #[test]
 fn a_site_is_not_looked_at_for_ever() {
@@ -295,4 +367,68 @@ fn a_site_is_not_looked_at_for_ever() {
 fn log(served: Served) -> String {
     let folder = served.stop();
     std::fs::read_to_string(folder.path().join("output")).unwrap()
+}
+
+/// What recorded work has taught a site becomes a draft, which a person goes on with: it says what is
+/// missing, and once that is there, it is a profile that does what it says.
+#[test]
+fn a_draft_comes_from_what_a_site_has_learned() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let data = data.to_str().unwrap();
+    let statement = "SELECT name, total FROM orders WHERE total > 5 UNION SELECT name, 0 FROM customers";
+    let body = json!({ "report": { "query_text": statement } }).to_string();
+    let lines: Vec<String> = (0..40)
+        .map(|number| {
+            let request = format!(
+                "POST /reports/{number}/run HTTP/1.1\r\nHost: app.example\r\nCookie: session=a{number}b7c9d1e3f\r\n\
+                 Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            json!({ "request": request }).to_string()
+        })
+        .collect();
+    let work = folder.path().join("work.jsonl");
+    std::fs::write(&work, lines.join("\n")).unwrap();
+    let program = |arguments: &[&str]| {
+        let output = Command::new(program()).args(arguments).output().unwrap();
+        (output.status.success(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let (ok, told) = program(&["learn", work.to_str().unwrap(), "--site", "shop", "--data", data]);
+    assert!(ok, "{told}");
+    let export =
+        std::fs::read_dir(folder.path().join("data/learned")).unwrap().next().unwrap().unwrap().path();
+    let (ok, text) = run(&["new", "reports", "--from", export.to_str().unwrap()]);
+    assert!(ok, "{text}");
+    assert!(
+        text.contains("location = \"json:report.query_text\"")
+            && text.contains("[\"/reports/{number}/run$\"]"),
+        "{text}"
+    );
+    let draft = folder.path().join("reports.toml");
+    let test = |text: &str| {
+        std::fs::write(&draft, text).unwrap();
+        run(&["test", draft.to_str().unwrap(), "--mode", "semantic"])
+    };
+    let (ok, told) = test(&text);
+    assert!(!ok && told.contains("still to be written: reason of json:report.query_text"), "{told}");
+    let statement = serde_json::to_string(statement).unwrap();
+    let finished = text
+        .replace("\"TODO: what users write there, with what is found in it\"", &statement)
+        .replace("TODO: ", "");
+    let (ok, told) = test(&finished);
+    assert!(ok && told.contains("1 requests, 1 refused without the profile, 0 wrong with it"), "{told}");
+
+    let (ok, told) = run(&["diff", draft.to_str().unwrap(), "--with", draft.to_str().unwrap()]);
+    assert!(ok && told == "no difference\n", "{told}");
+    let other = folder.path().join("other.toml");
+    std::fs::write(&other, finished.replace("/run$", "/start$")).unwrap();
+    let (ok, told) = run(&["diff", draft.to_str().unwrap(), "--with", other.to_str().unwrap()]);
+    assert!(!ok && told.contains("- exclusion of ") && told.contains("+ exclusion of "), "{told}");
+    assert!(told.contains("in json:report.query_text of /reports/{number}/start$"), "{told}");
+    // A site whose data is there, by its name.
+    let (ok, told) = run(&["new", "reports", "--from", "nowhere", "--data", data]);
+    assert!(!ok && told.contains("site nowhere has learned nothing"), "{told}");
+    let (ok, told) = run(&["diff", "wordpress"]);
+    assert!(!ok && told.contains("--with"), "{told}");
 }

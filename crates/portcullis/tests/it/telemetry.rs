@@ -73,6 +73,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_issued_cookies_redis_connected", "portcullis/tests/it/issued_cookies.rs"),
     ("portcullis_issued_cookies_redis_failures_total", "portcullis/tests/it/issued_cookies.rs"),
     ("portcullis_recognised_applications", "portcullis/tests/it/profiles.rs"),
+    ("portcullis_unknown_application_versions", "portcullis/tests/it/profiles.rs"),
     ("portcullis_learned_beyond_limit_total", "portcullis/src/run/learning.rs"),
     ("portcullis_learned_dropped_requests_total", "portcullis/src/run/learning.rs"),
     ("portcullis_learned_fields", "portcullis/tests/it/fields.rs"),
