@@ -377,7 +377,7 @@ fn a_draft_comes_from_what_a_site_has_learned() {
     let data = folder.path().join("data");
     let data = data.to_str().unwrap();
     let statement = "SELECT name, total FROM orders WHERE total > 5 UNION SELECT name, 0 FROM customers";
-    let body = json!({ "report": { "query_text": statement } }).to_string();
+    let body = json!({ "report": { "code7": statement } }).to_string();
     let lines: Vec<String> = (0..40)
         .map(|number| {
             let request = format!(
@@ -401,7 +401,7 @@ fn a_draft_comes_from_what_a_site_has_learned() {
     let (ok, text) = run(&["new", "reports", "--from", export.to_str().unwrap()]);
     assert!(ok, "{text}");
     assert!(
-        text.contains("location = \"json:report.query_text\"")
+        text.contains("location = \"json:report.code7\"")
             && text.contains("[\"/reports/{number}/run$\"]"),
         "{text}"
     );
@@ -411,7 +411,7 @@ fn a_draft_comes_from_what_a_site_has_learned() {
         run(&["test", draft.to_str().unwrap(), "--mode", "semantic"])
     };
     let (ok, told) = test(&text);
-    assert!(!ok && told.contains("still to be written: reason of json:report.query_text"), "{told}");
+    assert!(!ok && told.contains("still to be written: reason of json:report.code7"), "{told}");
     let statement = serde_json::to_string(statement).unwrap();
     let finished = text
         .replace("\"TODO: what users write there, with what is found in it\"", &statement)
@@ -425,7 +425,7 @@ fn a_draft_comes_from_what_a_site_has_learned() {
     std::fs::write(&other, finished.replace("/run$", "/start$")).unwrap();
     let (ok, told) = run(&["diff", draft.to_str().unwrap(), "--with", other.to_str().unwrap()]);
     assert!(!ok && told.contains("- exclusion of ") && told.contains("+ exclusion of "), "{told}");
-    assert!(told.contains("in json:report.query_text of /reports/{number}/start$"), "{told}");
+    assert!(told.contains("in json:report.code7 of /reports/{number}/start$"), "{told}");
     // A site whose data is there, by its name.
     let (ok, told) = run(&["new", "reports", "--from", "nowhere", "--data", data]);
     assert!(!ok && told.contains("site nowhere has learned nothing"), "{told}");
