@@ -289,7 +289,7 @@ struct RouteBuilder<'a> {
 }
 
 impl RouteBuilder<'_> {
-    fn build(&self, route: &portcullis_config::Route, access: Box<Access>) -> Result<Route, StartError> {
+    fn build(&self, route: &portcullis_config::Route, access: Access) -> Result<Route, StartError> {
         let Sources { inspectors, number, services, .. } = *self.sources;
         let (registry, site) = (&services.registry, &self.site.name);
         let compression = |settings| Arc::new(Compression::new(registry, site, settings));

@@ -43,7 +43,7 @@ pub(crate) struct Route {
     pub(crate) inspector: Option<Arc<Inspector>>,
     pub(crate) failure: Failure,
     /// Its controls of clients; none if it has none.
-    pub(crate) access: Box<Access>,
+    pub(crate) access: Access,
     pub(crate) access_log: Option<AccessLog>,
     pub(crate) compression: Option<Arc<Compression>>,
     /// The agents that are asked, in the order in which decisions count.

@@ -58,7 +58,7 @@ impl<'a> ControlsBuilder<'a> {
     }
 
     /// The controls of each route of a site.
-    pub(crate) fn site(&mut self, site: &Site) -> Result<Vec<Box<Access>>, StartError> {
+    pub(crate) fn site(&mut self, site: &Site) -> Result<Vec<Access>, StartError> {
         let name: Arc<str> = site.name.as_str().into();
         let of_site = self.limits(&name, &site.rate_limits)?;
         site.routes.iter().map(|route| self.route(&name, &of_site, route)).collect()
@@ -69,14 +69,14 @@ impl<'a> ControlsBuilder<'a> {
         site: &Arc<str>,
         of_site: &[Arc<Limit>],
         route: &Route,
-    ) -> Result<Box<Access>, StartError> {
+    ) -> Result<Access, StartError> {
         let mut limits = of_site.to_vec();
         limits.extend(self.limits(site, &route.rate_limits)?);
         self.access(site, (route.access.as_ref(), route.ban.as_ref()), limits)
     }
 
     /// The controls of requests that no site serves.
-    pub(crate) fn unserved(&mut self, settings: &Unserved) -> Result<Box<Access>, StartError> {
+    pub(crate) fn unserved(&mut self, settings: &Unserved) -> Result<Access, StartError> {
         self.access("", (settings.access.as_ref(), settings.ban.as_ref()), Vec::new())
     }
 
@@ -85,14 +85,14 @@ impl<'a> ControlsBuilder<'a> {
         site: &str,
         (lists, ban): (Option<&config::Access>, Option<&Ban>),
         limits: Vec<Arc<Limit>>,
-    ) -> Result<Box<Access>, StartError> {
+    ) -> Result<Access, StartError> {
         let registry: &Registry = &self.services.registry;
         let gate = lists.map(|lists| Gate::build(registry, site, lists, &mut self.lists)).transpose()?;
         let old = self.old.map(|old| &old.jails);
         // Where conduct bans nobody, clients can be banned by hand all the same.
         let by_hand = by_hand();
         let jail = Jail::build(registry, ban.unwrap_or(&by_hand), &mut self.jails, old, &self.services.say);
-        Ok(Box::new(Access { gate, jail, limits }))
+        Ok(Access { gate, jail, limits })
     }
 
     fn limits(&mut self, site: &Arc<str>, settings: &[RateLimit]) -> Result<Vec<Arc<Limit>>, StartError> {
