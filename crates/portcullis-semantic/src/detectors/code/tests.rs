@@ -17,6 +17,8 @@ fn attack(text: &str, wanted: &str) {
 #[test]
 fn php() {
     attack("system('id');", "execute shell-argument");
+    // As a text within another one has it.
+    attack("system(\\'id\\')\\", "execute shell-argument");
     attack("';system(\"cat /etc/passwd\");//", "execute shell-argument");
     attack("<?php eval(base64_decode('aWQ=')); ?>", "php-tag eval nested decode");
     attack("eval($_POST['x']);", "eval nested input");

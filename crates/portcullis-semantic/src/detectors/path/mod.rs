@@ -18,7 +18,7 @@ use portcullis_types::Span;
 
 use super::scan::find_in;
 use super::{purpose, scanner};
-use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Location, Place, Profile, kinds};
+use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
 use bypass::{bypass, ends_in_extension};
 use hints::HINTS;
 use names::{Group, Names};
@@ -190,7 +190,7 @@ impl Detector for PathTraversal {
             let is_asked = match purpose::asks_for_file(input.location) {
                 true => is_settings_name(name) || is_secret_name(name),
                 // Whatever the parameter is called: people look for such names in searches.
-                false => is_secret_name(name) && !may_be_said(input.location),
+                false => is_secret_name(name) && !purpose::is_search(input.location),
             };
             if is_asked {
                 found.add(SETTINGS, path.span);
@@ -223,11 +223,6 @@ impl Detector for PathTraversal {
             at = path.span.end as usize + 1;
         }
     }
-}
-
-/// The field is for what people look for or write.
-fn may_be_said(location: Location<'_>) -> bool {
-    purpose::is_search(location) || purpose::takes_text(location) || purpose::takes_title(location)
 }
 
 /// A path that is no longer costs no more than to look for it.
@@ -386,7 +381,7 @@ impl PathTraversal {
         let is_script_asked = || {
             let location = input.location;
             let leads = purpose::leads_elsewhere(location) || purpose::leads_back(location);
-            is_script(target) && location.place == Place::Query && !leads && !may_be_said(location)
+            is_script(target) && location.place == Place::Query && !leads && !purpose::is_search(location)
         };
         // `/../x.jsp`: up from the root, to where a server runs it.
         let is_above_root = || {

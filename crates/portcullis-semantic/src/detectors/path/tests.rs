@@ -368,3 +368,22 @@ fn the_folder_above() {
         assert!(!is_blocked(name, text), "{name}={text}");
     }
 }
+
+/// One step up to a script, and names of files with secrets, whatever the parameter is called, but for those
+/// that lead to a page or that people search with.
+#[test]
+fn what_a_parameter_asks_for() {
+    let blocks = |place, name, text: &str| testing::look(Class::Path, place, name, text.as_bytes()).1;
+    for (name, text) in
+        [("report", "../x.jsp"), ("media", "wp-config.php"), ("obj_name", "win.ini"), ("x", ".env")]
+    {
+        assert!(blocks(Place::Query, name, text), "{name}={text}");
+    }
+    assert!(blocks(Place::XmlText, "picPath", "/../x.jsp") && blocks(Place::Json, "a", "\\..\\x.aspx"));
+    for (name, text) in
+        [("next", "../cart.php"), ("q", "wp-config.php"), ("report", "../x.html"), ("media", "index.php")]
+    {
+        assert!(!blocks(Place::Query, name, text), "{name}={text}");
+    }
+    assert!(!blocks(Place::Json, "link", "../x.php"));
+}
