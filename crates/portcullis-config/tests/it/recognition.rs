@@ -117,8 +117,8 @@ fn hostile_answers_cost_little() {
         let begun = std::time::Instant::now();
         let answer = Answer { path: b"/", status: 200, fields: &[], body: &body };
         assert!(recognise(&answer).is_empty());
-        // Milliseconds, as a rule: the bound is for slow machines.
-        assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", &body[..20]);
+        // Milliseconds, as a rule, and hours if it were of the square of the length.
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", &body[..20]);
     }
 }
 
