@@ -79,8 +79,8 @@ impl Buffers {
 
 /// The findings as an event tells them.
 pub(crate) struct Told {
-    /// Those in values whose score passed a threshold, the first few that an exception suppresses or lowers,
-    /// and the first few of the others.
+    /// Those in values whose score passed a threshold, the first of each exception that suppresses or lowers
+    /// something, and the first few of the others.
     pub(crate) findings: Vec<Finding>,
     /// The number of the others.
     pub(crate) below: u32,
@@ -640,11 +640,13 @@ impl SemanticRun {
         let is_excused = |found: &portcullis_semantic::Finding| {
             found.suppressed_by.is_some() && (found.is_suppressed() || !is_deciding(found))
         };
-        let (mut few, mut few_excused) = (0, 0);
+        let (mut few, mut rows) = (0, Vec::new());
         let (mut findings, left): (Vec<_>, Vec<_>) = analysis.findings().iter().partition(|found| {
             if is_excused(found) {
-                few_excused += 1;
-                return few_excused <= limits::FINDINGS_SUPPRESSED_MAX;
+                // One of each exception tells what it is; many of one would leave no room for others.
+                let is_new = !rows.contains(&found.suppressed_by);
+                rows.extend(is_new.then_some(found.suppressed_by));
+                return is_new && rows.len() <= limits::FINDINGS_SUPPRESSED_MAX;
             }
             is_deciding(found) || {
                 few += 1;
@@ -653,8 +655,11 @@ impl SemanticRun {
         });
         let suppressed = left.iter().filter(|found| is_excused(found)).count();
         if findings.len() > limits::FINDINGS_MAX {
-            // An event holds so many: those that tell most.
-            findings.sort_by(|a, b| detectors.points(b).total_cmp(&detectors.points(a)));
+            // An event holds so many: those that tell most, and what counts before what does not.
+            findings.sort_by(|a, b| {
+                let by_points = detectors.points(b).total_cmp(&detectors.points(a));
+                is_excused(a).cmp(&is_excused(b)).then(by_points)
+            });
         }
         Told {
             findings: findings

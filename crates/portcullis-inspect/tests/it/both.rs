@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{begin, inspector, plan, request_head, semantic};
+use crate::common::{begin, inspector, plan, request_head, semantic, semantic_inspector};
 use portcullis_event::{Action, DetectionMode, FindingOutcome};
 use portcullis_inspect::{
     ClassAction, Exclusion, Field, Outcome, Report, SemanticPolicy, Weights, fingerprint,
@@ -461,4 +461,22 @@ fn findings_below_the_threshold_are_few_and_counted() {
     assert_eq!(event.verdict.class, Some(Class::Sqli));
     let names: Vec<&str> = event.findings.iter().map(|found| found.name.as_str()).collect();
     assert_eq!((names, event.findings_below, event.findings_omitted), (vec!["p0", "p1", "p2", "q"], 7, 0));
+}
+
+/// One suppressed finding of each exception is told, however many one of them suppresses.
+#[test]
+fn each_exception_is_told() {
+    let inspector = semantic_inspector("SecRuleEngine On\n", SemanticPolicy::default());
+    let mut inspection = begin(&inspector);
+    let names = ["q", "query", "search", "s", "k", "keyword", "keywords", "term", "terms"];
+    let said: String = names.iter().map(|name| format!("{name}=current_user()&")).collect();
+    let target = format!("/?{said}find=localhost:8080&id=1+union+select+user,password+from+users");
+    let head = request_head(&format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
+    inspection.request_head(&head, None);
+    inspection.request_end(false);
+    let event = inspection.finish(&Outcome::default()).event.unwrap();
+    let rows = event.findings.iter().filter_map(|found| found.suppressed_by.as_ref());
+    let rows: Vec<&str> = rows.map(|row| &*row.exception).collect();
+    assert_eq!(rows, ["function-said", "address-said"]);
+    assert_eq!(event.findings_suppressed, 8);
 }
