@@ -102,10 +102,10 @@ impl Recognition {
                 self.tell_version(profile, &version);
             }
         }
-        let is_settled = |profile: &&Profile| {
-            profile.releases.is_empty() || found.versions.contains(profile.name.as_str())
-        };
-        if found.profiles.iter().all(|profile| is_settled(&profile)) {
+        let Found { profiles, versions } = &*found;
+        let is_settled =
+            profiles.iter().all(|each| each.releases.is_empty() || versions.contains(each.name.as_str()));
+        if is_settled {
             self.state.left.store(0, Ordering::Relaxed);
         }
     }

@@ -401,8 +401,7 @@ fn a_draft_comes_from_what_a_site_has_learned() {
     let (ok, text) = run(&["new", "reports", "--from", export.to_str().unwrap()]);
     assert!(ok, "{text}");
     assert!(
-        text.contains("location = \"json:report.code7\"")
-            && text.contains("[\"/reports/{number}/run$\"]"),
+        text.contains("location = \"json:report.code7\"") && text.contains("[\"/reports/{number}/run$\"]"),
         "{text}"
     );
     let draft = folder.path().join("reports.toml");
