@@ -8,20 +8,27 @@ use std::sync::{Mutex, PoisonError};
 use portcullis_learn::ValueType;
 
 use crate::endpoint::{Authentication, ParameterPlace};
-use crate::sensitive::Sensitive;
+use crate::sensitive::{SCANNED_BYTES_MAX, Sensitive};
 
 /// Exchanges that wait; more are dropped and counted.
 pub const REQUESTS_MAX: usize = 8_192;
-/// Bytes of paths and names that wait.
-pub const BYTES_MAX: usize = 1 << 20;
+/// Bytes of paths, names and answers that wait.
+pub const BYTES_MAX: usize = 2 << 20;
 /// One network may have one in so many exchanges of those that wait.
 pub const NETWORK_SHARE: usize = 4;
 /// So many exchanges of those that wait are looked at closely.
-pub const DETAILED_MAX: u32 = 256;
+pub const DETAILED_MAX: u32 = 128;
 /// Beyond them, one in so many is.
-pub const DETAILED_SHARE: u32 = 16;
+pub const DETAILED_SHARE: u32 = 64;
+/// Exchanges that are alike in method and path are familiar once there were so many of them.
+pub const FAMILIAR_MIN: u32 = 64;
+/// One in so many of the familiar ones is looked at closely.
+pub const FAMILIAR_SHARE: u32 = 32;
 /// Answers of those that wait in which sensitive data is looked for.
 pub const SENSITIVE_MAX: u32 = 32;
+/// Counters of exchanges that are alike: 16 KiB for a site. Those that share one are familiar too early,
+/// which leaves a look out now and then.
+const SHAPES: usize = 4_096;
 /// Parameters of a request that are looked at.
 const REQUEST_PARAMETERS_MAX: usize = 256;
 /// A longer name is none.
@@ -71,6 +78,8 @@ pub struct Details {
     pub authentication: Vec<Authentication>,
     /// The kinds of sensitive data in the answer; none: it was not looked at.
     pub sensitive: Option<Vec<Sensitive>>,
+    /// The beginning of an answer that is still to be looked at.
+    answer: Box<[u8]>,
 }
 
 impl Details {
@@ -94,6 +103,17 @@ impl Details {
         self.parameters.push(Seen { place, name, kind, bytes, number });
     }
 
+    /// Notes the beginning of the answer's body: what is in it is found out when the exchange is learned.
+    pub fn note_answer(&mut self, body: &[u8]) {
+        self.answer = body[..body.len().min(SCANNED_BYTES_MAX)].into();
+    }
+
+    /// The kinds of sensitive data in the answer, if it was or can be looked at.
+    pub(crate) fn sensitive(&self) -> Option<Vec<Sensitive>> {
+        let of_answer = || (!self.answer.is_empty()).then(|| Sensitive::of(&self.answer));
+        self.sensitive.clone().or_else(of_answer)
+    }
+
     /// Notes the media type of a `Content-Type`: what stands before its parameters.
     pub fn media_type(field: &[u8]) -> Option<String> {
         let media_type = field.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
@@ -105,12 +125,18 @@ impl Details {
     }
 }
 
+/// Digits from which on a name is a time or a random number against caches (`?1796002340`).
+const NUMBER_NAME_BYTES_MIN: usize = 6;
+
 /// The name of a parameter as it is shown, or nothing for what no application calls one: elements of lists
 /// have one name, and nothing in it is markup or invisible.
 fn parameter_name(place: ParameterPlace, name: &[u8]) -> Option<Box<str>> {
     let name = std::str::from_utf8(name.trim_ascii()).ok()?;
     let is_shown = |c: char| c.is_alphanumeric() || "-_.~:@+,=$!()[]/* #".contains(c);
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_shown) {
+        return None;
+    }
+    if name.len() >= NUMBER_NAME_BYTES_MIN && name.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
     if place == ParameterPlace::Json {
@@ -155,16 +181,34 @@ fn json_name(name: &str) -> String {
 }
 
 /// One site's part of discovery that all threads see.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Site {
     waiting: Mutex<Batch>,
     seen: AtomicU32,
     scanned: AtomicU32,
+    /// By the hash of method and path: how many exchanges were alike.
+    alike: Box<[AtomicU32]>,
+}
+
+impl Default for Site {
+    fn default() -> Self {
+        Site {
+            waiting: Mutex::default(),
+            seen: AtomicU32::default(),
+            scanned: AtomicU32::default(),
+            alike: (0..SHAPES).map(|_| AtomicU32::default()).collect(),
+        }
+    }
 }
 
 impl Site {
-    /// True if the next exchange is to be looked at closely.
-    pub fn wants_details(&self) -> bool {
+    /// True if an exchange is to be looked at closely: what is known of those that are alike changes little.
+    pub fn wants_details(&self, method: &[u8], path: &[u8]) -> bool {
+        let alike = &self.alike[shape(method, path) as usize % SHAPES];
+        let alike = alike.fetch_add(1, Ordering::Relaxed);
+        if alike >= FAMILIAR_MIN {
+            return alike.is_multiple_of(FAMILIAR_SHARE);
+        }
         let seen = self.seen.fetch_add(1, Ordering::Relaxed);
         seen < DETAILED_MAX || seen.is_multiple_of(DETAILED_SHARE)
     }
@@ -186,6 +230,26 @@ impl Site {
         self.scanned.store(0, Ordering::Relaxed);
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// A hash of method and path, in which segments with a digit are all the same: most are values.
+fn shape(method: &[u8], path: &[u8]) -> u32 {
+    let add = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    let mut hash = method.iter().fold(0x811C_9DC5, |hash, byte| add(hash, *byte));
+    let (mut before, mut has_digit) = (hash, false);
+    for byte in path {
+        match byte {
+            b'/' => {
+                hash = add(hash, b'/');
+                (before, has_digit) = (hash, false);
+            }
+            _ if has_digit => {}
+            b'0'..=b'9' => (hash, has_digit) = (add(before, b'0'), true),
+            _ => hash = add(hash, *byte),
+        }
+    }
+    // The last bits are those that are used.
+    hash ^ hash >> 15
 }
 
 #[derive(Debug)]
@@ -216,6 +280,7 @@ impl Batch {
     fn add(&mut self, seen: &Observation<'_>, details: Option<Details>) {
         let of_details = details.as_ref().map_or(0, |details| {
             details.parameters.iter().map(|seen| size_of::<Seen>() + seen.name.len()).sum::<usize>()
+                + details.answer.len()
         });
         let needed = seen.method.len() + seen.path.len() + of_details;
         let of_network = self.by_network.entry(seen.network).or_default();

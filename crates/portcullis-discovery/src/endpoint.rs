@@ -289,10 +289,10 @@ impl Endpoint {
         for kind in &details.authentication {
             *self.authentication.entry(*kind).or_default() += 1;
         }
-        if let Some(kinds) = &details.sensitive {
+        if let Some(kinds) = details.sensitive() {
             self.answers += 1;
             for kind in kinds {
-                *self.sensitive.entry(*kind).or_default() += 1;
+                *self.sensitive.entry(kind).or_default() += 1;
             }
         }
         self.bodies += u64::from(details.parameters.iter().any(|seen| seen.place != ParameterPlace::Query));

@@ -77,14 +77,19 @@ pub struct Found<'i> {
 }
 
 impl Found<'_> {
-    /// The id of the endpoint among those of all sites: FNV-1a of site, method and path.
+    /// Its id, see [`endpoint_id`].
     pub fn id(&self, site: &str) -> String {
-        let bytes = site.bytes().chain([0]).chain(self.method.bytes()).chain([0]).chain(self.path.bytes());
-        let hash = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-        });
-        format!("{hash:016x}")
+        endpoint_id(site, self.method, &self.path)
     }
+}
+
+/// The id of an endpoint among those of all sites: FNV-1a of site, method and path.
+pub fn endpoint_id(site: &str, method: &str, path: &str) -> String {
+    let bytes = site.bytes().chain([0]).chain(method.bytes()).chain([0]).chain(path.bytes());
+    let hash = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    });
+    format!("{hash:016x}")
 }
 
 /// Something that an operator may want to know.

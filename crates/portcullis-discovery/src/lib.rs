@@ -42,17 +42,17 @@ mod state;
 mod tree;
 
 pub use batch::{
-    BYTES_MAX, Batch, DETAILED_MAX, DETAILED_SHARE, Details, NETWORK_SHARE, Observation, REQUESTS_MAX,
-    SENSITIVE_MAX, Site,
+    BYTES_MAX, Batch, DETAILED_MAX, DETAILED_SHARE, Details, FAMILIAR_MIN, FAMILIAR_SHARE, NETWORK_SHARE,
+    Observation, REQUESTS_MAX, SENSITIVE_MAX, Site,
 };
 pub use compare::{Change, Difference, Interface, compare};
 pub use endpoint::{
     Authentication, Endpoint, LATENCY_MS, PARAMETERS_MAX, Parameter, ParameterPlace, TYPES_MAX,
 };
 pub use inventory::{
-    Beyond, FOUNDER_SHARE, Found, IDLE_DROP_DAYS, Inventory, Limits, News, TEMPLATE_BYTES_MAX,
+    Beyond, FOUNDER_SHARE, Found, IDLE_DROP_DAYS, Inventory, Limits, News, TEMPLATE_BYTES_MAX, endpoint_id,
 };
 pub use openapi::openapi;
 pub use sensitive::{SCANNED_BYTES_MAX, Sensitive};
 pub use state::StateError;
-pub use tree::{RARE_MAX, SHARED_MAX, SLUGS_MAX, WORDS_MAX};
+pub use tree::{LATE_MAX, RARE_MAX, SHARED_MAX, SLUGS_MAX, TWINS_MAX, WORDS_MAX};

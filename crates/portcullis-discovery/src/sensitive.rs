@@ -70,6 +70,17 @@ const PREFIXES: &[(&[u8], usize)] = &[
     (b"-----BEGIN PRIVATE KEY", 0),
 ];
 
+/// The first bytes of prefixes.
+const FIRST: [bool; 256] = {
+    let mut first = [false; 256];
+    let mut at = 0;
+    while at < PREFIXES.len() {
+        first[PREFIXES[at].0[0] as usize] = true;
+        at += 1;
+    }
+    first
+};
+
 /// Names of secrets, without hyphens and underscores, in lower case.
 const NAMES: &[&[u8]] = &[
     b"password",
@@ -89,7 +100,9 @@ const NAMES: &[&[u8]] = &[
 
 fn has_key(body: &[u8]) -> bool {
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"-_.".contains(b);
-    (0..body.len()).filter(|at| *at == 0 || !body[at - 1].is_ascii_alphanumeric()).any(|at| {
+    let is_start =
+        |at: &usize| FIRST[usize::from(body[*at])] && (*at == 0 || !body[at - 1].is_ascii_alphanumeric());
+    (0..body.len()).filter(is_start).any(|at| {
         let rest = &body[at..];
         PREFIXES.iter().any(|(prefix, after)| {
             rest.strip_prefix(*prefix)

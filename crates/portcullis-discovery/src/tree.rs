@@ -12,6 +12,11 @@ use crate::segment::{FILE, NAME, TOKEN, is_file, is_placeholder, is_slug, label}
 pub const SLUGS_MAX: usize = 16;
 /// Names of any kind in one place that are otherwise alike; more are one.
 pub const WORDS_MAX: usize = 64;
+/// Names in one place, but the first, that have the same parameters, too, nothing below and no extension;
+/// more are one.
+pub const TWINS_MAX: usize = 24;
+/// Names in one place that are alike and have come a day or more after the first one; more are one.
+pub const LATE_MAX: usize = 16;
 /// Names in one place with the same name somewhere below each (`/{name}/{name}/issues`); more are one.
 pub const SHARED_MAX: usize = 12;
 /// Names in one place that nobody asks for any more: asked three times at most, an hour ago or longer; more
@@ -19,6 +24,7 @@ pub const SHARED_MAX: usize = 12;
 pub const RARE_MAX: usize = 32;
 const RARE_REQUESTS_MAX: u64 = 3;
 const RARE_AGE_S: u64 = 3_600;
+const LATE_AGE_S: u64 = 86_400;
 /// Steps below a name where such a name is looked for.
 const SHARED_DEPTH: usize = 3;
 /// A name that so many networks have asked for on so many days stays one.
@@ -53,7 +59,13 @@ impl Node {
             let is_last = at + 1 == segments.len();
             let label = label(segment);
             let key = match &*label {
-                _ if is_last && is_file(segment) && file_type.unwrap_or_else(|| has(FILE)) => FILE.to_owned(),
+                // Where it is not known what was answered: the name that is known beside the files.
+                name if is_last
+                    && is_file(segment)
+                    && file_type.unwrap_or_else(|| has(FILE) && !has(&lower(name))) =>
+                {
+                    FILE.to_owned()
+                }
                 ANY | TOKEN if has_name() => NAME.to_owned(),
                 placeholder if is_placeholder(placeholder) => placeholder.to_owned(),
                 name => match lower(name) {
@@ -139,9 +151,13 @@ impl Node {
 
     /// Makes one of names that have multiplied; true if there were any.
     pub fn merge_names(&mut self, now_s: u64) -> bool {
+        self.merge_names_at(0, now_s)
+    }
+
+    fn merge_names_at(&mut self, depth: usize, now_s: u64) -> bool {
         let mut has_merged = false;
         loop {
-            let alike = self.multiplied(now_s);
+            let alike = self.multiplied(depth, now_s);
             if alike.is_empty() {
                 break;
             }
@@ -157,44 +173,83 @@ impl Node {
             self.children.insert(NAME.to_owned(), merged);
         }
         for child in self.children.values_mut() {
-            has_merged |= child.merge_names(now_s);
+            has_merged |= child.merge_names_at(depth + 1, now_s);
         }
         has_merged
     }
 
     /// The keys of children that are to become one.
-    fn multiplied(&self, now_s: u64) -> Vec<String> {
-        let names = self.children.iter().filter(|(key, child)| !is_placeholder(key) && !child.is_known());
-        let names: Vec<(&String, &Node)> = names.collect();
-        if names.len() <= SHARED_MAX {
+    fn multiplied(&self, depth: usize, now_s: u64) -> Vec<String> {
+        let all: Vec<(&String, &Node)> =
+            self.children.iter().filter(|(key, _)| !is_placeholder(key)).collect();
+        if all.len() <= SHARED_MAX {
             return Vec::new();
         }
+        let founders: BTreeMap<&String, Option<u32>> =
+            all.iter().map(|(key, child)| (*key, child.founder())).collect();
+        let (known, names): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, child)| child.is_known());
+        let first_s = self.children.values().filter_map(Node::first_s).min().unwrap_or_default();
         let mut slugs: BTreeMap<String, Vec<&String>> = BTreeMap::new();
         let mut words: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+        let mut late: BTreeMap<String, Vec<&String>> = BTreeMap::new();
         let mut shared: BTreeMap<(usize, &str), Vec<&String>> = BTreeMap::new();
         for (key, child) in &names {
             let signature = child.signature();
             if is_slug(key) {
                 slugs.entry(signature.clone()).or_default().push(key);
             }
+            if child.first_s().is_some_and(|own| own >= first_s.saturating_add(LATE_AGE_S)) {
+                late.entry(signature.clone()).or_default().push(key);
+            }
             words.entry(signature).or_default().push(key);
             let mut below = BTreeSet::new();
             child.names_below(1, &mut below);
             below.into_iter().for_each(|name| shared.entry(name).or_default().push(key));
         }
-        let founders: BTreeMap<&String, Option<u32>> =
-            names.iter().map(|(key, child)| (*key, child.founder())).collect();
-        let slugs = slugs.into_values().flat_map(|keys| too_many(keys, SLUGS_MAX, &founders));
-        let words = words.into_values().flat_map(|keys| too_many(keys, WORDS_MAX, &founders));
-        let shared = shared.into_values().flat_map(|keys| too_many(keys, SHARED_MAX, &founders));
+        // Those that many ask for are values only if there are many of them.
+        let twins = [&known, &names].map(|names| {
+            let mut twins: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+            for (key, child) in names.iter().filter(|(key, child)| depth > 0 && child.is_leaf(key)) {
+                twins.entry(child.signature() + &child.parameter_names()).or_default().push(key);
+            }
+            twins
+        });
         let is_rare = |child: &Node| {
             let (requests, last_s) = child.asked();
             requests <= RARE_REQUESTS_MAX && last_s.saturating_add(RARE_AGE_S) <= now_s
         };
         let rare = names.iter().filter(|(_, child)| is_rare(child)).map(|(key, _)| *key).collect();
-        let rare = too_many(rare, RARE_MAX, &founders);
-        let found: BTreeSet<&String> = slugs.chain(words).chain(shared).chain(rare).collect();
+        let groups = slugs.into_values().map(|keys| (keys, SLUGS_MAX));
+        let groups = groups.chain(words.into_values().map(|keys| (keys, WORDS_MAX)));
+        let groups = groups.chain(late.into_values().map(|keys| (keys, LATE_MAX)));
+        let groups = groups.chain(shared.into_values().map(|keys| (keys, SHARED_MAX)));
+        let groups =
+            groups.chain(twins.into_iter().flat_map(BTreeMap::into_values).map(|keys| (keys, TWINS_MAX)));
+        let groups = groups.chain([(rare, RARE_MAX)]);
+        let found: BTreeSet<&String> =
+            groups.flat_map(|(keys, max)| too_many(keys, max, &founders)).collect();
         found.into_iter().cloned().collect()
+    }
+
+    /// When something here was first asked.
+    fn first_s(&self) -> Option<u64> {
+        let own = self.endpoints.values().map(|endpoint| endpoint.first_s);
+        own.chain(self.children.values().filter_map(Node::first_s)).min()
+    }
+
+    /// True if nothing is below, and the name has no extension, as pages of programs have (`edit.php`).
+    fn is_leaf(&self, name: &str) -> bool {
+        self.children.is_empty() && !is_file(name.as_bytes())
+    }
+
+    /// The parameters that it has, by method.
+    fn parameter_names(&self) -> String {
+        let of = |endpoint: &Endpoint| {
+            endpoint
+                .parameters()
+                .fold(String::new(), |all, own| all + own.place.name() + ":" + &own.name + " ")
+        };
+        self.endpoints.values().fold(String::new(), |all, endpoint| all + "|" + &of(endpoint))
     }
 
     /// The network that alone has asked for what is here, if one has.

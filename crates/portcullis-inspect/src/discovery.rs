@@ -1,6 +1,6 @@
 //! Finished exchanges for the inventory of the site's interfaces, in every mode.
 
-use portcullis_discovery::{Authentication, Details, Observation, ParameterPlace, Sensitive};
+use portcullis_discovery::{Authentication, Details, Observation, ParameterPlace};
 use portcullis_event::Action;
 
 use crate::exchange::Outcome;
@@ -24,7 +24,8 @@ impl Inspection {
             is_refused,
             took_us: outcome.duration.as_micros().try_into().unwrap_or(u64::MAX),
         };
-        let wants = !is_refused && site.wants_details();
+        // Of errors nothing but the status is kept.
+        let wants = !is_refused && status < 400 && site.wants_details(observation.method, observation.path);
         site.observe(&observation, wants.then(|| self.details(site)));
     }
 
@@ -52,7 +53,7 @@ impl Inspection {
         if self.response.shown > 0 && site.wants_answer() {
             let of_semantic = self.semantic.as_ref().map(|semantic| semantic.response_shown());
             let body = of_semantic.filter(|body| !body.is_empty()).unwrap_or_else(|| view.response_body());
-            details.sensitive = (!body.is_empty()).then(|| Sensitive::of(body));
+            details.note_answer(body);
         }
         details
     }

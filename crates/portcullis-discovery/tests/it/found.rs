@@ -1,7 +1,8 @@
 //! What becomes an endpoint, and what is known of it.
 
 use portcullis_discovery::{
-    Authentication, Details, Limits, Observation, ParameterPlace, Sensitive, openapi,
+    Authentication, Details, FAMILIAR_MIN, FAMILIAR_SHARE, Limits, Observation, ParameterPlace, Sensitive,
+    Site, openapi,
 };
 
 use crate::{START_S, Visited};
@@ -78,6 +79,56 @@ fn names_that_multiply_are_one() {
     assert_eq!(visited.list(), expected);
 }
 
+/// Words that are alike in all that is known of them are values, also those that many ask for: tags, users.
+/// Those that differ in their parameters, pages of a program, and what stands first in a path are names.
+#[test]
+fn words_that_are_alike_are_one() {
+    let words = "amber basil cedar delta ember fjord glade hazel indigo jasper karst lotus maple nimbus ochre pearl \
+                 quartz raven sable tulip umber velvet willow xenon yarrow zephyr acorn birch";
+    let mut visited = Visited::new();
+    for (number, word) in words.split_whitespace().enumerate() {
+        for network in 0..20 {
+            let day = u64::from(network % 4);
+            visited.answered(network, day, &format!("GET /tag/{word}?page={network}"), 200);
+        }
+        for line in [
+            format!("GET /user/{word}"),
+            format!("GET /api/{word}?{}=1", &word[..3]),
+            format!("GET /admin/{word}.php"),
+            format!("GET /{word}"),
+        ] {
+            visited.answered(number as u32, 0, &line, 200);
+        }
+    }
+    let list = visited.list();
+    let count = |start: &str| list.iter().filter(|line| line.starts_with(start)).count();
+    assert_eq!((count("GET /tag/"), count("GET /user/")), (1, 1), "{list:?}");
+    assert_eq!((count("GET /api/"), count("GET /admin/"), list.len()), (28, 28, 2 + 3 * 28));
+}
+
+/// Names of an interface are found soon; where alike ones keep coming for days, they are values.
+#[test]
+fn names_that_keep_coming_are_one() {
+    let mut visited = Visited::new();
+    for day in 0..20u64 {
+        let name = format!(
+            "{}{}",
+            ["red", "blue", "green", "grey"][day as usize % 4],
+            "abcdefghijklmnopqrst".split_at(day as usize).1
+        );
+        for network in [day as u32, day as u32 + 1] {
+            visited.answered(network, day, &format!("GET /{name}"), 200);
+        }
+    }
+    assert_eq!(
+        visited.list().iter().filter(|line| line.contains("{name}")).count(),
+        1,
+        "{:?}",
+        visited.list()
+    );
+    assert!(visited.list().len() <= 3, "{:?}", visited.list());
+}
+
 /// Names with the same names below are values: owners and their projects.
 #[test]
 fn names_with_the_same_names_below_are_one() {
@@ -142,6 +193,28 @@ fn files_are_one() {
     assert_eq!(visited.list(), ["GET /assets/{file}", "GET /feed.json", "GET /users/{number}/avatar"]);
 }
 
+/// A program beside the files that it serves stays apart, also where nobody has looked at what it answers.
+#[test]
+fn programs_beside_files() {
+    let mut visited = Visited::new();
+    visited.with(1, 0, "GET /lib/css.php?t=dark", 200, |details| {
+        details.response_type = Some("text/css".to_owned())
+    });
+    visited.answered(1, 0, "POST /lib/ajax.php?1796002340", 200);
+    for (method, path) in [("POST", "/lib/ajax.php"), ("GET", "/lib/css.php")] {
+        let (method, path) = (method.as_bytes(), path.as_bytes());
+        let seen =
+            Observation { network: 2, at_s: START_S, method, path, status: 200, ..Observation::default() };
+        visited.site.observe(&seen, None);
+        visited.inventory.learn(&visited.site.take());
+    }
+    assert_eq!(visited.list(), ["POST /lib/ajax.php", "GET /lib/{file}"]);
+    let found: Vec<_> = visited.inventory.endpoints().collect();
+    assert_eq!(found.iter().map(|found| found.endpoint.requests).collect::<Vec<_>>(), [2, 2]);
+    // A number against caches is no parameter.
+    assert_eq!(found[0].endpoint.parameters().count(), 0);
+}
+
 /// What is not answered well makes no endpoint; a method that a known path denies does once it is repeated.
 #[test]
 fn what_is_not_there_makes_no_endpoint() {
@@ -172,6 +245,38 @@ fn what_is_not_there_makes_no_endpoint() {
     let get = found[1].endpoint;
     assert_eq!((get.requests, get.refused, get.statuses[&200], get.statuses[&404]), (2, 1, 1, 1));
     assert_eq!(found[0].endpoint.statuses.get(&403), Some(&1));
+}
+
+/// What comes again and again is looked at closely now and then, whatever its numbers; what is new beside it,
+/// at once.
+#[test]
+fn familiar_requests_are_looked_at_rarely() {
+    let site = Site::default();
+    let wanted = |path: &dyn Fn(u32) -> String, requests: u32| {
+        let wants = |number: &u32| site.wants_details(b"GET", path(*number).as_bytes());
+        // Each in a time of its own.
+        (0..requests).filter(|number| wants(number) | (site.take().len() > 0)).count() as u32
+    };
+    let item = |number: u32| format!("/items/{number}/a-{number}");
+    assert_eq!(wanted(&item, FAMILIAR_MIN), FAMILIAR_MIN);
+    assert_eq!(wanted(&item, 100 * FAMILIAR_SHARE), 100);
+    for (method, path) in
+        [("GET", "/items/7"), ("POST", "/items/7/a-7"), ("GET", "/items/7/b"), ("GET", "/other/7/a-7")]
+    {
+        assert!(site.wants_details(method.as_bytes(), path.as_bytes()), "{method} {path}");
+    }
+}
+
+/// An answer that waits is looked at when it is learned, and counts like one that was.
+#[test]
+fn answers_are_looked_at_when_they_are_learned() {
+    let mut visited = Visited::new();
+    for body in ["{\"mail\":\"ada@shop.example\"}", "{}", ""] {
+        visited.with(1, 0, "GET /users/7", 200, |details| details.note_answer(body.as_bytes()));
+    }
+    let found: Vec<_> = visited.inventory.endpoints().collect();
+    let endpoint = found[0].endpoint;
+    assert_eq!((endpoint.answers, endpoint.sensitive.get(&Sensitive::Email)), (2, Some(&1)));
 }
 
 /// Parameters have a type, a range, and are required or not; what one network alone makes up is left out.
