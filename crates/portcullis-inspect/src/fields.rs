@@ -103,7 +103,7 @@ impl FieldsRun {
         analysis: &mut Analysis,
     ) {
         self.has_body = head.framing() != BodyFraming::None;
-        let shown = Session::of(head);
+        let shown = Session::of(head, issued);
         self.session = shown.as_ref().map(|shown| portcullis_learn::session(shown.text));
         self.standing = match shown {
             _ if self.policy.trusted.has(client) => Standing::Trusted,
@@ -301,7 +301,11 @@ fn kind_of(unusual: &Unusual, is_suspicious: impl FnOnce() -> bool) -> KindId {
     }
 }
 
-/// What a request shows as its session: credentials, and cookies that are called so.
+/// A value of a cookie that nobody guesses has so many bytes.
+const UNGUESSABLE_BYTES_MIN: usize = 20;
+
+/// What a request shows as its session: credentials, and cookies that are called so. Where the site keeps
+/// what it issues, also a cookie of another name, if the site has issued it and nobody could guess it.
 struct Session<'h> {
     text: &'h [u8],
     /// Name and value, if it is a cookie.
@@ -309,16 +313,24 @@ struct Session<'h> {
 }
 
 impl Session<'_> {
-    fn of(head: &RequestHead) -> Option<Session<'_>> {
+    fn of<'h>(head: &'h RequestHead, issued: Option<&Arc<IssuedTo>>) -> Option<Session<'h>> {
         if let Some(text) = head.header("authorization").next() {
             return Some(Session { text: text.trim_ascii(), cookie: None });
         }
-        let cookies = head.header("cookie").flat_map(|cookies| cookies.split(|b| *b == b';'));
-        cookies.map(<[u8]>::trim_ascii).find_map(|text| {
-            let at = text.iter().position(|b| *b == b'=').unwrap_or(text.len());
-            let (name, value) = (&text[..at], text.get(at + 1..).unwrap_or_default());
-            is_called_session(name).then_some(Session { text, cookie: Some((name, value)) })
-        })
+        let cookies = || {
+            let fields = head.header("cookie").flat_map(|cookies| cookies.split(|b| *b == b';'));
+            fields.map(<[u8]>::trim_ascii).map(|text| {
+                let at = text.iter().position(|b| *b == b'=').unwrap_or(text.len());
+                Session { text, cookie: Some((&text[..at], text.get(at + 1..).unwrap_or_default())) }
+            })
+        };
+        let is_called_so = |session: &Session<'_>| is_called_session(session.cookie.unwrap_or_default().0);
+        let is_issued = |session: &Session<'_>| {
+            let (name, value) = session.cookie.unwrap_or_default();
+            let is_unguessable = value.len() >= UNGUESSABLE_BYTES_MIN && value.iter().any(u8::is_ascii_digit);
+            is_unguessable && issued.is_some_and(|issued| issued.has_issued(name, value))
+        };
+        cookies().find(is_called_so).or_else(|| cookies().find(is_issued))
     }
 
     /// False if the site keeps what it issues, and has not issued this.
