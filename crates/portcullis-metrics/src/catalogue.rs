@@ -213,6 +213,12 @@ catalogue! {
         "Values that were not learned: their field was beyond a limit, or its name or path too long.";
     LEARNED_DROPPED Counter "portcullis_learned_dropped_requests_total" ["site"]
         "Requests that were not learned, because too many waited or one network had sent too many of them.";
+    LEARNED_SHARED Counter "portcullis_learned_shared_total" ["result"]
+        "What sites have learned, as a whole, on its way between nodes through Redis: sent, received, or refused because it could not be read.";
+    LEARNED_REDIS_CONNECTED Gauge "portcullis_learned_redis_connected" []
+        "1 while nodes share through Redis what sites have learned of their fields.";
+    LEARNED_REDIS_FAILURES Counter "portcullis_learned_redis_failures_total" []
+        "Connections to Redis for learned fields that could not be opened, or broke.";
     UNUSUAL_VALUES Counter "portcullis_unusual_values_total" ["site"]
         "Values unlike all that their closed field has carried.";
     DISCOVERED_ENDPOINTS Gauge "portcullis_discovered_endpoints" ["site"]

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use portcullis_config::Policy;
-use portcullis_event::Redactor;
+use portcullis_config::{Engine, Policy};
+use portcullis_event::{Action, Redactor};
 use portcullis_inspect::{
     Inspector, Opens, Outcome, PolicyNames, Scratch, SiteFields, Step, TrustedSources, UnusualAction,
 };
@@ -121,6 +121,10 @@ pub struct LearnArgs {
     /// nor days are needed
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     values: u32,
+    /// Nobody vouches: requests teach as those that the proxy has answered do, by the clients and times of
+    /// JSON lines (`client`, `time`), and what closes a field there does here
+    #[arg(long, conflicts_with = "values")]
+    by_clients: bool,
     /// Requests that are read, at most
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     limit: u32,
@@ -353,16 +357,20 @@ fn offer(store: &Store, site: &str, data: &Path) -> Result<String, Failure> {
     Ok(format!("{fields} fields, {closed} of them closed{}, for site {site}\n", proposals(store)))
 }
 
-/// Learns requests as the proxy does, but for networks and days: the person who names them vouches for them.
+/// Learns requests as the proxy does. Where the person who names them vouches for them, networks and days do
+/// not count.
 fn taught(args: &LearnArgs) -> Result<String, Failure> {
     // Whether a field is plain is told by all of its values.
     let mut store = Store::new(unlimited(Thresholds { values: u64::MAX, ..Thresholds::default() }));
     let site = Arc::new(Site::default());
-    let policy = Policy { mode: portcullis_config::Mode::Semantic, ..Policy::default() };
+    let vouches_for_all = !args.by_clients;
+    // What was answered was let through, whatever is found in it now.
+    let engine = args.by_clients.then_some(Engine::DetectionOnly);
+    let policy = Policy { mode: portcullis_config::Mode::Semantic, engine, ..Policy::default() };
     let plan = portcullis_load::load(&policy).map_err(Failure::failed)?.plan;
     let inspector = Inspector::new(plan, Arc::new(Redactor::none()), Arc::new(Collections::default()));
     // Who names the requests vouches for what is found in them.
-    let trusted = TrustedSources { vouches_for_all: true, ..TrustedSources::default() };
+    let trusted = TrustedSources { vouches_for_all, ..TrustedSources::default() };
     let fields = SiteFields {
         site: Arc::clone(&site),
         unusual: UnusualAction::Off,
@@ -374,24 +382,36 @@ fn taught(args: &LearnArgs) -> Result<String, Failure> {
     let inspector = Arc::new(inspector.with_fields(fields));
     let names = PolicyNames { site: args.site.as_str().into(), route: "/".into(), generation: 0 };
     let outcome = Outcome { status: Some(200), no_event: true, ..Outcome::default() };
-    let (mut scratch, mut refused) = (Scratch::default(), 0u64);
+    let (mut scratch, mut refused, mut found, mut last_day) = (Scratch::default(), 0u64, 0u64, 0);
     let recorded = requests::of_files(&args.files, args.limit as usize)?;
     let total = recorded.len();
     for (number, request) in recorded.into_iter().enumerate() {
-        // Each is one of its own: nobody asks from where it came.
-        let client = IpAddr::from((0x0B00_0000 + ((number as u32) << 8)).to_be_bytes());
-        let client = std::net::SocketAddr::new(client, request.client.port());
-        let connection = portcullis_replay::connection(client, crate::events::stored::now(), 0);
+        let mut client = request.client;
+        if vouches_for_all {
+            // Each is one of its own: nobody asks from where it came.
+            client.set_ip(IpAddr::from((0x0B00_0000 + ((number as u32) << 8)).to_be_bytes()));
+        }
+        let millis = request.time.filter(|_| args.by_clients).unwrap_or_else(crate::events::stored::now);
+        last_day = last_day.max(u32::try_from(millis / 86_400_000).unwrap_or(u32::MAX));
+        let connection = portcullis_replay::connection(client, millis, 0);
         let (head, refusal) = portcullis_replay::parse(&request.bytes);
         let mut run = portcullis_replay::Run::new(inspector.begin(&names, connection, scratch), &[]);
         let step = run.phases(&head, refusal, request.bytes.get(head.received_len()..).unwrap_or_default());
+        let report = run.inspection.finish(&outcome);
         refused += u64::from(step != Step::Continue || refusal.is_some());
-        scratch = run.inspection.finish(&outcome).scratch;
+        found += u64::from(report.action == Action::Detect);
+        scratch = report.scratch;
         store.learn(&site.take());
     }
-    store.set_limits(unlimited(Thresholds { values: args.values.into(), networks: 1, days: 1 }));
-    store.advance(files::today());
+    store.set_limits(unlimited(match args.by_clients {
+        true => Thresholds::default(),
+        false => Thresholds { values: args.values.into(), networks: 1, days: 1 },
+    }));
+    store.advance(last_day);
     let mut text = format!("{total} requests");
+    if args.by_clients && found > 0 {
+        text.push_str(&format!(", {found} of them with findings"));
+    }
     if refused > 0 {
         let _ =
             write!(text, ", of which {refused} would be refused; of them only what was found was learned");

@@ -26,6 +26,28 @@ pub fn file(data: &Path, site: &str) -> PathBuf {
     folder(data).join(format!("{}.json", file_name(site)))
 }
 
+/// The name of this node among those that share what they learn: 16 hexadecimal digits, the same after each
+/// start where there is a data folder.
+pub fn node(data: Option<&Path>) -> io::Result<String> {
+    let new = || {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        Ok::<_, io::Error>(data_encoding::HEXLOWER.encode(&bytes))
+    };
+    let Some(data) = data else { return new() };
+    let path = folder(data).join("node");
+    if let Some(name) = read_to(&path, 64)?
+        && let Ok(name) = String::from_utf8(name)
+        && name.len() == 16
+        && name.bytes().all(|b| b.is_ascii_hexdigit())
+    {
+        return Ok(name);
+    }
+    let name = new()?;
+    write(&path, &name)?;
+    Ok(name)
+}
+
 /// A site's name as that of a file.
 pub fn file_name(site: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use data_encoding::BASE64;
+use portcullis_event::Timestamp;
 use portcullis_event_store::StoredEvent;
 use portcullis_query::parse;
 use portcullis_replay::{read_har, read_message};
@@ -36,6 +37,8 @@ pub struct Request {
     pub site: Option<String>,
     pub route: Option<String>,
     pub client: SocketAddr,
+    /// When it came, in milliseconds since 1970, if that is known.
+    pub time: Option<u64>,
     /// Head and body.
     pub bytes: Vec<u8>,
     /// Bytes of the body that are missing.
@@ -74,6 +77,7 @@ fn of_event(event: StoredEvent) -> Option<Request> {
         id: text(&value, "/request_id").to_owned(),
         site: Some(text(&value, "/site").to_owned()),
         route: Some(text(&value, "/route").to_owned()),
+        time: Timestamp::from_rfc3339(text(&value, "/time")).map(Timestamp::epoch_millis),
         client: SocketAddr::new(text(&value, "/client/addr").parse().unwrap_or(UNKNOWN), 50_000),
         bytes: kept.bytes,
         omitted: kept.omitted,
@@ -90,6 +94,7 @@ struct Line {
     site: Option<String>,
     route: Option<String>,
     client: Option<IpAddr>,
+    time: Option<String>,
 }
 
 /// The requests of files, in their order, at most so many.
@@ -122,7 +127,7 @@ pub fn of_files(files: &[PathBuf], limit: usize) -> Result<Vec<Request>, Failure
 
 fn plain(id: String, bytes: Vec<u8>) -> Request {
     let client = SocketAddr::new(UNKNOWN, 50_000);
-    Request { id, site: None, route: None, client, bytes, omitted: 0, recorded: None }
+    Request { id, site: None, route: None, client, time: None, bytes, omitted: 0, recorded: None }
 }
 
 fn lines(content: &[u8]) -> Result<Vec<Request>, String> {
@@ -145,6 +150,11 @@ fn lines(content: &[u8]) -> Result<Vec<Request>, String> {
             if let Some(client) = line.client {
                 request.client.set_ip(client);
             }
+            let time = line.time.map(|time| {
+                let known = Timestamp::from_rfc3339(&time).map(Timestamp::epoch_millis);
+                known.ok_or_else(|| wrong(format!("`{time}` is no time such as 2026-09-21T14:13:20.123Z")))
+            });
+            request.time = time.transpose()?;
             Ok(request)
         })
         .collect()

@@ -3,51 +3,50 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
 
 use portcullis_api::interfaces::{
     Interface, InterfaceCount, InterfaceItem, InterfaceLatency, InterfaceList, InterfaceParameter,
     InterfaceSite, InterfaceType, Interfaces, StatusClasses,
 };
 use portcullis_discovery::{
-    Beyond, Endpoint, Found, Inventory, LATENCY_MS, Limits, Parameter, Site, openapi,
+    Beyond, Endpoint, Found, Inventory, LATENCY_MS, Limits, News, Parameter, Site, endpoint_id, openapi,
 };
-use portcullis_event::Timestamp;
+use portcullis_event::{Action, AgentOutcome, AgentWord, Event, Timestamp};
 use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
 
 use crate::discovery_files as files;
-use crate::learned_files;
+use crate::run::kept::{Content, Kept, Sites, Tended, WRITE_EVERY, lock};
+use crate::run::redis::now;
+use crate::run::sinks::OnEvent;
 
-/// Between two looks at what the workers have seen.
-const TICK: Duration = Duration::from_secs(2);
-/// Between two times that the inventory is written, and that it is looked through for news.
-const WRITE_EVERY: Duration = Duration::from_secs(60);
-/// Between two reports of the same trouble.
-const TELL_EVERY: Duration = Duration::from_secs(3_600);
 const DAY_S: u64 = 86_400;
+const INVENTORY: Content =
+    Content { work: "discovery", title: "the inventory of interfaces", file: files::file };
 
-type Sites = Arc<Mutex<BTreeMap<String, Discoverer>>>;
-
-/// All sites that are discovered. Kept over reloads.
+/// All sites that are discovered. Kept over reloads; dropped, it writes what was found last.
 pub struct Discovery {
     data: Option<PathBuf>,
     registry: Arc<Registry>,
-    sites: Sites,
-    thread: Option<(Sender<()>, JoinHandle<()>)>,
+    sites: Sites<Discoverer>,
+    sinks: Arc<OnceLock<OnEvent>>,
 }
 
 impl Discovery {
     /// None is discovered yet.
     pub fn new(data: Option<PathBuf>, registry: Arc<Registry>) -> Discovery {
-        Discovery { data, registry, sites: Arc::default(), thread: None }
+        Discovery { data, registry, sites: Sites::new(), sinks: Arc::default() }
     }
 
     /// What the admin API shows.
     pub fn shown(&self) -> Arc<dyn Interfaces> {
-        Arc::new(Desk(Arc::clone(&self.sites)))
+        Arc::new(Desk(self.sites.shared()))
+    }
+
+    /// Where news is told, once events are taken.
+    pub fn sinks(&self) -> Arc<OnceLock<OnEvent>> {
+        Arc::clone(&self.sinks)
     }
 
     /// Where the exchanges of a site are shown, with what was kept of it.
@@ -57,59 +56,17 @@ impl Discovery {
             learning_s: u64::from(settings.learning_days) * DAY_S,
             idle_s: u64::from(settings.idle_days) * DAY_S,
         };
-        let mut sites = locked(&self.sites);
-        let discoverer = sites
-            .entry(settings.site.clone())
-            .or_insert_with(|| Discoverer::open(&settings.site, self.data.clone(), limits, &self.registry));
-        discoverer.inventory.set_limits(limits);
-        let site = Arc::clone(&discoverer.site);
-        drop(sites);
-        if self.thread.is_none() {
-            let (stop, stopped) = channel();
-            let sites = Arc::clone(&self.sites);
-            let thread =
-                std::thread::Builder::new().name("discover".to_owned()).spawn(move || work(&sites, &stopped));
-            match thread {
-                Ok(thread) => self.thread = Some((stop, thread)),
-                Err(error) => {
-                    eprintln!(
-                        "portcullis: interfaces are not discovered: no thread could be started: {error}"
-                    )
-                }
-            }
-        }
-        site
-    }
-}
-
-impl Drop for Discovery {
-    /// Writes what was found last.
-    fn drop(&mut self) {
-        if let Some((stop, thread)) = self.thread.take() {
-            drop(stop);
-            let _ = thread.join();
-        }
-    }
-}
-
-fn locked(sites: &Sites) -> MutexGuard<'_, BTreeMap<String, Discoverer>> {
-    sites.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn work(sites: &Sites, stopped: &Receiver<()>) {
-    loop {
-        let ends = stopped.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout);
-        for discoverer in locked(sites).values_mut() {
-            discoverer.turn(ends, now_s());
-        }
-        if ends {
-            return;
-        }
+        let sinks = Arc::clone(&self.sinks);
+        let open = || Discoverer::open(&settings.site, self.data.clone(), limits, &self.registry, sinks);
+        self.sites.with(&settings.site, open, |discoverer| {
+            discoverer.inventory.set_limits(limits);
+            Arc::clone(&discoverer.site)
+        })
     }
 }
 
 fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    now() / 1_000
 }
 
 /// One site.
@@ -117,11 +74,9 @@ struct Discoverer {
     name: String,
     site: Arc<Site>,
     inventory: Inventory,
-    data: Option<PathBuf>,
-    /// Something was found that is not written.
-    is_new: bool,
+    kept: Kept,
+    sinks: Arc<OnceLock<OnEvent>>,
     looked: Instant,
-    told: Option<Instant>,
     counted: Beyond,
     endpoints: Gauge,
     beyond_endpoints: Counter,
@@ -130,42 +85,22 @@ struct Discoverer {
 }
 
 impl Discoverer {
-    fn open(name: &str, mut data: Option<PathBuf>, limits: Limits, registry: &Registry) -> Discoverer {
-        let path = data.as_ref().map(|data| files::file(data, name));
-        let text = path.as_ref().map(|path| learned_files::read(path).map_err(|error| (path, error)));
-        let text = text.transpose().map(Option::flatten).unwrap_or_else(|(path, error)| {
-            eprintln!(
-                "portcullis: site {name}: {}: {error}; discovery begins anew, and nothing is written until the next \
-                 start, so that the file stays as it is",
-                path.display()
-            );
-            data = None;
-            None
-        });
-        let inventory = path.as_ref().zip(text).and_then(|(path, text)| {
-            Inventory::from_text(&text, limits)
-                .inspect_err(|error| match learned_files::set_aside(path) {
-                    Ok(aside) => eprintln!(
-                        "portcullis: site {name}: {}: {error}; discovery begins anew, the file is {} now",
-                        path.display(),
-                        aside.display()
-                    ),
-                    Err(moving) => eprintln!(
-                        "portcullis: site {name}: {}: {error}; it cannot be set aside: {moving}",
-                        path.display()
-                    ),
-                })
-                .ok()
-        });
+    fn open(
+        name: &str,
+        data: Option<PathBuf>,
+        limits: Limits,
+        registry: &Registry,
+        sinks: Arc<OnceLock<OnEvent>>,
+    ) -> Discoverer {
+        let (kept, inventory) = Kept::open(&INVENTORY, name, data, |text| Inventory::from_text(text, limits));
         let inventory = inventory.unwrap_or_else(|| Inventory::new(limits));
         let beyond = |kind| registry.counter(&catalogue::DISCOVERY_BEYOND_LIMIT, &[name, kind]);
         let discoverer = Discoverer {
             name: name.to_owned(),
             site: Arc::default(),
-            data,
-            is_new: false,
+            kept,
+            sinks,
             looked: Instant::now(),
-            told: None,
             counted: inventory.beyond(),
             endpoints: registry.gauge(&catalogue::DISCOVERED_ENDPOINTS, &[name]),
             beyond_endpoints: beyond("endpoint"),
@@ -177,13 +112,48 @@ impl Discoverer {
         discoverer
     }
 
+    /// Reports an endpoint that is new or gone: in the log, and as an event.
+    fn tell(&self, news: &News) {
+        let (tag, what) = match news.is_new {
+            true => ("new-endpoint", "a new endpoint".to_owned()),
+            false => {
+                let days = self.inventory.limits().idle_s / DAY_S;
+                ("gone-endpoint", format!("nobody has asked for {days} days"))
+            }
+        };
+        eprintln!("portcullis: site {}: {what}: {} {}", self.name, news.method, news.path);
+        let Some(on_event) = self.sinks.get() else { return };
+        let at = now();
+        // As ids of requests are: of 32 digits, and in the order of time.
+        let id = format!("{at:016x}{}", endpoint_id(&self.name, &news.method, &news.path));
+        let mut event = Event::new(id, Timestamp::from_epoch_millis(at));
+        event.site = self.name.as_str().into();
+        event.request.method = news.method.clone();
+        event.request.target = news.path.clone();
+        event.verdict.action = Action::Pass;
+        event.verdict.reason = format!("{what}: {} {}", news.method, news.path);
+        event.agents.push(AgentWord {
+            name: "discovery".into(),
+            outcome: AgentOutcome::Allow,
+            score: 0,
+            tags: vec![tag.to_owned()],
+            reason: what,
+        });
+        on_event(event);
+    }
+}
+
+impl Tended for Discoverer {
+    const THREAD: &str = "discover";
+    const WITHOUT: &str = "interfaces are not discovered";
+
     /// Takes in what waits; looks for news and writes, if it is time or the last one.
-    fn turn(&mut self, is_last: bool, now_s: u64) {
+    fn turn(&mut self, is_last: bool) {
         let batch = self.site.take();
         self.dropped.add(batch.dropped);
         if !batch.is_empty() {
             self.inventory.learn(&batch);
-            self.is_new = true;
+            self.kept.is_new = true;
             self.endpoints.set(self.inventory.len() as i64);
             let beyond = self.inventory.beyond();
             let before = std::mem::replace(&mut self.counted, beyond);
@@ -194,46 +164,25 @@ impl Discoverer {
             return;
         }
         self.looked = Instant::now();
-        for news in self.inventory.news(now_s) {
-            self.is_new = true;
-            let what = match news.is_new {
-                true => "a new endpoint".to_owned(),
-                false => format!("nobody has asked for {} days", self.inventory.limits().idle_s / DAY_S),
-            };
-            eprintln!("portcullis: site {}: {what}: {} {}", self.name, news.method, news.path);
+        for news in self.inventory.news(now_s()) {
+            self.kept.is_new = true;
+            self.tell(&news);
         }
-        if self.is_new {
-            self.write();
-        }
-    }
-
-    fn write(&mut self) {
-        let Some(data) = &self.data else { return };
-        match learned_files::write(&files::file(data, &self.name), &self.inventory.to_text()) {
-            Ok(()) => (self.is_new, self.told) = (false, None),
-            // Not more often than this.
-            Err(error) if self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) => {
-                self.told = Some(Instant::now());
-                eprintln!(
-                    "portcullis: site {}: the inventory of interfaces cannot be written to {}: {error}",
-                    self.name,
-                    files::folder(data).display()
-                );
-            }
-            Err(_) => {}
+        if self.kept.is_new {
+            self.kept.write(|| self.inventory.to_text());
         }
     }
 }
 
 /// The inventories, as the admin API shows them.
-struct Desk(Sites);
+struct Desk(Arc<Mutex<BTreeMap<String, Discoverer>>>);
 
 impl Interfaces for Desk {
     fn list(&self, site: Option<&str>, text: &str) -> InterfaceList {
         let (text, now_s) = (text.to_lowercase(), now_s());
         let mut list = InterfaceList::default();
         for (name, discoverer) in
-            locked(&self.0).iter().filter(|(name, _)| site.is_none_or(|site| site == *name))
+            lock(&self.0).iter().filter(|(name, _)| site.is_none_or(|site| site == *name))
         {
             let inventory = &discoverer.inventory;
             let fits = |found: &Found<'_>| {
@@ -253,7 +202,7 @@ impl Interfaces for Desk {
     }
 
     fn one(&self, id: &str) -> Option<Interface> {
-        let sites = locked(&self.0);
+        let sites = lock(&self.0);
         sites.iter().find_map(|(name, discoverer)| {
             let inventory = &discoverer.inventory;
             let found = inventory.endpoints().find(|found| found.id(name) == id)?;
@@ -262,7 +211,7 @@ impl Interfaces for Desk {
     }
 
     fn document(&self, site: &str) -> Option<String> {
-        let sites = locked(&self.0);
+        let sites = lock(&self.0);
         Some(openapi(&sites.get(site)?.inventory, site).to_string())
     }
 }
@@ -354,11 +303,11 @@ mod tests {
         let data = tempfile::tempdir().expect("a folder");
         let open = |registry: &Registry| {
             let limits = Limits { endpoints_max: 100, ..Limits::default() };
-            Discoverer::open("s", Some(data.path().to_owned()), limits, registry)
+            Discoverer::open("s", Some(data.path().to_owned()), limits, registry, Arc::default())
         };
         let kept = files::file(data.path(), "s");
         std::fs::create_dir_all(&kept).expect("a folder in place of the file");
-        assert!(open(&Registry::new()).data.is_none() && kept.is_dir());
+        assert!(open(&Registry::new()).kept.data.is_none() && kept.is_dir());
         std::fs::remove_dir(&kept).expect("no folder");
         std::fs::write(&kept, "{\"format\":\"portcullis-discovery\"").expect("a damaged file");
         let registry = Registry::new();
@@ -378,7 +327,7 @@ mod tests {
             details.note(ParameterPlace::Query, b"<name>", b"1");
             discoverer.site.observe(&seen, Some(details));
         }
-        discoverer.turn(true, 0);
+        discoverer.turn(true);
         let text = registry.render();
         for line in [
             "portcullis_discovery_dropped_requests_total{site=\"s\"} 7",

@@ -1,7 +1,7 @@
 //! What sites have learned, as the admin API shows it, and what operators decide about it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use portcullis_api::fields::{
     CarriedType, ClosedBefore, DecidedProposal, FieldOrder, FieldOrderError, FieldPlace, FieldProposal,
@@ -15,6 +15,7 @@ use portcullis_learn::{
     Tried,
 };
 
+use crate::run::kept;
 use crate::run::learning::Learner;
 
 /// Milliseconds of a day.
@@ -26,7 +27,7 @@ pub struct Desk(pub Arc<Mutex<BTreeMap<String, Learner>>>);
 
 impl Desk {
     fn learners(&self) -> MutexGuard<'_, BTreeMap<String, Learner>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        kept::lock(&self.0)
     }
 }
 
@@ -39,15 +40,15 @@ impl LearnedFields for Desk {
         let learners = self.learners();
         let wanted = learners.iter().filter(|(name, _)| site.is_none_or(|site| site == *name));
         let fields = wanted.flat_map(|(name, learner)| {
-            let thresholds = &learner.store.limits().thresholds;
-            learner.store.fields().map(move |(key, profile)| field(name, key, profile, thresholds))
+            let thresholds = &learner.known().limits().thresholds;
+            learner.known().fields().map(move |(key, profile)| field(name, key, profile, thresholds))
         });
         fields.collect()
     }
 
     fn find(&self, at: &FieldPlace) -> Option<LearnedField> {
         let learners = self.learners();
-        let store = &learners.get(&at.site)?.store;
+        let store = learners.get(&at.site)?.known();
         let place = place(&at.place)?;
         let (key, profile) =
             store.find(at.method.as_bytes(), at.path.as_bytes(), place, at.name.as_bytes())?;
@@ -58,7 +59,7 @@ impl LearnedFields for Desk {
         let learners = self.learners();
         let wanted = learners.iter().filter(|(name, _)| site.is_none_or(|site| site == *name));
         let proposals = wanted.flat_map(|(name, learner)| {
-            let openings = learner.store.openings();
+            let openings = learner.known().openings();
             openings.map(move |(id, key, kind, opening)| proposal(id, name, key, kind, opening))
         });
         proposals.collect()
@@ -73,7 +74,7 @@ impl LearnedFields for Desk {
             ProposalDecision::Dismiss => OpeningState::Dismissed,
         };
         let not_kept = learner.decide_opening(id, state);
-        let (id, key, kind, opening) = learner.store.openings().find(|(own, ..)| own == id)?;
+        let (id, key, kind, opening) = learner.known().openings().find(|(own, ..)| own == id)?;
         Some(DecidedProposal { proposal: proposal(id, site, key, kind, opening), not_kept })
     }
 
@@ -96,7 +97,7 @@ impl LearnedFields for Desk {
             OrderError::NoField => FieldOrderError::NoField,
             OrderError::NotPlain => FieldOrderError::NotPlain,
         })?;
-        let store = &learner.store;
+        let store = learner.known();
         let found = store.fields().find(|(own, _)| **own == key);
         let field = found.map(|(key, profile)| field(&at.site, key, profile, &store.limits().thresholds));
         Ok(OrderedField { field, not_kept })
@@ -108,10 +109,11 @@ fn place(name: &str) -> Option<Place> {
 }
 
 fn site(name: &str, learner: &Learner) -> LearningSite {
-    let limits = learner.store.limits();
-    let count = |is: fn(&Profile) -> bool| learner.store.fields().filter(|(_, profile)| is(profile)).count();
-    let (fields, closed) = learner.store.counts();
-    let beyond = learner.store.beyond();
+    let limits = learner.known().limits();
+    let count =
+        |is: fn(&Profile) -> bool| learner.known().fields().filter(|(_, profile)| is(profile)).count();
+    let (fields, closed) = learner.known().counts();
+    let beyond = learner.known().beyond();
     let Thresholds { values, networks, days } = limits.thresholds;
     LearningSite {
         site: name.to_owned(),

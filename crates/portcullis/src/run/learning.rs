@@ -1,12 +1,8 @@
 //! Learning what the fields of sites carry: a thread that takes over what the workers have seen, tells them
 //! what is known, and keeps it in the data folder.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use portcullis_config::{LearnedFields, OpenedKinds, Unusual};
 use portcullis_inspect::{Opens, SiteFields, TrustedSources, UnusualAction};
@@ -17,55 +13,49 @@ use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
 
 use crate::learned_files as files;
 use crate::run::fields::Desk;
+use crate::run::kept::{Content, Kept, Sites, Tended};
+use crate::run::redis::Link;
+use crate::run::shared_fields;
 
-/// Between two looks at what the workers have seen.
-const TICK: Duration = Duration::from_secs(2);
-/// Between two times that what was learned is written.
-const WRITE_EVERY: Duration = Duration::from_secs(60);
-/// Between two reports of the same trouble.
-const TELL_EVERY: Duration = Duration::from_secs(3_600);
+const LEARNED: Content = Content { work: "learning", title: "what was learned", file: files::file };
 
-/// All sites that learn. Kept over reloads.
+/// All sites that learn. Kept over reloads; dropped, it writes what was learned last.
 pub struct Learning {
     data: Option<PathBuf>,
     registry: Arc<Registry>,
-    sites: Arc<Mutex<BTreeMap<String, Learner>>>,
-    thread: Option<(Sender<()>, JoinHandle<()>)>,
+    sites: Sites<Learner>,
+    /// Behind the sites: it tells what they have learned last.
+    link: Option<Link>,
 }
 
 impl Learning {
     /// None learns yet.
     pub fn new(data: Option<PathBuf>, registry: Arc<Registry>) -> Learning {
-        Learning { data, registry, sites: Arc::default(), thread: None }
+        Learning { data, registry, sites: Sites::new(), link: None }
+    }
+
+    /// The same, and what is learned is shared with the other nodes of this Redis.
+    pub fn shared(mut self, redis: Option<&portcullis_config::Redis>) -> Learning {
+        self.link = redis.and_then(|redis| {
+            shared_fields::start(redis, self.data.as_deref(), self.sites.shared(), &self.registry)
+        });
+        self
     }
 
     /// What is learned, for the admin API.
     pub fn desk(&self) -> Desk {
-        Desk(Arc::clone(&self.sites))
+        Desk(self.sites.shared())
     }
 
     /// The fields of a site that learns, with what was kept of them.
     pub fn fields_of(&mut self, settings: &LearnedFields) -> SiteFields {
-        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
-        let learner = sites.entry(settings.site.clone()).or_insert_with(|| {
-            Learner::open(&settings.site, self.data.clone(), limits(settings), &self.registry)
+        let limits = limits(settings);
+        let open = || Learner::open(&settings.site, self.data.clone(), limits, &self.registry);
+        let site = self.sites.with(&settings.site, open, |learner| {
+            learner.store.set_limits(limits);
+            learner.unusual_values = settings.unusual;
+            Arc::clone(&learner.site)
         });
-        learner.store.set_limits(limits(settings));
-        learner.unusual_values = settings.unusual;
-        let site = Arc::clone(&learner.site);
-        drop(sites);
-        if self.thread.is_none() {
-            let (stop, stopped) = channel();
-            let sites = Arc::clone(&self.sites);
-            let thread =
-                std::thread::Builder::new().name("learn".to_owned()).spawn(move || work(&sites, &stopped));
-            match thread {
-                Ok(thread) => self.thread = Some((stop, thread)),
-                Err(error) => {
-                    eprintln!("portcullis: fields are not learned: no thread could be started: {error}")
-                }
-            }
-        }
         SiteFields {
             site,
             unusual: match settings.unusual {
@@ -92,46 +82,26 @@ impl Learning {
     }
 }
 
-impl Drop for Learning {
-    /// Writes what was learned last.
-    fn drop(&mut self) {
-        if let Some((stop, thread)) = self.thread.take() {
-            drop(stop);
-            let _ = thread.join();
-        }
-    }
-}
-
 fn limits(settings: &LearnedFields) -> Limits {
     let thresholds = Thresholds { networks: settings.networks, days: settings.days, ..Thresholds::default() };
     Limits { fields_max: settings.max, thresholds, auto: settings.auto }
-}
-
-fn work(sites: &Mutex<BTreeMap<String, Learner>>, stopped: &Receiver<()>) {
-    loop {
-        let ends = stopped.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout);
-        let mut sites = sites.lock().unwrap_or_else(PoisonError::into_inner);
-        for learner in sites.values_mut() {
-            learner.turn(ends);
-        }
-        if ends {
-            return;
-        }
-    }
 }
 
 /// One site.
 pub struct Learner {
     name: String,
     site: Arc<Site>,
-    pub(super) store: Store,
+    /// What was learned here.
+    store: Store,
+    /// What other nodes have learned, those that told last behind the others.
+    peers: Vec<(String, Store)>,
+    /// All of it, if there are others.
+    together: Option<Store>,
+    /// Rises with what was learned here.
+    state: u64,
     /// What happens to unusual values.
     pub(super) unusual_values: Unusual,
-    data: Option<PathBuf>,
-    /// Something was learned that is not written.
-    is_new: bool,
-    written: Instant,
-    told: Option<Instant>,
+    kept: Kept,
     counted: Counted,
     open: Gauge,
     closed: Gauge,
@@ -149,46 +119,47 @@ struct Counted {
     unusual: u64,
 }
 
+impl Tended for Learner {
+    const THREAD: &str = "learn";
+    const WITHOUT: &str = "fields are not learned";
+
+    /// Learns what waits; writes what is new, if it is time or the last one.
+    fn turn(&mut self, is_last: bool) {
+        let batch = self.site.take();
+        self.dropped.add(batch.dropped);
+        let has_learned = !batch.is_empty();
+        self.store.learn(&batch);
+        let (is_told, is_decided) = (self.take_over(), self.decide());
+        if self.store.advance(files::today()) || is_told || is_decided || has_learned {
+            self.kept.is_new = true;
+            self.state += 1;
+            self.publish();
+        }
+        let unusual = self.site.unusual();
+        self.unusual.add(unusual - self.counted.unusual);
+        self.counted.unusual = unusual;
+        // Who has decided something looks at the list next.
+        if self.kept.is_new && (is_last || is_decided || self.kept.is_due()) {
+            self.write();
+        }
+    }
+}
+
 impl Learner {
-    fn open(name: &str, mut data: Option<PathBuf>, limits: Limits, registry: &Registry) -> Learner {
-        let path = data.as_ref().map(|data| files::file(data, name));
-        let text = path.as_ref().map(|path| files::read(path).map_err(|error| (path, error)));
-        let text = text.transpose().map(Option::flatten).unwrap_or_else(|(path, error)| {
-            eprintln!(
-                "portcullis: site {name}: {}: {error}; learning begins anew, and nothing is written until the next \
-                 start, so that the file stays as it is",
-                path.display()
-            );
-            data = None;
-            None
-        });
-        let store = path.as_ref().zip(text).and_then(|(path, text)| {
-            Store::from_text(&text, limits)
-                .inspect_err(|error| match files::set_aside(path) {
-                    Ok(aside) => eprintln!(
-                        "portcullis: site {name}: {}: {error}; learning begins anew, the file is {} now",
-                        path.display(),
-                        aside.display()
-                    ),
-                    Err(moving) => eprintln!(
-                        "portcullis: site {name}: {}: {error}; it cannot be set aside: {moving}",
-                        path.display()
-                    ),
-                })
-                .ok()
-        });
+    fn open(name: &str, data: Option<PathBuf>, limits: Limits, registry: &Registry) -> Learner {
+        let (kept, store) = Kept::open(&LEARNED, name, data, |text| Store::from_text(text, limits));
         let store = store.unwrap_or_else(|| Store::new(limits));
         let counted = Counted { beyond: store.beyond(), unusual: 0 };
         let gauge = |state| registry.gauge(&catalogue::LEARNED_FIELDS, &[name, state]);
         let mut learner = Learner {
             name: name.to_owned(),
             site: Arc::default(),
+            state: 0,
             store,
+            peers: Vec::new(),
+            together: None,
             unusual_values: Unusual::default(),
-            data,
-            is_new: false,
-            written: Instant::now(),
-            told: None,
+            kept,
             counted,
             open: gauge("open"),
             closed: gauge("closed"),
@@ -199,28 +170,9 @@ impl Learner {
             unusual: registry.counter(&catalogue::UNUSUAL_VALUES, &[name]),
         };
         learner.take_over();
+        learner.state = u64::from(learner.store.counts().0 > 0);
         learner.publish();
         learner
-    }
-
-    /// Learns what waits; writes what is new, if it is time or the last one.
-    fn turn(&mut self, is_last: bool) {
-        let batch = self.site.take();
-        self.dropped.add(batch.dropped);
-        let has_learned = !batch.is_empty();
-        self.store.learn(&batch);
-        let (is_told, is_decided) = (self.take_over(), self.decide());
-        if self.store.advance(files::today()) || is_told || is_decided || has_learned {
-            self.is_new = true;
-            self.publish();
-        }
-        let unusual = self.site.unusual();
-        self.unusual.add(unusual - self.counted.unusual);
-        self.counted.unusual = unusual;
-        // Who has decided something looks at the list next.
-        if self.is_new && (is_last || is_decided || self.written.elapsed() >= WRITE_EVERY) {
-            self.write();
-        }
     }
 
     /// Carries out what an operator has decided, and keeps it; returns why it is not kept, if it is not.
@@ -239,23 +191,64 @@ impl Learner {
 
     /// Has a decision count and writes it; why it is not kept, if it is not.
     fn keep_decision(&mut self) -> Option<String> {
+        self.state += 1;
         self.publish();
-        self.is_new = true;
+        self.kept.is_new = true;
         self.write();
-        match &self.data {
+        match self.kept.folder() {
             None => Some("no file of the data folder is written for this site".to_owned()),
-            Some(data) if self.is_new => Some(format!("{} cannot be written", files::folder(data).display())),
+            Some(folder) if self.kept.is_new => Some(format!("{folder} cannot be written")),
             Some(_) => None,
         }
     }
 
+    /// What is known, here and of other nodes.
+    pub(super) fn known(&self) -> &Store {
+        self.together.as_ref().unwrap_or(&self.store)
+    }
+
+    /// The limits of what is learned.
+    pub(super) fn limits(&self) -> &Limits {
+        self.store.limits()
+    }
+
+    /// A number that changes with what was learned here; 0 while that is nothing.
+    pub(super) fn state(&self) -> u64 {
+        self.state
+    }
+
+    /// What was learned here, as text.
+    pub(super) fn own_text(&self) -> String {
+        self.store.to_text()
+    }
+
+    /// Takes over what another node has learned, in place of what it had before; of so many nodes at most.
+    pub(super) fn told_by(&mut self, node: &str, store: Store, nodes_max: usize) {
+        self.peers.retain(|(known, _)| known != node);
+        self.peers.push((node.to_owned(), store));
+        let over = self.peers.len().saturating_sub(nodes_max);
+        self.peers.drain(..over);
+        self.publish();
+    }
+
+    /// Reports trouble, not more often than once an hour.
+    pub(super) fn report(&mut self, trouble: &str) {
+        self.kept.report(trouble);
+    }
+
+    /// Has what is known now count.
     fn publish(&mut self) {
-        self.site.publish(Knowledge::of(&self.store));
-        let (fields, closed) = self.store.counts();
+        self.together = (!self.peers.is_empty()).then(|| {
+            let mut all = self.store.clone();
+            self.peers.iter().for_each(|(_, store)| all.merge(store.clone()));
+            all
+        });
+        self.site.publish(Knowledge::of(self.known()));
+        let (fields, closed) = self.known().counts();
         self.open.set((fields - closed) as i64);
         self.closed.set(closed as i64);
         let mut kinds = [0; OpeningState::ALL.len()];
-        for (.., opening) in self.store.openings() {
+        for (.., opening) in self.known().openings() {
             let number = OpeningState::ALL.iter().position(|state| *state == opening.state);
             kinds[number.unwrap_or_default()] += 1;
         }
@@ -268,14 +261,14 @@ impl Learner {
 
     /// Takes over what `portcullis learn` and `portcullis learned import` offer.
     fn take_over(&mut self) -> bool {
-        let Some(data) = &self.data else { return false };
+        let Some(data) = self.kept.data.clone() else { return false };
         let mut is_any = false;
-        for path in files::offered(data, &self.name) {
+        for path in files::offered(&data, &self.name) {
             let text = match files::read(&path) {
                 Ok(Some(text)) => text,
                 Ok(None) => continue,
                 Err(error) => {
-                    self.report(&format!("{}: {error}; it is not taken over", path.display()));
+                    self.kept.report(&format!("{}: {error}; it is not taken over", path.display()));
                     continue;
                 }
             };
@@ -286,7 +279,7 @@ impl Learner {
                         self.store.merge(other);
                         is_any = true;
                     }
-                    Err(error) => self.report(&format!(
+                    Err(error) => self.kept.report(&format!(
                         "{}: it cannot be removed, so it is not taken over: {error}",
                         path.display()
                     )),
@@ -298,25 +291,25 @@ impl Learner {
                         path.display(),
                         aside.display()
                     ),
-                    Err(moving) => self.report(&format!(
+                    Err(moving) => self.kept.report(&format!(
                         "{}: {error}; it is not taken over, and cannot be set aside: {moving}",
                         path.display()
                     )),
                 },
             }
         }
-        self.is_new |= is_any;
+        self.kept.is_new |= is_any;
         is_any
     }
 
     /// Takes over what people have decided by `portcullis learned accept` and the like.
     fn decide(&mut self) -> bool {
-        let Some(data) = &self.data else { return false };
+        let Some(data) = self.kept.data.clone() else { return false };
         let mut is_any = false;
-        for path in files::decisions(data, &self.name) {
+        for path in files::decisions(&data, &self.name) {
             let read = files::read_decision(&path);
             if let Err(error) = std::fs::remove_file(&path) {
-                self.report(&format!(
+                self.kept.report(&format!(
                     "{}: it cannot be removed, so it is not carried out: {error}",
                     path.display()
                 ));
@@ -342,23 +335,7 @@ impl Learner {
     }
 
     fn write(&mut self) {
-        let Some(data) = &self.data else { return };
-        self.written = Instant::now();
-        match files::write(&files::file(data, &self.name), &self.store.to_text()) {
-            Ok(()) => (self.is_new, self.told) = (false, None),
-            Err(error) => {
-                let folder = files::folder(data).display().to_string();
-                self.report(&format!("what was learned cannot be written to {folder}: {error}"));
-            }
-        }
-    }
-
-    /// Reports trouble, not more often than [`TELL_EVERY`].
-    fn report(&mut self, trouble: &str) {
-        if self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
-            self.told = Some(Instant::now());
-            eprintln!("portcullis: site {}: {trouble}", self.name);
-        }
+        self.kept.write(|| self.store.to_text());
     }
 }
 
@@ -379,12 +356,46 @@ mod tests {
         std::fs::create_dir_all(&import).expect("a folder in place of the import");
         let mut learner =
             Learner::open("s", Some(data.path().to_owned()), Limits::default(), &Registry::new());
-        assert!(learner.data.is_none());
-        learner.data = Some(data.path().to_owned());
+        assert!(learner.kept.data.is_none());
+        learner.kept.data = Some(data.path().to_owned());
         assert!(!learner.take_over() && import.is_dir() && kept.is_dir());
         std::fs::remove_dir(&import).expect("no import");
         std::fs::write(&import, Store::new(Limits::default()).to_text()).expect("an import");
         assert!(learner.take_over() && !import.exists() && !learner.take_over());
+    }
+
+    /// Each node alone knows too little. What a node tells again takes the place of what it told before, and
+    /// is not handed on as if it were learned here.
+    #[test]
+    fn what_other_nodes_tell() {
+        let learned = |first: u32| {
+            let (site, mut store) = (Site::default(), Store::new(Limits::default()));
+            for number in 0..200 {
+                let mut fields = Fields::default();
+                fields.note(FieldPlace::Query, b"id", number.to_string().as_bytes());
+                let source = Source { network: first + number % 20, day: number % 8, ..Source::default() };
+                site.observe(source, b"GET", b"/item", &fields);
+            }
+            store.learn(&site.take());
+            store
+        };
+        let mut learner = Learner::open("s", None, Limits::default(), &Registry::new());
+        learner.store = learned(0);
+        learner.publish();
+        assert_eq!(learner.known().counts(), (1, 0));
+        let own = learner.own_text();
+        for _ in 0..3 {
+            learner.told_by("a", learned(100), 2);
+        }
+        let (_, profile) = learner.known().fields().next().expect("a field");
+        assert_eq!((profile.all.values, profile.closed.is_some()), (400, true));
+        // About forty: they are estimated.
+        assert!((34..=46).contains(&profile.all.networks.count()), "{}", profile.evidence());
+        assert_eq!(learner.own_text(), own);
+        for node in ["b", "c"] {
+            learner.told_by(node, learned(200), 2);
+        }
+        assert_eq!(learner.peers.iter().map(|(node, _)| &**node).collect::<Vec<_>>(), ["b", "c"]);
     }
 
     /// What does not fit in is counted.

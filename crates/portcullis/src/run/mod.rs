@@ -20,15 +20,18 @@ pub mod event_inlet;
 pub mod event_socket;
 pub mod event_store;
 pub mod fields;
+mod kept;
 pub mod learning;
 mod live;
 pub mod notify;
 pub mod oidc;
 mod plan_cache;
 mod recent;
+mod redis;
 pub mod reloading;
 mod service;
 pub mod settings;
+mod shared_fields;
 pub mod signals;
 pub mod sinks;
 mod sockets;
@@ -92,9 +95,10 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let registry = Registry::new();
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
     let learning = Learning::new(config.data.clone(), Arc::clone(&registry));
+    let learning = learning.shared(config.store.redis.as_ref());
     let fields = learning.desk();
     let discovery = Discovery::new(config.data.clone(), Arc::clone(&registry));
-    let interfaces = discovery.shown();
+    let (interfaces, news) = (discovery.shown(), discovery.sinks());
     let policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
     let mut policies = policies.with_learning(learning).with_discovery(discovery);
     let inspectors = policies.load(&config)?;
@@ -147,6 +151,9 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let (files, lines) = (uploads.sender(), access_log.sender());
         let record = recorder.as_ref().map(Recorder::handle);
         let on_event = sinks::fan_out(log.sender(), sinks.sender(), record.clone(), None);
+        if let Some(on_event) = &on_event {
+            let _ = news.set(Arc::clone(on_event));
+        }
         let has_room = sinks::has_room(log.sender(), record.clone());
         let services = Services {
             registry: Arc::clone(&registry),

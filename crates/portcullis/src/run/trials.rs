@@ -117,7 +117,7 @@ impl Trials for Bench {
 fn request(of: ReplayRequest) -> Request {
     let ReplayRequest { id, request: bytes, omitted, site, route, client } = of;
     let client = SocketAddr::new(client, 50_000);
-    Request { id, site, route, client, bytes, omitted, recorded: None }
+    Request { id, site, route, client, time: None, bytes, omitted, recorded: None }
 }
 
 fn case(stored: &StoredRequest, epoch_millis: u64) -> Case<'_> {

@@ -177,3 +177,55 @@ fn only_where_it_is_asked_for() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("`discovery = true`"));
 }
+
+/// An endpoint that comes after the time of learning, and one that nobody asks any more, are told as events.
+#[test]
+fn new_and_gone_endpoints_are_events() {
+    let (shop, data) = (shop(), tempfile::tempdir().unwrap());
+    let known = portcullis_discovery::Site::default();
+    let mut inventory = portcullis_discovery::Inventory::default();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    for network in [1, 2] {
+        let seen = portcullis_discovery::Observation {
+            network,
+            at_s: now - 60 * 86_400,
+            method: b"GET",
+            path: b"/old",
+            status: 200,
+            ..Default::default()
+        };
+        known.observe(&seen, None);
+    }
+    inventory.learn(&known.take());
+    std::fs::create_dir(data.path().join("discovery")).unwrap();
+    std::fs::write(data.path().join("discovery/site.json"), inventory.to_text()).unwrap();
+    let more = format!(
+        "[client_address]\ntrusted_proxies = [\"127.0.0.0/8\"]\nheader = \"x-forwarded-for\"\n\
+         [data]\nfolder = \"{}\"\n",
+        data.path().display()
+    );
+    let served = Served::start_site(&shop, "mode = \"semantic\"\ndiscovery = true", &more);
+    for network in ["10.0.1.1", "10.0.2.1"] {
+        let request = format!(
+            "GET /orders HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {network}\r\nConnection: close\r\n\r\n"
+        );
+        assert_eq!(served.raw(request).status(), 200);
+    }
+    let folder = served.stop();
+    let text = std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
+    let told: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let event: Value = serde_json::from_str(line).unwrap();
+            format!(
+                "{} {} {}",
+                event["agents"][0]["tags"][0], event["verdict"]["action"], event["verdict"]["reason"]
+            )
+        })
+        .collect();
+    let expected = [
+        "\"gone-endpoint\" \"pass\" \"nobody has asked for 30 days: GET /old\"",
+        "\"new-endpoint\" \"pass\" \"a new endpoint: GET /orders\"",
+    ];
+    assert_eq!(told, expected);
+}

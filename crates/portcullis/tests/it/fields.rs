@@ -4,10 +4,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use portcullis_testkit::client::exchange;
+use portcullis_testkit::shared_store::{Kind, SharedStore};
 use serde_json::{Value, json};
 
 use crate::revisions::Managed;
-use crate::served::{PATIENCE, Served, Server, application, program, says};
+use crate::served::{PATIENCE, Served, Server, application, program, says, until};
 
 /// `4;7`: nothing but the field says that it does not belong there.
 const SIGNS: &str = "4%3B7";
@@ -299,7 +300,11 @@ fn who_teaches_kinds() {
         let cookie = String::from_utf8_lossy(request.header("cookie").unwrap_or_default());
         let mut answer = says("hello");
         if request.target == "/login" {
-            answer.headers.push(("Set-Cookie".to_owned(), "session=0123456789abcdef".to_owned()));
+            for cookie in
+                ["session=0123456789abcdef", "Wiki=0123456789abcdefghij", "style=wide-and-dark-as-a-night"]
+            {
+                answer.headers.push(("Set-Cookie".to_owned(), cookie.to_owned()));
+            }
         }
         if cookie.contains("editor") {
             answer.headers.push(("X-Role".to_owned(), "editor-in-chief".to_owned()));
@@ -311,6 +316,9 @@ fn who_teaches_kinds() {
     for (cookie, state) in [
         ("session=0123456789abcdef", Some("seen")),
         ("session=made-up", None),
+        ("Wiki=0123456789abcdefghij", Some("seen")),
+        ("Wiki=made-up-0123456789abcdef", None),
+        ("style=wide-and-dark-as-a-night", None),
         ("theme=dark", None),
         ("theme=editor", Some("proposed")),
     ] {
@@ -367,4 +375,88 @@ fn refused_requests_keep_a_field_open() {
     assert!(listed.contains("kept open by 1 refused requests of 1 networks"), "{listed}");
     let kept = std::fs::read_to_string(data.path().join("learned/site.json")).unwrap();
     assert_eq!(kept.matches("\"refused\"").count(), 2, "{kept}");
+}
+
+/// Requests of twenty networks over eight days, as JSON lines with clients and times.
+fn of_clients(folder: &Path, first: u32) -> String {
+    let lines = (0..200).map(|number| {
+        let request = format!("GET /item?id={number} HTTP/1.1\r\nHost: a\r\n\r\n");
+        let client = format!("10.0.{}.7", first + number % 20);
+        let time = format!("2026-11-{:02}T08:00:00.000Z", 10 + number % 8);
+        format!("{}\n", json!({ "request": request, "client": client, "time": time }))
+    });
+    let file = folder.join(format!("clients-{first}.jsonl"));
+    std::fs::write(&file, lines.collect::<String>()).unwrap();
+    file.display().to_string()
+}
+
+/// Where nobody vouches for recorded requests, networks and days count as in the proxy.
+#[test]
+fn recorded_requests_that_nobody_vouches_for() {
+    let data = tempfile::tempdir().unwrap();
+    let (some, others) = (of_clients(data.path(), 0), of_clients(data.path(), 20));
+    let learn = |files: &[&str]| {
+        let site = ["--site", "site", "--by-clients"];
+        text(&command(&[&["learn"], files, &site].concat(), data.path()))
+    };
+    assert_eq!(learn(&[&some]), "200 requests\n1 fields, 0 of them closed, for site site\n");
+    assert_eq!(learn(&[&some, &some]), "400 requests\n1 fields, 0 of them closed, for site site\n");
+    assert_eq!(learn(&[&some, &others]), "400 requests\n1 fields, 1 of them closed, for site site\n");
+}
+
+/// Each node alone has seen too few networks, both together enough. What somebody else writes into Redis
+/// changes nothing, and without Redis what is known stays.
+#[test]
+fn nodes_share_what_they_have_learned() {
+    let application = application(|_| says("hello"));
+    let redis = SharedStore::start(Kind::Redis, None).unwrap();
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let nodes: Vec<Served> = folders
+        .iter()
+        .zip([0, 20])
+        .map(|(data, first)| {
+            let requests = of_clients(data.path(), first);
+            text(&command(&["learn", &requests, "--site", "site", "--by-clients"], data.path()));
+            let site = "mode = \"semantic\"\nfields = { unusual = \"block\" }";
+            let folder = data.path().display();
+            let more = format!("[data]\nfolder = \"{folder}\"\n[store]\nredis = \"{}\"\n", redis.url());
+            Served::start_site(&application, site, &more)
+        })
+        .collect();
+    let closed = "portcullis_learned_fields{site=\"site\",state=\"closed\"}";
+    for node in &nodes {
+        node.counts("portcullis_learned_redis_connected", 1.0);
+        node.counts(closed, 1.0);
+        assert_eq!(node.get(&format!("/item?id={SIGNS}")).status(), 403);
+    }
+    let client = portcullis_resp::Client::new(&redis.url()).unwrap();
+    let limits = portcullis_resp::Limits { bytes_max: 1 << 20, values_max: 100 };
+    let mut connection = client.connect(PATIENCE, limits).unwrap();
+    let keys =
+        connection.ask(&portcullis_resp::Command::new("KEYS").arg(b"*learned:site"), PATIENCE).unwrap();
+    let entry = keys.items().remove(0).text().unwrap();
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis().to_string();
+    let mut write = |command: &str, key: &[u8], more: &[&[u8]]| {
+        let command =
+            more.iter().fold(portcullis_resp::Command::new(command).arg(key), |all, part| all.arg(part));
+        connection.ask(&command, PATIENCE).unwrap();
+    };
+    let long = vec![b'x'; 9 << 20];
+    for (name, text) in [("00000000000000aa", &b"{\"format\":"[..]), ("00000000000000bb", &long)] {
+        write("SET", &[&entry, &b":"[..], name.as_bytes()].concat(), &[text]);
+        write("HSET", &entry, &[name.as_bytes(), now.as_bytes()]);
+    }
+    let list = "00000000000000cc";
+    write("LPUSH", &[&entry, &b":"[..], list.as_bytes()].concat(), &[b"x"]);
+    write("HSET", &entry, &[list.as_bytes(), now.as_bytes()]);
+    for node in &nodes {
+        node.counts("portcullis_learned_shared_total{result=\"refused\"}", 3.0);
+        node.counts(closed, 1.0);
+    }
+    drop(redis); // killed
+    for node in &nodes {
+        until(|| node.metric("portcullis_learned_redis_failures_total") > 0.0);
+        assert_eq!(node.get(&format!("/item?id={SIGNS}")).status(), 403);
+    }
 }

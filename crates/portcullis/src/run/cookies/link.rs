@@ -12,16 +12,15 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portcullis_inspect::{Fresh, ISSUED_COOKIE_MILLIS, IssuedCookies, IssuedSites};
-use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
+use portcullis_metrics::{Counter, Registry, catalogue};
 use portcullis_resp::{Client, Command, Connection, Limits, Reply};
-use portcullis_types::Outage;
 
 use super::files::{Files, hex, parse};
 use super::{lock, now};
+use crate::run::redis::{ANSWER_TIME, Health, Link, Session};
 
 /// The longest time that fresh cookies wait.
 const SEND_EVERY: Duration = Duration::from_millis(40);
@@ -34,21 +33,10 @@ const STREAM_ENTRIES: u32 = 50_000;
 const AT_ONCE: usize = 256;
 /// Before the first entry.
 const BEGINNING: &[u8] = b"0-0";
-const CONNECT_TIME: Duration = Duration::from_secs(1);
-const ANSWER_TIME: Duration = Duration::from_secs(2);
-const RETRY_FIRST: Duration = Duration::from_millis(100);
-const RETRY_MAX: Duration = Duration::from_secs(5);
 /// An exchange brings no more than this: entries have names of sites.
 const LIMITS: Limits = Limits { bytes_max: 4 << 20, values_max: 64 << 10 };
 
-/// The thread. Dropped, it tells what is left and ends.
-pub(super) struct Link {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
 struct Work {
-    client: Client,
     stream: Vec<u8>,
     key: Vec<u8>,
     node: String,
@@ -57,126 +45,77 @@ struct Work {
     /// The last entry that was read, for these sites.
     position: Vec<u8>,
     read_for: Vec<Weak<IssuedCookies>>,
-    outage: Outage,
-    metrics: Metrics,
-}
-
-struct Metrics {
-    connected: Gauge,
-    failures: Counter,
     sent: Counter,
     received: Counter,
 }
 
-impl Link {
-    /// None where there can be none, which is reported.
-    pub(super) fn start(
-        redis: &portcullis_config::Redis,
-        sites: &Arc<IssuedSites>,
-        files: &Arc<Mutex<Files>>,
-        registry: &Registry,
-    ) -> Option<Link> {
-        let complain = |error: &dyn std::fmt::Display| {
-            eprintln!(
-                "portcullis: issued cookies are not shared: the address of redis cannot be used: {error}"
-            );
-        };
-        let client = Client::new(&redis.url).inspect_err(|error| complain(error)).ok()?;
-        let name = |name: &str| [redis.prefix.as_bytes(), name.as_bytes()].concat();
-        let shared = |direction| registry.counter(&catalogue::ISSUED_COOKIES_SHARED, &[direction]);
-        let mut work = Work {
-            client,
-            stream: name("cookies"),
-            key: name("cookies:key"),
-            // Names this process among the nodes; not a secret.
-            node: format!("{:016x}", RandomState::new().hash_one((std::process::id(), now()))),
-            sites: Arc::clone(sites),
-            files: Arc::clone(files),
-            position: BEGINNING.to_vec(),
-            read_for: Vec::new(),
-            outage: Outage::default(),
-            metrics: Metrics {
-                connected: registry.gauge(&catalogue::ISSUED_COOKIES_REDIS_CONNECTED, &[]),
-                failures: registry.counter(&catalogue::ISSUED_COOKIES_REDIS_FAILURES, &[]),
-                sent: shared("sent"),
-                received: shared("received"),
-            },
-        };
-        sites.set_shared(true);
-        let stop = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&stop);
-        let thread =
-            std::thread::Builder::new().name("cookies-redis".to_owned()).spawn(move || work.run(&asked));
-        match thread {
-            Ok(thread) => Some(Link { stop, thread: Some(thread) }),
-            Err(error) => {
-                sites.set_shared(false);
-                eprintln!("portcullis: issued cookies are not shared: no thread could be started: {error}");
-                None
-            }
-        }
-    }
+/// Shares the cookies of all sites. None where they cannot be shared, which is reported; dropped, it tells
+/// what is left.
+pub(super) fn start(
+    redis: &portcullis_config::Redis,
+    sites: &Arc<IssuedSites>,
+    files: &Arc<Mutex<Files>>,
+    registry: &Registry,
+) -> Option<Link> {
+    let complain = |error: &dyn std::fmt::Display| {
+        eprintln!("portcullis: issued cookies are not shared: the address of redis cannot be used: {error}");
+    };
+    let client = Client::new(&redis.url).inspect_err(|error| complain(error)).ok()?;
+    let name = |name: &str| [redis.prefix.as_bytes(), name.as_bytes()].concat();
+    let shared = |direction| registry.counter(&catalogue::ISSUED_COOKIES_SHARED, &[direction]);
+    let work = Work {
+        stream: name("cookies"),
+        key: name("cookies:key"),
+        // Names this process among the nodes; not a secret.
+        node: format!("{:016x}", RandomState::new().hash_one((std::process::id(), now()))),
+        sites: Arc::clone(sites),
+        files: Arc::clone(files),
+        position: BEGINNING.to_vec(),
+        read_for: Vec::new(),
+        sent: shared("sent"),
+        received: shared("received"),
+    };
+    let health = Health::new(
+        registry.gauge(&catalogue::ISSUED_COOKIES_REDIS_CONNECTED, &[]),
+        registry.counter(&catalogue::ISSUED_COOKIES_REDIS_FAILURES, &[]),
+    );
+    sites.set_shared(true);
+    let link = Link::start("cookies-redis", client, LIMITS, health, work);
+    link.inspect_err(|error| {
+        sites.set_shared(false);
+        eprintln!("portcullis: issued cookies are not shared: no thread could be started: {error}");
+    })
+    .ok()
 }
 
-impl Drop for Link {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            let _ = thread.join();
-        }
-    }
-}
+impl Session for Work {
+    const LOST: &str = "each node knows its own issued cookies only";
+    const BACK: &str = "issued cookies are shared";
 
-impl Work {
-    fn run(&mut self, stop: &AtomicBool) {
-        let mut delay = RETRY_FIRST;
-        while !stop.load(Ordering::Relaxed) {
-            let began = Instant::now();
-            let result = self.session(stop);
-            self.metrics.connected.set(0);
-            let Err(error) = result else { return };
-            self.metrics.failures.inc();
-            if self.outage.failed() {
-                eprintln!(
-                    "portcullis: redis cannot be reached, each node knows its own issued cookies only: {error}"
-                );
-            }
-            if began.elapsed() > ANSWER_TIME {
-                delay = RETRY_FIRST;
-            }
-            std::thread::park_timeout(delay);
-            delay = (delay * 2).min(RETRY_MAX);
-        }
-    }
-
-    /// One connection, until it breaks or we are to stop.
-    fn session(&mut self, stop: &AtomicBool) -> io::Result<()> {
-        let mut connection = self.client.connect(CONNECT_TIME, LIMITS)?;
-        self.agree_on_key(&mut connection)?;
+    fn run(&mut self, connection: &mut Connection, health: &mut Health, stop: &AtomicBool) -> io::Result<()> {
+        self.agree_on_key(connection)?;
         let length = connection.ask(&Command::new("XLEN").arg(&self.stream), ANSWER_TIME)?;
         if length == Reply::Int(0) {
             // A new Redis, or one that lost everything.
             self.sites.all().iter().for_each(|site| site.offer_all());
         }
         loop {
-            self.send(&mut connection)?;
+            self.send(connection)?;
             if stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
             let began = Instant::now();
-            let is_any = self.read(&mut connection)?;
-            self.metrics.connected.set(1);
-            if self.outage.worked(now()) {
-                eprintln!("portcullis: redis is reachable again, issued cookies are shared");
-            }
+            let is_any = self.read(connection)?;
+            health.works(Self::BACK);
             if !is_any {
                 // It should have waited so long for something to come.
                 std::thread::park_timeout(SEND_EVERY.saturating_sub(began.elapsed()));
             }
         }
     }
+}
 
+impl Work {
     /// The key is that of the first node, and stays while any node is there to bring it again.
     fn agree_on_key(&self, connection: &mut Connection) -> io::Result<()> {
         let own = self.sites.key();
@@ -228,7 +167,7 @@ impl Work {
         for answer in connection.exchange(&commands, ANSWER_TIME)? {
             answer.accepted()?;
         }
-        self.metrics.sent.add(some.len() as u64);
+        self.sent.add(some.len() as u64);
         Ok(())
     }
 
@@ -276,7 +215,7 @@ impl Work {
         for cookie in cookies.chunks_exact(COOKIE_BYTES).take(ENTRY_COOKIES) {
             let [a, b, c, d, e, f, g, h, network] = *cookie else { continue };
             if site.learn((u64::from_le_bytes([a, b, c, d, e, f, g, h]), network), now()) {
-                self.metrics.received.inc();
+                self.received.inc();
             }
         }
     }

@@ -4,27 +4,23 @@ mod files;
 mod link;
 
 use std::path::PathBuf;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use portcullis_inspect::IssuedSites;
 use portcullis_metrics::Registry;
 use portcullis_proxy::FindCookies;
 
+use crate::run::kept::Ticker;
+use crate::run::redis::Link;
 use files::Files;
-use link::Link;
-
-/// Between two looks at what has changed.
-const TICK: Duration = Duration::from_secs(2);
 
 /// Keeps the cookies of all sites. Dropped, it writes what is new.
 pub struct Keeper {
     sites: Arc<IssuedSites>,
     files: Arc<Mutex<Files>>,
     link: Option<Link>,
-    thread: Option<(Sender<()>, JoinHandle<()>)>,
+    ticker: Option<Ticker>,
 }
 
 impl Keeper {
@@ -37,18 +33,12 @@ impl Keeper {
         let (files, key) = Files::open(data)?;
         let sites = Arc::new(IssuedSites::new(key, bytes_max));
         let files = Arc::new(Mutex::new(files));
-        let link = redis.and_then(|redis| Link::start(redis, &sites, &files, registry));
-        let mut keeper = Keeper { sites, files, link, thread: None };
+        let link = redis.and_then(|redis| link::start(redis, &sites, &files, registry));
+        let mut keeper = Keeper { sites, files, link, ticker: None };
         if lock(&keeper.files).are_kept() {
-            let (stop, stopped) = channel();
             let files = Arc::clone(&keeper.files);
-            let work = move || {
-                while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                    lock(&files).turn(false);
-                }
-            };
-            let thread = std::thread::Builder::new().name("cookies".to_owned()).spawn(work)?;
-            keeper.thread = Some((stop, thread));
+            let turn = move |is_last| lock(&files).turn(is_last);
+            keeper.ticker = Some(Ticker::start("cookies", turn)?);
         }
         Ok(keeper)
     }
@@ -74,11 +64,7 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         // What it still has to tell comes from the sites.
         drop(self.link.take());
-        if let Some((stop, thread)) = self.thread.take() {
-            drop(stop);
-            let _ = thread.join();
-        }
-        lock(&self.files).turn(true);
+        drop(self.ticker.take());
     }
 }
 
