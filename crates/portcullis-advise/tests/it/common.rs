@@ -81,6 +81,7 @@ impl Policies for Bench {
                         path: term.path.clone(),
                         until: None,
                         trial: false,
+                        of_profile: false,
                     });
                 }
             }
