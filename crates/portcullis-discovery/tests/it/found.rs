@@ -255,7 +255,7 @@ fn familiar_requests_are_looked_at_rarely() {
     let wanted = |path: &dyn Fn(u32) -> String, requests: u32| {
         let wants = |number: &u32| site.wants_details(b"GET", path(*number).as_bytes());
         // Each in a time of its own.
-        (0..requests).filter(|number| wants(number) | (site.take().len() > 0)).count() as u32
+        (0..requests).filter(|number| wants(number) | !site.take().is_empty()).count() as u32
     };
     let item = |number: u32| format!("/items/{number}/a-{number}");
     assert_eq!(wanted(&item, FAMILIAR_MIN), FAMILIAR_MIN);
