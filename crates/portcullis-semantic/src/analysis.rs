@@ -166,6 +166,8 @@ pub struct Analysis {
     document: Document,
     /// The method says that the body is to be stored at the path.
     pub(crate) stores: bool,
+    /// The last segment of that path.
+    pub(crate) stored_name: Vec<u8>,
     pub(crate) work: Work,
     /// Bytes that came of the request body, where they are not those of it.
     wire: Option<usize>,
@@ -268,6 +270,7 @@ impl Analysis {
         self.notes_fields = false;
         self.opens = Opens::Nothing;
         self.stores = false;
+        self.stored_name.clear();
         self.findings.clear();
         self.findings_max = 0;
         self.judge = None;

@@ -119,6 +119,15 @@ impl Analysis {
         windows.end(self, detectors, location);
     }
 
+    /// Looks at the name by which `contents` are stored, as at that of a file in a form.
+    pub(crate) fn stored(&mut self, detectors: &Detectors, contents: &[u8]) {
+        if !self.stored_name.is_empty() {
+            let (number, name) = (self.values_len(), std::mem::take(&mut self.stored_name));
+            self.look(detectors, Location::of(Place::FileName), &name);
+            self.excuse_name(number, contents);
+        }
+    }
+
     fn body(
         &mut self,
         detectors: &Detectors,
@@ -128,6 +137,12 @@ impl Analysis {
         parsed: Option<Parsed<'_, '_>>,
     ) {
         let named = Processor::by_media_type(content_type);
+        // JSON is no file but a request about one, as interfaces of code hosts have them.
+        let is_request =
+            named == Some(Processor::Json) && matches!(body.trim_ascii_start().first(), Some(b'{' | b'['));
+        if self.stores && !is_request && !body.is_empty() {
+            self.stored(detectors, body);
+        }
         let is_bytes = named.is_none() && decode::is_bytes(body, ByteGroups::of(body));
         // What begins as XML or JSON is read as such by somebody, whatever stands after it.
         if !is_bytes || matches!(body.trim_ascii_start().first(), Some(b'<' | b'{' | b'[')) {

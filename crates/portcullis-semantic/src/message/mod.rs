@@ -36,6 +36,14 @@ pub type Arguments<'a> = dyn Iterator<Item = (&'a [u8], &'a [u8])> + 'a;
 /// Bytes of a response's header field without which it is not looked at.
 const HEADER_BYTES_MIN: usize = 12;
 
+/// The name of a file that is stored at the path of `target`. Servers that cut off a slash at its end run it
+/// all the same.
+fn last_segment(target: &[u8]) -> &[u8] {
+    let path = &target[..memchr::memchr2(b'?', b'#', target).unwrap_or(target.len())];
+    let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
+    &path[memchr::memrchr(b'/', &path[..end]).map_or(0, |at| at + 1)..end]
+}
+
 impl Analysis {
     /// Looks at the request line and the header fields. `fields` are names and values in order.
     pub fn request_head<'h>(
@@ -62,6 +70,9 @@ impl Analysis {
             self.look(detectors, Location::of(Place::Method), method);
         }
         self.stores = method == b"PUT";
+        if self.stores {
+            self.stored_name.extend_from_slice(last_segment(target));
+        }
         self.work.allow(method.len() + target.len());
         let memo = self.memo();
         let mut known = memo.of(detectors);
@@ -146,6 +157,10 @@ impl Analysis {
         // Some servers take the target from there.
         if overrides_url(name) {
             self.target(detectors, value);
+        }
+        // WebDAV moves and copies a file to there.
+        if name.eq_ignore_ascii_case(b"destination") {
+            self.look(detectors, Location::of(Place::FileName), last_segment(value));
         }
         if is_odd_name(name) {
             self.look(detectors, Location::new(Place::HeaderName, b""), name);

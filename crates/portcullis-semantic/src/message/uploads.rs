@@ -113,7 +113,10 @@ impl Upload {
                 }
             }
             Kind::File(mut windows) => {
-                windows.end(analysis, detectors, UPLOAD);
+                let whole = windows.end(analysis, detectors, UPLOAD).unwrap_or_default();
+                if analysis.stores {
+                    analysis.stored(detectors, whole);
+                }
                 Ok(())
             }
         }

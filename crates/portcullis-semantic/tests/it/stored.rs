@@ -8,9 +8,13 @@ use portcullis_semantic::{Analysis, Detectors, Level};
 static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
 
 fn is_blocked(method: &str, content_type: &str, body: &str) -> bool {
+    is_blocked_at("/dav/a.txt", method, content_type, body)
+}
+
+fn is_blocked_at(target: &str, method: &str, content_type: &str, body: &str) -> bool {
     let mut analysis = Analysis::new();
     let fields = [(&b"Content-Type"[..], content_type.as_bytes())];
-    analysis.request_head(&DETECTORS, method.as_bytes(), b"/dav/a.txt", fields.into_iter());
+    analysis.request_head(&DETECTORS, method.as_bytes(), target.as_bytes(), fields.into_iter());
     analysis.request_body(&DETECTORS, content_type.as_bytes(), body.as_bytes());
     analysis.worst(&DETECTORS, Level::Balanced).is_some_and(|worst| worst.blocks(Level::Balanced))
 }
@@ -70,4 +74,45 @@ fn values_stay_values() {
     for body in DOCUMENTS.iter().take(2) {
         assert!(is_blocked("POST", "application/octet-stream", body), "{body}");
     }
+}
+
+/// A source that servers run, and that does nothing.
+const SETTINGS: &str = "<?php\n\n/** Settings of the site. */\nreturn [\n    'title' => 'A site',\n    'items' => [1, 2, 3],\n    'description' => 'Words about the site, as many as it takes to be a document',\n    'footer' => 'More words',\n];\n";
+
+/// A file that servers run is one by the name that it is stored under, whatever it says and is said of it.
+#[test]
+fn names_of_what_is_stored() {
+    let text = "<% out.println(1); %>";
+    for target in ["/a.jsp", "/a.jsp/", "/a.jsp//", "/dav/a.jsp?x=1", "/a.php%20", "/a.JsPx#b", "/x/a.phtml"]
+    {
+        for content_type in ["application/octet-stream", "", "text/plain", "image/png", "application/json"] {
+            assert!(is_blocked_at(target, "PUT", content_type, text), "{target} {content_type}");
+        }
+        assert!(!is_blocked_at(target, "GET", "", ""), "{target}");
+        assert!(!is_blocked_at(target, "PUT", "", ""), "{target}: nothing is stored");
+    }
+    let about = "{\"message\": \"a page\", \"content\": \"aGVsbG8=\"}";
+    for (target, content_type, body) in [
+        ("/api/v1/repos/a/b/contents/src/index.php", "application/json", about),
+        ("/index.php/apps/notes/7", "application/json", about),
+        ("/index.php/apps/notes/7", "text/plain", "a note"),
+        ("/files/report.pdf", "application/pdf", "%PDF-1.4 and so on"),
+        ("/dav/settings.php", "", SETTINGS),
+        ("/", "text/plain", "a note"),
+    ] {
+        assert!(!is_blocked_at(target, "PUT", content_type, body), "{target}: {body}");
+    }
+}
+
+/// WebDAV stores a text first and gives it another name then.
+#[test]
+fn names_that_a_file_is_moved_to() {
+    let is_blocked = |to: &str| {
+        let mut analysis = Analysis::new();
+        let fields = [(&b"Destination"[..], to.as_bytes())];
+        analysis.request_head(&DETECTORS, b"MOVE", b"/dav/a.txt", fields.into_iter());
+        analysis.worst(&DETECTORS, Level::Balanced).is_some_and(|worst| worst.blocks(Level::Balanced))
+    };
+    assert!(is_blocked("https://a.example/dav/a.jsp") && is_blocked("/dav/a.php/"));
+    assert!(!is_blocked("https://a.example/dav/b.txt") && !is_blocked("http://a.example/b%20c/d/"));
 }
