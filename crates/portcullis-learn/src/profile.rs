@@ -107,6 +107,10 @@ pub enum Form {
     Enumeration,
 }
 
+/// Types of values that no list of choices has.
+const WRITTEN: TypeSet =
+    TypeSet::of(&[ValueType::Text, ValueType::Markup, ValueType::Code, ValueType::Json, ValueType::Binary]);
+
 /// A field that is known well enough to say which values are unlike it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closed {
@@ -379,9 +383,13 @@ impl Profile {
     }
 
     /// Its values are those of a list. A list has stopped growing long before: names that are drawn from many
-    /// have new ones among the last half of them, few as they are.
+    /// have new ones among the last half of them, few as they are. What people write is no list, however
+    /// often the same of it came: others will come.
     fn is_enumeration(&self, strays: u64) -> bool {
-        self.others.network_count() <= strays
+        let is_written =
+            |(kind, seen): (&ValueType, &Sightings)| WRITTEN.has(*kind) && seen.network_count() > strays;
+        !self.types.iter().any(is_written)
+            && self.others.network_count() <= strays
             && self.option_new_at <= self.all.values / 2
             && self.all.values >= OPTION_VALUES * self.options.len() as u64
     }

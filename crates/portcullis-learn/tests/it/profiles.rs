@@ -35,6 +35,8 @@ fn forms_of_fields() {
         (&["https://shop.example/#", "/cart/#"], Some(Form::Type(OwnUrl))),
         (&["ab#+/cd=="], Some(Form::Type(Token))),
         (&["price: low to high", "price: high to low"], Some(Form::Enumeration)),
+        (&["price: low to high", "awk '{print $1}' {file}"], None),
+        (&["garden chairs", "river", "if (a > b) { return a[0]; }"], None),
         (&["text number #"], None),
         (&["/files/#"], None),
         (&["https://other.example/#"], None),
