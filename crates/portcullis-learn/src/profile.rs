@@ -120,6 +120,18 @@ pub struct Closed {
     pub shown: Syntax,
 }
 
+impl Closed {
+    /// The form that has what both have, if one of them does.
+    fn wider(self, other: Closed) -> Closed {
+        let form = match (self.form, other.form) {
+            (Form::Type(own), Form::Type(others)) if others.covers().has(own) => other.form,
+            (Form::Enumeration, others) => others,
+            (own, _) => own,
+        };
+        Closed { form, shown: self.shown.with(other.shown) }
+    }
+}
+
 /// What a field was closed as until it opened again, by what it carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reopened {
@@ -475,18 +487,18 @@ impl Profile {
         if let Some(refused) = &other.refused {
             self.refused.get_or_insert_default().merge(refused);
         }
-        // What one of both knows well, both do, unless the other one has seen something else.
-        let known = self.closed.take().or(other.closed);
+        // What one of both knows well, both do, until it is outgrown by what they have seen together: a few
+        // who could not open it here do not open it by being seen elsewhere.
+        self.closed = match (self.closed, other.closed) {
+            (Some(own), Some(others)) => Some(own.wider(others)),
+            (own, others) => own.or(others),
+        };
         self.kept_open |= other.kept_open;
         if self.is_list() || other.is_list() {
             self.listed = self.options.len();
         }
         self.reopened = self.reopened.or(other.reopened);
         self.settle(thresholds);
-        let stays_open = self.kept_open || self.carries_code() || self.is_refused_often();
-        if let (None, Some(known), false) = (self.closed, known, stays_open) {
-            self.close(known.shown);
-        }
     }
 
     /// How many sessions have sent it, see [`Sightings::network_count`].
