@@ -1,7 +1,7 @@
 //! Exchanges that end early: clients that go, applications that never answer, streams that pause.
 
 use std::convert::Infallible;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -22,17 +22,31 @@ const TELL: &str = "SecAction \"id:1,phase:1,pass,log\"\n";
 fn a_client_that_goes_ends_the_exchange() {
     let app = Router::new().route("/echo", post(|body: Bytes| async move { body }));
     let served = serve(Builder::semantic().mode(Mode::Both).directives(TELL), app);
-    let head = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nabc";
-    drop(served.send(head.as_bytes()));
+    let head = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\
+                Expect: 100-continue\r\n\r\n";
+    let mut client = served.send(head.as_bytes());
+    // Whoever goes before the server has looked was never there: it is asked for its body first.
+    let mut begin = [0; 12];
+    client.read_exact(&mut begin).unwrap();
+    assert_eq!(&begin, b"HTTP/1.1 100");
+    client.write_all(b"abc").unwrap();
+    drop(client);
     let event = &served.events.wait(1)[0];
     assert!(event.contains("id\":1"), "{event}");
 }
 
 #[test]
 fn an_application_that_never_answers_leaves_a_blind_spot() {
-    let app = Router::new().route("/", get(std::future::pending::<&'static str>));
-    let served = serve(Builder::semantic().mode(Mode::Both).directives(TELL), app);
-    drop(served.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    let (entered, is_asked) = std::sync::mpsc::channel();
+    let never = move || {
+        entered.send(()).unwrap();
+        std::future::pending::<&'static str>()
+    };
+    let served =
+        serve(Builder::semantic().mode(Mode::Both).directives(TELL), Router::new().route("/", get(never)));
+    let client = served.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    is_asked.recv().unwrap();
+    drop(client);
     let event = &served.events.wait(1)[0];
     assert!(event.contains("\"blind_spots\":[\"response\"]"), "{event}");
 }
