@@ -1,7 +1,9 @@
 //! Request bodies: by their type, by what they are, and as lax readers would take them apart.
 
 use portcullis_http::body::content_type::Processor;
-use portcullis_http::body::{Arg, BodyParser, BodySink as _, Doctype, Limits, Options, Report};
+use portcullis_http::body::{
+    Arg, BodyErrorKind, BodyParser, BodySink as _, Doctype, JsonError, Limits, Options, Report,
+};
 use portcullis_types::Span;
 
 use super::leaves::{Leaves, hides_ascii};
@@ -137,10 +139,11 @@ impl Analysis {
         parsed: Option<Parsed<'_, '_>>,
     ) {
         let named = Processor::by_media_type(content_type);
-        // JSON is no file but a request about one, as interfaces of code hosts have them.
-        let is_request =
+        // JSON is no file but a request about one, as interfaces of code hosts have them. Whether it is JSON, its
+        // parser says below.
+        let may_be_request =
             named == Some(Processor::Json) && matches!(body.trim_ascii_start().first(), Some(b'{' | b'['));
-        if self.stores && !is_request && !body.is_empty() {
+        if self.stores && !may_be_request && !body.is_empty() {
             self.stored(detectors, body);
         }
         let is_bytes = named.is_none() && decode::is_bytes(body, ByteGroups::of(body));
@@ -197,6 +200,9 @@ impl Analysis {
         let is_ambiguous = !report.ambiguities.is_empty();
         let is_lines =
             processor == Processor::Json && report.error.is_some() && self.json_lines(detectors, body);
+        if self.stores && may_be_request && !is_lines && !is_json_so_far(&report, is_whole) {
+            self.stored(detectors, body);
+        }
         // A body that was cut off breaks the rules of its type by that alone.
         if let Some(error) = report.error.as_ref().filter(|_| named.is_some() && !is_lines && is_whole) {
             let text = error.to_string();
@@ -432,6 +438,14 @@ fn is_encoded_form(body: &[u8]) -> bool {
         let Some(at) = memchr::memchr(b'=', pair) else { return false };
         at > 0 && pair[..at].iter().all(is_name) && pair[at + 1..].iter().all(is_value)
     })
+}
+
+/// Whether a parser of JSON took everything for JSON that there is of a body.
+fn is_json_so_far(report: &Report, is_whole: bool) -> bool {
+    match report.error.as_ref().map(|error| &error.kind) {
+        None => true,
+        Some(kind) => !is_whole && *kind == BodyErrorKind::Json(JsonError::Truncated),
+    }
 }
 
 /// A body without a telling type: JSON and XML show themselves; a form does only if it has a pair and no line

@@ -88,6 +88,11 @@ fn names_of_what_is_stored() {
         for content_type in ["application/octet-stream", "", "text/plain", "image/png", "application/json"] {
             assert!(is_blocked_at(target, "PUT", content_type, text), "{target} {content_type}");
         }
+        for body in
+            [format!("{{{text}"), format!("[{text}]"), format!("{{}}{text}"), format!("{{}}\n{text}\n")]
+        {
+            assert!(is_blocked_at(target, "PUT", "application/json", &body), "{target}: no JSON: {body}");
+        }
         assert!(!is_blocked_at(target, "GET", "", ""), "{target}");
         assert!(!is_blocked_at(target, "PUT", "", ""), "{target}: nothing is stored");
     }
@@ -95,6 +100,8 @@ fn names_of_what_is_stored() {
     for (target, content_type, body) in [
         ("/api/v1/repos/a/b/contents/src/index.php", "application/json", about),
         ("/index.php/apps/notes/7", "application/json", about),
+        ("/index.php/apps/notes/7", "application/json", "[{\"a\": 1}]"),
+        ("/a.jsp", "application/json", "{\"a\": 1}\n{\"a\": 2}\n"),
         ("/index.php/apps/notes/7", "text/plain", "a note"),
         ("/files/report.pdf", "application/pdf", "%PDF-1.4 and so on"),
         ("/dav/settings.php", "", SETTINGS),
