@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 program=$1 root=$2 symbols=${3:-}
 crs=${PORTCULLIS_CRS:-.portcullis/crs}
 [[ -f $crs/rules/REQUEST-901-INITIALIZATION.conf ]] || { echo "no CRS in $crs; run make crs" >&2; exit 1; }
-[[ -x $program ]] || { echo "$program is missing; cargo build --release --locked -p portcullis --no-default-features" >&2; exit 1; }
+[[ -x $program ]] || { echo "$program is missing; CARGO_PROFILE_RELEASE_STRIP=none cargo build --release --locked -p portcullis --no-default-features" >&2; exit 1; }
 
 put() { install -D -m "$1" "$2" "$root/$3"; }
 put 755 "$program" bin/portcullis

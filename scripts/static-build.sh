@@ -8,6 +8,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 profile=${1:-release}
 target=${PORTCULLIS_TARGET:-$(rustc -vV | sed -n 's/^host: //p')}
+# packaging/stage.sh takes the symbols off and puts them beside the program.
+export CARGO_PROFILE_RELEASE_STRIP=none
 # With --target the flag is for the program only, not for build scripts, which need plug-ins of the compiler.
 RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" ${CARGO:-cargo} build --locked --profile "$profile" \
   --target "$target" --target-dir target/static-build --no-default-features -p portcullis
