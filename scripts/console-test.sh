@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The console in Chromium against the real program: the way of a false alarm and its pace, what each role may do, a
 # login at an OpenID Connect provider, numbers that lead to what they count, the box that events are looked for in, what
-# there is to do and bans by hand, values of the chart, what was learned of fields, a program without a document, every page in four shapes with axe-core, a long table, and the program gone and back. Builds what it needs; stops what it started. Of a failure, the open pages are kept in target/console-failures
+# there is to do and bans by hand, values of the chart, what was learned of fields, a program with flags, every page in four shapes with axe-core, a long table, and the program gone and back. Builds what it needs; stops what it started. Of a failure, the open pages are kept in target/console-failures
 # (FAILURES=FOLDER). SHOTS=FOLDER keeps the screenshots (SCENE=150 has traffic go on for so long before them; WHOLE=1:
 # pages from top to end); ROWS=100000 SMOOTH=1 makes the long table longer and prints how it scrolls.
 set -euo pipefail

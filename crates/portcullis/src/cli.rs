@@ -77,7 +77,9 @@ pub enum Command {
     Token(token::Args),
     /// Create, list and delete users of the admin API, and set passwords
     User(user::Args),
-    /// Write man pages or shell completions (packages bring them)
+    /// Print the completions of a shell: `source <(portcullis completions bash)`
+    Completions(generate::CompletionsArgs),
+    /// Write man pages or shell completions to a folder (packages bring them)
     Generate(generate::Args),
 }
 

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::terminal::{Colour, Paint};
+
 /// A text of the event, or nothing.
 pub fn text<'e>(event: &'e Value, path: &str) -> &'e str {
     event.pointer(path).and_then(Value::as_str).unwrap_or_default()
@@ -43,6 +45,18 @@ fn printable(event: &Value) -> Value {
 /// One line: what was done with which request, and why.
 pub fn line(event: &Value) -> String {
     one_line(&printable(event))
+}
+
+/// The same line for a terminal: what was done stands out.
+pub fn painted(event: &Value, paint: Paint) -> String {
+    let event = printable(event);
+    let done = done(&event);
+    let colour = match text(&event, "/verdict/action") {
+        "detect" | "log" => Colour::Noticed,
+        _ => Colour::Refused,
+    };
+    // Before it are a time and an id, which have no such word.
+    one_line(&event).replacen(&done, &paint.text(colour, &done), 1)
 }
 
 fn one_line(event: &Value) -> String {

@@ -1,5 +1,5 @@
-//! `portcullis generate man|completions DIR`, for packages: man pages and shell completions, made of the
-//! command line itself. Hidden from the help, since packages bring the files.
+//! Man pages and shell completions, made of the command line itself: `portcullis generate man|completions
+//! DIR` for packages, `portcullis completions SHELL` for those who build the program.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Subcommand};
 use clap_complete::Shell;
 
-use crate::cli::{Cli, Failure};
+use crate::cli::{Cli, Failure, print};
 
 /// Arguments of `portcullis generate`.
 #[derive(Debug, clap::Args)]
@@ -31,6 +31,26 @@ enum What {
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
+}
+
+/// Arguments of `portcullis completions`.
+#[derive(Debug, clap::Args)]
+pub struct CompletionsArgs {
+    /// bash, zsh or fish
+    #[arg(value_name = "SHELL", value_parser = ["bash", "zsh", "fish"])]
+    shell: String,
+}
+
+/// Prints the completions of a shell.
+pub fn print_completions(args: &CompletionsArgs) -> ExitCode {
+    let shell = match args.shell.as_str() {
+        "zsh" => Shell::Zsh,
+        "fish" => Shell::Fish,
+        _ => Shell::Bash,
+    };
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "portcullis", &mut text);
+    print(&String::from_utf8_lossy(&text))
 }
 
 /// Exit code 1 if a file cannot be written.

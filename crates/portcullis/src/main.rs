@@ -37,6 +37,7 @@ mod rules;
 mod run;
 mod runtime_folder;
 mod serve;
+mod terminal;
 mod time_arg;
 mod writable;
 
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         cli::Command::User(args) => identities::user::run(&args),
         cli::Command::Init(args) => init::run(&args),
         cli::Command::Migrate(args) => migrate::run(&args),
+        cli::Command::Completions(args) => generate::print_completions(&args),
         cli::Command::Generate(args) => generate::run(&args),
     }
 }

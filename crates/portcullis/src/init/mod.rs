@@ -13,6 +13,8 @@ use portcullis_load::load;
 
 use crate::cli::{Failure, print, warn};
 use crate::new_file;
+use crate::run::first_lines::ATTACK;
+use crate::run::settings::CONSOLE;
 use ask::Asking;
 use document::Answers;
 
@@ -168,12 +170,17 @@ fn done(output: &Path, answers: &Answers) -> String {
             profile.application, profile.name
         )
     }).collect();
+    let (host, listen) = (host_field(&answers.hosts), document::local(&answers.listen));
     format!(
-        "{file} is written and checked. It reports attacks and blocks nothing yet.\n\nNext:\n  portcullis run --config \
-         {file}\n  curl -i {}'http://{}/?q=1%27%20OR%201=1--%20-'\n  portcullis events --data {data}\nThe console is at http://127.0.0.1:9443: `run` prints the link that \
-         creates its first administrator, and the request above is on its page of events.\nWhen the events are \
-         attacks only, remove the line `engine = \"detection_only\"` from it: then they are blocked.\n{rules}{known}",
-        host_field(&answers.hosts),
-        document::local(&answers.listen)
+        "{file} is written and checked. It reports attacks and blocks nothing yet.\n\n\
+         1. Start it. The first start prints the link that creates the administrator of the console:\n     \
+         portcullis run --config {file}\n\
+         2. Send an attack:\n     \
+         curl -i {host}'http://{listen}{ATTACK}'\n\
+         3. It is on the page of events of the console, with its reasons, or here:\n     \
+         http://{CONSOLE}/#/events\n     \
+         portcullis events --data {data}\n\
+         4. When the events are attacks only, remove the line `engine = \"detection_only\"`, or choose it on the page of \
+         sites: then they are blocked.\n{rules}{known}"
     )
 }

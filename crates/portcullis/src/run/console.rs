@@ -27,6 +27,7 @@ use super::sockets::Inherited;
 use super::trials::Bench;
 use super::{auto_enforce, fields, live};
 use crate::cli::Failure;
+use crate::terminal::{Colour, Paint};
 use crate::{data_folder, event_database, identities};
 
 /// Threads for what blocks: queries, passwords, the file of identities.
@@ -69,6 +70,8 @@ pub struct Console {
     interfaces: Arc<dyn Interfaces>,
     /// What sites have learned.
     fields: fields::Desk,
+    /// Where it is and how to get in, for people.
+    where_it_is: String,
 }
 
 /// A console that serves.
@@ -92,8 +95,7 @@ impl Running {
 }
 
 impl Console {
-    /// Opens what it needs, and says where it will be. The first start prints a code to create an
-    /// administrator with.
+    /// Opens what it needs. The first start has a code to create an administrator with.
     pub fn open(
         settings: ConsoleSettings<'_>,
         interfaces: Arc<dyn Interfaces>,
@@ -121,11 +123,11 @@ impl Console {
         };
         let tls = files.as_ref().map(portcullis_api::acceptor).transpose().map_err(Failure::failed)?;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        eprintln!("portcullis: console on {scheme}://{address}/, API on /api/v1");
+        let mut where_it_is = format!("portcullis: console on {scheme}://{address}/, API on /api/v1");
         let setup = match identities.is_empty().map_err(Failure::failed)? {
             true => {
                 let (setup, code) = SetupCode::new(identities::now()).map_err(Failure::failed)?;
-                eprintln!("{}", first_steps(scheme, address, &code));
+                where_it_is.push_str(&first_step(scheme, address, &code));
                 Some(setup)
             }
             false => None,
@@ -146,7 +148,13 @@ impl Console {
             text: None,
             interfaces,
             fields,
+            where_it_is,
         })
+    }
+
+    /// Where it is and how to get in: a line, or two as long as nobody can log in.
+    pub fn where_it_is(&self) -> &str {
+        &self.where_it_is
     }
 
     /// The program serves by this text of the document.
@@ -230,27 +238,19 @@ impl Console {
 }
 
 /// The way in, while there is no user and no token.
-fn first_steps(scheme: &str, address: SocketAddr, code: &str) -> String {
+fn first_step(scheme: &str, address: SocketAddr, code: &str) -> String {
     let host = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => "localhost".to_owned(),
         IpAddr::V6(ip) if ip.is_unspecified() => "localhost".to_owned(),
         IpAddr::V4(ip) => ip.to_string(),
         IpAddr::V6(ip) => format!("[{ip}]"),
     };
-    let base = format!("{scheme}://{host}:{}", address.port());
     // Behind the `#`: no server and no log sees the code.
-    let (page, url) = (format!("{base}/#/?setup={code}"), format!("{base}/api/v1/setup"));
-    let insecure = if scheme == "https" { "--insecure " } else { "" };
+    let page = format!("{scheme}://{host}:{}/#/?setup={code}", address.port());
+    let page = Paint::of_stderr().text(Colour::Strong, &page);
     format!(
-        "portcullis: nobody can log in yet. Within an hour this creates the first administrator, once:
-
-    {page}
-
-in a browser, or
-
-    curl {insecure}-H 'Content-Type: application/json' -d '{{\"code\":\"{code}\",\"name\":\"admin\",\"password\":\"...\"}}' {url}
-
-On this machine `portcullis user add` and `portcullis token create` work at any time."
+        "\nportcullis: nobody can log in yet; within an hour this link creates the administrator, once: {page}\n\
+         portcullis: without a browser: `portcullis user add NAME --role admin --data DIR`"
     )
 }
 

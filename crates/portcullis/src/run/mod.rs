@@ -20,7 +20,9 @@ pub mod event_inlet;
 pub mod event_socket;
 pub mod event_store;
 pub mod fields;
+pub mod first_lines;
 mod kept;
+mod kept_document;
 pub mod learning;
 mod live;
 pub mod notify;
@@ -90,7 +92,7 @@ pub fn run(args: &Args) -> ExitCode {
 fn serve(args: &Args) -> Result<(), Failure> {
     let program = Program::of_process();
     let mut inherited = Inherited::take()?;
-    args.begin()?;
+    let args = &args.begin()?;
     let Settings { config, text } = args.read(None)?;
     let registry = Registry::new();
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
@@ -102,8 +104,8 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
     let mut policies = policies.with_learning(learning).with_discovery(discovery);
     let inspectors = policies.load(&config)?;
-    // Without a document events are told on standard error, unless they go to a file.
-    let says = args.document().is_none() && config.events.is_none();
+    // Who starts it with flags sees events on standard error, unless they go to a file.
+    let says = args.has_flags() && config.events.is_none();
     let (recent, files) = event_files(&config, says);
     let log = EventLog::new(files, QueueLimits::default(), &registry).map_err(Failure::failed)?;
     let recorder = event_store::start(&config, inherited.predecessor.is_some(), &registry)?;
@@ -188,9 +190,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
             };
             socket.inspect_err(complain).ok()
         });
-        for address in proxy.addresses() {
-            eprintln!("portcullis: listening on {address}");
-        }
+        first_lines::report(args, &config, proxy.addresses(), console.as_ref().map(Console::where_it_is));
         let reopen = || {
             log.reopen();
             access_log.reopen();

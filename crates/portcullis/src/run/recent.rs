@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::event_text;
+use crate::terminal::Paint;
 
 /// Events that are kept, however short they are.
 const EVENTS_MAX: usize = 10_000;
@@ -106,7 +107,7 @@ impl Keeper {
         }
         self.said += 1;
         if let Ok(event) = serde_json::from_str(line) {
-            eprintln!("portcullis: {}", event_text::line(&event));
+            eprintln!("portcullis: {}", event_text::painted(&event, Paint::of_stderr()));
         }
     }
 }

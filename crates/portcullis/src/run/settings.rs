@@ -13,12 +13,12 @@ use portcullis_revisions::Document;
 use portcullis_store::{Limits, Store, StoreMetrics};
 
 use crate::cli::Failure;
-use crate::new_file;
 use crate::run::audit::Audit;
 use crate::run::console::ConsoleSettings;
 use crate::run::discovery::Discovery;
 use crate::run::learning::Learning;
-use crate::run::plan_cache;
+use crate::run::{kept_document, plan_cache};
+use crate::{data_folder, new_file};
 
 /// Arguments of `portcullis run`.
 #[derive(Clone, Debug, clap::Args)]
@@ -86,11 +86,14 @@ pub struct Args {
     /// Address and port of /metrics and /healthz
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// Folder of the event store, identities and certificates; takes the place of `data.folder`
+    /// Folder of the event store, identities, certificates and, without --config, of the settings; takes
+    /// the place of `data.folder`. With --upstream and --console by default portcullis-data in the current
+    /// folder
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Address and port of the admin API; over TLS unless the address is a loopback one
-    #[arg(long, value_name = "ADDR")]
+    /// Serve the web console and the admin API, by default on 127.0.0.1:9443; over TLS unless the address is
+    /// a loopback one
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = CONSOLE)]
     console: Option<String>,
     /// Certificate of the admin API, in PEM; by default a self-signed one, made at the first start
     #[arg(long, value_name = "FILE", requires = "console_key")]
@@ -103,13 +106,18 @@ pub struct Args {
     pub runtime_folder: Option<PathBuf>,
 }
 
+/// Where the console listens, if nobody says where.
+pub const CONSOLE: &str = "127.0.0.1:9443";
+/// The data folder of a console that was started with flags.
+const DATA: &str = "portcullis-data";
+
 /// The error of a start without a document or an application to protect.
 const NOTHING_TO_GUARD: &str = "name the application to protect:
 
     portcullis run --upstream http://127.0.0.1:9000
 
-serves it on 127.0.0.1:8080 (`--listen` names another address) and blocks attacks; `--detect-only` only logs them. For several sites, \
-TLS and all else there is a document:
+serves it on 127.0.0.1:8080 (`--listen` names another address) and blocks attacks; `--detect-only` only logs them. `--console` \
+adds the web console. For several sites, TLS and all else there is a document:
 
     portcullis run --config portcullis.toml
 
@@ -121,19 +129,53 @@ impl Args {
         self.config.clone()
     }
 
-    /// Makes the document of `--first-config`, if it is not there.
-    pub fn begin(&self) -> Result<(), Failure> {
+    /// Makes the document that does not exist yet: that of `--first-config`, or, where flags have a data
+    /// folder, theirs.
+    pub fn begin(&self) -> Result<Args, Failure> {
+        let mut args = self.clone();
+        if self.upstream.is_some() && (self.data.is_some() || self.console.is_some()) {
+            let data = self.data.clone().unwrap_or_else(|| PathBuf::from(DATA));
+            data_folder::check_named(&data)?;
+            args.config = Some(kept_document::take_up(&data, &self.flags())?);
+            args.data = Some(data);
+        }
         let Some((first, config)) = self.first_config.as_ref().zip(self.config.as_ref()) else {
-            return Ok(());
+            return Ok(args);
         };
         if config.exists() {
-            return Ok(());
+            return Ok(args);
         }
         let text = std::fs::read_to_string(first)
             .map_err(|error| Failure::failed(format_args!("--first-config {}: {error}", first.display())))?;
         new_file::write(&text, config, false)?;
         eprintln!("portcullis: {} begins as a copy of {}", config.display(), first.display());
-        Ok(())
+        Ok(args)
+    }
+
+    /// True if what is served was named by flags.
+    pub fn has_flags(&self) -> bool {
+        self.upstream.is_some()
+    }
+
+    fn flags(&self) -> Flags {
+        Flags {
+            listen: self.listen.clone(),
+            upstream: self.upstream.clone().unwrap_or_default(),
+            mode: self.mode.clone(),
+            level: self.level.clone(),
+            crs: self.crs.clone(),
+            paranoia: self.paranoia,
+            detect_only: self.detect_only,
+            setup: self.setup.clone(),
+            include: self.rules.clone(),
+            http_compat: self.http_compat.clone(),
+            events: self.events.clone(),
+            error_log: self.error_log.clone(),
+            plan_cache: self.plan_cache.clone(),
+            workers: self.workers,
+            worker_affinity: self.worker_affinity,
+            admin: self.admin.clone(),
+        }
     }
 
     /// The console, if there is one.
@@ -174,25 +216,7 @@ impl Args {
             if self.upstream.is_none() {
                 return Err(Failure::usage(NOTHING_TO_GUARD));
             }
-            let flags = Flags {
-                listen: self.listen.clone(),
-                upstream: self.upstream.clone().unwrap_or_default(),
-                mode: self.mode.clone(),
-                level: self.level.clone(),
-                crs: self.crs.clone(),
-                paranoia: self.paranoia,
-                detect_only: self.detect_only,
-                setup: self.setup.clone(),
-                include: self.rules.clone(),
-                http_compat: self.http_compat.clone(),
-                events: self.events.clone(),
-                error_log: self.error_log.clone(),
-                plan_cache: self.plan_cache.clone(),
-                workers: self.workers,
-                worker_affinity: self.worker_affinity,
-                admin: self.admin.clone(),
-            };
-            let config = Config::from_flags(flags).map_err(Failure::usage)?;
+            let config = Config::from_flags(self.flags()).map_err(Failure::usage)?;
             return Ok(Settings { config, text: None });
         };
         let source = match candidate {

@@ -38,6 +38,7 @@ mod exclusion_use;
 mod exclusions;
 mod explain;
 mod fields;
+mod first_hour;
 mod generated;
 mod init;
 mod issued_cookies;
