@@ -44,6 +44,9 @@ pub(crate) struct Changed {
     etag: String,
     /// The difference in the unified format; empty if the change changes nothing.
     diff: String,
+    /// The whole new text, if the change was only tried by an administrator: for `POST /replay`, say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
     /// What serves now, and which keys need a restart; null if nothing was loaded.
     message: Option<String>,
 }
@@ -119,7 +122,9 @@ pub(crate) async fn carry_out(
         }
         let shown = diff(proposal.before.as_str(), proposal.after.as_str(), context_lines);
         let etag = proposal.after.etag().to_owned();
-        return Ok(axum::Json(Changed { revision: None, etag, diff: shown, message: None }).into_response());
+        let text = (role == Role::Admin).then(|| proposal.after.as_str().to_owned());
+        let changed = Changed { revision: None, etag, diff: shown, text, message: None };
+        return Ok(axum::Json(changed).into_response());
     }
     // It goes on when the client leaves or the time of the request is over, and then stands in the audit
     // trail, too. So what waits has a bound of its own.
@@ -229,7 +234,8 @@ fn answer(applied: &Applied, context_lines: usize) -> Response {
     let Applied { proposal, revision, message } = applied;
     let diff = diff(proposal.before.as_str(), proposal.after.as_str(), context_lines);
     let etag = proposal.after.etag().to_owned();
-    let changed = Changed { revision: Some(revision.number), etag, diff, message: message.clone() };
+    let revision = Some(revision.number);
+    let changed = Changed { revision, etag, diff, text: None, message: message.clone() };
     tagged(proposal.after.etag(), axum::Json(changed))
 }
 

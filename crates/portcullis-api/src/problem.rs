@@ -102,6 +102,8 @@ pub(crate) struct Diagnostic {
     pub(crate) message: String,
     /// What may be meant, or what to do.
     pub(crate) hint: Option<String>,
+    /// The value that it is about, or the table that lacks one, as a JSON Pointer: `/sites/0/hosts`.
+    pub(crate) pointer: Option<String>,
 }
 
 impl From<&Mistake> for Diagnostic {
@@ -112,6 +114,7 @@ impl From<&Mistake> for Diagnostic {
             column: mistake.place.map(|(_, column)| column),
             message: mistake.message.clone(),
             hint: mistake.hint.clone(),
+            pointer: mistake.pointer.clone(),
         }
     }
 }

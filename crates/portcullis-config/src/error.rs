@@ -22,6 +22,9 @@ pub struct Mistake {
     pub message: String,
     /// A guess at what was meant.
     pub hint: Option<String>,
+    /// The value that it is about, or the table that lacks one, as a JSON Pointer (RFC 6901):
+    /// `/sites/0/hosts`; none for a flag or an unreadable file.
+    pub pointer: Option<String>,
     line_text: String,
     width: usize,
 }
@@ -51,7 +54,12 @@ impl Mistake {
     /// Without a place in a text.
     pub(crate) fn plain(file: &str, message: String) -> Mistake {
         let (file, place, hint) = (file.to_string(), None, None);
-        Mistake { file, place, message, hint, line_text: String::new(), width: 0 }
+        Mistake { file, place, message, hint, pointer: None, line_text: String::new(), width: 0 }
+    }
+
+    /// With the value that it is about.
+    pub(crate) fn about(self, pointer: Option<String>) -> Mistake {
+        Mistake { pointer, ..self }
     }
 
     pub(crate) fn at(
@@ -73,6 +81,7 @@ impl Mistake {
             )),
             message,
             hint,
+            pointer: None,
             line_text: text[line_start..line_end].trim_end_matches('\r').to_string(),
             width: text[start..end].chars().count().max(1),
         }

@@ -26,7 +26,12 @@ pub struct Survey {
     paths: Vec<Named>,
     /// The keys of the document, each with the place of its value.
     keys: Vec<(String, Range<usize>)>,
+    pointers: Pointers,
 }
+
+/// The places of keys and values in the text, each with the JSON Pointer to the value.
+#[derive(Debug, Default)]
+struct Pointers(Vec<(Range<usize>, String)>);
 
 /// A text that may name a file.
 #[derive(Debug)]
@@ -65,6 +70,8 @@ impl Survey {
         });
         let mut keys = Vec::new();
         all_keys(&tree, "", &mut keys);
+        let mut pointers = Pointers::default();
+        pointers.add(&tree, String::new());
         let Typing { document, mut mistakes, is_whole } = typed(tree);
         let config = document.map(|document| {
             let mut checker = check::Checker::new(&base);
@@ -75,9 +82,11 @@ impl Survey {
             }
             config
         });
-        let at = |(span, message, hint)| Mistake::at(&name, &text, span, message, hint);
-        let mistakes = ConfigError::new(mistakes.into_iter().map(at).collect()).into_mistakes();
-        Ok(Survey { config, mistakes, name, text, paths, keys })
+        let mut survey = Survey { config, mistakes: Vec::new(), name, text, paths, keys, pointers };
+        let at = |(span, message, hint)| survey.mistake_in(span, message, hint);
+        let mistakes = mistakes.into_iter().map(at).collect();
+        survey.mistakes = ConfigError::new(mistakes).into_mistakes();
+        Ok(survey)
     }
 
     /// The settings, if there are no mistakes.
@@ -113,16 +122,53 @@ impl Survey {
     pub fn mistake_at_key(&self, key: &str, message: &str) -> Mistake {
         let is_it = |name: &str| name.strip_suffix(key).is_some_and(|above| above.ends_with('.'));
         match self.keys.iter().find(|(name, _)| is_it(name)) {
-            Some((_, span)) => Mistake::at(&self.name, &self.text, span.clone(), message.to_string(), None),
+            Some((_, span)) => self.mistake_in(span.clone(), message.to_string(), None),
             None => Mistake::plain(&self.name, message.to_string()),
         }
     }
 
     fn at(&self, named: Option<&Named>, message: &str) -> Mistake {
         match named {
-            Some(named) => Mistake::at(&self.name, &self.text, named.span.clone(), message.to_string(), None),
+            Some(named) => self.mistake_in(named.span.clone(), message.to_string(), None),
             None => Mistake::plain(&self.name, message.to_string()),
         }
+    }
+
+    fn mistake_in(&self, span: Range<usize>, message: String, hint: Option<String>) -> Mistake {
+        let pointer = self.pointers.of(&span);
+        Mistake::at(&self.name, &self.text, span, message, hint).about(pointer)
+    }
+}
+
+impl Pointers {
+    fn add(&mut self, node: &Node, pointer: String) {
+        match &node.value {
+            Value::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.add(item, format!("{pointer}/{index}"));
+                }
+            }
+            Value::Table(entries) => {
+                for (key, item) in entries {
+                    let below = format!("{pointer}/{}", key.name.replace('~', "~0").replace('/', "~1"));
+                    self.0.push((key.span.clone(), below.clone()));
+                    self.add(item, below);
+                }
+            }
+            _ => {}
+        }
+        self.0.push((node.span.clone(), pointer));
+    }
+
+    /// The value that is spelled by these bytes, otherwise the smallest one around them.
+    fn of(&self, span: &Range<usize>) -> Option<String> {
+        let around =
+            |(place, _): &&(Range<usize>, String)| place.start <= span.start && span.end <= place.end;
+        let is_it = |(place, _): &&(Range<usize>, String)| place == span;
+        // A table that one key after the other leads to has their place: the last one is meant.
+        let found = self.0.iter().filter(is_it).max_by_key(|(_, pointer)| pointer.len());
+        let found = found.or_else(|| self.0.iter().filter(around).min_by_key(|(place, _)| place.len()));
+        found.map(|(_, pointer)| pointer.clone())
     }
 }
 

@@ -22,7 +22,8 @@ mod revisions;
 pub use diff::diff;
 pub use document::{DOCUMENT_BYTES_MAX, Document, Text};
 pub use edit::{
-    Change, ClientList, Edit, Exclusion, RuleExclusion, Scope, SemanticExclusion, SiteSettings, edited,
+    Change, ClientList, Edit, Exclusion, RuleExclusion, Scope, SemanticExclusion, SiteSettings, ValueEdit,
+    edited,
 };
 pub use error::RevisionError;
 pub use exclusions::{Listed, added_exclusions, exclusions};

@@ -1,12 +1,13 @@
-//! `GET`, `PUT /config`.
+//! `GET`, `PUT`, `PATCH /config`, `GET /config/schema`.
 
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use http::header::CONTENT_TYPE;
 use portcullis_config::Format;
-use portcullis_revisions::{Change, DOCUMENT_BYTES_MAX};
+use portcullis_revisions::{Change, DOCUMENT_BYTES_MAX, Edit, ValueEdit};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -26,6 +27,8 @@ pub(crate) struct Document {
     format: &'static str,
     /// Its text.
     text: String,
+    /// What it says, as JSON; null if the text is neither TOML nor YAML.
+    values: Option<serde_json::Value>,
     /// The revision that it is.
     revision: i64,
     /// The program serves by it; false if the file was changed and not loaded since.
@@ -53,6 +56,8 @@ pub(crate) async fn show(State(context): State<Arc<Context>>) -> Result<Response
         path: document.name(),
         format,
         text: current.text.as_str().to_owned(),
+        values: portcullis_config::json_value(current.text.as_str(), document.format(), &document.name())
+            .ok(),
         revision: current.revision.number,
         is_live: current.is_live,
         is_read_only,
@@ -104,4 +109,75 @@ pub(crate) async fn replace(
     }
     let order = Order { change: Change::Text(text), reason, dry_run, summary: "another text".to_owned() };
     carry_out(&context, principal, read, order).await
+}
+
+/// The JSON schema of the document: every key with its description, type, range and allowed values.
+#[utoipa::path(get, path = "/config/schema", tag = "configuration", operation_id = "get_config_schema",
+    responses((status = 200, body = serde_json::Value, description = "The schema.")))]
+pub(crate) async fn schema() -> Response {
+    ([(CONTENT_TYPE, "application/json")], portcullis_config::json_schema()).into_response()
+}
+
+/// Another value at a place of the document.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ValueOrder {
+    /// The place, a JSON Pointer (RFC 6901): `/sites/0/mode`; `-` stands for the place behind the last one of
+    /// a list. Tables that are missing on the way are made.
+    #[schema(max_length = 1000)]
+    path: String,
+    /// The value: what is equal in it stays as it is written, comments included; members that are missing in
+    /// it are removed. Null, or nothing, removes the value that is there.
+    #[serde(default)]
+    value: Option<serde_json::Value>,
+}
+
+/// Other values for the document.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ValuesOrder {
+    /// What changes, one after the other: all of it or nothing.
+    #[schema(min_items = 1, max_items = 100)]
+    changes: Vec<ValueOrder>,
+    /// Why, for the list of revisions.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+    /// Only show what would change. Default: false.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Changes of one request.
+const CHANGES_MAX: usize = 100;
+
+/// Changes values of the document, and nothing else in it: comments, order and spelling stay. It is checked
+/// and loaded; if it has any mistake, nothing changes.
+#[utoipa::path(patch, path = "/config", tag = "configuration", operation_id = "change_config",
+    request_body = ValuesOrder,
+    params(IfMatch),
+    responses((status = 200, body = Changed, description = "The new values serve, or would.",
+            headers(("ETag" = String))),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "There is no such place, or the document is in YAML."),
+        (status = 422, body = Problem, content_type = "application/problem+json",
+            description = "A value is not allowed: `diagnostics` says which."),
+        NotThatDocument))]
+pub(crate) async fn change(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+    read: IfMatch,
+    DocumentBody(order): DocumentBody<ValuesOrder>,
+) -> Result<Response, Problem> {
+    let ValuesOrder { changes, reason, dry_run } = order;
+    if changes.is_empty() || changes.len() > CHANGES_MAX {
+        return Err(Problem::with(Kind::Invalid, format!("`changes` has 1 to {CHANGES_MAX} entries")));
+    }
+    let places: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    let summary = format!("values of {}", places.join(", "));
+    let edits = changes.into_iter().map(|ValueOrder { path, value }| {
+        let value = value.filter(|value| !value.is_null());
+        Edit::Value(ValueEdit { pointer: path, value })
+    });
+    let change = Change::Edit(Edit::All(edits.collect()));
+    carry_out(&context, principal, read, Order { change, reason, dry_run, summary }).await
 }

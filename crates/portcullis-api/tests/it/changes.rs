@@ -365,6 +365,85 @@ fn settings_and_clients_go_into_the_document() {
     assert_eq!(server.text(), DOCUMENT);
 }
 
+/// A form sends values: they are read, changed, checked at their places, and nothing else changes.
+#[test]
+fn values_are_changed_at_their_places() {
+    let server = Server::start();
+    let admin = server.token(Role::Admin);
+    let read = server.get("/config", &admin).json();
+    assert_eq!(read["values"]["sites"][0]["upstream"], "app");
+    let schema = server.get("/config/schema", &server.token(Role::Viewer)).json();
+    assert!(schema["properties"]["sites"]["description"].is_string(), "{schema}");
+    let patch = |changes: Value, dry_run: bool| {
+        let order = json!({"changes": changes, "dry_run": dry_run, "reason": "a second shop"});
+        change(&server, &admin, "PATCH", "/config", order)
+    };
+    let site = json!({"name": "second", "hosts": ["second.example"], "upstream": "web"});
+    let upstream = json!({"endpoints": ["http://127.0.0.1:9001"]});
+    let both = json!([{"path": "/upstreams/web", "value": upstream}, {"path": "/sites/-", "value": site}]);
+    let tried = patch(both.clone(), true);
+    assert_eq!((tried.status, server.text().as_str()), (200, DOCUMENT), "{}", tried.text());
+    let made = patch(both, false);
+    assert_eq!((made.status, &made.json()["revision"]), (200, &json!(2)), "{}", made.text());
+    assert_eq!(made.json()["diff"], tried.json()["diff"]);
+    // What was tried is what was made; only who may read the document gets its text.
+    assert_eq!(tried.json()["text"], server.text());
+    assert_eq!(made.json()["text"], Value::Null);
+    assert!(DOCUMENT.lines().all(|line| server.text().contains(line)), "{}", server.text());
+    let trail = server.identities.audit(None, 1).unwrap();
+    assert_eq!(trail[0].detail, "values of /upstreams/web, /sites/- (a second shop)");
+    // All or nothing: the first would do.
+    let before = server.text();
+    let half = json!([{"path": "/workers", "value": 2}, {"path": "/sites/9/mode", "value": "off"}]);
+    assert_eq!(patch(half, false).status, 409);
+    assert_eq!(server.text(), before);
+    // Null removes.
+    assert_eq!(
+        patch(json!([{"path": "/sites/1"}, {"path": "/upstreams/web", "value": null}]), false).status,
+        200
+    );
+    assert_eq!(server.text().trim_end(), DOCUMENT.trim_end());
+    let many = Value::from(vec![json!({"path": "/x"}); 101]);
+    for changes in [json!([]), many, json!([{"path": "/x", "op": "add"}]), json!("x")] {
+        assert_eq!(patch(changes.clone(), true).status, 422, "{changes}");
+    }
+}
+
+/// Each mistake names the value that it is about, whatever is wrong with it.
+#[test]
+fn mistakes_name_the_value_they_are_about() {
+    let server = Server::start();
+    let admin = server.token(Role::Admin);
+    for (path, value, pointer) in [
+        ("/sites/0/mode", json!("loud"), "/sites/0/mode"),
+        ("/sites/0/upstream", json!("nobody"), "/sites/0/upstream"),
+        ("/sites/0/hosts", json!(["shop.example", "no host"]), "/sites/0/hosts/1"),
+        ("/sites/0/nonsense", json!(true), "/sites/0/nonsense"),
+        ("/sites/0/routes", json!([{"path": "/a", "mode": 7}]), "/sites/0/routes/0/mode"),
+        ("/sites/-", json!({"name": "second", "upstream": "app"}), "/sites/1"),
+        ("/sites/0/rate_limits", json!([{"name": "a", "rate": 0}]), "/sites/0/rate_limits/0/rate"),
+        ("/upstreams/app/endpoints", json!(["ftp://x"]), "/upstreams/app/endpoints/0"),
+        ("/upstreams/a~1b", json!({"endpoints": ["x"]}), "/upstreams/a~1b"),
+        ("/upstreams/app/connect_timeout", json!("soon"), "/upstreams/app/connect_timeout"),
+        ("/workers", json!("many"), "/workers"),
+    ] {
+        let order = json!({"changes": [{"path": path, "value": value}], "dry_run": true});
+        let answer = change(&server, &admin, "PATCH", "/config", order);
+        assert_eq!((answer.status, kind(&answer).as_str()), (422, "document"), "{path}: {}", answer.text());
+        let json = answer.json();
+        let named: Vec<&str> = json["diagnostics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|each| each["pointer"].as_str())
+            .collect();
+        assert!(
+            named.iter().any(|each| each.starts_with(pointer)),
+            "{path}: {pointer} is not among {named:?}"
+        );
+    }
+}
+
 #[test]
 fn who_keeps_the_document_in_git_is_shown_the_change() {
     let server = Server::read_only();

@@ -127,6 +127,11 @@ fn other_ways_are_for_administrators() {
         ("PATCH", "/sites/shop", json!({"mode": "off"})),
         ("PATCH", "/sites/shop", json!({"engine": "detection_only"})),
         ("PUT", "/config", json!({"text": "x = 1"})),
+        (
+            "PATCH",
+            "/config",
+            json!({"changes": [{"path": "/sites/0/mode", "value": "off"}], "dry_run": true}),
+        ),
         ("POST", "/revisions/1/restore", json!({})),
         ("POST", "/lists/bypass/clients", json!({"client": "0.0.0.0/0"})),
         ("DELETE", "/lists/bypass/clients?client=192.0.2.1", Value::Null),

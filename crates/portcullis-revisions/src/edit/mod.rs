@@ -4,6 +4,7 @@ mod clients;
 mod exclusion;
 mod site;
 mod tables;
+mod values;
 
 use portcullis_config::Format;
 use toml_edit::{DocumentMut, Table};
@@ -39,6 +40,18 @@ pub enum Edit {
     AddClient(Scope, ClientList, String),
     /// Removes an address or network from a list of clients, as it is written there.
     RemoveClient(Scope, ClientList, String),
+    /// Sets, adds or removes a value.
+    Value(ValueEdit),
+}
+
+/// Another value at a place of the document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueEdit {
+    /// The place, a JSON Pointer (RFC 6901): `/sites/0/mode`; `-` stands for the place behind the last one of
+    /// a list.
+    pub pointer: String,
+    /// The value. What is equal in it stays as it is written, comments included. None removes what is there.
+    pub value: Option<serde_json::Value>,
 }
 
 /// A part of the document with settings of its own.
@@ -170,6 +183,7 @@ fn carry_out(edit: &Edit, root: &mut Table) -> Result<(), RevisionError> {
         Edit::Settings(scope, settings) => site::set(root, scope, settings),
         Edit::AddClient(scope, list, client) => clients::add(root, scope, *list, client),
         Edit::RemoveClient(scope, list, client) => clients::remove(root, scope, *list, client),
+        Edit::Value(edit) => values::set(root, edit),
     }
 }
 

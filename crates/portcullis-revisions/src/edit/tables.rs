@@ -101,7 +101,8 @@ pub(super) fn push(parent: Place<'_>, key: &str, mut table: Table) -> Result<(),
     }
 }
 
-/// Adds a value to an array, on a line of its own if the others have one.
+/// Adds a value to an array, on a line of its own if the others have one. A comment behind the last value
+/// stays there.
 pub(super) fn push_value(array: &mut Array, value: impl Into<Value>) {
     let mut value = value.into();
     let prefix = array.iter().last().and_then(|last| last.decor().prefix()?.as_str()).map(str::to_owned);
@@ -109,10 +110,45 @@ pub(super) fn push_value(array: &mut Array, value: impl Into<Value>) {
         Some(prefix) if prefix.contains('\n') => {
             // Of comments before the last one only the indentation is taken.
             let indentation = prefix.rsplit('\n').next().unwrap_or_default().to_owned();
-            value.decor_mut().set_prefix(format!("\n{indentation}"));
+            let trailing = array.trailing().as_str().unwrap_or_default().to_owned();
+            let suffix = array.iter().last().and_then(|last| last.decor().suffix()?.as_str());
+            let suffix = suffix.unwrap_or_default().to_owned();
+            // Without a comma behind it the comment belongs, for the parser, to the value.
+            let (comment, rest) = match (suffix.split_once('\n'), trailing.split_once('\n')) {
+                (Some((comment, rest)), _) => (comment, format!("\n{rest}{trailing}")),
+                (None, Some((comment, rest))) => (comment, format!("\n{rest}")),
+                (None, None) => ("", trailing.clone()),
+            };
+            value.decor_mut().set_prefix(format!("{}\n{indentation}", comment.trim_end()));
+            if suffix.contains('\n') {
+                array.iter_mut().last().map(|last| last.decor_mut().set_suffix("")).unwrap_or_default();
+            }
+            array.set_trailing(rest);
             array.push_formatted(value);
         }
         _ => array.push(value),
+    }
+}
+
+/// Puts a value before another one of an array, on a line of its own if that has one. A comment behind the
+/// value before it stays there.
+pub(super) fn insert_value(array: &mut Array, index: usize, value: impl Into<Value>) {
+    let mut value = value.into();
+    let Some(next) = array.get_mut(index) else { return push_value(array, value) };
+    let prefix = next.decor().prefix().and_then(RawString::as_str).unwrap_or_default().to_owned();
+    match prefix.find('\n') {
+        Some(end) => {
+            let indentation = prefix.rsplit('\n').next().unwrap_or_default();
+            value.decor_mut().set_prefix(format!("{}\n{indentation}", &prefix[..end]));
+            next.decor_mut().set_prefix(&prefix[end..]);
+            array.insert_formatted(index, value);
+        }
+        None => {
+            if index == 0 && prefix.is_empty() {
+                next.decor_mut().set_prefix(" ");
+            }
+            array.insert(index, value);
+        }
     }
 }
 

@@ -5,3 +5,4 @@ mod edits;
 mod exclusions;
 mod history;
 mod revisions;
+mod values;
