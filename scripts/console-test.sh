@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # The console in Chromium against the real program: the way of a false alarm and its pace, what each role may do, a
 # login at an OpenID Connect provider, numbers that lead to what they count, the box that events are looked for in, what
-# there is to do and bans by hand, values of the chart, what was learned of fields, a program with flags, every page in four shapes with axe-core, a long table, and the program gone and back. Builds what it needs; stops what it started. Of a failure, the open pages are kept in target/console-failures
+# there is to do and bans by hand, values of the chart, what was learned of fields, settings in forms, own rules, a
+# program with flags, every page in four shapes with axe-core, a long table, and the program gone and back.
+# Builds what it needs; stops what it started. Of a failure, the open pages are kept in target/console-failures
 # (FAILURES=FOLDER). SHOTS=FOLDER keeps the screenshots (SCENE=150 has traffic go on for so long before them; WHOLE=1:
 # pages from top to end); ROWS=100000 SMOOTH=1 makes the long table longer and prints how it scrolls.
 set -euo pipefail
@@ -115,6 +117,9 @@ ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
 EOF
 pids+=($!)
 echo "a secret" >"$folder/secret"
+# For a site that is added.
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=forms.example \
+  -addext subjectAltName=DNS:forms.example -keyout "$folder/site.key" -out "$folder/site.pem" 2>/dev/null
 cat >"$folder/provider.json" <<EOF
 { "port": ${ports[4]}, "redirect_uri": "$by_name/api/v1/login/oidc/callback", "secret": "a secret",
   "auth_method": "client_secret_basic", "algorithm": "RS256", "accounts": { "anna": ["soc"], "mallory": [] } }
@@ -202,6 +207,8 @@ if ! {
     run_test tasks "http://$console" "http://$site" "$password" &&
     run_test chart "http://$console" admin "$password" &&
     run_test interfaces "http://$console" "http://$site" "$password" &&
+    run_test forms "http://$console" "http://$site" "$password" "$folder" &&
+    run_test directives "http://$console" "http://$site" "$password" &&
     run_test flags "$folder/flags.log" "http://127.0.0.1:${ports[5]}" &&
     run_test pages "http://$console" admin "$password" "$shots" &&
     run_test hostile "http://$console" "http://$site" admin "$password" &&

@@ -21,7 +21,7 @@ import { SitesPage } from './pages/sites.tsx';
 import { TryPage } from './pages/try.tsx';
 import { go, href, usePlace, type Place } from './route.ts';
 import { Icon, Mark } from './ui/icon.tsx';
-import { Button, Dialog, Empty } from './ui/kit.tsx';
+import { Button, Dialog, Empty, Failure, Skeleton } from './ui/kit.tsx';
 
 interface Entry { path: string; title: Key; role: Role; key?: string }
 
@@ -34,6 +34,7 @@ const ENTRIES: Entry[] = [
   { path: 'exclusions', title: 'nav.exclusions', role: 'viewer', key: 'x' },
   { path: 'try', title: 'nav.try', role: 'analyst', key: 't' },
   { path: 'access', title: 'nav.access', role: 'viewer' },
+  { path: 'config', title: 'nav.config', role: 'admin', key: 'c' },
   { path: 'revisions', title: 'nav.revisions', role: 'analyst' },
   { path: 'people', title: 'nav.people', role: 'admin' },
   { path: 'audit', title: 'nav.audit', role: 'admin' },
@@ -170,12 +171,21 @@ function Page({ page, place, redraw }: { page: string; place: Place; redraw: () 
     case 'exclusions': return <ExclusionsPage />;
     case 'try': return <TryPage place={place} />;
     case 'access': return <AccessPage />;
+    case 'config': return <Later place={place} />;
     case 'revisions': return <RevisionsPage place={place} />;
     case 'people': return <PeoplePage />;
     case 'audit': return <AuditPage />;
     case 'account': return <AccountPage redraw={redraw} />;
     default: return <><h1 tabIndex={-1}>404</h1><Empty>{t('app.notFound')}</Empty></>;
   }
+}
+
+/** A page whose code is loaded when somebody goes there: its forms are not part of the first load. */
+function Later({ place }: { place: Place }) {
+  const code = useLoad(() => import('./pages/config.tsx'), 'config');
+  const ConfigPage = code.value?.default;
+  if (ConfigPage) return <ConfigPage place={place} />;
+  return <><h1 tabIndex={-1}>{t('config.title')}</h1>{code.error !== null ? <Failure error={code.error} retry={code.again} /> : <Skeleton />}</>;
 }
 
 /** `g` and a letter goes to a page, `/` to the filter, `?` shows the help. */
@@ -218,7 +228,7 @@ function focusSoon(part: () => HTMLElement | null): void {
 
 function Help({ onClose }: { onClose: () => void }) {
   const keys: [string, Key][] = [
-    ['/', 'keys.filter'], ['j k', 'keys.rows'], ['Enter', 'keys.open'], ['n', 'keys.exclude'], ['g o e s i r x t', 'keys.go'], ['?', 'keys.help'], ['Esc', 'keys.escape'],
+    ['/', 'keys.filter'], ['j k', 'keys.rows'], ['Enter', 'keys.open'], ['n', 'keys.exclude'], ['g o e s i r x t c', 'keys.go'], ['?', 'keys.help'], ['Esc', 'keys.escape'],
   ];
   return (
     <Dialog title={t('app.help')} onClose={onClose}>

@@ -1,5 +1,5 @@
 // Screenshots of every page, and what axe-core finds on it: node test/pages.mjs URL NAME PASSWORD FOLDER
-// WHOLE=1 has them show what is below the window, too.
+// WHOLE=1 has them show what is below the window, too; ONLY=form,limit takes just these.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -40,11 +40,18 @@ const PAGES = {
   exclusions: ['exclusions', '[data-page=exclusions] table'],
   try: ['try', '.reason', (page) => page.click('button[type=submit]')],
   access: ['access', '[data-page=access] table'],
+  config: ['config', '[data-page=config] table'],
+  form: ['config?at=/sites/0', 'dialog .field select'],
+  upstream: [`config?at=/upstreams/-`, 'dialog textarea, dialog .entries'],
+  newsite: ['config?new=site', 'dialog .field'],
+  directives: ['config?rules=blog', 'dialog .editor .directive'],
+  limit: ['config?new=limit', 'dialog .diff .in'],
   revisions: ['revisions', '[data-page=revisions] table'],
   people: ['people', '[data-page=people] table'],
   audit: ['audit', '[data-page=audit] table'],
   account: ['account', '[data-page=account] .card'],
 };
+const only = process.env.ONLY?.split(',');
 const problems = [];
 async function show(shape) {
   const [width, height, colorScheme, locale] = SHAPES[shape];
@@ -69,7 +76,7 @@ async function show(shape) {
   await page.waitForSelector('form');
   await look('login');
   await login(page, name, password);
-  for (const [title, [place, ready, lead]] of Object.entries(PAGES)) {
+  for (const [title, [place, ready, lead]] of Object.entries(PAGES).filter(([title]) => only?.includes(title) ?? true)) {
     // Another document, so that nothing of the page before is taken for this one.
     await page.goto('about:blank');
     await page.goto(`${base}/#/${place}`);

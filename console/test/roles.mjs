@@ -8,7 +8,7 @@ assert.equal((await fetch(`${site}/roles?q=${encodeURIComponent("1' or '1'='1")}
 const PAGES = {
   viewer: ['Overview', 'Events', 'Sites', 'Interfaces', 'Rules', 'Exclusions', 'Access control'],
   analyst: ['Overview', 'Events', 'Sites', 'Interfaces', 'Rules', 'Exclusions', 'Try', 'Access control', 'Revisions'],
-  admin: ['Overview', 'Events', 'Sites', 'Interfaces', 'Rules', 'Exclusions', 'Try', 'Access control', 'Revisions', 'Users and tokens', 'Audit trail'],
+  admin: ['Overview', 'Events', 'Sites', 'Interfaces', 'Rules', 'Exclusions', 'Try', 'Access control', 'Configuration', 'Revisions', 'Users and tokens', 'Audit trail'],
 };
 // Buttons and links of the event's page that change something or show the request.
 const ACTIONS = ['Not an attack', 'Ban this client', 'Put into a list', 'Open in Try'];
@@ -25,6 +25,8 @@ const CALLS = [
   ['GET', '/advise/groups', 'viewer'],
   ['GET', '/revisions', 'analyst'],
   ['GET', '/config', 'admin'],
+  ['PATCH', '/config', 'admin'],
+  ['GET', '/config/schema', 'viewer'],
   ['PATCH', '/sites/shop', 'admin'],
   ['GET', '/users', 'admin'],
   ['POST', '/tokens', 'admin'],

@@ -244,3 +244,84 @@ test('an exclusion is a sentence, whatever it names', async () => {
   assert.equal(sentence([{ class: 'xss', location: 'query:{name|a|b}:constructor' }]), 'Let the parameter {name|a|b}:constructor of all pages of the site carry whatever looks like xss');
   assert.match(sentence([{ class: 'xss', location: 'constructor' }]), /^Let constructor of/);
 });
+
+test('every key of the schema has a control', async () => {
+  const { shapeOf, shapeAt, valueAt, labelOf, pointer, parts } = await load('schema');
+  const { readFileSync } = await import('node:fs');
+  const root = JSON.parse(readFileSync('../docs/config.schema.json', 'utf8'));
+  let keys = 0;
+  const visit = (shape, place, depth) => {
+    assert.ok(['switch', 'choice', 'text', 'number', 'size', 'list', 'map', 'table', 'either'].includes(shape.kind), place);
+    // What an unknown shape would fall back to is a text; only texts may be one.
+    if (shape.kind === 'choice') assert.ok(shape.options.length > 0 && shape.options.every((each) => each.value), place);
+    if (shape.kind === 'either') assert.ok(shape.table.kind === 'table', place);
+    assert.ok(depth < 12, place);
+    if (shape.kind === 'list' || shape.kind === 'map') visit(shape.of, `${place}/-`, depth + 1);
+    if (shape.kind === 'either') visit(shape.table, place, depth + 1);
+    for (const member of shape.members ?? []) {
+      keys += 1;
+      assert.ok(member.description.length > 5, `${place}/${member.key} is not described`);
+      assert.ok(labelOf(member.key).length > 1);
+      visit(member.shape(), `${place}/${member.key}`, depth + 1);
+    }
+  };
+  visit(shapeOf(root, root), '', 0);
+  assert.ok(keys > 400, `${keys} keys`);
+  assert.equal(shapeAt(root, '/sites/0/mode').kind, 'choice');
+  assert.equal(shapeAt(root, '/sites/0/discovery').kind, 'either');
+  assert.equal(shapeAt(root, '/upstreams/a~1b/endpoints/0/weight').kind, 'number');
+  assert.equal(shapeAt(root, '/upstreams/app/connect_timeout').kind, 'text');
+  assert.equal(shapeAt(root, '/recent_events').kind, 'size');
+  assert.equal(shapeAt(root, '/sites/0/nothing'), null);
+  assert.equal(shapeAt(root, '/workers/x'), null);
+  for (const key of ['a/b', '~', '~1', '']) assert.deepEqual(parts(pointer('/upstreams', key)), ['upstreams', key]);
+  assert.equal(valueAt({ a: [{ b: 1 }] }, '/a/0/b'), 1);
+  assert.equal(valueAt({}, '/constructor'), undefined);
+});
+
+test('the short ways to changes of the document', async () => {
+  const { newSite, newLimit, placed } = await load('document');
+  const document = {
+    listeners: [{ address: '0.0.0.0:80' }, { address: '0.0.0.0:443', tls: { certificates: [{ cert: 'a', key: 'b' }] } }],
+    sites: [{ name: 'shop', hosts: ['*'], routes: [{ path: '/login' }, { path: '/api', methods: ['GET'] }], rate_limits: [{ name: 'login', rate: 1 }] }], upstreams: { 'new.example': {} },
+  };
+  const form = { hosts: 'new.example, *.new.example', servers: '10.0.0.1:80 https://b', health: '/up', observe: true, tls: 'files', listener: '/listeners/1', cert: 'c', key: 'd' };
+  const changes = newSite(document, form);
+  assert.deepEqual(changes[0], { path: '/upstreams/new.example-2', value: { endpoints: ['http://10.0.0.1:80', 'https://b'], health: { path: '/up' } } });
+  assert.deepEqual(changes[1].value, { name: 'new.example-2', hosts: ['new.example', '*.new.example'], upstream: 'new.example-2', engine: 'detection_only' });
+  assert.deepEqual(changes[2], { path: '/listeners/1/tls/certificates/-', value: { cert: 'c', key: 'd' } });
+  assert.equal(placed(document, changes[2]), '/listeners/1/tls/certificates/1');
+  assert.equal(placed({}, { path: '/sites/-' }), '/sites/0');
+  assert.equal(newSite(document, { ...form, listener: '' })[2].path, '/listeners/-');
+  // What does not say enough is no change.
+  for (const part of [{ hosts: ' ' }, { servers: '' }, { cert: '' }, { key: ' ' }]) assert.equal(newSite(document, { ...form, ...part }), null);
+  const limit = { site: 'shop', path: '/login', rate: '5', per: '1m', methods: 'POST' };
+  // Names of a site are its own once; a route that takes only some requests is not that of the path.
+  assert.deepEqual(newLimit(document, limit), [{ path: '/sites/0/routes/0/rate_limits/-', value: { name: 'login-2', rate: 5, per: '1m', methods: ['POST'] } }]);
+  assert.equal(newLimit(document, { ...limit, path: '/api' })[0].path, '/sites/0/routes/-');
+  assert.equal(newLimit(document, { ...limit, path: '' })[0].path, '/sites/0/rate_limits/-');
+  for (const part of [{ site: 'none' }, { rate: '0' }, { rate: '1e9' }, { rate: '' }]) assert.equal(newLimit(document, { ...limit, ...part }), null);
+});
+
+test('directives in colours are the same text', async () => {
+  const { tokens, ruleProblems } = await load('seclang');
+  const rule = '# why\nSecRule ARGS:a|!ARGS:b "@rx \\"x\\" y" \\\n    "id:1,phase:2,deny,msg:\'a b\'"\nSecRuleRemoveById 5 7-9\nSecAction "id:2,pass"\n';
+  const of = (kind) => tokens(rule).filter((token) => token.kind === kind).map((token) => token.text);
+  assert.deepEqual(of('comment'), ['# why']);
+  assert.deepEqual(of('directive'), ['SecRule', 'SecRuleRemoveById', 'SecAction']);
+  assert.deepEqual(of('target'), ['ARGS:a|!ARGS:b']);
+  assert.deepEqual(of('operator'), ['"@rx \\"x\\" y"']);
+  assert.deepEqual(of('action'), ['"id:1,phase:2,deny,msg:\'a b\'"', '"id:2,pass"']);
+  assert.deepEqual(of('text'), ['5', '7-9']);
+  // All short texts over what matters, and long ones in linear time.
+  const signs = ['a', ' ', '\n', '\\', '"', "'", '#', '\r'];
+  let short = [''];
+  for (let length = 0; length < 5; length += 1) {
+    short = short.flatMap((text) => signs.map((sign) => text + sign));
+    for (const text of short) assert.equal(tokens(`SecRule${text}`).map((token) => token.text).join(''), `SecRule${text}`);
+  }
+  const began = performance.now();
+  for (const text of ['\\\n', '"', "'\\", ' ', '# ', 'SecRule A "@rx \n']) tokens(text.repeat(200_000 / text.length));
+  assert.ok(performance.now() - began < 3000);
+  assert.deepEqual(ruleProblems('error: x\n  --> <directives>:12:3: no\n<directives>:2:1: error: unknown'), [{ line: 12, column: 3, message: 'no' }, { line: 2, column: 1, message: 'error: unknown' }]);
+});

@@ -6,7 +6,7 @@ export interface LoginMethods { password: boolean; oidc: { name: string; url: st
 export interface Page<T> { items: T[]; next: string | null }
 export interface Live<T> extends Page<T> { generation: number }
 
-export interface Diagnostic { file: string; line: number | null; column: number | null; message: string; hint: string | null }
+export interface Diagnostic { file: string; line: number | null; column: number | null; message: string; hint: string | null; pointer: string | null }
 export interface ProblemBody {
   type: string; title: string; status: number; detail?: string; column?: number; diagnostics?: Diagnostic[];
 }
@@ -104,7 +104,11 @@ export interface Exclusion {
   trial: { since: string | null; seen: number; passes: number; lost: number; stopped: number; unknown: number } | null;
   use: { hits: number; last_hit: string | null; counted_since: string; unused_since: string | null } | null;
 }
-export interface Changed { revision: number | null; etag: string; diff: string; message: string | null }
+export interface Changed { revision: number | null; etag: string; diff: string; text?: string; message: string | null }
+export interface Replayed {
+  requests: number; stopped: number; lost: number; new: number; untried: number;
+  changes: { change: 'lost' | 'new'; id: string; request: string; reason: string }[];
+}
 export interface Rule {
   rule_id: number; phase: number; state: 'active' | 'overridden' | 'dead' | 'excluded'; severity: string | null;
   message: string; tags: string[]; paranoia: number | null; file: string; line: number; notes: string[]; matches: number;

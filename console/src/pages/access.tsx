@@ -7,6 +7,7 @@ import { can, canChange } from '../app.tsx';
 import { ago, number } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';
+import { href } from '../route.ts';
 import { Button, Card, Empty, Failure, Input, PageHead, Select, Skeleton } from '../ui/kit.tsx';
 import { ChangeDialog, type Change } from './change.tsx';
 
@@ -43,7 +44,7 @@ export function AccessPage() {
             </table></div>
           )}
         </Card>
-        <Card title={t('access.limits')}>
+        <Card title={t('access.limits')} aside={canChange('admin') && <a class="button" href={href(['config'], { new: 'limit', from: 'access' })}>{t('config.newLimit')}</a>}>
           {limits.error !== null && <Failure error={limits.error} retry={limits.again} />}
           {limits.value?.items.length === 0 && <Empty>{t('access.noLimits')}</Empty>}
           {(limits.value?.items.length ?? 0) > 0 && (

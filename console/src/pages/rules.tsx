@@ -33,6 +33,7 @@ export function RulesPage({ place }: { place: Place }) {
   return (
     <>
       <PageHead title={t('rules.title')}>
+        {canChange('admin') && rules.value && <a class="button" href={href(['config'], { rules: rules.value.site, from: 'rules' })}>{t('config.editRules')}</a>}
         <Select hidden label={t('app.site')} value={shown} options={places}
           onChange={(next) => { const [site, route] = JSON.parse(next) as [string, string]; refine({ site, route }); }} />
       </PageHead>

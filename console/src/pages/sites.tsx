@@ -26,7 +26,7 @@ export function SitesPage() {
   if (sites.error !== null && !sites.value) return <><PageHead title={t('sites.title')} /><Failure error={sites.error} retry={sites.again} /></>;
   return (
     <>
-      <PageHead title={t('sites.title')}>{sites.value && <span class="dim">{t('sites.generation', { number: sites.value.generation })}</span>}</PageHead>
+      <PageHead title={t('sites.title')}>{canChange('admin') && <a class="button" href={href(['config'], { new: 'site', from: 'sites' })}>{t('config.newSite')}</a>}{sites.value && <span class="dim">{t('sites.generation', { number: sites.value.generation })}</span>}</PageHead>
       <div class="stack">
         {!sites.value && <Card><Skeleton /></Card>}
         {(sites.value?.items ?? []).map((site) => (
