@@ -357,10 +357,12 @@ fn value_of(new: &Json) -> Result<Value, RevisionError> {
 /// A text: of several lines as it is, between `'''`, if that can be.
 fn string(text: &str) -> Value {
     let is_plain = |char: char| char == '\n' || char == '\t' || !char.is_control();
-    if text.contains('\n') && !text.contains("''") && !text.ends_with('\'') && text.chars().all(is_plain) {
-        if let Ok(value) = format!("'''\n{text}'''").parse::<Value>() {
-            return value;
-        }
+    let fits = text.contains('\n') && !text.contains("''") && !text.ends_with('\'');
+    if fits
+        && text.chars().all(is_plain)
+        && let Ok(value) = format!("'''\n{text}'''").parse::<Value>()
+    {
+        return value;
     }
     Value::from(text)
 }
