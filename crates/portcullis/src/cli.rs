@@ -10,8 +10,8 @@ use clap::{Parser, Subcommand};
 use crate::bench;
 use crate::identities::{token, user};
 use crate::{
-    advise, api, bans, check, crs, evaluate, events, exclude, explain, generate, init, learned, migrate,
-    profiles, replay, rules, run, serve,
+    advise, api, backup, bans, check, crs, evaluate, events, exclude, explain, generate, init, learned,
+    migrate, profiles, replay, rules, run, serve,
 };
 
 /// The exit code of a command whose work found mistakes or failed.
@@ -77,6 +77,10 @@ pub enum Command {
     Token(token::Args),
     /// Create, list and delete users of the admin API, and set passwords
     User(user::Args),
+    /// Write all that an instance keeps on disk into one file, also while it runs
+    Backup(backup::BackupArgs),
+    /// Put a backup into a new data folder
+    Restore(backup::RestoreArgs),
     /// Print the completions of a shell: `source <(portcullis completions bash)`
     Completions(generate::CompletionsArgs),
     /// Write man pages or shell completions to a folder (packages bring them)

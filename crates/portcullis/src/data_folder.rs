@@ -35,6 +35,11 @@ pub fn check_writable(data: &Path) -> io::Result<()> {
     }
 }
 
+/// True if the folder has something that Portcullis keeps.
+pub fn is_ours(data: &Path) -> bool {
+    OURS.iter().any(|name| data.join(name).exists())
+}
+
 /// Checks that a folder which somebody names on the command line can be the data folder: a new or empty
 /// one, or one of ours.
 pub fn check_named(data: &Path) -> Result<(), Failure> {

@@ -4,6 +4,7 @@
 
 mod advise;
 mod api;
+mod backup;
 mod bans;
 #[cfg(feature = "bench")]
 mod bench;
@@ -72,6 +73,8 @@ fn main() -> ExitCode {
         cli::Command::User(args) => identities::user::run(&args),
         cli::Command::Init(args) => init::run(&args),
         cli::Command::Migrate(args) => migrate::run(&args),
+        cli::Command::Backup(args) => backup::backup(&args),
+        cli::Command::Restore(args) => backup::restore(&args),
         cli::Command::Completions(args) => generate::print_completions(&args),
         cli::Command::Generate(args) => generate::run(&args),
     }

@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 use crate::served::*;
 
 /// A program that was started with flags, a console, and this data folder.
-struct Started {
+pub struct Started {
     process: Process,
     address: SocketAddr,
     console: SocketAddr,
-    data: PathBuf,
+    pub data: PathBuf,
     log: PathBuf,
 }
 
 impl Started {
-    fn start(place: &Path, upstream: SocketAddr, more: &[&str]) -> Started {
+    pub fn start(place: &Path, upstream: SocketAddr, more: &[&str]) -> Started {
         let (data, log) = (place.join("data"), place.join("log"));
         let (address, console) = (free_address(), free_address());
         let flags = ["run", "--workers", "1", "--listen", &address.to_string(), "--upstream"];
@@ -43,36 +43,39 @@ impl Started {
         Started { process, address, console, data, log }
     }
 
-    fn get(&self, target: &str) -> u16 {
+    pub fn get(&self, target: &str) -> u16 {
         let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         exchange(self.address, None, request.as_bytes(), PATIENCE).unwrap().status
     }
 
-    fn token(&self) -> String {
+    pub fn token(&self) -> String {
         let create = ["token", "create", "--role", "admin", "--name", "test", "--data"];
         let created = Command::new(program()).args(create).arg(&self.data).output().unwrap();
         String::from_utf8(created.stdout).unwrap().trim().to_owned()
     }
 
-    fn change(&self, method: &str, path: &str, body: &Value) -> (u16, String) {
+    pub fn change(&self, method: &str, path: &str, body: &Value) -> (u16, String) {
+        self.ask(&self.token(), method, path, body)
+    }
+
+    pub fn ask(&self, token: &str, method: &str, path: &str, body: &Value) -> (u16, String) {
         let body = body.to_string();
         let request = format!(
             "{method} /api/v1{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nIf-Match: *\r\n\
-             Content-Type: application/json\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}",
-            self.token(),
+             Content-Type: application/json\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
         let answer = exchange(self.console, None, request.as_bytes(), PATIENCE).unwrap();
         (answer.status, String::from_utf8_lossy(answer.after_head()).into_owned())
     }
 
-    fn stop(self) -> String {
+    pub fn stop(self) -> String {
         assert!(self.process.stop(PATIENCE).unwrap().success());
         std::fs::read_to_string(&self.log).unwrap()
     }
 }
 
-const ATTACK: &str = "/?q=1%27%20OR%201=1--%20-";
+pub const ATTACK: &str = "/?q=1%27%20OR%201=1--%20-";
 
 /// An exclusion, a list and a mode that the console sets are there at the next start, whatever else the flags
 /// say then; and what the flags say differently counts.

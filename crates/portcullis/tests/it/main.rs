@@ -14,6 +14,7 @@ mod audit;
 #[path = "../../../portcullis-proxy/tests/it/common/authority.rs"]
 #[allow(dead_code, reason = "the tests of the proxy use the rest")]
 mod authority;
+mod backup;
 mod bans;
 #[cfg(feature = "bench")]
 mod bench;
