@@ -130,7 +130,7 @@ async fn read_head(stream: &mut TcpStream, input: &mut Vec<u8>, limits: &Limits)
     loop {
         match parser.parse(input) {
             Parsed::NeedMore => {}
-            parsed => return Ok(parsed),
+            parsed @ (Parsed::Head(_) | Parsed::Refused { .. }) => return Ok(parsed),
         }
         input.reserve(1024);
         if stream.read_buf(input).await? == 0 {

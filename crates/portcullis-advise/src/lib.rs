@@ -11,6 +11,8 @@
 //! nothing is estimated. An exclusion of a kind loses probes of that kind in its field by construction: these
 //! are counted apart. A candidate is recommended if it clears the alarm and loses no other probe.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod advice;
 mod cluster;
 mod measure;

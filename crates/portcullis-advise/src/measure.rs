@@ -120,7 +120,13 @@ pub(crate) fn stopped_probes(before: &mut Trial, case: &Case<'_>, fields: &[Fiel
             Field::File(_) => Spot::File,
             Field::FileName => Spot::FileName,
             Field::Body => Spot::Body,
-            _ => Spot::Value,
+            Field::Query(_)
+            | Field::Form(_)
+            | Field::Argument(_)
+            | Field::Json(_)
+            | Field::Part(_)
+            | Field::Header(_)
+            | Field::Cookie(_) => Spot::Value,
         };
         for probe in probes(spot) {
             let Some(message) = field.replaced(case.request, &probe.text) else { continue };

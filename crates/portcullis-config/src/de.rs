@@ -96,7 +96,12 @@ impl<'de> Deserializer<'de> for Typed<'de> {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeError> {
         match &self.node.value {
             Value::Null => visitor.visit_none(),
-            _ => visitor.visit_some(self),
+            Value::Bool(_)
+            | Value::Integer(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Table(_) => visitor.visit_some(self),
         }
         .map_err(|error| error.at(&self.node.span))
     }
@@ -109,7 +114,14 @@ impl<'de> Deserializer<'de> for Typed<'de> {
     ) -> Result<V::Value, DeError> {
         match &self.node.value {
             Value::Text(text) => visitor.visit_enum(text.as_str().into_deserializer()),
-            other => Err(de::Error::custom(format!("expected a string, found {}", other.kind()))),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Integer(_)
+            | Value::Float(_)
+            | Value::List(_)
+            | Value::Table(_) => {
+                Err(de::Error::custom(format!("expected a string, found {}", self.node.value.kind())))
+            }
         }
         .map_err(|error: DeError| error.at(&self.node.span))
     }
@@ -140,7 +152,9 @@ impl<'de> Deserializer<'de> for Typed<'de> {
             Value::Table(entries) => visitor
                 .visit_map(Entries { rest: entries.iter(), value: None, known: Some(fields), within: self })
                 .map_err(|error| error.at(&self.node.span)),
-            _ => self.deserialize_any(visitor),
+            Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) => {
+                self.deserialize_any(visitor)
+            }
         }
     }
 

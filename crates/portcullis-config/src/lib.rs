@@ -31,6 +31,8 @@
 //! assert!(error.to_string().starts_with("portcullis.toml:6:5: unknown key `host`"));
 //! ```
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use std::path::Path;
 
 mod access;
@@ -181,12 +183,12 @@ impl DocumentText {
     pub fn read(path: &Path) -> Result<DocumentText, ConfigError> {
         let document = DocumentText::of_path(path, String::new())?;
         let text = portcullis_files::read_text(path, DOCUMENT_BYTES_MAX).map_err(|error| {
-            let why = match error.kind() {
-                std::io::ErrorKind::NotFound => "there is no such file".to_string(),
-                std::io::ErrorKind::PermissionDenied => {
-                    "the user that Portcullis runs as may not read it".to_string()
-                }
-                _ => format!("cannot read it: {error}"),
+            let why = if error.kind() == std::io::ErrorKind::NotFound {
+                "there is no such file".to_string()
+            } else if error.kind() == std::io::ErrorKind::PermissionDenied {
+                "the user that Portcullis runs as may not read it".to_string()
+            } else {
+                format!("cannot read it: {error}")
             };
             ConfigError::plain(&document.name, why, None)
         })?;

@@ -236,7 +236,7 @@ fn without(tree: &mut Node, span: &Range<usize>) -> Option<Range<usize>> {
             items.retain(|node| node.span != *span);
             items.len() < before
         }
-        _ => false,
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) => false,
     };
     taken.then_some(own)
 }
@@ -252,7 +252,7 @@ fn all_keys(node: &Node, above: &str, keys: &mut Vec<(String, Range<usize>)>) {
                 all_keys(item, &key, keys);
             }
         }
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) => {}
     }
 }
 
@@ -266,6 +266,6 @@ fn texts(node: &Node, key: &str, show: &mut impl FnMut(&Range<usize>, &str, &str
                 texts(item, &format!("{key}.{}", own.name), show);
             }
         }
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) => {}
     }
 }

@@ -32,6 +32,8 @@
 //! assert!(line.ends_with("}\n"));
 //! ```
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod access;
 mod brief;
 mod cef;

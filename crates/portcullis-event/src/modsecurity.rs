@@ -208,7 +208,7 @@ fn write_decision(verdict: &Verdict, m: &RuleMatch, decided: bool, out: &mut Str
         Action::Redirect if decided => {
             let location = match &m.effect {
                 RuleEffect::Redirected(location) => escaped(location),
-                _ => String::new(),
+                RuleEffect::None | RuleEffect::Allowed(_) => String::new(),
             };
             write!(
                 out,
@@ -217,9 +217,15 @@ fn write_decision(verdict: &Verdict, m: &RuleMatch, decided: bool, out: &mut Str
         }
         Action::Proxy if decided => write!(out, "Access denied using proxy to (phase {phase}). "),
         Action::Drop if decided => write!(out, "Access denied with connection close (phase {phase}). "),
-        _ => match m.effect {
+        Action::Pass
+        | Action::Detect
+        | Action::Deny
+        | Action::Redirect
+        | Action::Drop
+        | Action::Proxy
+        | Action::Refuse => match m.effect {
             RuleEffect::Allowed(what) => write!(out, "{what} allowed (phase {phase}). "),
-            _ => write!(out, "Warning. "),
+            RuleEffect::None | RuleEffect::Redirected(_) => write!(out, "Warning. "),
         },
     };
 }

@@ -195,10 +195,12 @@ impl Redactor {
     /// True if this value at `place` under `name` is a secret.
     fn is_secret_place(&self, place: Place, name: &[u8], value: &[u8]) -> bool {
         let is_weak = || self.is_weak(name) && looks_secret(value);
-        match place {
-            Place::Header | Place::ResponseHeader => self.is_secret_header(name),
-            Place::Cookie => self.is_secret_cookie(name) || is_weak(),
-            _ => self.is_secret_arg(name) || is_weak(),
+        if matches!(place, Place::Header | Place::ResponseHeader) {
+            self.is_secret_header(name)
+        } else if place == Place::Cookie {
+            self.is_secret_cookie(name) || is_weak()
+        } else {
+            self.is_secret_arg(name) || is_weak()
         }
     }
 

@@ -67,11 +67,12 @@ impl BlockPage {
     /// Reads the operator's page, if there is one.
     pub fn load(file: Option<&Path>) -> Result<Self, PageError> {
         let Some(path) = file else { return Ok(BlockPage { own: None }) };
-        let text = portcullis_files::read_text(path, PAGE_BYTES_MAX).map_err(|error| match error.kind() {
-            io::ErrorKind::FileTooLarge => {
+        let text = portcullis_files::read_text(path, PAGE_BYTES_MAX).map_err(|error| {
+            if error.kind() == io::ErrorKind::FileTooLarge {
                 PageError::new(path, format!("a block page has at most {PAGE_BYTES_MAX} bytes"))
+            } else {
+                PageError::new(path, error)
             }
-            _ => PageError::new(path, error),
         })?;
         Ok(BlockPage { own: Some(text) })
     }

@@ -95,7 +95,7 @@ impl Counters<'_> {
             Version::Http3 => Protocol::Http3,
             Version::Http2 => Protocol::Http2,
             Version::Http11 => Protocol::Http11,
-            _ => Protocol::Http10,
+            Version::Http09 | Version::Http10 | Version::Other => Protocol::Http10,
         };
         counters.protocols.inc(protocol as usize);
         counters.bytes_inspected.add(coverage.bytes_inspected);

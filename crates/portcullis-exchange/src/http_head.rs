@@ -66,7 +66,7 @@ pub fn request_head(parts: &request::Parts, ended: bool, websocket_key: Option<&
         Parsed::Head(partial) if version >= Version::Http2 && !is_of_the_web(uri) => {
             Parsed::Refused { partial, refusal: Refusal::InvalidScheme }
         }
-        parsed => parsed,
+        parsed @ (Parsed::NeedMore | Parsed::Head(_) | Parsed::Refused { .. }) => parsed,
     }
 }
 

@@ -17,6 +17,8 @@
 //! The crate waits for nothing, forwards nothing and does not know SecLang. It reads the clock, and one file:
 //! the operator's block page.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod block_page;
 mod conversation;
 mod counters;

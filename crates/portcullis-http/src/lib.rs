@@ -36,6 +36,8 @@
 //! It refuses to do I/O, to know rules, and to guess: where a body's end is in doubt there is no body, only a
 //! refusal.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod body;
 pub mod coding;
 pub mod cookie;

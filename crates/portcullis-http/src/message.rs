@@ -145,7 +145,7 @@ impl ConnectionOptions {
         match version {
             Version::Http09 => false,
             Version::Http10 => self.keep_alive && !self.close,
-            _ => !self.close,
+            Version::Http11 | Version::Http2 | Version::Http3 | Version::Other => !self.close,
         }
     }
 }

@@ -9,6 +9,8 @@
 //! The one place where rule files are opened, and those of `SecRemoteRules` fetched. Every mistake of every
 //! file comes in one report; a policy with an error gives no plan.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod declared;
 mod plan_cache;
 mod remote;

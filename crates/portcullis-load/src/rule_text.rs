@@ -15,9 +15,9 @@ pub fn rule_text(file: &Path, line: u32, id: RuleId) -> Option<String> {
     let begins = |span| u32::try_from(parsed.sources.position(span).line).is_ok_and(|at| at == line);
     let mut directives = parsed.document.directives.iter().skip_while(|each| !begins(each.span));
     let first = directives.next()?;
-    let actions = |directive: &Directive| match directive {
-        Directive::Rule(rule) => rule.actions.iter().map(|action| action.node.clone()).collect::<Vec<_>>(),
-        _ => Vec::new(),
+    let actions = |directive: &Directive| {
+        let Directive::Rule(rule) = directive else { return Vec::new() };
+        rule.actions.iter().map(|action| action.node.clone()).collect()
     };
     if !actions(&first.node).contains(&Action::Id(id)) {
         return None;

@@ -89,7 +89,7 @@ impl SharedDetectors {
                 let list: Vec<Box<dyn portcullis_semantic::Detector>> = vec![Box::new(detectors::api::Api)];
                 Arc::new(Detectors::of(list).unwrap_or_default())
             }),
-            _ => self.all.get_or_insert_with(|| Arc::new(Detectors::new())),
+            Mode::Semantic | Mode::Both => self.all.get_or_insert_with(|| Arc::new(Detectors::new())),
         };
         let detectors = Arc::clone(detectors);
         let inspector = inspector.with_semantic(

@@ -48,6 +48,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod access;
 mod audit;
 mod audit_config;
@@ -91,10 +93,9 @@ impl DropReason {
 
     /// The reason that a failure to write comes to.
     pub(crate) fn of(error: &std::io::Error) -> DropReason {
-        match error.kind() {
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => DropReason::DiskFull,
-            _ => DropReason::WriteError,
-        }
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        let is_full = matches!(error.kind(), StorageFull | QuotaExceeded);
+        if is_full { DropReason::DiskFull } else { DropReason::WriteError }
     }
 
     /// The label value.

@@ -216,7 +216,7 @@ impl Sink {
     fn write_batch(&mut self) -> io::Result<()> {
         let rotated = match &mut self.output {
             Output::File(file) if self.unfinished.is_empty() => file.make_room(self.batch.len()),
-            _ => Ok(()),
+            Output::File(_) | Output::Stream(_) => Ok(()),
         };
         let output: &mut dyn Write = match &mut self.output {
             Output::File(file) => file,

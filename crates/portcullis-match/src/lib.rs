@@ -34,6 +34,7 @@
 //! assert_eq!(groups[1].unwrap().of(b"/admin/users"), b"users");
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads"))]
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod byte_range;
 mod encoding;

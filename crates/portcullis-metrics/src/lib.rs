@@ -23,6 +23,7 @@
 //! assert!(registry.render().contains("\nportcullis_connections_active 1\n"));
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads"))]
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod catalogue;
 mod cells;

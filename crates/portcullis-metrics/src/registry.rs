@@ -80,7 +80,11 @@ impl Registry {
         );
         match self.series(metric, labels, || Series::Counter(Counter::default())) {
             Series::Counter(counter) => counter,
-            _ => Counter::default(),
+            Series::Gauge(_)
+            | Series::Histogram(_)
+            | Series::Enum(_)
+            | Series::Trial(_)
+            | Series::Requests(_) => Counter::default(),
         }
     }
 
@@ -89,7 +93,11 @@ impl Registry {
         debug_assert_eq!((metric.kind, metric.labels.len()), (Kind::Gauge, labels.len()), "{}", metric.name);
         match self.series(metric, labels, || Series::Gauge(Gauge::default())) {
             Series::Gauge(gauge) => gauge,
-            _ => Gauge::default(),
+            Series::Counter(_)
+            | Series::Histogram(_)
+            | Series::Enum(_)
+            | Series::Trial(_)
+            | Series::Requests(_) => Gauge::default(),
         }
     }
 
@@ -103,7 +111,11 @@ impl Registry {
         );
         match self.series(metric, labels, || Series::Histogram(Histogram::default())) {
             Series::Histogram(histogram) => histogram,
-            _ => Histogram::default(),
+            Series::Counter(_)
+            | Series::Gauge(_)
+            | Series::Enum(_)
+            | Series::Trial(_)
+            | Series::Requests(_) => Histogram::default(),
         }
     }
 
@@ -123,7 +135,11 @@ impl Registry {
         );
         match self.series(metric, labels, || Series::Enum(EnumCounters::new(names))) {
             Series::Enum(counters) => counters,
-            _ => EnumCounters::new(names),
+            Series::Counter(_)
+            | Series::Gauge(_)
+            | Series::Histogram(_)
+            | Series::Trial(_)
+            | Series::Requests(_) => EnumCounters::new(names),
         }
     }
 
@@ -133,7 +149,11 @@ impl Registry {
             .series(&catalogue::REQUESTS, &[site, route], || Series::Requests(RequestCounters::new(verdicts)))
         {
             Series::Requests(counters) => counters,
-            _ => RequestCounters::new(verdicts),
+            Series::Counter(_)
+            | Series::Gauge(_)
+            | Series::Histogram(_)
+            | Series::Enum(_)
+            | Series::Trial(_) => RequestCounters::new(verdicts),
         }
     }
 
@@ -142,7 +162,11 @@ impl Registry {
         let new = || ExclusionTrial::new(since.clone());
         match self.series(&catalogue::EXCLUSION_TRIALS, labels, || Series::Trial(new())) {
             Series::Trial(trial) => trial,
-            _ => new(),
+            Series::Counter(_)
+            | Series::Gauge(_)
+            | Series::Histogram(_)
+            | Series::Enum(_)
+            | Series::Requests(_) => new(),
         }
     }
 

@@ -143,7 +143,7 @@ impl<V: Verifier> Scan<'_, V> {
             Sight::Known(found) => {
                 return found.iter().for_each(|&candidate| self.state.set_matched(candidate.into()));
             }
-            sight => sight == Sight::Again,
+            sight @ (Sight::Again | Sight::New) => sight == Sight::Again,
         };
         // All that match, not only those that did not match others before.
         let before = self.state.take_matched();

@@ -19,6 +19,8 @@
 //!
 //! Not in this crate: rules, actions, `TX`, the executor, and the consequences of a candidate's match.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod build;
 mod byte_classes;
 mod forms;

@@ -138,11 +138,10 @@ pub fn repeats(variable: Variable) -> bool {
 /// at all.
 pub(crate) fn repeats_as(variable: Variable, value: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_lowercase() || matches!(byte, b'/' | b'-' | b'_' | b'.');
-    match variable {
-        Variable::RequestFilename | Variable::RequestBasename => {
-            value.len() <= PATH_BYTES_MAX && value.iter().all(is_plain)
-        }
-        variable => value.is_empty() || repeats(variable),
+    if matches!(variable, Variable::RequestFilename | Variable::RequestBasename) {
+        value.len() <= PATH_BYTES_MAX && value.iter().all(is_plain)
+    } else {
+        value.is_empty() || repeats(variable)
     }
 }
 
@@ -155,7 +154,27 @@ pub(crate) fn repeats_in(class: Class, key: &[u8]) -> bool {
         | Class::RequestCookiesNames
         | Class::ResponseHeadersNames => true,
         Class::RequestHeaders | Class::ResponseHeaders => !may_hold_secret(key),
-        _ => false,
+        Class::ArgsGet
+        | Class::ArgsPost
+        | Class::ArgsGetReadings
+        | Class::ArgsGetNamesReadings
+        | Class::ArgsPostReadings
+        | Class::ArgsPostNamesReadings
+        | Class::RequestCookies
+        | Class::Files
+        | Class::FilesNames
+        | Class::FilesSizes
+        | Class::FilesTmpContent
+        | Class::FilesTmpNames
+        | Class::Geo
+        | Class::MultipartFilename
+        | Class::MultipartName
+        | Class::MultipartPartHeaders
+        | Class::XmlText
+        | Class::XmlReadings
+        | Class::XmlAttributes
+        | Class::MatchedVars
+        | Class::MatchedVarsNames => false,
     }
 }
 

@@ -17,6 +17,8 @@
 //! assert_eq!(wrong, "the database is a number, not `three`");
 //! ```
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod address;
 mod command;
 mod reply;

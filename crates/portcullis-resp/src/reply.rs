@@ -105,7 +105,7 @@ impl Reply {
     pub fn items(self) -> Vec<Reply> {
         match self {
             Reply::List(items) => items,
-            _ => Vec::new(),
+            Reply::Nil | Reply::Int(_) | Reply::Text(_) | Reply::Refused(_) => Vec::new(),
         }
     }
 
@@ -114,7 +114,7 @@ impl Reply {
         match self {
             Reply::Text(text) => Some(text),
             Reply::Int(number) => Some(number.to_string().into_bytes()),
-            _ => None,
+            Reply::Nil | Reply::List(_) | Reply::Refused(_) => None,
         }
     }
 
@@ -122,7 +122,7 @@ impl Reply {
     pub fn accepted(self) -> io::Result<Reply> {
         match self {
             Reply::Refused(why) => Err(io::Error::other(why)),
-            reply => Ok(reply),
+            reply @ (Reply::Nil | Reply::Int(_) | Reply::Text(_) | Reply::List(_)) => Ok(reply),
         }
     }
 }

@@ -43,11 +43,10 @@ impl Write for Timed {
 
 /// The system says that it would have to wait.
 fn late(error: io::Error) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::WouldBlock => {
-            io::Error::new(io::ErrorKind::TimedOut, "the answer did not come in time")
-        }
-        _ => error,
+    if error.kind() == io::ErrorKind::WouldBlock {
+        io::Error::new(io::ErrorKind::TimedOut, "the answer did not come in time")
+    } else {
+        error
     }
 }
 

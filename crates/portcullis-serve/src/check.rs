@@ -257,7 +257,7 @@ fn assemble(
 ) -> Parsed {
     let length = match framing {
         BodyFraming::Length(length) => Some(length.to_string()),
-        _ => None,
+        BodyFraming::None | BodyFraming::Chunked | BodyFraming::UntilClose => None,
     };
     let mut fields: Vec<(&[u8], &[u8])> = Vec::with_capacity(headers.len() + 2);
     fields.extend(host.map(|host| (&b"host"[..], host)));

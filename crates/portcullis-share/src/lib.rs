@@ -12,6 +12,8 @@
 //! that it leased and did not use. While the store is away [`Taken::Unknown`] says so at once, and the caller
 //! does what its policy is.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod link;
 mod memcached;
 mod metrics;
@@ -68,7 +70,7 @@ impl Shared {
         match taken {
             // The answer is on its way. Else a client could go beyond the limit while it takes.
             Taken::Unknown if !link.is_late(now) => Taken::Refused(SOON),
-            taken => taken,
+            taken @ (Taken::Admitted | Taken::Refused(_) | Taken::Unknown) => taken,
         }
     }
 }

@@ -41,7 +41,7 @@ impl Keeper for Redis {
         let grant = |answer: Reply| match answer {
             Reply::Int(tokens @ 0..) => Some(Grant::Tokens(tokens.unsigned_abs())),
             Reply::Int(wait) => Some(Grant::None(Duration::from_micros(wait.unsigned_abs()))),
-            _ => None,
+            Reply::Nil | Reply::Text(_) | Reply::List(_) | Reply::Refused(_) => None,
         };
         Ok(answers.into_iter().map(grant).collect())
     }

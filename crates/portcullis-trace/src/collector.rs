@@ -58,7 +58,9 @@ fn rejected(answer: &[u8]) -> u64 {
     let answer: Json = serde_json::from_slice(answer).unwrap_or_default();
     match &answer["partialSuccess"]["rejectedSpans"] {
         Json::String(text) => text.parse().unwrap_or(0),
-        number => number.as_u64().unwrap_or(0),
+        number @ (Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_)) => {
+            number.as_u64().unwrap_or(0)
+        }
     }
 }
 

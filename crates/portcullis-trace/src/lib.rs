@@ -16,6 +16,8 @@
 //! assert_eq!(&own.header(), b"00-0af7651916cd43dd8448eb211c80319c-0101010101010101-01");
 //! ```
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod collector;
 mod context;
 mod export;

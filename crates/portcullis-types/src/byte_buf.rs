@@ -99,7 +99,7 @@ impl ByteBuf {
     pub fn clear(&mut self, kept: usize) {
         match &mut self.0 {
             Bytes::Heap(heap) if heap.capacity() <= kept => heap.clear(),
-            _ => *self = ByteBuf::new(),
+            Bytes::Heap(_) | Bytes::Pages { .. } => *self = ByteBuf::new(),
         }
     }
 

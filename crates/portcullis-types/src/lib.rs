@@ -5,6 +5,8 @@
 //! Nothing here knows what a rule, a request or a socket is, and nothing but these two allocates. Every
 //! other crate may use it.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod byte_buf;
 mod byte_set;
 mod class;

@@ -31,7 +31,7 @@ pub(super) fn names(
                 HostPattern::Exact(name) if is_domain(name) && !tls.acme.contains(name) => {
                     tls.acme.push(name.clone());
                 }
-                _ => {}
+                HostPattern::Any | HostPattern::Exact(_) | HostPattern::Under(_) => {}
             }
         }
         if tls.acme.is_empty() {

@@ -138,7 +138,7 @@ impl JsonTemplate {
                 JsonTemplate::List(values.collect::<Result<_, _>>()?)
             }
             Value::Object(members) => JsonTemplate::Object(object(members, depth)?),
-            plain => JsonTemplate::Plain(plain),
+            plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => JsonTemplate::Plain(plain),
         })
     }
 }

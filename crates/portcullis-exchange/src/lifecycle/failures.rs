@@ -117,7 +117,9 @@ impl Lifecycle {
         if !is_known && self.given_up().is_some() {
             let policy = match self.action {
                 Action::Pass | Action::Detect => ExceptionPolicy::Open,
-                _ => ExceptionPolicy::Closed,
+                Action::Deny | Action::Redirect | Action::Drop | Action::Proxy | Action::Refuse => {
+                    ExceptionPolicy::Closed
+                }
             };
             self.exception(ExceptionCause::BudgetSpent, policy);
         }

@@ -188,7 +188,7 @@ impl Guard {
     pub(super) fn lend(&mut self) -> Option<Box<Inspection>> {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Running(inspection) => Some(inspection),
-            other => {
+            other @ (State::Off | State::Broken) => {
                 self.state = other;
                 None
             }

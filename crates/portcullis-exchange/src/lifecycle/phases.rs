@@ -183,6 +183,6 @@ impl Lifecycle {
 pub fn upload(inspection: &mut Inspection, piece: &[u8], is_last: bool) -> Step {
     match inspection.upload(piece) {
         Step::Continue if is_last => inspection.end_upload(),
-        step => step,
+        step @ (Step::Continue | Step::Ask | Step::Interrupt(_)) => step,
     }
 }

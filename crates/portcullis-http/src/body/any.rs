@@ -197,7 +197,7 @@ impl Kind {
     fn feed_last(&mut self, chunk: &[u8], sink: &mut dyn BodySink) {
         match self {
             Kind::UrlEncoded(parser) => parser.feed_last(chunk, sink),
-            _ => self.feed(chunk, sink),
+            Kind::Multipart(_) | Kind::Json(_) | Kind::Xml(..) => self.feed(chunk, sink),
         }
     }
 

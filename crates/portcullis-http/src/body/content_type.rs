@@ -109,7 +109,7 @@ pub fn parameter<'a>(content_type: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 pub fn transcoded(content_type: &[u8]) -> Option<transcode::Foreign> {
     match Charset::from_label(parameter(content_type, b"charset")?) {
         Charset::Transcoded(foreign) => Some(foreign),
-        _ => None,
+        Charset::Ascii | Charset::MultiByte(_) | Charset::Foreign => None,
     }
 }
 

@@ -127,10 +127,12 @@ impl Transcoder {
         let bytes = &self.held[..size];
         let order = match self.from {
             Foreign::Utf16(Some(order)) | Foreign::Utf32(Some(order)) => order,
-            _ => match (bytes[0], bytes[size - 1]) {
-                (0, _) | (0xFE, 0xFF) => Order::Big,
-                _ => Order::Little,
-            },
+            Foreign::Utf7 | Foreign::Utf16(_) | Foreign::Utf32(_) | Foreign::Ebcdic(_) => {
+                match (bytes[0], bytes[size - 1]) {
+                    (0, _) | (0xFE, 0xFF) => Order::Big,
+                    _ => Order::Little,
+                }
+            }
         };
         let value = match order {
             Order::Big => bytes.iter().fold(0, |value, &byte| value << 8 | u32::from(byte)),

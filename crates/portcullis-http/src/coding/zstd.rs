@@ -96,7 +96,7 @@ impl Zstd {
                 }
                 self.hand_out(take)?;
             }
-            _ => return Ok(()),
+            State::Header | State::Blocks | State::End => return Ok(()),
         }
         self.held.clear();
         Ok(())

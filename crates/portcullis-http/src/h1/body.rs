@@ -66,7 +66,7 @@ impl BodyDecoder {
     pub fn unframed(framing: BodyFraming) -> Self {
         let framing = match framing {
             BodyFraming::Chunked => BodyFraming::UntilClose,
-            framing => framing,
+            framing @ (BodyFraming::None | BodyFraming::Length(_) | BodyFraming::UntilClose) => framing,
         };
         BodyDecoder::new(framing, &Limits::default(), false)
     }
@@ -145,7 +145,7 @@ impl BodyDecoder {
     pub fn trailers(&self) -> Fields<'_> {
         match &self.state {
             State::Chunked(chunked) => chunked.trailers(),
-            _ => Fields::new(&[], &[]),
+            State::Length(_) | State::UntilClose => Fields::new(&[], &[]),
         }
     }
 

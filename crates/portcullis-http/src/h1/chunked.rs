@@ -84,7 +84,12 @@ impl Chunked {
                     return Ok(Decoded { data: &[], consumed: at + taken, done: self.is_done() });
                 }
                 State::Done => break,
-                _ => {
+                State::Size { .. }
+                | State::Padding { .. }
+                | State::Extension { .. }
+                | State::SizeEnd { .. }
+                | State::DataCr
+                | State::DataLf => {
                     self.state = self.step(input[at])?;
                     at += 1;
                 }

@@ -94,7 +94,7 @@ impl RequestParser {
                 }
                 Some(self.stop(buf, buf.len(), Refusal::Incomplete))
             }
-            outcome => Some(outcome),
+            outcome @ (Parsed::Head(_) | Parsed::Refused { .. }) => Some(outcome),
         }
     }
 

@@ -126,7 +126,7 @@ fn write_target(head: &RequestHead, how: &RequestRewrite<'_>, out: &mut Vec<u8>)
         {
             out.push(b'*');
         }
-        _ => {
+        TargetForm::Origin | TargetForm::Absolute | TargetForm::Asterisk | TargetForm::Invalid => {
             if head.path().is_empty() {
                 out.push(b'/');
             }

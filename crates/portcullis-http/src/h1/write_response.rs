@@ -25,7 +25,9 @@ impl ClientConnection {
         match version {
             _ if !open => ClientConnection::Close,
             Version::Http10 => ClientConnection::KeepAlive,
-            _ => ClientConnection::Open,
+            Version::Http09 | Version::Http11 | Version::Http2 | Version::Http3 | Version::Other => {
+                ClientConnection::Open
+            }
         }
     }
 }
@@ -54,7 +56,10 @@ pub fn client_framing(received: BodyFraming, version: Version) -> BodyFraming {
     match received {
         BodyFraming::Chunked if version < Version::Http11 => BodyFraming::UntilClose,
         BodyFraming::UntilClose if version >= Version::Http11 => BodyFraming::Chunked,
-        same => same,
+        same @ (BodyFraming::None
+        | BodyFraming::Length(_)
+        | BodyFraming::Chunked
+        | BodyFraming::UntilClose) => same,
     }
 }
 
@@ -67,7 +72,10 @@ pub fn write_response(head: &ResponseHead, how: &ResponseRewrite<'_>, out: &mut 
         BodyFraming::None if how.describes_length && head.status() != 204 => {
             head.content_length().map_or(BodyFraming::None, BodyFraming::Length)
         }
-        framing => framing,
+        framing @ (BodyFraming::None
+        | BodyFraming::Length(_)
+        | BodyFraming::Chunked
+        | BodyFraming::UntilClose) => framing,
     };
     let named = if head.connection.other { Named::of(head.fields()) } else { Named::default() };
     let mut framing_written = false;

@@ -100,7 +100,9 @@ impl RequestHead {
     pub fn version_bytes(&self) -> &[u8] {
         match self.version {
             Version::Http09 => Version::Http09.as_str().as_bytes(),
-            _ => self.version_text.of(&self.bytes),
+            Version::Http10 | Version::Http11 | Version::Http2 | Version::Http3 | Version::Other => {
+                self.version_text.of(&self.bytes)
+            }
         }
     }
 

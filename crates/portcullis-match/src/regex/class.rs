@@ -76,7 +76,7 @@ pub(super) fn bracketed(
         let item = match next_item(cursor, start, &mut quoting, first)? {
             Item::End => break,
             Item::Nothing => continue,
-            item => item,
+            item @ (Item::Byte(_) | Item::Class(_)) => item,
         };
         first = false;
         let low = match item {
@@ -140,7 +140,14 @@ fn next_item(
                 *quoting = true;
                 Item::Nothing
             }
-            _ => Item::Nothing,
+            Escape::Look(_)
+            | Escape::LineEnding
+            | Escape::EndOrNewline
+            | Escape::Keep
+            | Escape::BackReference(_)
+            | Escape::RelativeReference(_)
+            | Escape::NamedReference(_)
+            | Escape::QuoteEnd => Item::Nothing,
         },
         byte => Item::Byte(byte),
     })

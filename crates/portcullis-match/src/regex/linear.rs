@@ -70,7 +70,16 @@ fn simplify_possessive(tree: &mut Node, is_last: bool) {
                 simplify_possessive(node, is_last && after.is_empty());
             }
         }
-        _ => {}
+        Node::Byte(_)
+        | Node::Set(_)
+        | Node::Look(_)
+        | Node::EndOrNewline(_)
+        | Node::LineEnding
+        | Node::Keep
+        | Node::Atomic(_)
+        | Node::LookAround { .. }
+        | Node::BackReference { .. }
+        | Node::Conditional { .. } => {}
     }
 }
 
@@ -82,7 +91,17 @@ fn begins_without(node: &Node, taken: &ClassBytes) -> bool {
         Node::Capture(_, node) => begins_without(node, taken),
         Node::Concat(nodes) => nodes.first().is_some_and(|first| begins_without(first, taken)),
         Node::Alternate(nodes) => nodes.iter().all(|node| begins_without(node, taken)),
-        _ => node.single_byte().is_some_and(|mut set| {
+        Node::Byte(_)
+        | Node::Set(_)
+        | Node::Look(_)
+        | Node::EndOrNewline(_)
+        | Node::LineEnding
+        | Node::Keep
+        | Node::Repeat { .. }
+        | Node::Atomic(_)
+        | Node::LookAround { .. }
+        | Node::BackReference { .. }
+        | Node::Conditional { .. } => node.single_byte().is_some_and(|mut set| {
             set.intersect(taken);
             set.ranges().is_empty()
         }),

@@ -93,7 +93,18 @@ impl Node {
         match self {
             Node::Byte(byte) => Some(class::only(*byte)),
             Node::Set(set) => Some(set.clone()),
-            _ => None,
+            Node::Look(_)
+            | Node::EndOrNewline(_)
+            | Node::LineEnding
+            | Node::Keep
+            | Node::Repeat { .. }
+            | Node::Capture(..)
+            | Node::Concat(_)
+            | Node::Alternate(_)
+            | Node::Atomic(_)
+            | Node::LookAround { .. }
+            | Node::BackReference { .. }
+            | Node::Conditional { .. } => None,
         }
     }
 

@@ -184,7 +184,13 @@ impl Parser<'_> {
                     open.push(yes);
                     open.push(no);
                 }
-                _ => {}
+                Node::Byte(_)
+                | Node::Set(_)
+                | Node::Look(_)
+                | Node::EndOrNewline(_)
+                | Node::LineEnding
+                | Node::Keep
+                | Node::BackReference { .. } => {}
             }
         }
         Ok(())

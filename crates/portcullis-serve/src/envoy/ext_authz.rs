@@ -60,7 +60,7 @@ fn inspect(call: &Call, attributes: &Attributes, http: &HttpRequest, peer: Socke
         conversation.request_body(body);
         let missing_bytes = match conversation.head().framing() {
             BodyFraming::Length(length) => length.saturating_sub(body.len() as u64),
-            _ => u64::from(is_partial),
+            BodyFraming::None | BodyFraming::Chunked | BodyFraming::UntilClose => u64::from(is_partial),
         };
         cut = (is_partial || missing_bytes > 0).then_some(Cut { missing_bytes: missing_bytes.max(1) });
     }

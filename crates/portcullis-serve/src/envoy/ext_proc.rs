@@ -300,6 +300,6 @@ fn without_pseudo<'a>(fields: &[Field<'a>]) -> Vec<Field<'a>> {
 fn attribute<'a>(attributes: &'a HashMap<String, Struct>, name: &str) -> Option<&'a str> {
     attributes.values().find_map(|filter| match filter.fields.get(name)?.kind.as_ref()? {
         Kind::Text(text) => Some(text.as_str()),
-        _ => None,
+        Kind::Number(_) | Kind::Struct(_) | Kind::List(_) => None,
     })
 }

@@ -192,7 +192,10 @@ impl Call {
             Unanswered::TooLarge => (Code::ResourceExhausted, "the message is larger than 16 MiB"),
             Unanswered::Memory => (Code::ResourceExhausted, "too many large bodies at this moment"),
             Unanswered::Timeout => (Code::DeadlineExceeded, "the next message did not come in time"),
-            _ => (Code::InvalidArgument, "the message cannot be read"),
+            Unanswered::UntrustedPeer
+            | Unanswered::Connections
+            | Unanswered::Malformed
+            | Unanswered::NoExchange => (Code::InvalidArgument, "the message cannot be read"),
         }
     }
 

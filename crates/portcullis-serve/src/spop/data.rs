@@ -26,21 +26,21 @@ impl<'a> Value<'a> {
     pub(super) fn bytes(self) -> &'a [u8] {
         match self {
             Value::Bytes(bytes) => bytes,
-            _ => b"",
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Address(_) => b"",
         }
     }
 
     pub(super) fn number(self) -> Option<u64> {
         match self {
             Value::Number(number) => Some(number),
-            _ => None,
+            Value::Null | Value::Bool(_) | Value::Address(_) | Value::Bytes(_) => None,
         }
     }
 
     pub(super) fn address(self) -> Option<IpAddr> {
         match self {
             Value::Address(address) => Some(address.to_canonical()),
-            _ => None,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Bytes(_) => None,
         }
     }
 }

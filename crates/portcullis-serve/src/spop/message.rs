@@ -96,7 +96,9 @@ impl<'a> Message<'a> {
             let text = [self.method, b" ", &target, b" HTTP/1.1\r\n", self.headers, b"\r\n\r\n"].concat();
             return Ok(match RequestParser::new(Limits::default(), Compat::Strict).parse(&text) {
                 Parsed::Refused { partial, refusal } => Parsed::Refused { partial, refusal },
-                _ => Parsed::Refused { partial: RequestHead::default(), refusal: Refusal::MissingColon },
+                Parsed::NeedMore | Parsed::Head(_) => {
+                    Parsed::Refused { partial: RequestHead::default(), refusal: Refusal::MissingColon }
+                }
             });
         };
         let framing = framing(&fields, self.body);

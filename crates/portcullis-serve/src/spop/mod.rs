@@ -172,7 +172,7 @@ impl<R: tokio::io::AsyncRead + Unpin> Session<'_, R> {
         let mut conversation = Conversation::begin(&self.service.exchanges, arrival, parsed);
         let length = match conversation.head().framing() {
             BodyFraming::Length(length) => Some(length),
-            _ => None,
+            BodyFraming::None | BodyFraming::Chunked | BodyFraming::UntilClose => None,
         };
         match message.body {
             [] => conversation.no_request_body(),
@@ -216,7 +216,12 @@ impl<R: tokio::io::AsyncRead + Unpin> Session<'_, R> {
             Status::Normal => return,
             Status::TooBig => Unanswered::TooLarge,
             Status::Timeout => Unanswered::Timeout,
-            _ => Unanswered::Malformed,
+            Status::Invalid
+            | Status::NoVersion
+            | Status::NoFrameSize
+            | Status::Version
+            | Status::FrameSize
+            | Status::Fragmented => Unanswered::Malformed,
         };
         self.service.unanswered(why);
     }
@@ -243,7 +248,7 @@ fn describe(
     let action = match block.action {
         Action::Redirect => "redirect",
         Action::Drop => "drop",
-        _ => "deny",
+        Action::Pass | Action::Detect | Action::Deny | Action::Proxy | Action::Refuse => "deny",
     };
     variables.push(("action", Set::Text(action.to_owned())));
     variables.push(("status", Set::Number(block.status.into())));

@@ -262,8 +262,5 @@ fn left(deadline: Instant) -> io::Result<Duration> {
 
 /// The system says that it would have to wait.
 fn late(error: io::Error) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
-        _ => error,
-    }
+    if error.kind() == io::ErrorKind::WouldBlock { io::ErrorKind::TimedOut.into() } else { error }
 }

@@ -91,7 +91,7 @@ impl Multipart {
     pub(super) fn held_bytes(&self) -> usize {
         let value = match &self.state {
             State::Content(content) => content.value.capacity(),
-            _ => 0,
+            State::Preamble | State::Headers(_) | State::Epilogue | State::Failed => 0,
         };
         self.pending.capacity() + value
     }
@@ -150,7 +150,7 @@ impl Multipart {
                     self.report.multipart.data_after = true;
                     return;
                 }
-                _ => {}
+                State::Preamble | State::Headers(_) | State::Content(_) => {}
             }
             if self.pending.is_empty()
                 && let Some(len) = segment_len(rest, self.segment_max)

@@ -335,7 +335,7 @@ impl<'m> Machine<'m> {
             Greed::Lazy if max > min => {
                 self.push(Entry::Lazy { op, set, at: end, most: at.saturating_add(max) })?;
             }
-            _ => {}
+            Greed::Greedy | Greed::Lazy | Greed::Possessive => {}
         }
         Ok(Some((op, end)))
     }
@@ -366,7 +366,16 @@ impl<'m> Machine<'m> {
             Look::WordStartAscii => !word(before) && word(after),
             Look::WordEndAscii => word(before) && !word(after),
             // The parser makes no others.
-            _ => false,
+            Look::StartCRLF
+            | Look::EndCRLF
+            | Look::WordUnicode
+            | Look::WordUnicodeNegate
+            | Look::WordStartUnicode
+            | Look::WordEndUnicode
+            | Look::WordStartHalfAscii
+            | Look::WordEndHalfAscii
+            | Look::WordStartHalfUnicode
+            | Look::WordEndHalfUnicode => false,
         }
     }
 }

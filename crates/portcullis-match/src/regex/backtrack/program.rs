@@ -240,10 +240,8 @@ impl Program {
         let split = if negated { Some(self.op(Op::Fail)?) } else { None };
         if behind {
             // Each alternative goes back by a length of its own.
-            let alternatives = match node {
-                Node::Alternate(nodes) => nodes.as_slice(),
-                node => std::slice::from_ref(node),
-            };
+            let alternatives =
+                if let Node::Alternate(nodes) = node { nodes.as_slice() } else { std::slice::from_ref(node) };
             self.alternate(alternatives, |program, node| {
                 let Some(length) = node.fixed_length().and_then(|length| u32::try_from(length).ok()) else {
                     return error(
@@ -325,7 +323,13 @@ fn first(node: &Node) -> Option<ByteSet> {
         Node::Alternate(nodes) => {
             nodes.iter().try_fold(ByteSet::EMPTY, |set, node| Some(set.union(first(node)?)))
         }
-        _ => None,
+        Node::Look(_)
+        | Node::EndOrNewline(_)
+        | Node::Keep
+        | Node::Repeat { .. }
+        | Node::LookAround { .. }
+        | Node::BackReference { .. }
+        | Node::Conditional { .. } => None,
     }
 }
 
@@ -336,6 +340,15 @@ fn anchored(node: &Node) -> bool {
         Node::Capture(_, node) | Node::Atomic(node) => anchored(node),
         Node::Concat(nodes) => nodes.first().is_some_and(anchored),
         Node::Alternate(nodes) => nodes.iter().all(anchored),
-        _ => false,
+        Node::Byte(_)
+        | Node::Set(_)
+        | Node::Look(_)
+        | Node::EndOrNewline(_)
+        | Node::LineEnding
+        | Node::Keep
+        | Node::Repeat { .. }
+        | Node::LookAround { .. }
+        | Node::BackReference { .. }
+        | Node::Conditional { .. } => false,
     }
 }
