@@ -139,8 +139,8 @@ impl Analysis {
         parsed: Option<Parsed<'_, '_>>,
     ) {
         let named = Processor::by_media_type(content_type);
-        // JSON is no file but a request about one, as interfaces of code hosts have them. Whether it is JSON, its
-        // parser says below.
+        // JSON is no file but a request about one, as interfaces of code hosts have them. Whether it is JSON
+        // is up to its parser, below.
         let may_be_request =
             named == Some(Processor::Json) && matches!(body.trim_ascii_start().first(), Some(b'{' | b'['));
         if self.stores && !may_be_request && !body.is_empty() {
