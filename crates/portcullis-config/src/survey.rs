@@ -155,7 +155,7 @@ impl Pointers {
                     self.add(item, below);
                 }
             }
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) => {}
         }
         self.0.push((node.span.clone(), pointer));
     }
