@@ -72,6 +72,8 @@ pub struct Engine {
     connection: Connection,
     /// None before the first exchange.
     scratch: Option<Scratch>,
+    /// The line of the last event, if lines are written.
+    line: Option<Vec<u8>>,
 }
 
 /// What became of an exchange.
@@ -140,7 +142,12 @@ impl Engine {
             capture_share: 0.0,
         };
         let names = PolicyNames { site: "bench".into(), route: "/".into(), generation: 1 };
-        Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: None })
+        Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: None, line: None })
+    }
+
+    /// From now on the event of an exchange is also written, as files and the store have it.
+    pub fn write_events(&mut self) {
+        self.line = Some(Vec::new());
     }
 
     /// Inspects all of it.
@@ -169,6 +176,10 @@ impl Engine {
         outcome.status = Some(if step == Step::Continue { 200 } else { 403 });
         let report = inspection.finish(&outcome);
         self.scratch = Some(report.scratch);
+        if let (Some(line), Some(event)) = (&mut self.line, &report.event) {
+            line.clear();
+            event.write_json_line(line);
+        }
         Verdict { action: report.action, rules: report.matched_rules, work, detector_work, is_over_limit }
     }
 }

@@ -31,6 +31,9 @@ struct Options {
     /// What inspects: crs, semantic or both.
     #[arg(long, default_value = "crs")]
     mode: Mode,
+    /// Writes the line of each event, too.
+    #[arg(long)]
+    events: bool,
     /// Only this case, or those whose names contain this.
     #[arg(long, default_value = "")]
     only: String,
@@ -96,6 +99,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return plan_builds(&policy, builds, options.plan_cache.as_deref());
     }
     let mut engine = Engine::new(&policy)?;
+    if options.events {
+        engine.write_events();
+    }
     if let Some(seconds) = options.worst {
         // Pieces of the CRS are what a message may hold, whoever inspects it.
         let plan =
