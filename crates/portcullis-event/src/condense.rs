@@ -81,53 +81,53 @@ impl Event {
         if says_little && self.request.target.len() + self.server.host.len() <= bounds.text_bytes {
             return Cow::Borrowed(self);
         }
-        let mut event = self.clone();
-        event.condense_findings(bounds);
-        event.condense_matches(bounds);
-        event.condense_scores(bounds);
+        // What is only counted is never copied: of a request with many attacks that is most.
+        let mut event = self.without_details();
+        event.condense_findings(self, bounds);
+        event.condense_matches(&self.matches, bounds);
+        event.condense_scores(&self.scores.semantic, bounds);
         event.cut_texts(bounds);
         Cow::Owned(event)
     }
 
-    fn condense_findings(&mut self, bounds: Bounds) {
-        let decided = self.deciding_score().map(|score| (score.class, score.place, score.name.clone()));
+    fn condense_findings(&mut self, whole: &Event, bounds: Bounds) {
+        let decided = whole.deciding_score();
         let is_deciding = |finding: &Finding| {
-            decided.as_ref().is_some_and(|(class, place, name)| {
-                (finding.class, finding.place, &finding.name) == (*class, *place, name)
+            decided.is_some_and(|score| {
+                (finding.class, finding.place, &finding.name) == (score.class, score.place, &score.name)
             })
         };
-        let groups = grouped(std::mem::take(&mut self.findings));
+        let groups = grouped(&whole.findings);
         let mut worst: Vec<usize> = (0..groups.len()).collect();
         worst.sort_by(|a, b| {
-            let (a, b) = (&groups[*a], &groups[*b]);
+            let (a, b) = (groups[*a].worst, groups[*b].worst);
             a.below.cmp(&b.below).then(b.points.total_cmp(&a.points))
         });
         let (suppressed, worst): (Vec<usize>, Vec<usize>) =
-            worst.into_iter().partition(|at| groups[*at].is_excused());
+            worst.into_iter().partition(|at| groups[*at].worst.is_excused());
         let (deciding, others): (Vec<usize>, Vec<usize>) =
-            worst.into_iter().partition(|at| is_deciding(&groups[*at]));
+            worst.into_iter().partition(|at| is_deciding(groups[*at].worst));
         let mut kept: Vec<usize> = deciding.into_iter().take(bounds.deciding).collect();
         kept.extend(others.into_iter().take(bounds.others));
         kept.extend(one_of_each_exception(&groups, &suppressed).take(bounds.suppressed));
-        for (at, finding) in groups.into_iter().enumerate() {
+        for (at, Group { worst, count }) in groups.into_iter().enumerate() {
             if kept.contains(&at) {
-                self.findings.push(finding);
+                self.findings.push(Finding { count, ..worst.clone() });
             } else {
-                let counter = match finding.is_excused() {
+                let counter = match worst.is_excused() {
                     true => &mut self.findings_suppressed,
-                    false if finding.below => &mut self.findings_below,
+                    false if worst.below => &mut self.findings_below,
                     false => &mut self.findings_omitted,
                 };
-                *counter = counter.saturating_add(finding.count);
+                *counter = counter.saturating_add(count);
             }
         }
     }
 
-    fn condense_matches(&mut self, bounds: Bounds) {
+    fn condense_matches(&mut self, matches: &[RuleMatch], bounds: Bounds) {
         let by_rules = self.verdict.class.is_none() || self.verdict.rule_id.is_some();
         // Where the semantic detector decided, rules are evidence beside it.
         let most = if by_rules { bounds.matches } else { 0 };
-        let matches = std::mem::take(&mut self.matches);
         let mut worst: Vec<usize> = (0..matches.len()).filter(|at| matches[*at].points > 0).collect();
         worst.sort_by_key(|at| std::cmp::Reverse(matches[*at].points));
         if worst.is_empty() && !matches.is_empty() {
@@ -143,11 +143,11 @@ impl Event {
         let blocked = self.verdict.rule_id;
         let that_blocked = |found: &RuleMatch| blocked == Some(found.rule.rule_id);
         kept.extend(matches.iter().position(that_blocked).filter(|at| !kept.contains(at)));
-        for (at, found) in matches.into_iter().enumerate() {
+        for (at, found) in matches.iter().enumerate() {
             if kept.contains(&at) {
-                self.matches.push(found);
+                self.matches.push(found.clone());
             } else {
-                self.name_match(&found, bounds);
+                self.name_match(found, bounds);
             }
         }
     }
@@ -169,17 +169,15 @@ impl Event {
         }
     }
 
-    fn condense_scores(&mut self, bounds: Bounds) {
-        let all = std::mem::take(&mut self.scores.semantic);
+    fn condense_scores(&mut self, all: &[SemanticScore], bounds: Bounds) {
         let mut left = bounds.scores;
+        let has_blocked = |score: &&SemanticScore| score.outcome == FindingOutcome::Blocked;
         // Those that blocked first, whatever others have.
-        let (blocked, others): (Vec<SemanticScore>, Vec<SemanticScore>) =
-            all.into_iter().partition(|score| score.outcome == FindingOutcome::Blocked);
-        for score in blocked.into_iter().chain(others) {
+        for score in all.iter().filter(has_blocked).chain(all.iter().filter(|score| !has_blocked(score))) {
             let room = &mut left[usize::from(!score.outcome.passes())];
             if *room > 0 {
                 *room -= 1;
-                self.scores.semantic.push(score);
+                self.scores.semantic.push(score.clone());
             } else {
                 self.scores.semantic_omitted = self.scores.semantic_omitted.saturating_add(1);
             }
@@ -216,11 +214,16 @@ impl Event {
     }
 }
 
-/// One finding for each kind in each value: that of the most points, with their number.
+/// The findings of one kind in one value: that of the most points, and their number.
+struct Group<'a> {
+    worst: &'a Finding,
+    count: u32,
+}
+
 /// Of the findings at the places `suppressed` of `groups`, the first one of each exception: one that
 /// suppresses much leaves room for the others.
-fn one_of_each_exception(groups: &[Finding], suppressed: &[usize]) -> impl Iterator<Item = usize> {
-    let exception = |at: &usize| groups[*at].suppressed_by.as_ref().map(|by| &by.exception);
+fn one_of_each_exception(groups: &[Group<'_>], suppressed: &[usize]) -> impl Iterator<Item = usize> {
+    let exception = |at: &usize| groups[*at].worst.suppressed_by.as_ref().map(|by| &by.exception);
     let mut kept: Vec<usize> = Vec::new();
     for at in suppressed {
         if !kept.iter().any(|known| exception(known) == exception(at)) {
@@ -230,23 +233,22 @@ fn one_of_each_exception(groups: &[Finding], suppressed: &[usize]) -> impl Itera
     kept.into_iter()
 }
 
-fn grouped(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut groups: Vec<Finding> = Vec::with_capacity(findings.len());
+fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::with_capacity(findings.len());
     for finding in findings {
-        let same = |known: &&mut Finding| {
-            (known.class, known.place, known.is_excused())
+        let same = |Group { worst, .. }: &&mut Group<'_>| {
+            (worst.class, worst.place, worst.is_excused())
                 == (finding.class, finding.place, finding.is_excused())
-                && (&known.kind, &known.name) == (&finding.kind, &finding.name)
+                && (&worst.kind, &worst.name) == (&finding.kind, &finding.name)
         };
         let Some(known) = groups.iter_mut().find(same) else {
-            groups.push(finding);
+            groups.push(Group { worst: finding, count: finding.count });
             continue;
         };
-        let count = known.count.saturating_add(finding.count);
-        if finding.points > known.points {
-            *known = finding;
+        known.count = known.count.saturating_add(finding.count);
+        if finding.points > known.worst.points {
+            known.worst = finding;
         }
-        known.count = count;
     }
     groups
 }

@@ -164,6 +164,47 @@ impl Event {
         self.schema
     }
 
+    /// A copy without matches, findings and scores of the semantic detector.
+    pub(crate) fn without_details(&self) -> Event {
+        Event {
+            schema: self.schema,
+            request_id: self.request_id.clone(),
+            time: self.time,
+            count: self.count,
+            site: Arc::clone(&self.site),
+            route: Arc::clone(&self.route),
+            policy_generation: self.policy_generation,
+            mode: self.mode,
+            engine: self.engine,
+            client: self.client.clone(),
+            server: self.server.clone(),
+            request: self.request.clone(),
+            response: self.response.clone(),
+            duration_us: self.duration_us,
+            verdict: self.verdict.clone(),
+            scores: Scores { by_class: self.scores.by_class.clone(), semantic: Vec::new(), ..self.scores },
+            matches: Vec::new(),
+            also_matched: self.also_matched.clone(),
+            matches_omitted: self.matches_omitted,
+            findings: Vec::new(),
+            findings_omitted: self.findings_omitted,
+            findings_below: self.findings_below,
+            findings_suppressed: self.findings_suppressed,
+            agents: self.agents.clone(),
+            refusal: self.refusal.clone(),
+            ambiguities: self.ambiguities.clone(),
+            trials: self.trials.clone(),
+            upstream: self.upstream.clone(),
+            trace_id: self.trace_id.clone(),
+            upstream_error: self.upstream_error,
+            upstream_reason: self.upstream_reason.clone(),
+            exceptions: self.exceptions.clone(),
+            coverage: self.coverage.clone(),
+            integration: self.integration.clone(),
+            kept: None,
+        }
+    }
+
     /// Adds a finding, or counts it when there are [`limits::FINDINGS_MAX`](crate::limits::FINDINGS_MAX)
     /// already.
     pub fn push_finding(&mut self, finding: Finding) {
