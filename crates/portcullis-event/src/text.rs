@@ -25,6 +25,10 @@ pub(crate) fn cut_json(long: &mut String, bytes_max: usize) {
     if long.len() <= bytes_max / 6 {
         return;
     }
+    let escaped = long.bytes().filter(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')).count();
+    if long.len() + 5 * escaped <= bytes_max {
+        return;
+    }
     let mut length = 0;
     let is_beyond = |sign: char| {
         length += match sign {
@@ -99,6 +103,21 @@ mod tests {
         assert_eq!(cut("abcdefgh...[+17 bytes]", 6), "abcdef...[+19 bytes]");
         assert_eq!(cut("ab...[+17 bytes]", 6), "ab...[+17 bytes]");
         assert_eq!(cut("abcdefgh...[+99999999999999999999 bytes]", 6), "abcdef...[+34 bytes]");
+    }
+
+    #[test]
+    fn cuts_what_is_longer_as_json_and_nothing_else() {
+        let signs = ['a', '"', '\n', '\u{1}', 'é'];
+        for number in 0..5usize.pow(6) {
+            let digits = (0..6).map(|place| number / 5usize.pow(place) % 5);
+            let text: String = digits.map(|digit| signs[digit]).collect();
+            let json_bytes = serde_json::to_string(&text).unwrap().len() - 2;
+            for bytes_max in [8, json_bytes - 1, json_bytes, 40] {
+                let mut cut = text.clone();
+                cut_json(&mut cut, bytes_max);
+                assert_eq!(cut == text, json_bytes <= bytes_max, "{text:?} {bytes_max}");
+            }
+        }
     }
 
     #[test]
