@@ -4,10 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use portcullis_http::body::content_type::{self, Processor};
 use portcullis_types::Place;
 use serde_json::{Map, Value};
 
-use crate::api::{Api, Aspect, Deviation, Kind, json_name, shown};
+use crate::api::{
+    Api, Aspect, Aspects, Deviation, Kind, NOT_WHOLE, OperationId, Sent, json_name, of_path, shown,
+};
+use crate::json;
 use crate::limits::{DEVIATIONS_MAX, OPERATIONS_MAX, PARAMETERS_MAX, RPC_BATCH_MAX};
 use crate::path::Paths;
 use crate::problem::{Problem, child};
@@ -99,6 +103,56 @@ pub(crate) fn compile(document: &Value) -> (Api, Vec<Problem>, Vec<Problem>) {
         warnings: Vec::new(),
     };
     (api, errors, warnings)
+}
+
+/// The operation of a request to an endpoint of JSON-RPC: only those that post have messages.
+pub(crate) fn operation(
+    rpc: &Rpc,
+    method: &[u8],
+    asked: Aspects,
+    found: &mut Vec<Deviation>,
+) -> Option<OperationId> {
+    let is_known = rpc.http.iter().any(|known| known.as_bytes() == method) || method == b"OPTIONS";
+    if !is_known && asked.unknown_path {
+        let rule = format!("must be {}", rpc.http.join(", "));
+        let mut deviation = of_path(Kind::Method, rule, rpc.pointer().to_owned());
+        deviation.place = Place::Method;
+        found.push(deviation);
+    }
+    (method == b"POST").then_some(OperationId::first())
+}
+
+pub(crate) fn sent<'r>(
+    rpc: &Rpc,
+    content_types: impl Iterator<Item = &'r [u8]>,
+    body: Sent<'_>,
+    found: &mut Vec<Deviation>,
+) {
+    let tell = |kind, place, rule: &str| Deviation {
+        aspect: Aspect::Body,
+        kind,
+        place,
+        name: if kind == Kind::ContentType { b"content-type".to_vec() } else { Vec::new() },
+        rule: rule.to_owned(),
+        pointer: rpc.pointer().to_owned(),
+    };
+    let types: Vec<&[u8]> = content_types.take(2).collect();
+    let is_json = |value: &&[u8]| Processor::by_media_type(value) == Some(Processor::Json);
+    let is_right = types.len() == 1 && types.iter().all(is_json);
+    match body {
+        Sent::Whole(b"") => found.push(tell(Kind::Missing, Place::RawBody, "the body is required")),
+        _ if !is_right => found.push(tell(Kind::ContentType, Place::Header, "must be application/json")),
+        _ if types.iter().any(|value| content_type::is_foreign(value, false)) => {
+            found.push(tell(Kind::ContentType, Place::Header, "must name no character set but UTF-8"));
+        }
+        Sent::Unseen => {
+            found.push(tell(Kind::Unchecked, Place::RawBody, NOT_WHOLE));
+        }
+        Sent::Whole(body) => match json::read(body) {
+            Ok(value) => rpc.body(&value, found),
+            Err(rule) => found.push(tell(Kind::Body, Place::RawBody, &rule)),
+        },
+    }
 }
 
 fn of_tools(

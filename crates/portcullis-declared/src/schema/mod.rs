@@ -3,16 +3,17 @@
 //! A schema that is asked about is one small document: itself and what it refers to, each under `$defs`. What
 //! the translation drops is either of no consequence for requests (descriptions, examples) or reported.
 
+mod translate;
+mod ways;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value, json};
 
-use crate::limits::{
-    APPLIED_MAX, CHAIN_MAX, ENUM_MAX, PATTERN_BYTES_MAX, PATTERNS_MAX, SCHEMA_VALUES_MAX, WAYS_MAX,
-};
-use crate::problem::{Problem, child};
+use crate::limits::{CHAIN_MAX, PATTERN_BYTES_MAX, SCHEMA_VALUES_MAX, WAYS_MAX};
+use crate::problem::Problem;
 use crate::words;
 
 /// A compiled schema.
@@ -375,192 +376,6 @@ impl<'d> Schemas<'d> {
         self.warnings.push(Problem::new(format!("{}{pointer}", self.base), message));
     }
 
-    /// Documents are so deep that this recursion is bounded ([`crate::limits::DOCUMENT_DEPTH_MAX`]).
-    fn translate(&mut self, schema: &Value, pointer: &str, refers: &mut BTreeSet<usize>) -> Value {
-        let members = match schema {
-            Value::Object(members) => members,
-            Value::Bool(_) => return schema.clone(),
-            _ => {
-                self.wrong(pointer, "a schema is an object, true or false");
-                return Value::Bool(true);
-            }
-        };
-        let mut out = Map::new();
-        if let Some(target) = members.get("$ref") {
-            match target.as_str().ok_or("`$ref` is a text".to_owned()).and_then(local) {
-                Ok(target) if self.document.pointer(&target).is_none() => {
-                    self.wrong(pointer, format!("`$ref` leads to nothing: {target}"));
-                }
-                Ok(target) => {
-                    let number = self.define(&target);
-                    refers.insert(number);
-                    out.insert("$ref".to_owned(), Value::String(format!("#/$defs/{number}")));
-                }
-                Err(message) => self.wrong(pointer, message),
-            }
-            if self.is_old {
-                return Value::Object(out);
-            }
-        }
-        for (name, value) in members {
-            let at = child(pointer, name);
-            let name = name.as_str();
-            match name {
-                "$ref" => {}
-                "enum" => self.enumeration(value, &at, &mut out),
-                "pattern" => {
-                    if let Some(pattern) = value.as_str().filter(|pattern| self.is_linear(pattern, &at)) {
-                        out.insert("pattern".to_owned(), Value::String(pattern.to_owned()));
-                    }
-                }
-                "format" => {
-                    if let Some(format) = value.as_str().filter(|format| FORMATS.contains(format)) {
-                        out.insert("format".to_owned(), Value::String(format.to_owned()));
-                    }
-                }
-                "$id" | "$dynamicRef" | "$recursiveRef" | "$dynamicAnchor" | "dependencies"
-                    if !self.is_old =>
-                {
-                    self.left_out(&at, format!("`{name}` is not enforced"));
-                }
-                "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => {}
-                "minimum" | "maximum" => {
-                    let exclusive = if name == "minimum" { "exclusiveMinimum" } else { "exclusiveMaximum" };
-                    let is_exclusive = members.get(exclusive) == Some(&Value::Bool(true));
-                    out.insert(if is_exclusive { exclusive } else { name }.to_owned(), value.clone());
-                }
-                _ if PLAIN.contains(&name) => {
-                    out.insert(name.to_owned(), value.clone());
-                }
-                _ if ONE.iter().any(|(one, _)| *one == name) => {
-                    // A list of schemas is what drafts before 2020-12 have.
-                    if value.is_array() {
-                        self.left_out(&at, format!("`{name}` with a list of schemas is not enforced"));
-                    } else if name != "additionalItems" {
-                        out.insert(name.to_owned(), self.translate(value, &at, refers));
-                    }
-                }
-                _ if LIST.iter().any(|(list, _)| *list == name) => {
-                    let Some(items) = value.as_array() else {
-                        self.wrong(&at, "this is a list of schemas");
-                        continue;
-                    };
-                    let each = items.iter().enumerate();
-                    let each =
-                        each.map(|(i, item)| self.translate(item, &child(&at, &i.to_string()), refers));
-                    out.insert(name.to_owned(), Value::Array(each.collect()));
-                }
-                _ if NAMED.iter().any(|(named, _)| *named == name) => {
-                    let named = self.named(name, value, &at, refers);
-                    out.insert(name.to_owned(), Value::Object(named));
-                }
-                _ => {}
-            }
-        }
-        self.without_hidden(members, pointer, &mut out);
-        self.bound_integer(members, &mut out);
-        if self.is_old && members.get("nullable") == Some(&Value::Bool(true)) {
-            return nullable(out);
-        }
-        Value::Object(out)
-    }
-
-    fn enumeration(&mut self, value: &Value, at: &str, out: &mut Map<String, Value>) {
-        match value.as_array() {
-            Some(members) if members.len() > ENUM_MAX => {
-                self.left_out(at, format!("an `enum` of more than {ENUM_MAX} members is not enforced"));
-            }
-            // An empty one, which 2020-12 allows, lets nothing pass.
-            _ => {
-                out.insert("enum".to_owned(), value.clone());
-            }
-        }
-    }
-
-    fn named(
-        &mut self,
-        name: &str,
-        value: &Value,
-        at: &str,
-        refers: &mut BTreeSet<usize>,
-    ) -> Map<String, Value> {
-        let mut named = Map::new();
-        let Some(members) = value.as_object() else {
-            self.wrong(at, "these are schemas by name");
-            return named;
-        };
-        for (key, schema) in members {
-            let at = child(at, key);
-            if name == "patternProperties" && !self.is_linear(key, &at) {
-                continue;
-            }
-            let schema = match name == "properties" && self.is_hidden(&at) {
-                true => {
-                    self.hidden.insert(at.clone());
-                    Value::Bool(false)
-                }
-                false => self.translate(schema, &at, refers),
-            };
-            named.insert(key.clone(), schema);
-        }
-        named
-    }
-
-    fn is_hidden(&self, pointer: &str) -> bool {
-        let says = |schema: &Value| schema.get(self.direction.hides()) == Some(&Value::Bool(true));
-        self.document.pointer(pointer).is_some_and(says)
-            || self.resolve(pointer).is_some_and(|(_, schema)| says(schema))
-    }
-
-    /// What is read-only is not required of a request, and what is write-only not of an answer.
-    fn without_hidden(&self, members: &Map<String, Value>, pointer: &str, out: &mut Map<String, Value>) {
-        let Some(Value::Array(required)) = out.get_mut("required") else { return };
-        if members.contains_key("properties") {
-            let at = child(pointer, "properties");
-            let is_hidden =
-                |name: &Value| name.as_str().is_some_and(|name| self.hidden.contains(&child(&at, name)));
-            required.retain(|name| !is_hidden(name));
-        }
-    }
-
-    /// The formats of OpenAPI that bound whole numbers.
-    fn bound_integer(&self, members: &Map<String, Value>, out: &mut Map<String, Value>) {
-        let bounds = match members.get("format").and_then(Value::as_str) {
-            Some("int32") => (i64::from(i32::MIN), i64::from(i32::MAX)),
-            Some("int64") => (i64::MIN, i64::MAX),
-            _ => return,
-        };
-        if out.get("type").and_then(Value::as_str) == Some("integer") {
-            for (name, exclusive, bound) in
-                [("minimum", "exclusiveMinimum", bounds.0), ("maximum", "exclusiveMaximum", bounds.1)]
-            {
-                if !out.contains_key(name) && !out.contains_key(exclusive) {
-                    out.insert(name.to_owned(), bound.into());
-                }
-            }
-        }
-    }
-
-    /// True if the pattern runs in linear time here. Those that do not are reported, and not enforced.
-    fn is_linear(&mut self, pattern: &str, at: &str) -> bool {
-        if let Some(known) = self.patterns.get(pattern) {
-            return *known;
-        }
-        let trouble = match self.patterns.len() >= PATTERNS_MAX {
-            true => Some(format!("more than {PATTERNS_MAX} patterns")),
-            false => options().build(&json!({ "pattern": pattern })).err().map(|error| error.to_string()),
-        };
-        if let Some(trouble) = &trouble {
-            let first = trouble.lines().last().unwrap_or_default().trim().to_owned();
-            self.left_out(
-                at,
-                format!("the pattern is not enforced, as it does not run in linear time: {first}"),
-            );
-        }
-        self.patterns.insert(pattern.to_owned(), trouble.is_none());
-        trouble.is_none()
-    }
-
     /// Compiles the definition `root`.
     fn build(&mut self, root: usize, pointer: &str) -> Option<Arc<Schema>> {
         let reached = self.reached(root);
@@ -623,118 +438,6 @@ impl<'d> Schemas<'d> {
         let origin = &self.definitions.get(number.parse::<usize>().ok()?)?.pointer;
         Some(if rest.is_empty() { origin.clone() } else { format!("{origin}/{rest}") })
     }
-
-    /// The definitions that `root` leads to, itself first.
-    fn reached(&self, root: usize) -> Vec<usize> {
-        let (mut reached, mut open) = (vec![root], vec![root]);
-        let mut known = HashSet::from([root]);
-        while let Some(number) = open.pop() {
-            for next in &self.definitions[number].refers {
-                if known.insert(*next) {
-                    reached.push(*next);
-                    open.push(*next);
-                }
-            }
-        }
-        reached
-    }
-
-    /// A definition leads back to itself beside alternatives. Collecting errors would have each part of a
-    /// value asked about once for each way to it.
-    fn leads_back(&self, reached: &[usize]) -> bool {
-        let has_ways = |number: &usize| {
-            let mut open = vec![&self.definitions[*number].schema];
-            while let Some(schema) = open.pop() {
-                let Some(members) = schema.as_object() else { continue };
-                let alternatives = ["anyOf", "oneOf", "allOf", "if", "not", "contains"];
-                if alternatives.iter().any(|name| members.contains_key(*name)) {
-                    return true;
-                }
-                open.extend(subschemas(members).map(|(schema, _)| schema));
-            }
-            false
-        };
-        let leads_back = |number: &&usize| {
-            self.definitions[**number].refers.iter().any(|next| self.reached(*next).contains(number))
-        };
-        reached.iter().filter(leads_back).any(has_ways)
-    }
-
-    /// In how many ways references lead from a definition to others; none where they are too deep.
-    fn ways(&self, number: usize, known: &mut HashMap<usize, u64>, depth: usize) -> Option<u64> {
-        if let Some(ways) = known.get(&number) {
-            return Some(*ways);
-        }
-        if depth > CHAIN_MAX {
-            return None;
-        }
-        // Of definitions that lead back to themselves only once.
-        known.insert(number, 1);
-        let mut ways = 1u64;
-        let mut open = vec![&self.definitions[number].schema];
-        while let Some(schema) = open.pop() {
-            let Some(members) = schema.as_object() else { continue };
-            if let Some(next) = target(members) {
-                ways = ways.saturating_add(self.ways(next, known, depth + 1)?);
-            }
-            open.extend(subschemas(members).map(|(schema, _)| schema));
-        }
-        known.insert(number, ways);
-        Some(ways)
-    }
-
-    /// Refuses schemas that refer to themselves without leading into the value, and those of which too many
-    /// apply to one value.
-    fn check(&self, reached: &[usize]) -> Result<(), Problem> {
-        let mut known = HashMap::new();
-        for number in reached {
-            let mut open = vec![&self.definitions[*number].schema];
-            while let Some(schema) = open.pop() {
-                let Some(members) = schema.as_object() else { continue };
-                self.applied(members, 0, &mut known).map_err(|message| {
-                    Problem::new(format!("{}{}", self.base, self.definitions[*number].pointer), message)
-                })?;
-                open.extend(subschemas(members).filter(|(_, is_same)| !is_same).map(|(schema, _)| schema));
-            }
-        }
-        Ok(())
-    }
-
-    /// The schemas that apply to a value to which this one does.
-    fn applied(
-        &self,
-        members: &Map<String, Value>,
-        chain: usize,
-        known: &mut HashMap<usize, usize>,
-    ) -> Result<usize, String> {
-        if chain > CHAIN_MAX {
-            return Err(format!(
-                "the schema refers to itself without leading into the value, or has more than {CHAIN_MAX} references and \
-                 combinations inside each other"
-            ));
-        }
-        let mut applied = 1usize;
-        if let Some(number) = target(members) {
-            let of_target = match known.get(&number) {
-                Some(applied) => *applied,
-                None => match self.definitions[number].schema.as_object() {
-                    Some(members) => self.applied(members, chain + 1, known)?,
-                    None => 1,
-                },
-            };
-            known.insert(number, of_target);
-            applied = applied.saturating_add(of_target);
-        }
-        for (schema, _) in subschemas(members).filter(|(_, is_same)| *is_same) {
-            if let Some(members) = schema.as_object() {
-                applied = applied.saturating_add(self.applied(members, chain + 1, known)?);
-            }
-        }
-        match applied > APPLIED_MAX {
-            true => Err(format!("more than {APPLIED_MAX} schemas apply to one value")),
-            false => Ok(applied),
-        }
-    }
 }
 
 /// Ways through a schema up to which errors are collected.
@@ -780,23 +483,6 @@ fn subschemas(members: &Map<String, Value>) -> impl Iterator<Item = (&Value, boo
         schemas.into_iter().flat_map(Map::values).map(|schema| (schema, *same))
     });
     one.chain(list).chain(named)
-}
-
-fn nullable(mut out: Map<String, Value>) -> Value {
-    match out.get_mut("type") {
-        Some(Value::String(name)) => {
-            let types = json!([name, "null"]);
-            out.insert("type".to_owned(), types);
-            if let Some(Value::Array(members)) = out.get_mut("enum")
-                && !members.contains(&Value::Null)
-            {
-                members.push(Value::Null);
-            }
-            Value::Object(out)
-        }
-        // The specification gives it no meaning without a type; who writes it means it.
-        _ => json!({ "anyOf": [{ "type": "null" }, out] }),
-    }
 }
 
 fn type_of(value: &Value) -> Types {
