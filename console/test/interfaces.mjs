@@ -72,6 +72,27 @@ for (const [button, state] of [['Put on trial', 'On trial'], ['Accept', 'Counts 
   await reach(page, `${proposal} .badge:has-text("${state}")`);
 }
 
+// Teaching by hand: whose work it is, what it has shown, and that it counts once it is accepted. Others teach nothing there.
+const teaching = '#teaching';
+const session = async () => (await (await fetch('/api/v1/fields/sessions')).json()).items[0] ?? { requests: 0 };
+await page.click(`${teaching} button:has-text("Teach by hand")`);
+assert.equal(await page.inputValue('dialog input >> nth=0'), '127.0.0.1', 'as the console sees the browser');
+await page.fill('dialog input >> nth=0', '203.0.113.70');
+await page.click('dialog button[type=submit]');
+await reach(page, `${teaching}:has-text("203.0.113.70/32 teaches until"):has-text("user:admin")`);
+await send('203.0.113.71', '/taught/page?other=seven');
+await send('203.0.113.70', '/taught/page?word=seven');
+while ((await page.evaluate(session)).requests < 1) await page.waitForTimeout(100);
+await reach(page, `${teaching} tr:has-text("query:word"):has-text("GET /taught/page"):has-text("1 value: words"):has-text("Known, open")`);
+assert.equal(await page.locator(`${teaching} tbody tr`).count(), 1);
+for (const [button, after] of [['Stop', 'p[role=status]:has-text("waits for a decision")'], ['Accept what was learned', 'p:has-text("For some minutes")']]) {
+  await page.click(`${teaching} button:has-text("${button}")`);
+  await page.fill('dialog input', 'the new editor');
+  await page.click('dialog button[type=submit]');
+  await reach(page, `${teaching} ${after}`);
+}
+await reach(page, '[data-page=interfaces] tr:has(a:text-is("word"))');
+
 // A text, and a word, in place of a number: each is an event, which leads to the field, and the field to both.
 const id = await send('203.0.113.61', `/catalogue/8?size=${e('4;7')}`);
 await send('203.0.113.62', '/catalogue/9?SIZE=seven');
@@ -108,6 +129,7 @@ await reach(page, 'dialog .badge:has-text("Learning")');
 await page.keyboard.press('Escape');
 await page.goto(`${base}/#/audit`);
 for (const action of ['proposal.trial', 'proposal.accept', 'proposal.dismiss']) await reach(page, `tr:has-text("field.${action}"):has-text("sqli.statement in POST /reports form:columns")`);
+for (const action of ['start', 'stop', 'accept']) await reach(page, `tr:has-text("field.session.${action}"):has-text("site shop")`);
 for (const action of ['keep-open', 'learn']) await reach(page, `tr:has-text("field.${action}"):has-text("it may carry anything")`);
 assert.equal(await page.evaluate(async (one) => (await fetch(`/api/v1/events/${one}`)).status, kept), 404);
 await page.goto(`${base}/#/interfaces?${new URLSearchParams({ ...FIELD, name: 'colour' })}`);

@@ -133,6 +133,17 @@ export interface Interface {
   requests: number; refused: number; networks: number; days: number; authentication: string[]; sensitive: string[];
 }
 export interface InterfacePage extends Page<Interface> { total: number; sites: { site: string }[] }
+/** A session in which a site is taught by hand. */
+export interface TeachingSession {
+  site: string; by: string; network: string | null; is_running: boolean; started: string; until: string; dropped: string;
+  requests: number; refused: number; beyond_limit: number; fields: TaughtField[];
+}
+export interface TaughtField {
+  method: string; path: string; place: string; name: string; values: number; types: string[];
+  effect: 'new' | 'known' | 'closes' | 'opens' | 'widens' | 'no_room';
+  kinds: { kind: string; effect: 'opens' | 'open' | 'dismissed' | 'no_room' }[];
+}
+export interface TeachingSessions { items: TeachingSession[]; address: string }
 export interface FieldProposal {
   id: string; site: string; method: string; path: string; place: string; name: string; kind: string;
   state: 'seen' | 'proposed' | 'trial' | 'live' | 'dismissed'; since: string; evidence: string;

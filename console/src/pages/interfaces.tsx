@@ -12,6 +12,7 @@ import { href, refine, type Place } from '../route.ts';
 import { Badge, Button, Card, Dialog, Empty, Failure, Input, PageHead, Select, Skeleton } from '../ui/kit.tsx';
 import { visible } from '../visible.ts';
 import { EventRows } from './event-rows.tsx';
+import { Teaching } from './teaching.tsx';
 
 const STATES = ['closed', 'open', 'reopened', 'kept_open'] as const;
 const TONES = { closed: 'good', open: 'info', reopened: 'warn', kept_open: 'warn' } as const;
@@ -109,6 +110,7 @@ function SiteFields({ site, discovers, place, onChange }: { site: LearningSite; 
         <p class="notice warn">{t('fields.drift', { count: number(site.reopened) })} <a href={href(['interfaces'], { site: site.site, state: 'reopened' })}>{t('fields.driftLook')}</a></p>
       )}
       {site.beyond_limit > 0 && <p class="notice">{t('fields.beyond', { count: number(site.beyond_limit), max: number(site.fields_max) })}</p>}
+      {can('analyst') && <Teaching site={site.site} onChange={() => { fields.again(); onChange(); }} />}
       <Proposals site={site.site} />
       <Card>
         <div class="filter-bar">

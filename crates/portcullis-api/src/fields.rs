@@ -1,5 +1,7 @@
 //! What sites have learned of their fields, as the running program supplies it.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -19,6 +21,171 @@ pub trait LearnedFields: Send + Sync {
     fn decide(&self, site: &str, id: &str, decision: ProposalDecision) -> Option<DecidedProposal>;
     /// Carries out what an operator decides about the field of exactly this method, template, place and name.
     fn order(&self, at: &FieldPlace, order: FieldOrder) -> Result<OrderedField, FieldOrderError>;
+    /// The sessions in which sites are taught by hand, those that wait for a decision, too.
+    fn sessions(&self) -> Vec<TeachingSession>;
+    /// Begins a session of a site for so many seconds; `by` is who asked for it.
+    fn start_session(
+        &self,
+        site: &str,
+        teacher: Teacher,
+        seconds: u64,
+        by: &str,
+    ) -> Result<TeachingSession, SessionError>;
+    /// Ends the session of a site, or decides about what it has learned: that of so many requests, as it was
+    /// shown.
+    fn order_session(
+        &self,
+        site: &str,
+        order: SessionOrder,
+        requests: Option<u64>,
+    ) -> Result<DecidedSession, SessionError>;
+}
+
+/// Whose requests teach in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Teacher {
+    /// Those of clients in this network: an address and the bits of its prefix.
+    Network(IpAddr, u8),
+    /// Those of the site's trusted sources.
+    Trusted,
+}
+
+/// A session in which a site is taught by hand: what some clients do in its time is benign.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TeachingSession {
+    /// The site.
+    pub site: String,
+    /// Who has begun it.
+    pub by: String,
+    /// The network of the clients that teach; null: the site's trusted sources do.
+    pub network: Option<String>,
+    /// It runs; else it waits for a decision.
+    pub is_running: bool,
+    /// When it began (RFC 3339).
+    pub started: String,
+    /// When it ends or has ended.
+    pub until: String,
+    /// When what it has learned is dropped, if nobody decides.
+    pub dropped: String,
+    /// Requests that were let through and answered well, and have taught something.
+    pub requests: u64,
+    /// Requests that were refused. They have taught nothing.
+    pub refused: u64,
+    /// Values of fields beyond the limits, which were not learned.
+    pub beyond_limit: u64,
+    /// What accepting it does, field by field.
+    pub fields: Vec<TaughtField>,
+}
+
+/// What a session has shown of a field, and what accepting it does there.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TaughtField {
+    /// The method.
+    pub method: String,
+    /// The path, with placeholders for segments that are values.
+    pub path: String,
+    /// `query`, `form` or `json`.
+    pub place: &'static str,
+    /// The name, in lower case.
+    pub name: String,
+    /// Values.
+    pub values: u64,
+    /// The types of its values.
+    pub types: Vec<&'static str>,
+    /// What becomes of the field.
+    pub effect: TaughtEffect,
+    /// The kinds of findings in it.
+    pub kinds: Vec<TaughtKind>,
+}
+
+/// What accepting a session does to a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaughtEffect {
+    /// The field becomes known.
+    New,
+    /// Nothing of consequence: it stays open, or closed as it is.
+    Known,
+    /// It is closed.
+    Closes,
+    /// It was closed, and is open from then on.
+    Opens,
+    /// It stays closed, and takes what it did not take before.
+    Widens,
+    /// The site has no place for one more field.
+    NoRoom,
+}
+
+/// A kind of finding that a session has shown in a field.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TaughtKind {
+    /// The kind: `sqli.statement`.
+    pub kind: String,
+    /// What becomes of it.
+    pub effect: KindEffect,
+}
+
+/// What accepting a session does to a kind of finding in a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KindEffect {
+    /// It counts for nothing there from then on.
+    Opens,
+    /// It counts for nothing there already.
+    Open,
+    /// A person has said that it counts: so it stays.
+    Dismissed,
+    /// The field has no place for one more kind.
+    NoRoom,
+}
+
+/// What an operator decides about a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionOrder {
+    /// It ends now, and waits for a decision.
+    Stop,
+    /// What it has learned counts.
+    Accept,
+    /// What it has learned is dropped.
+    Dismiss,
+}
+
+impl SessionOrder {
+    /// All of them.
+    pub const ALL: [SessionOrder; 3] = [SessionOrder::Stop, SessionOrder::Accept, SessionOrder::Dismiss];
+
+    /// Its name in paths and in the audit trail.
+    pub fn name(self) -> &'static str {
+        match self {
+            SessionOrder::Stop => "stop",
+            SessionOrder::Accept => "accept",
+            SessionOrder::Dismiss => "dismiss",
+        }
+    }
+}
+
+/// A session that was decided about.
+#[derive(Clone, Debug)]
+pub struct DecidedSession {
+    /// As it was; stopped, as it is.
+    pub session: TeachingSession,
+    /// Why what was accepted is not on disk, if it is not: it ends with the process.
+    pub not_kept: Option<String>,
+}
+
+/// Why a session was not begun or decided about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionError {
+    /// The site does not learn.
+    NoSite,
+    /// The site has no session.
+    NoSession,
+    /// The site has one already.
+    Exists,
+    /// The site has no trusted sources.
+    NoTrusted,
+    /// It has learned from other requests than those that were shown.
+    Changed,
 }
 
 /// A site that learns.

@@ -27,7 +27,7 @@ use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
     advise, audit, bans, check, clients, config, events, exclusion_orders, exclusions, explain, facets,
     fields, interfaces, live, login, oidc, reload, replay, revisions, rules, setup, site_settings,
-    statistics, status, stream, tokens, totp, users,
+    statistics, status, stream, teaching, tokens, totp, users,
 };
 
 /// Prefix of the paths of all routes.
@@ -84,6 +84,9 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(fields::proposals))
             .add(analyst, routes!(fields::order))
             .add(analyst, routes!(fields::decide))
+            .add(analyst, routes!(teaching::list))
+            .add(admin, routes!(teaching::start))
+            .add(admin, routes!(teaching::order))
             .add(analyst, routes!(explain::explain))
             .add(analyst, routes!(advise::advise))
             .add(viewer, routes!(advise::groups))

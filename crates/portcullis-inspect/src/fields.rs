@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead};
-use portcullis_learn::{FieldPlace, KindIn, KindNews, Site, Source, Standing, TryResult, Unusual};
+use portcullis_learn::{FieldPlace, KindIn, KindNews, Site, Source, Standing, TryResult, Unusual, is_within};
 use portcullis_semantic::detectors::field::{self, Opens};
 use portcullis_semantic::limits::NAME_BYTES_MAX;
 use portcullis_semantic::{Analysis, Detectors, Issuer, KindId, LEARNED_ROW, Location, Value};
@@ -60,16 +60,7 @@ pub struct TrustedSources {
 
 impl TrustedSources {
     fn has(&self, client: IpAddr) -> bool {
-        let bits = |address: IpAddr| match address.to_canonical() {
-            IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
-            IpAddr::V6(address) => (address.to_bits(), 128),
-        };
-        let (client, width) = bits(client);
-        self.networks.iter().any(|(network, prefix)| {
-            let (network, of_network) = bits(*network);
-            let differs = (client ^ network).leading_zeros() < u32::from(*prefix);
-            width == of_network && !differs
-        })
+        self.networks.iter().any(|network| is_within(client, *network))
     }
 }
 
@@ -214,6 +205,13 @@ impl FieldsRun {
         if !self.policy.learns || !teaches {
             return;
         }
+        let (method, path) = analysis.noted_fields().request();
+        let found = self.kinds(analysis);
+        self.policy.site.observe_kinds(source, method, path, &found, KindNews::Carried);
+    }
+
+    /// The kinds of findings in fields that these may be opened for.
+    fn kinds<'a>(&self, analysis: &'a Analysis) -> Vec<KindIn<'a>> {
         let counts = |found: &&portcullis_semantic::Finding| {
             let is_learned = found.suppressed_by == Some(LEARNED_ROW);
             (is_learned || !found.is_suppressed()) && self.policy.opens.allows(found.class, found.kind)
@@ -227,8 +225,23 @@ impl FieldsRun {
                 found.push(kind);
             }
         }
-        let (method, path) = analysis.noted_fields().request();
-        self.policy.site.observe_kinds(source, method, path, &found, KindNews::Carried);
+        found
+    }
+
+    /// Hands a request over to the session that its client teaches, if there is one: then it teaches nothing
+    /// else. One that was refused only counts.
+    pub(crate) fn teach(&self, passed: bool, analysis: &Analysis, client: IpAddr, epoch_millis: u64) -> bool {
+        let FieldsRun { policy, standing, .. } = self;
+        let session = policy.learns.then(|| policy.site.session(client, *standing, epoch_millis)).flatten();
+        let Some(session) = session else { return false };
+        if !passed {
+            session.count_refused();
+        } else if self.is_judged {
+            let fields = analysis.noted_fields();
+            let source = self.source(client, epoch_millis);
+            session.observe(source, fields.request(), fields, &self.kinds(analysis));
+        }
+        true
     }
 
     /// True if requests that are stopped are to tell what would have become of them.

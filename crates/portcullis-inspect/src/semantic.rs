@@ -391,6 +391,9 @@ impl SemanticRun {
         epoch_millis: u64,
     ) {
         let Some(fields) = &self.fields else { return };
+        if fields.teach(true, &self.buffers.analysis, client, epoch_millis) {
+            return;
+        }
         if is_clean && !self.has_verdict() {
             fields.learn(&self.buffers.analysis, client, epoch_millis);
         } else {
@@ -411,6 +414,9 @@ impl SemanticRun {
         epoch_millis: u64,
     ) {
         let Some(fields) = &self.fields else { return };
+        if fields.teach(false, &self.buffers.analysis, client, epoch_millis) {
+            return;
+        }
         if !is_clean || self.has_verdict() {
             self.learn_refusal(rules, client, epoch_millis);
         }

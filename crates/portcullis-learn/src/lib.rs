@@ -51,6 +51,7 @@ mod pages;
 mod path;
 mod profile;
 mod refused;
+mod session;
 mod sibling;
 mod site;
 mod sketch;
@@ -76,6 +77,9 @@ pub use profile::{
     TRUSTED_VALUES, Thresholds, Unusual,
 };
 pub use refused::{REFUSED_NETWORKS_MIN, REFUSED_WINDOW_DAYS, Refused};
+pub use session::{
+    SESSION_FIELDS_MAX, SESSION_SECONDS_MAX, SESSION_UNDECIDED_SECONDS, Session, Teacher, is_within,
+};
 pub use site::{Site, USUAL_SHARE, network, session};
 pub use sketch::{Days, Distinct, Sightings};
 pub use state::StateError;

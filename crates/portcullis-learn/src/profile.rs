@@ -378,7 +378,10 @@ impl Profile {
 
     /// The narrowest form that has all of its values, but for those of at most `strays` networks.
     fn form(&self, strays: u64) -> Option<Form> {
-        let shown = self.types.iter().filter(|(_, seen)| seen.network_count() > strays);
+        let shown = self.types.iter().filter(|(kind, seen)| {
+            // Those of few are left out, unless somebody who is trusted has sent them.
+            seen.network_count() > strays || self.is_trusted(**kind)
+        });
         let shown: TypeSet = shown.map(|(kind, _)| *kind).collect();
         let fits = |kind: &&ValueType| !shown.is_empty() && shown.is_within(kind.covers());
         // A path alone may be any: that it stays on the site is told by URLs among its values, and that it is
@@ -398,8 +401,9 @@ impl Profile {
     /// have new ones among the last half of them, few as they are. What people write is no list, however
     /// often the same of it came: others will come.
     fn is_enumeration(&self, strays: u64) -> bool {
-        let is_written =
-            |(kind, seen): (&ValueType, &Sightings)| WRITTEN.has(*kind) && seen.network_count() > strays;
+        let is_written = |(kind, seen): (&ValueType, &Sightings)| {
+            WRITTEN.has(*kind) && (seen.network_count() > strays || self.is_trusted(*kind))
+        };
         !self.types.iter().any(is_written)
             && self.others.network_count() <= strays
             && self.option_new_at <= self.all.values / 2
@@ -411,15 +415,46 @@ impl Profile {
         match closed.form {
             Form::Type(kind) => {
                 let covered = kind.covers();
-                let is_trusted = |kind: &ValueType| {
-                    self.trusted_types.get(kind).is_some_and(|values| *values >= TRUSTED_OPENING_VALUES)
-                };
                 self.types.iter().any(|(kind, seen)| {
-                    !covered.has(*kind) && (self.is_established(seen) || is_trusted(kind))
+                    !covered.has(*kind) && (self.is_established(seen) || self.is_trusted(*kind))
                 })
             }
             Form::Enumeration => self.is_established(&self.others),
         }
+    }
+
+    /// Trusted sources have sent enough values of this type.
+    fn is_trusted(&self, kind: ValueType) -> bool {
+        self.trusted_types.get(&kind).is_some_and(|values| *values >= TRUSTED_OPENING_VALUES)
+    }
+
+    /// A person has confirmed what it carries: each of its types counts as one of trusted sources. Whether
+    /// it is closed is for the field that takes it over.
+    pub(crate) fn vouch(&mut self) {
+        for kind in self.types.keys() {
+            let values = self.trusted_types.entry(*kind).or_default();
+            *values = (*values).max(TRUSTED_OPENING_VALUES);
+        }
+        (self.closed, self.reopened, self.kept_open) = (None, None, false);
+        self.listed = 0;
+    }
+
+    /// Has the kinds count for nothing that `taught` carries, as far as nobody has said that they count; and
+    /// keeps open a list that has no place for the values of `taught`.
+    pub(crate) fn take_confirmed(&mut self, taught: &Profile, day: u32, thresholds: &Thresholds) {
+        for kind in taught.openings.keys() {
+            if let Some(own) = self.openings.get_mut(kind)
+                && own.state != OpeningState::Dismissed
+            {
+                own.enter(OpeningState::Live, day);
+            }
+        }
+        let is_list = self.closed.is_some_and(|closed| closed.form == Form::Enumeration);
+        let has_place = |option: &u64| self.options.contains(option);
+        if is_list && (taught.others.values > 0 || !taught.options.iter().all(has_place)) {
+            (self.kept_open, self.closed) = (true, None);
+        }
+        self.settle(thresholds);
     }
 
     /// Many have sent it, or somebody who is trusted.

@@ -2,12 +2,13 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::batch::{Batch, Fields, KindIn, KindNews};
 use crate::knowledge::Knowledge;
 use crate::profile::{Source, Standing, option_hash};
+use crate::session::Session;
 use crate::sketch::mix;
 
 /// One site's part of learning that all threads see.
@@ -17,6 +18,9 @@ pub struct Site {
     waiting: Mutex<Batch>,
     unusual: AtomicU64,
     recent: Recent,
+    /// What somebody teaches by hand, and whether anybody does.
+    session: RwLock<Option<Arc<Session>>>,
+    is_taught: AtomicBool,
 }
 
 /// What was handed on of late, and how often it came again since.
@@ -81,6 +85,22 @@ impl Site {
         let Some(weight) = weight else { return };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.add(source, method, path, fields, weight);
+    }
+
+    /// Begins a session, in place of the one before, or ends it.
+    pub fn set_session(&self, session: Option<Arc<Session>>) {
+        let is_taught = session.is_some();
+        *self.session.write().unwrap_or_else(PoisonError::into_inner) = session;
+        self.is_taught.store(is_taught, Ordering::Release);
+    }
+
+    /// The session that a request of this client and time teaches, if there is one.
+    pub fn session(&self, client: IpAddr, standing: Standing, millis: u64) -> Option<Arc<Session>> {
+        if !self.is_taught.load(Ordering::Acquire) {
+            return None;
+        }
+        let session = self.session.read().unwrap_or_else(PoisonError::into_inner);
+        session.as_ref().filter(|session| session.covers(client, standing, millis)).map(Arc::clone)
     }
 
     /// Has kinds of findings learned that fields of a request carried.

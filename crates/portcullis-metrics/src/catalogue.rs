@@ -219,6 +219,10 @@ catalogue! {
         "1 while nodes share through Redis what sites have learned of their fields.";
     LEARNED_REDIS_FAILURES Counter "portcullis_learned_redis_failures_total" []
         "Connections to Redis for learned fields that could not be opened, or broke.";
+    TEACHING_SESSIONS Counter "portcullis_teaching_sessions_total" ["site", "result"]
+        "Sessions in which an administrator teaches a site by hand: started, accepted, dismissed, or expired without a decision.";
+    TEACHING_REQUESTS Counter "portcullis_teaching_requests_total" ["site", "result"]
+        "Requests of clients that teach a site by hand: learned, refused (they teach nothing), or dropped because too many waited.";
     UNUSUAL_VALUES Counter "portcullis_unusual_values_total" ["site"]
         "Values unlike all that their closed field has carried.";
     DISCOVERED_ENDPOINTS Gauge "portcullis_discovered_endpoints" ["site"]

@@ -1,5 +1,5 @@
 //! POST requests to receivers that may be down, slow or hostile: collectors of traces and logs, databases,
-//! webhooks.
+//! webhooks; and what an API of ours shows.
 //!
 //! ```text
 //!  body ──> Receiver::send ──> Answer ──accepted──> body of the answer
@@ -133,15 +133,16 @@ impl Receiver {
     /// Sends one request whose answer is what counts: all of it within `timeout`, with a body of
     /// `answer_bytes_max` at most.
     pub fn ask(&self, body: &[u8], answer_bytes_max: u64, timeout: Duration) -> Result<Answer, NotTaken> {
-        let mut response = self.post(body, &[], timeout)?;
-        let body = response.body_mut().with_config().limit(answer_bytes_max).read_to_vec();
-        let body = body.map_err(|error| match error {
-            ureq::Error::BodyExceedsLimit(_) => {
-                NotTaken::ForGood(format!("its answer has more than {answer_bytes_max} bytes"))
-            }
-            error => not_taken(&error),
-        })?;
-        Ok(Answer { status: response.status().as_u16(), body, retry_after: None })
+        whole(self.post(body, &[], timeout)?, answer_bytes_max)
+    }
+
+    /// Asks for what is there, within the time of the settings: an answer as that of [`ask`](Self::ask).
+    pub fn get(&self, answer_bytes_max: u64) -> Result<Answer, NotTaken> {
+        let mut request = self.agent.get(&self.settings.url);
+        for (name, value) in &self.settings.headers {
+            request = request.header(name, value);
+        }
+        whole(request.call().map_err(|error| not_taken(&error))?, answer_bytes_max)
     }
 
     fn post(
@@ -160,6 +161,18 @@ impl Receiver {
         let request = request.config().timeout_global(Some(timeout)).build();
         request.send(body).map_err(|error| not_taken(&error))
     }
+}
+
+/// An answer with all of its body.
+fn whole(mut response: ureq::http::Response<ureq::Body>, bytes_max: u64) -> Result<Answer, NotTaken> {
+    let body = response.body_mut().with_config().limit(bytes_max).read_to_vec();
+    let body = body.map_err(|error| match error {
+        ureq::Error::BodyExceedsLimit(_) => {
+            NotTaken::ForGood(format!("its answer has more than {bytes_max} bytes"))
+        }
+        error => not_taken(&error),
+    })?;
+    Ok(Answer { status: response.status().as_u16(), body, retry_after: None })
 }
 
 /// The header that logs a user in (RFC 7617). The name has no colon.

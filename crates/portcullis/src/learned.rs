@@ -23,6 +23,7 @@ use crate::cli::{Failure, print};
 use crate::learned_files as files;
 use crate::new_file;
 use crate::replay::requests;
+use crate::teaching::{self, SessionArgs};
 
 /// Arguments of `portcullis learned`.
 #[derive(Debug, clap::Args)]
@@ -109,14 +110,14 @@ struct Decision {
 pub struct LearnArgs {
     /// Files with requests of benign users: a raw request (any name), JSON lines (.jsonl: `request` or
     /// `request_base64`), an archive of a browser (.har)
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "action", conflicts_with = "action")]
     files: Vec<PathBuf>,
     /// The site that learns
     #[arg(long, value_name = "NAME")]
     site: String,
     /// The data folder of the instance
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "action", conflicts_with = "action")]
+    data: Option<PathBuf>,
     /// Values after which a field counts as well known. You vouch for the requests, so that neither networks
     /// nor days are needed
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -128,6 +129,8 @@ pub struct LearnArgs {
     /// Requests that are read, at most
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     limit: u32,
+    #[command(flatten)]
+    session: SessionArgs,
 }
 
 /// Exit code 1 if there is nothing to show or a file cannot be read or written.
@@ -360,6 +363,10 @@ fn offer(store: &Store, site: &str, data: &Path) -> Result<String, Failure> {
 /// Learns requests as the proxy does. Where the person who names them vouches for them, networks and days do
 /// not count.
 fn taught(args: &LearnArgs) -> Result<String, Failure> {
+    if let Some(action) = args.session.action {
+        return teaching::answer(&args.session, action, &args.site);
+    }
+    let Some(data) = &args.data else { return Err(Failure::usage("name the data folder: --data DIR")) };
     // Whether a field is plain is told by all of its values.
     let mut store = Store::new(unlimited(Thresholds { values: u64::MAX, ..Thresholds::default() }));
     let site = Arc::new(Site::default());
@@ -420,6 +427,6 @@ fn taught(args: &LearnArgs) -> Result<String, Failure> {
     if store.counts().0 == 0 {
         return Err(Failure::failed(format_args!("{text}they have no fields to learn")));
     }
-    text.push_str(&offer(&store, &args.site, &args.data)?);
+    text.push_str(&offer(&store, &args.site, data)?);
     Ok(text)
 }

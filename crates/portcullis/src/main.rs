@@ -38,6 +38,7 @@ mod rules;
 mod run;
 mod runtime_folder;
 mod serve;
+mod teaching;
 mod terminal;
 mod time_arg;
 mod writable;

@@ -330,7 +330,7 @@ pub(crate) async fn decide(
 }
 
 /// Writes a decision into the audit trail.
-async fn record(
+pub(super) async fn record(
     context: &Context,
     principal: &Principal,
     action: String,
@@ -345,7 +345,7 @@ async fn record(
 }
 
 /// Looks at what was learned on a thread that may block, as few at a time as queries of events.
-async fn look<T: Send + 'static>(
+pub(super) async fn look<T: Send + 'static>(
     context: &Context,
     work: impl FnOnce(&dyn LearnedFields) -> T + Send + 'static,
 ) -> Result<T, Problem> {

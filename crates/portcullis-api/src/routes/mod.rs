@@ -26,6 +26,7 @@ pub(crate) mod site_settings;
 pub(crate) mod statistics;
 pub(crate) mod status;
 pub(crate) mod stream;
+pub(crate) mod teaching;
 pub(crate) mod tokens;
 pub(crate) mod totp;
 pub(crate) mod users;

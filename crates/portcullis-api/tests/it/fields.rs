@@ -3,8 +3,10 @@
 use std::sync::Mutex;
 
 use portcullis_api::fields::{
-    CarriedType, DecidedProposal, FieldOrder, FieldOrderError, FieldPlace, FieldProposal, FieldState,
-    LearnedField, LearnedFields, LearningSite, OrderedField, ProposalDecision, ProposalState, Sighted,
+    CarriedType, DecidedProposal, DecidedSession, FieldOrder, FieldOrderError, FieldPlace, FieldProposal,
+    FieldState, KindEffect, LearnedField, LearnedFields, LearningSite, OrderedField, ProposalDecision,
+    ProposalState, SessionError, SessionOrder, Sighted, TaughtEffect, TaughtField, TaughtKind, Teacher,
+    TeachingSession,
 };
 use portcullis_identity::Role;
 use serde_json::{Value, json};
@@ -15,8 +17,8 @@ use crate::server::Server;
 /// A name that a client has chosen.
 pub const HOSTILE: &str = "\"><script>alert(1)</script>\u{202e}txt\u{1}";
 
-/// Fields that are carried about as the last order says.
-pub struct Known(Mutex<Vec<LearnedField>>);
+/// Fields that are carried about as the last order says, and a session of the site `shop` as it was begun.
+pub struct Known(Mutex<Vec<LearnedField>>, Mutex<Option<TeachingSession>>);
 
 impl Default for Known {
     fn default() -> Known {
@@ -43,12 +45,13 @@ impl Default for Known {
             bytes_max: 5,
             types: vec![CarriedType { r#type: "whole", values: 400, networks: 40, days: 14 }],
         };
-        Known(Mutex::new(vec![
+        let fields = vec![
             at("shop", "POST", "/users/{number}", "text", FieldState::Open),
             at("shop", "GET", "/users/{number}", HOSTILE, FieldState::Closed),
             at("shop", "GET", "/item", "id", FieldState::Closed),
             at("blog", "GET", "/item", "id", FieldState::Open),
-        ]))
+        ];
+        Known(Mutex::new(fields), Mutex::default())
     }
 }
 
@@ -142,6 +145,120 @@ impl LearnedFields for Known {
         };
         Ok(OrderedField { field: Some(field.clone()), not_kept: None })
     }
+
+    fn sessions(&self) -> Vec<TeachingSession> {
+        self.1.lock().unwrap().iter().cloned().collect()
+    }
+
+    fn start_session(
+        &self,
+        site: &str,
+        teacher: Teacher,
+        seconds: u64,
+        by: &str,
+    ) -> Result<TeachingSession, SessionError> {
+        let mut session = self.1.lock().unwrap();
+        match (site, &*session, teacher) {
+            ("shop", Some(_), _) => return Err(SessionError::Exists),
+            ("shop", ..) => {}
+            _ => return Err(SessionError::NoSite),
+        }
+        let Teacher::Network(address, prefix) = teacher else { return Err(SessionError::NoTrusted) };
+        let begun = TeachingSession {
+            site: site.to_owned(),
+            by: by.to_owned(),
+            network: Some(format!("{address}/{prefix}")),
+            is_running: true,
+            started: "2026-11-29T08:00:00.000Z".to_owned(),
+            until: format!("{seconds}"),
+            dropped: "2026-11-30T08:15:00.000Z".to_owned(),
+            requests: 3,
+            refused: 1,
+            beyond_limit: 0,
+            fields: vec![TaughtField {
+                method: "POST".to_owned(),
+                path: "/reports".to_owned(),
+                place: "form",
+                name: HOSTILE.to_owned(),
+                values: 3,
+                types: vec!["text"],
+                effect: TaughtEffect::Opens,
+                kinds: vec![TaughtKind { kind: "sqli.statement".to_owned(), effect: KindEffect::Opens }],
+            }],
+        };
+        Ok(session.insert(begun).clone())
+    }
+
+    fn order_session(
+        &self,
+        _: &str,
+        order: SessionOrder,
+        requests: Option<u64>,
+    ) -> Result<DecidedSession, SessionError> {
+        let mut kept = self.1.lock().unwrap();
+        let session = kept.as_mut().ok_or(SessionError::NoSession)?;
+        session.is_running = false;
+        let session = session.clone();
+        if order == SessionOrder::Accept && requests != Some(session.requests) {
+            return Err(SessionError::Changed);
+        }
+        if order != SessionOrder::Stop {
+            *kept = None;
+        }
+        Ok(DecidedSession { session, not_kept: None })
+    }
+}
+
+/// Only administrators say that their work is benign; for how long and whose it is has bounds, and the audit
+/// trail has all of it.
+#[test]
+fn teaching_by_hand() {
+    let server = Server::start();
+    let (viewer, analyst, admin) =
+        (server.token(Role::Viewer), server.token(Role::Analyst), server.token(Role::Admin));
+    let post = |token: &str, order: &str, body: &Value| {
+        server.ask("POST", &format!("/fields/sessions/{order}")).bearer(token).json(body).send()
+    };
+    let start = json!({"site": "shop", "network": "192.0.2.7", "reason": "the new editor"});
+    for order in ["start", "stop", "accept", "dismiss"] {
+        assert_eq!(post(&analyst, order, &start).status, 403, "{order}");
+    }
+    assert_eq!(server.get("/fields/sessions", &viewer).status, 403);
+    let none = server.get("/fields/sessions", &analyst).json();
+    assert_eq!((&none["items"], &none["address"]), (&json!([]), &json!("127.0.0.1")));
+    for (wrong, status) in [
+        (json!({"site": "shop"}), 422),
+        (json!({"site": "shop", "network": "192.0.2.7", "trusted": true}), 422),
+        (json!({"site": "shop", "network": "shop.example"}), 422),
+        (json!({"site": "shop", "network": "10.0.0.0/15"}), 422),
+        (json!({"site": "shop", "network": "0.0.0.0/0"}), 422),
+        (json!({"site": "shop", "network": "2001:db8::/31"}), 422),
+        (json!({"site": "shop", "network": "192.0.2.7", "minutes": 61}), 422),
+        (json!({"site": "shop", "network": "192.0.2.7", "minutes": 0}), 422),
+        (json!({"site": "shop", "trusted": true}), 409),
+        (json!({"site": "blog", "network": "192.0.2.7"}), 404),
+    ] {
+        assert_eq!(post(&admin, "start", &wrong).status, status, "{wrong}");
+    }
+    let begun = post(&admin, "start", &start).json();
+    assert_eq!((&begun["network"], &begun["until"]), (&json!("192.0.2.7/32"), &json!("900")));
+    let last = |name: &str| server.get("/audit", &admin).json()["items"][0][name].clone();
+    assert_eq!((last("action"), last("detail")), (json!("field.session.start"), json!("the new editor")));
+    assert_eq!(last("object"), "site shop: 192.0.2.7, 15 minutes");
+    assert_eq!(post(&admin, "start", &start).status, 409);
+    let order =
+        |order: &str, requests: Value| post(&admin, order, &json!({"site": "shop", "requests": requests}));
+    assert_eq!(order("stop", Value::Null).json()["session"]["is_running"], false);
+    for unseen in [Value::Null, json!(2), json!(4)] {
+        assert_eq!(order("accept", unseen).status, 409);
+    }
+    assert_eq!(order("accept", json!(3)).json()["session"]["fields"][0]["effect"], "opens");
+    assert_eq!(last("object"), "site shop: 3 requests, 1 fields");
+    assert_eq!((order("accept", json!(3)).status, order("burn", Value::Null).status), (404, 404));
+    let actions = server.get("/audit", &admin).json();
+    let actions = actions["items"].as_array().unwrap().iter().filter_map(|entry| entry["action"].as_str());
+    let actions: Vec<&str> = actions.filter(|action| action.starts_with("field.session")).collect();
+    assert_eq!(actions, ["field.session.accept", "field.session.stop", "field.session.start"]);
 }
 
 fn names(page: &Value) -> Vec<(String, String)> {

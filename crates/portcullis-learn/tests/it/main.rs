@@ -8,6 +8,7 @@ mod poisoning;
 mod profiles;
 mod siblings;
 mod state;
+mod taught;
 mod types;
 
 use portcullis_learn::{FieldPlace, Fields, Knowledge, Limits, Site, Source, Store, Unusual};

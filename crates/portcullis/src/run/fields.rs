@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use portcullis_api::fields::{
-    CarriedType, ClosedBefore, DecidedProposal, FieldOrder, FieldOrderError, FieldPlace, FieldProposal,
-    FieldState, LearnedField, LearnedFields, LearningSite, OrderedField, ProposalDecision, ProposalState,
-    Sighted,
+    CarriedType, ClosedBefore, DecidedProposal, DecidedSession, FieldOrder, FieldOrderError, FieldPlace,
+    FieldProposal, FieldState, LearnedField, LearnedFields, LearningSite, OrderedField, ProposalDecision,
+    ProposalState, SessionError, SessionOrder, Sighted, Teacher, TeachingSession,
 };
 use portcullis_config::Unusual;
 use portcullis_event::Timestamp;
@@ -101,6 +101,31 @@ impl LearnedFields for Desk {
         let found = store.fields().find(|(own, _)| **own == key);
         let field = found.map(|(key, profile)| field(&at.site, key, profile, &store.limits().thresholds));
         Ok(OrderedField { field, not_kept })
+    }
+
+    fn sessions(&self) -> Vec<TeachingSession> {
+        self.learners().values_mut().filter_map(Learner::session).collect()
+    }
+
+    fn start_session(
+        &self,
+        site: &str,
+        teacher: Teacher,
+        seconds: u64,
+        by: &str,
+    ) -> Result<TeachingSession, SessionError> {
+        let mut learners = self.learners();
+        learners.get_mut(site).ok_or(SessionError::NoSite)?.start_session(teacher, seconds, by)
+    }
+
+    fn order_session(
+        &self,
+        site: &str,
+        order: SessionOrder,
+        requests: Option<u64>,
+    ) -> Result<DecidedSession, SessionError> {
+        let mut learners = self.learners();
+        learners.get_mut(site).ok_or(SessionError::NoSite)?.order_session(order, requests)
     }
 }
 

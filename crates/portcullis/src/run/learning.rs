@@ -11,11 +11,13 @@ use portcullis_learn::{
 };
 use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
 
+use crate::events::stored::now;
 use crate::learned_files as files;
 use crate::run::fields::Desk;
 use crate::run::kept::{Content, Kept, Sites, Tended};
 use crate::run::redis::Link;
 use crate::run::shared_fields;
+use crate::run::teaching::{Taught, TeachingCounters};
 
 const LEARNED: Content = Content { work: "learning", title: "what was learned", file: files::file };
 
@@ -54,6 +56,7 @@ impl Learning {
         let site = self.sites.with(&settings.site, open, |learner| {
             learner.store.set_limits(limits);
             learner.unusual_values = settings.unusual;
+            learner.has_trusted = !settings.trusted_networks.is_empty() || settings.trusted_answer.is_some();
             Arc::clone(&learner.site)
         });
         SiteFields {
@@ -89,10 +92,15 @@ fn limits(settings: &LearnedFields) -> Limits {
 
 /// One site.
 pub struct Learner {
-    name: String,
-    site: Arc<Site>,
+    pub(super) name: String,
+    pub(super) site: Arc<Site>,
     /// What was learned here.
-    store: Store,
+    pub(super) store: Store,
+    /// What somebody teaches by hand. It ends with the process.
+    pub(super) taught: Option<Taught>,
+    pub(super) teaching: TeachingCounters,
+    /// The site has trusted sources.
+    pub(super) has_trusted: bool,
     /// What other nodes have learned, those that told last behind the others.
     peers: Vec<(String, Store)>,
     /// All of it, if there are others.
@@ -125,6 +133,7 @@ impl Tended for Learner {
 
     /// Learns what waits; writes what is new, if it is time or the last one.
     fn turn(&mut self, is_last: bool) {
+        self.tend_session(now());
         let batch = self.site.take();
         self.dropped.add(batch.dropped);
         let has_learned = !batch.is_empty();
@@ -156,6 +165,9 @@ impl Learner {
             site: Arc::default(),
             state: 0,
             store,
+            taught: None,
+            teaching: TeachingCounters::new(name, registry),
+            has_trusted: false,
             peers: Vec::new(),
             together: None,
             unusual_values: Unusual::default(),
@@ -190,7 +202,7 @@ impl Learner {
     }
 
     /// Has a decision count and writes it; why it is not kept, if it is not.
-    fn keep_decision(&mut self) -> Option<String> {
+    pub(super) fn keep_decision(&mut self) -> Option<String> {
         self.state += 1;
         self.publish();
         self.kept.is_new = true;

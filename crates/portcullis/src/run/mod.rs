@@ -37,6 +37,7 @@ mod shared_fields;
 pub mod signals;
 pub mod sinks;
 mod sockets;
+mod teaching;
 pub mod traces;
 mod trials;
 mod upgrade;

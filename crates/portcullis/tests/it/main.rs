@@ -63,6 +63,7 @@ mod served;
 mod starts;
 mod streamed_uploads;
 mod surroundings;
+mod teaching;
 mod telemetry;
 mod tracing;
 mod uploads;

@@ -65,6 +65,27 @@ impl Managed {
         std::fs::read_to_string(&self.document).unwrap()
     }
 
+    pub fn console(&self) -> SocketAddr {
+        self.console
+    }
+
+    /// That of an administrator.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The value of the series that begins a line like this.
+    pub fn metric(&self, series: &str) -> f64 {
+        let text = self.text();
+        let admin =
+            text.split("admin = { listen = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        let answer = exchange(admin.parse().unwrap(), None, request.as_bytes(), PATIENCE).unwrap();
+        let text = String::from_utf8_lossy(answer.after_head()).into_owned();
+        let line = text.lines().find(|line| line.starts_with(series));
+        line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(0.0)
+    }
+
     pub fn stop(self) {
         assert!(self.process.stop(PATIENCE).unwrap().success());
     }

@@ -81,6 +81,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_learned_dropped_requests_total", "portcullis/src/run/learning.rs"),
     ("portcullis_learned_fields", "portcullis/tests/it/fields.rs"),
     ("portcullis_learned_kinds", "portcullis/tests/it/fields.rs"),
+    ("portcullis_teaching_sessions_total", "portcullis/tests/it/teaching.rs"),
+    ("portcullis_teaching_requests_total", "portcullis/tests/it/teaching.rs"),
     ("portcullis_unusual_values_total", "portcullis/tests/it/fields.rs"),
     ("portcullis_memory_limit_bytes", "portcullis-proxy/src/memory.rs"),
     ("portcullis_memory_resident_bytes", "portcullis-proxy/src/memory.rs"),
