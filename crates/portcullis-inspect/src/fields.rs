@@ -337,7 +337,11 @@ impl Session<'_> {
                 Session { text, cookie: Some((&text[..at], text.get(at + 1..).unwrap_or_default())) }
             })
         };
-        let is_called_so = |session: &Session<'_>| is_called_session(session.cookie.unwrap_or_default().0);
+        let is_called_so = |session: &Session<'_>| {
+            let (name, value) = session.cookie.unwrap_or_default();
+            has_word(name, &SESSION_WORDS)
+                || value.len() >= UNGUESSABLE_BYTES_MIN && has_word(name, &LOGIN_WORDS)
+        };
         let is_issued = |session: &Session<'_>| {
             let (name, value) = session.cookie.unwrap_or_default();
             let is_unguessable = value.len() >= UNGUESSABLE_BYTES_MIN && value.iter().any(u8::is_ascii_digit);
@@ -355,13 +359,16 @@ impl Session<'_> {
     }
 }
 
-/// A cookie of this name is one of sessions.
-fn is_called_session(name: &[u8]) -> bool {
-    const WORDS: [&[u8]; 4] = [b"sess", b"sid", b"auth", b"token"];
+/// In names of cookies that are sessions.
+const SESSION_WORDS: [&[u8]; 4] = [b"sess", b"sid", b"auth", b"token"];
+/// In names of cookies that say who has logged in, or, with short values, whether anybody has.
+const LOGIN_WORDS: [&[u8]; 2] = [b"login", b"logged"];
+
+fn has_word(name: &[u8], words: &[&[u8]]) -> bool {
     (0..name.len()).any(|at| {
         let here = &name[at..];
         let begins =
             |word: &&[u8]| here.get(..word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word));
-        WORDS.iter().any(begins)
+        words.iter().any(begins)
     })
 }

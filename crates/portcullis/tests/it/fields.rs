@@ -300,9 +300,13 @@ fn who_teaches_kinds() {
         let cookie = String::from_utf8_lossy(request.header("cookie").unwrap_or_default());
         let mut answer = says("hello");
         if request.target == "/login" {
-            for cookie in
-                ["session=0123456789abcdef", "Wiki=0123456789abcdefghij", "style=wide-and-dark-as-a-night"]
-            {
+            for cookie in [
+                "session=0123456789abcdef",
+                "Wiki=0123456789abcdefghij",
+                "style=wide-and-dark-as-a-night",
+                "blog_logged_in_x=ann-and-a-long-signature",
+                "logged_in=yes",
+            ] {
                 answer.headers.push(("Set-Cookie".to_owned(), cookie.to_owned()));
             }
         }
@@ -319,6 +323,9 @@ fn who_teaches_kinds() {
         ("Wiki=0123456789abcdefghij", Some("seen")),
         ("Wiki=made-up-0123456789abcdef", None),
         ("style=wide-and-dark-as-a-night", None),
+        ("blog_logged_in_x=ann-and-a-long-signature", Some("seen")),
+        ("blog_logged_in_x=bob-and-a-long-signature", None),
+        ("logged_in=yes", None),
         ("theme=dark", None),
         ("theme=editor", Some("proposed")),
     ] {
