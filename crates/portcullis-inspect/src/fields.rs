@@ -9,9 +9,10 @@ use portcullis_learn::{FieldPlace, KindIn, KindNews, Site, Source, Standing, Try
 use portcullis_semantic::detectors::field::{self, Opens};
 use portcullis_semantic::limits::NAME_BYTES_MAX;
 use portcullis_semantic::{Analysis, Detectors, Issuer, KindId, LEARNED_ROW, Location, Value};
-use portcullis_types::Class;
+use portcullis_types::{Class, Place};
 
 use crate::issued::IssuedTo;
+use crate::own_fields;
 use crate::pattern::{glob, is_plain};
 use crate::weighing::Evidence;
 
@@ -112,6 +113,18 @@ impl FieldsRun {
         if self.policy.learns || is_asked && !knowledge.is_empty() {
             analysis.fields().judge_by(knowledge, head.method(), head.path());
         }
+    }
+
+    /// Notes what an application sends in fields of the head, behind the parameters of the query: these stand
+    /// in the same order in most requests, whoever sends them.
+    pub(crate) fn note_head(
+        &self,
+        head: &RequestHead,
+        issued: Option<&Arc<IssuedTo>>,
+        analysis: &mut Analysis,
+    ) {
+        let issuer = issued.map(|issued| &**issued as &dyn Issuer);
+        own_fields::note(head, issuer, analysis.fields());
     }
 
     pub(crate) fn response_head(&mut self, head: &ResponseHead) {
@@ -279,8 +292,14 @@ pub(crate) fn note_unusual(
     let rules = rules();
     let of_kind = |(place, mut name, unusual): (FieldPlace, Vec<u8>, Unusual)| {
         name.truncate(NAME_BYTES_MAX);
-        let is_it = |value: &Value| FieldPlace::of(value.place) == Some(place) && *value.name == *name;
-        let kind = kind_of(&unusual, || {
+        let is_it = |value: &Value| match place {
+            FieldPlace::PathSegment => matches!(value.place, Place::Path | Place::PathSegment),
+            FieldPlace::Header | FieldPlace::Cookie => {
+                value.place == place.place() && value.name.eq_ignore_ascii_case(&name)
+            }
+            _ => FieldPlace::of(value.place) == Some(place) && *value.name == *name,
+        };
+        let kind = kind_of(place, &unusual, || {
             let is_counted = analysis.findings().iter().any(|found| {
                 let is_there = analysis.values().get(found.value as usize).is_some_and(is_it);
                 is_there && found.class != Class::Api && !found.excluded && !found.is_suppressed()
@@ -306,9 +325,11 @@ pub(crate) fn note_unusual(
 /// Values of one request that are noted as unlike their fields.
 const UNUSUAL_MAX: usize = 32;
 
-fn kind_of(unusual: &Unusual, is_suspicious: impl FnOnce() -> bool) -> KindId {
+/// Which finding it is. Bytes of code alone say little where every request to the site has the field: whoever
+/// changes a script, which may be somebody else's, would have all visitors refused.
+fn kind_of(place: FieldPlace, unusual: &Unusual, is_suspicious: impl FnOnce() -> bool) -> KindId {
     match () {
-        () if !unusual.syntax.is_empty() => field::SYNTAX,
+        () if !unusual.syntax.is_empty() && !place.is_of_site() => field::SYNTAX,
         () if is_suspicious() => field::SUSPICIOUS,
         () => field::UNUSUAL,
     }

@@ -31,6 +31,7 @@ mod inspector;
 mod issued;
 mod kept;
 mod logged;
+mod own_fields;
 mod pattern;
 mod request_summary;
 mod response;

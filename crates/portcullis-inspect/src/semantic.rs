@@ -189,6 +189,9 @@ impl SemanticRun {
         }
         let (method, target) = (head.method(), head.target());
         analysis.parsed_request_head(&self.semantic.detectors, method, target, arguments, head.fields());
+        if let Some(fields) = &self.fields {
+            fields.note_head(head, issued, analysis);
+        }
         if let Some(declared) = &mut self.declared {
             declared.note_head(analysis, &self.semantic.detectors);
         }
@@ -451,7 +454,7 @@ impl SemanticRun {
             if matches!(value.place, Place::QueryString | Place::RawBody) || value.place.is_response() {
                 continue;
             }
-            let here = (FieldPlace::of(value.place)?, &*value.name);
+            let here = self.noted(value)?;
             if *lone.get_or_insert(here) != here {
                 return None;
             }
@@ -469,6 +472,28 @@ impl SemanticRun {
             }
         }
         lone
+    }
+
+    /// The field of the request that this value is of.
+    fn noted<'a>(&'a self, value: &'a portcullis_semantic::Value) -> Option<(FieldPlace, &'a [u8])> {
+        if let Some(place) = FieldPlace::of(value.place) {
+            return Some((place, &value.name));
+        }
+        let mut noted = self.buffers.analysis.noted_fields().iter();
+        let (field, name) = match value.place {
+            Place::Header | Place::Cookie => noted.find(|(field, name)| {
+                field.place.place() == value.place && name.eq_ignore_ascii_case(&value.name)
+            })?,
+            Place::Path | Place::PathSegment => {
+                let has_code = |field: &portcullis_learn::Field| !field.carried.shape.syntax.is_empty();
+                let mut segments =
+                    noted.filter(|(field, _)| field.place == FieldPlace::PathSegment && has_code(field));
+                let first = segments.next()?;
+                segments.next().is_none().then_some(first)?
+            }
+            _ => return None,
+        };
+        Some((field.place, name))
     }
 
     /// Notes what would have become of the request, which was stopped or would have been, if the kinds on

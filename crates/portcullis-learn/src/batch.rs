@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::declared::DeclaredFields;
-use crate::knowledge::{Judged, Knowledge};
+use crate::knowledge::{Judged, Knowledge, Page, Segment};
 use crate::opening::TryResult;
 use crate::pages::Pages;
 use crate::path;
@@ -38,6 +38,8 @@ pub struct Field {
     host: Range<u32>,
     /// What it carried.
     pub carried: Carried,
+    /// It is a segment of a path that may be the name of a page: that counts, and is unlike nothing.
+    pub(crate) is_name: bool,
 }
 
 /// The fields of one request.
@@ -57,6 +59,8 @@ pub struct Fields {
     usual: Option<u64>,
     /// The number of fields that were judged when they were noted.
     judged: usize,
+    /// The number of fields that are of this page alone.
+    placed: usize,
     /// The fields beyond those that are learned: names that something unusual stood in, and whether it had
     /// signs of code.
     beyond: BTreeSet<(Vec<u8>, bool)>,
@@ -80,7 +84,7 @@ impl Fields {
         self.is_cut = false;
         (self.known.declared, self.known.learned) = (None, None);
         self.request = (0..0, 0..0);
-        (self.usual, self.judged) = (None, 0);
+        (self.usual, self.judged, self.placed) = (None, 0, 0);
         if !self.beyond.is_empty() {
             self.beyond.clear();
         }
@@ -98,6 +102,27 @@ impl Fields {
         let page = self.pages.of(&knowledge, method, path);
         self.known.learned = Some((knowledge, page));
         self.usual = Some(0);
+        self.note_segments(page);
+    }
+
+    /// Notes the segments of the path that are values, each by the path above it, and names that stand where
+    /// values do.
+    fn note_segments(&mut self, page: usize) {
+        let has_any = |page: &&Page| !page.segments.is_empty() || !page.undivided.is_empty();
+        let Some(page) = self.pages.get(page).filter(has_any) else { return };
+        let (segments, undivided) = (page.segments.clone(), page.undivided.clone());
+        let canonical = path::canonical(self.request().1).into_owned();
+        for (above, segment) in undivided {
+            self.note(FieldPlace::PathSegment, &above, &segment);
+        }
+        for Segment { above, bytes, is_name } in segments {
+            let Some(segment) = canonical.get(above + 1..above + 1 + bytes) else { continue };
+            let above = if above == 0 { &b"/"[..] } else { &canonical[..above] };
+            match is_name {
+                true => self.note_carried(FieldPlace::PathSegment, above, Carried::name(segment), b"", true),
+                false => self.note(FieldPlace::PathSegment, above, segment),
+            }
+        }
     }
 
     /// The request is one of an operation that declares these fields: they are judged by that and not by what
@@ -129,6 +154,7 @@ impl Fields {
         let (mut judged, mut usual) = (Vec::new(), known.learned.is_some().then_some(0));
         let knows_siblings = known.learned.as_ref().is_some_and(|(knowledge, _)| knowledge.knows_siblings());
         let beside = knows_siblings.then(|| self.beside());
+        let mut placed = 0;
         for (at, (field, name)) in self.iter().enumerate() {
             let mut content = Vec::new();
             if beside.is_some() {
@@ -139,9 +165,10 @@ impl Fields {
             };
             let declared = known.declared(field, name);
             let learned = match &known.learned {
-                Some((knowledge, page)) => pages.look(*page, knowledge, at, (field, name), &siblings),
+                Some((knowledge, page)) => pages.look(*page, knowledge, placed, (field, name), &siblings),
                 None => Judged::New,
             };
+            placed += usize::from(!field.place.is_of_site());
             let unusual = match learned {
                 Judged::Usual(number) => {
                     usual = usual.map(|all: u64| mix(all ^ number));
@@ -168,7 +195,8 @@ impl Fields {
     /// Which of them stand beside one another.
     fn beside(&self) -> Beside {
         let (mut beside, mut known) = (Beside::default(), Vec::new());
-        for (at, (field, name)) in self.iter().enumerate() {
+        let parameters = |(_, (field, _)): &(usize, (&Field, &[u8]))| field.place.is_of_parameters();
+        for (at, (field, name)) in self.iter().enumerate().filter(parameters) {
             if path::name(field.place.place(), name, &mut known) {
                 beside.add(at, field.place, &known, name, field.carried.option);
             }
@@ -186,30 +214,44 @@ impl Fields {
             host = of_url;
             false
         });
-        let carried = Carried::of(value, shape);
+        let carried = match place.is_of_parameters() {
+            true => Carried::of(value, shape),
+            false => Carried::unlisted(value, shape),
+        };
+        self.note_carried(place, name, carried, host, false);
+    }
+
+    fn note_carried(&mut self, place: FieldPlace, name: &[u8], carried: Carried, host: &[u8], is_name: bool) {
         if self.list.len() >= REQUEST_FIELDS_MAX {
             self.is_cut = true;
-            if !self.is_news(&Field { place, name: 0..0, host: 0..0, carried }, name) {
+            if !self.is_news(&Field { place, name: 0..0, host: 0..0, carried, is_name }, name) {
                 return;
             }
         }
-        self.judge_early(place, name, &carried);
+        self.judge_early(place, name, &carried, is_name);
         // What is too long to be learned stays too long.
-        let name = self.keep(&name[..name.len().min(4 * path::NAME_BYTES_MAX)]);
+        let most = if place == FieldPlace::PathSegment { name.len() } else { 4 * path::NAME_BYTES_MAX };
+        let name = self.keep(&name[..name.len().min(most)]);
         let host = if host.is_empty() { 0..0 } else { self.keep(host) };
-        self.list.push(Field { place, name, host, carried });
+        self.list.push(Field { place, name, host, carried, is_name });
+        self.placed += usize::from(!place.is_of_site());
     }
 
     /// Judges the next field where it is the one that stood here in the request before to the same page, and
     /// shows nothing new. URLs wait until it is known whose they are.
-    fn judge_early(&mut self, place: FieldPlace, name: &[u8], carried: &Carried) {
-        let Some((knowledge, page)) = &self.known.learned else { return };
-        let waits = self.known.declared.is_some() || carried.shape.kind == ValueType::OtherUrl;
+    fn judge_early(&mut self, place: FieldPlace, name: &[u8], carried: &Carried, is_name: bool) {
+        let Known { declared, learned: Some((knowledge, page)), name: canonical } = &mut self.known else {
+            return;
+        };
+        let waits = declared.is_some() || carried.shape.kind == ValueType::OtherUrl;
         if waits || self.judged != self.list.len() {
             return;
         }
-        let Some(number) = self.pages.number(*page, self.judged, place, name) else { return };
-        if let Some(number) = knowledge.usual(number, carried) {
+        let number = match place.is_of_site() {
+            true => knowledge.of_site(place, name, canonical),
+            false => self.pages.number(*page, self.placed, place, name),
+        };
+        if let Some(number) = number.and_then(|number| knowledge.usual(number, carried, is_name)) {
             self.usual = self.usual.map(|all| mix(all ^ number));
             self.judged += 1;
         }

@@ -8,7 +8,7 @@ use crate::path::{self, ANY};
 use crate::profile::{Carried, Known, Opened, Profile, Unusual};
 use crate::sibling::{self, SIBLINGS_MAX};
 use crate::sketch::mix;
-use crate::store::{FieldPlace, Key, Store};
+use crate::store::{FieldPlace, Key, SEGMENT, SITE, Store};
 
 /// An immutable picture of a [`Store`].
 #[derive(Debug)]
@@ -94,7 +94,22 @@ pub struct Page {
     method: u64,
     /// All of the path is known, not only that of a page above it.
     is_whole: bool,
+    /// The segments of its path that are values, and names in place of which values were sent.
+    pub(crate) segments: Vec<Segment>,
+    /// Those that some servers take for one value, each with the path above it.
+    pub(crate) undivided: Vec<(Vec<u8>, Vec<u8>)>,
     name: Vec<u8>,
+}
+
+/// A segment of the path of a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    /// The bytes of the path above it, in its one form.
+    pub above: usize,
+    /// Its own.
+    pub bytes: usize,
+    /// It may be the name of a page.
+    pub is_name: bool,
 }
 
 impl Page {
@@ -188,23 +203,48 @@ impl Knowledge {
     /// known one above it: applications take what follows the name of a program for data.
     pub fn page(&self, method: &[u8], path: &[u8]) -> Page {
         let canonical = path::canonical(path);
+        let (mut segments, mut above) = (Vec::new(), 0);
+        let (template, is_whole) = self.walk(&canonical, |segment, is_name, template| {
+            let carries = |template| self.fields.contains_key(&hash(template, SEGMENT.as_bytes()));
+            if !is_name || template.is_some_and(carries) {
+                segments.push(Segment { above, bytes: segment.len(), is_name });
+            }
+            above += 1 + segment.len();
+        });
+        let method = hash(self.seed, path::method(method));
+        Page { template, method, is_whole, segments, undivided: path::undivided(path), name: Vec::new() }
+    }
+
+    /// The template of the nearest known path, and whether that is all of `canonical`. `visit` is told each
+    /// segment, whether it may be a name, and the template above it, if that is known.
+    fn walk(&self, canonical: &[u8], mut visit: impl FnMut(&[u8], bool, Option<u64>)) -> (u64, bool) {
         let (mut template, mut is_whole) = (self.seed, true);
-        for segment in path::segments(&canonical) {
+        for segment in path::segments(canonical) {
+            let placeholder = path::placeholder(segment);
+            visit(segment, placeholder.is_none(), is_whole.then_some(template));
+            if !is_whole {
+                continue;
+            }
             let is_known = |text: &[u8]| Some(hash(template, text)).filter(|at| self.paths.contains(at));
-            let next = match path::placeholder(segment) {
-                Some(placeholder) => is_known(placeholder.as_bytes()),
-                None => is_known(segment),
-            };
+            let next = is_known(placeholder.map_or(segment, str::as_bytes));
             match next.or_else(|| is_known(ANY.as_bytes())) {
                 Some(next) => template = next,
-                None => {
-                    is_whole = false;
-                    break;
-                }
+                None => is_whole = false,
             }
         }
-        let method = hash(self.seed, path::method(method));
-        Page { template, method, is_whole, name: Vec::new() }
+        (template, is_whole)
+    }
+
+    /// The number of the field of all pages that is called so, if there is one.
+    pub(crate) fn of_site(&self, place: FieldPlace, name: &[u8], canonical: &mut Vec<u8>) -> Option<u32> {
+        let is_named = path::name(place.place(), name, canonical);
+        let mut entries = self.of_name(is_named.then(|| hash(self.site(), canonical))?);
+        entries.find(|(_, entry)| entry.place == place).map(|(number, _)| number)
+    }
+
+    /// The template of fields of all pages.
+    fn site(&self) -> u64 {
+        hash(self.seed, SITE.as_bytes())
     }
 
     /// The number of this picture: what is remembered of it holds for no other.
@@ -221,10 +261,15 @@ impl Knowledge {
     /// The number of what a value shows, see [`Judged::Usual`], if that is nothing new in the field of this
     /// number, which is one of a page that is known as a whole.
     #[inline]
-    pub(crate) fn usual(&self, number: u32, carried: &Carried) -> Option<u64> {
+    pub(crate) fn usual(&self, number: u32, carried: &Carried, is_name: bool) -> Option<u64> {
         // By which value beside it a value is learned is not told by the field alone.
         let entry = self.entries.get(number as usize).filter(|entry| entry.by_sibling.is_empty())?;
-        entry.known.usual(carried).map(|shown| mix(entry.number ^ shown))
+        let shown = match is_name {
+            // Each name counts.
+            true => Some(carried.option).filter(|_| entry.known.is_settled()),
+            false => entry.known.usual(carried),
+        };
+        shown.map(|shown| mix(entry.number ^ shown))
     }
 
     /// What is unlike the field in the value that it carries. A field that was never sent by this method or
@@ -247,21 +292,41 @@ impl Knowledge {
         name: &[u8],
         siblings: &dyn Fn(&[u8]) -> Option<u64>,
     ) -> (Judged, Option<u32>) {
-        if !path::name(field.place.place(), name, &mut page.name) {
+        let (template, is_whole) = match field.place {
+            FieldPlace::PathSegment => self.walk(name, |_, _, _| ()),
+            place if place.is_of_site() => (self.site(), true),
+            _ => (page.template, page.is_whole),
+        };
+        let is_named = match field.place {
+            FieldPlace::PathSegment => {
+                page.name.clear();
+                page.name.extend_from_slice(SEGMENT.as_bytes());
+                // What stands below an unknown path is judged by none.
+                is_whole
+            }
+            place => path::name(place.place(), name, &mut page.name),
+        };
+        if !is_named {
             return (Judged::New, None);
         }
-        let mut entries = self.of_name(hash(page.template, &page.name));
+        let of_name = self.of_name(hash(template, &page.name));
+        let mut entries = of_name.filter(|(_, entry)| field.place.is_like(entry.place));
         let (method, carried) = (page.method, &field.carried);
-        let own = entries.clone().find(|(_, entry)| entry.place == field.place && entry.method == method);
+        let is_own = |entry: &Entry| {
+            entry.place == field.place && (field.place.is_of_site() || entry.method == method)
+        };
+        let own = entries.clone().find(|(_, entry)| is_own(entry));
         match own {
             Some((number, own)) => {
-                let usual = || self.usual(number, carried).filter(|_| page.is_whole);
-                let judged = match own.judge(carried, siblings) {
+                let usual = || self.usual(number, carried, field.is_name).filter(|_| is_whole);
+                let unusual = if field.is_name { None } else { own.judge(carried, siblings) };
+                let judged = match unusual {
                     Some(unusual) => Judged::Unusual(unusual),
                     None => usual().map_or(Judged::New, Judged::Usual),
                 };
-                (judged, Some(number).filter(|_| page.is_whole))
+                (judged, Some(number).filter(|_| is_whole))
             }
+            None if field.is_name => (Judged::New, None),
             None => {
                 let first = entries.clone().next().and_then(|(_, first)| first.judge(carried, siblings));
                 let is_unlike = |(_, entry): (u32, &Entry)| entry.judge(carried, siblings).is_some();

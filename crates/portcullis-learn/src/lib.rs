@@ -44,6 +44,7 @@
 
 mod batch;
 mod bytes;
+mod decision;
 mod declared;
 mod knowledge;
 mod opening;
@@ -64,6 +65,7 @@ pub use batch::{
     REQUESTS_MAX,
 };
 pub use bytes::Syntax;
+pub use decision::DECISIONS_MAX;
 pub use declared::{DeclaredField, DeclaredFields};
 pub use knowledge::{Knowledge, Page};
 pub use opening::{

@@ -85,7 +85,8 @@ impl Pages {
     ) -> Judged {
         let Some(known) = self.0.get_mut(at) else { return Judged::New };
         let (judged, found) = knowledge.look(&mut known.page, field, name, siblings);
-        if let Some(found) = found.filter(|_| number < FIELDS && name.len() <= NAME_BYTES_MAX) {
+        let is_placed = number < FIELDS && name.len() <= NAME_BYTES_MAX && !field.place.is_of_site();
+        if let Some(found) = found.filter(|_| is_placed) {
             if known.fields.len() <= number {
                 known.fields.resize_with(number + 1, Default::default);
             }

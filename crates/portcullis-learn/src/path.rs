@@ -31,28 +31,63 @@ pub fn spelled(path: &[u8]) -> Cow<'_, [u8]> {
     if is_plain(path) {
         return Cow::Borrowed(path);
     }
-    let mut decoded = percent_decode(path, false);
-    // What is encoded twice, some servers decode twice.
-    if decoded.contains(&b'%') {
-        decoded = percent_decode(&decoded, false);
-    }
-    decoded.iter_mut().filter(|b| **b == b'\\').for_each(|b| *b = b'/');
-    let mut segments: Vec<&[u8]> = Vec::new();
-    for segment in decoded.split(|b| *b == b'/') {
-        match segment.split(|b| *b == b';').next().unwrap_or_default().trim_ascii() {
-            b"" | b"." => {}
-            b".." => {
-                segments.pop();
-            }
-            segment => segments.push(segment),
+    let decoded = decoded(path);
+    let mut path = Vec::with_capacity(decoded.len());
+    decoded.split(is_slash).for_each(|segment| step(&mut path, segment));
+    Cow::Owned(path)
+}
+
+/// What servers read in an encoded text: what is encoded twice, some decode twice.
+fn decoded(text: &[u8]) -> Vec<u8> {
+    let once = percent_decode(text, false);
+    if once.contains(&b'%') { percent_decode(&once, false) } else { once }
+}
+
+fn is_slash(byte: &u8) -> bool {
+    matches!(byte, b'/' | b'\\')
+}
+
+/// Goes from `path` to the segment below it.
+fn step(path: &mut Vec<u8>, segment: &[u8]) {
+    match segment.split(|b| *b == b';').next().unwrap_or_default().trim_ascii() {
+        b"" | b"." => {}
+        b".." => path.truncate(path.iter().rposition(|b| *b == b'/').unwrap_or(0)),
+        segment => {
+            path.push(b'/');
+            path.extend_from_slice(segment);
         }
     }
-    let mut path = Vec::with_capacity(decoded.len());
-    for segment in segments {
-        path.push(b'/');
-        path.extend_from_slice(segment);
+}
+
+/// The segments of a path as it was sent that some servers hand to the application as one value, where others
+/// take them apart: those with encoded slashes, and those with something behind a semicolon that is no
+/// parameter. Each with the path above it, in its one form.
+pub(crate) fn undivided(path: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut found = Vec::new();
+    if !path.iter().any(|b| matches!(b, b'%' | b';' | b'\\')) {
+        return found;
     }
-    Cow::Owned(path)
+    let mut above = Vec::new();
+    for segment in path.split(|b| *b == b'/').map(decoded) {
+        let mut parts = segment.split(is_slash).filter(|part| !matches!(*part, b"" | b"." | b".."));
+        let is_divided = parts.nth(1).is_some();
+        // What stands below a longer path is known to nobody.
+        if (is_divided || has_odd_parameters(&segment)) && above.len() <= UNDIVIDED_BYTES_MAX {
+            let above = if above.is_empty() { b"/".to_vec() } else { above.to_ascii_lowercase() };
+            found.push((above, segment.clone()));
+        }
+        segment.split(is_slash).for_each(|part| step(&mut above, part));
+    }
+    found
+}
+
+/// Bytes of a path below which segments are looked at as a whole.
+const UNDIVIDED_BYTES_MAX: usize = 2_048;
+
+/// There is something behind a semicolon that no parameter of a path is: `;jsessionid=1f` is one.
+fn has_odd_parameters(segment: &[u8]) -> bool {
+    let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_.~=,!:".contains(b);
+    segment.split(|b| *b == b';').skip(1).any(|parameter| !parameter.iter().all(is_plain))
 }
 
 /// True for a path as most are, of plain segments.
@@ -76,6 +111,13 @@ fn is_plain(path: &[u8]) -> bool {
 /// The segments of such a path that are told apart.
 pub fn segments(canonical: &[u8]) -> impl Iterator<Item = &[u8]> {
     canonical.split(|b| *b == b'/').filter(|segment| !segment.is_empty()).take(DEPTH_MAX)
+}
+
+/// The segment of such a path that stands below the path `above`.
+pub(crate) fn below<'p>(canonical: &'p [u8], above: &[u8]) -> Option<&'p [u8]> {
+    let above = if above == b"/" { &b""[..] } else { above };
+    let rest = canonical.strip_prefix(above)?.strip_prefix(b"/")?;
+    rest.split(|b| *b == b'/').next().filter(|segment| !segment.is_empty())
 }
 
 /// What stands in a template in place of a segment that is a value, or nothing for one that may be a name.

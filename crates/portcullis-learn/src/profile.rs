@@ -61,14 +61,22 @@ pub struct Carried {
 }
 
 impl Carried {
+    /// That of `value`, which has this shape, and is in no list.
+    pub(crate) fn unlisted(value: &[u8], shape: Shape) -> Carried {
+        Carried { shape, bytes: u32::try_from(value.len()).unwrap_or(u32::MAX), option: 0 }
+    }
+
+    /// That of a name in a path, known by its hash until it is told apart.
+    pub(crate) fn name(name: &[u8]) -> Carried {
+        let shape = Shape { kind: ValueType::Line, syntax: Syntax::NONE };
+        Carried { option: option_hash(name), ..Carried::unlisted(name, shape) }
+    }
+
     /// That of `value`, which has this shape.
     pub(crate) fn of(value: &[u8], shape: Shape) -> Carried {
         let may_be_option = value.len() <= OPTION_BYTES_MAX && shape.kind != ValueType::Whole;
-        Carried {
-            shape,
-            bytes: u32::try_from(value.len()).unwrap_or(u32::MAX),
-            option: if may_be_option { option_hash(value) } else { 0 },
-        }
+        let option = if may_be_option { option_hash(value) } else { 0 };
+        Carried { option, ..Carried::unlisted(value, shape) }
     }
 }
 
@@ -252,6 +260,18 @@ impl Profile {
         match self.openings.get_mut(kind) {
             Some(opening) => opening.add(from),
             None => self.openings.entry(kind.to_owned()).or_default().add(from),
+        }
+    }
+
+    /// Has a decision about a kind hold, unless the kind has moved on since the day of the decision.
+    pub(crate) fn decide(&mut self, kind: &str, (state, day): (OpeningState, u32), thresholds: &Thresholds) {
+        let opening = self.openings.get_mut(kind);
+        let is_later = |opening: &&mut Opening| {
+            opening.state != state && (opening.state == OpeningState::Seen || opening.since <= day)
+        };
+        if let Some(opening) = opening.filter(is_later) {
+            opening.enter(state, day);
+            self.settle(thresholds);
         }
     }
 
@@ -742,6 +762,11 @@ impl Known {
             evidence,
             openings: openings.collect(),
         }
+    }
+
+    /// It has carried enough to tell what is nothing new.
+    pub fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     /// True if the value is as a closed field has them, or the field is open.

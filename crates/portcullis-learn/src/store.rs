@@ -12,10 +12,11 @@ pub use orders::{Order, OrderError};
 use portcullis_types::Place;
 use serde::{Deserialize, Serialize};
 
-use crate::batch::{Batch, KindNews, Request};
+use crate::batch::{self, Batch, KindNews, Request};
+use crate::decision::Decisions;
 use crate::opening::{Opening, OpeningState, opening_id};
 use crate::path::{self, ANY};
-use crate::profile::{Profile, Source, Standing, Thresholds};
+use crate::profile::{Carried, Profile, Source, Standing, Thresholds};
 use crate::session::SESSION_FIELDS_MAX;
 use crate::sibling::{self, Beside, SIBLINGS_MAX};
 
@@ -36,6 +37,11 @@ pub const IDLE_DAYS_MAX: u32 = 30;
 const NAME_IDLE_DAYS: u32 = 7;
 /// Fields that are looked at for one that may give way.
 const LOOKED_AT_MAX: usize = 16;
+/// The name of the segment of a path that stands below a template.
+pub(crate) const SEGMENT: &str = "{segment}";
+/// The template and the method of fields that are the same on all pages of a site. No path has it: `*` is no
+/// name.
+pub(crate) const SITE: &str = "*";
 
 /// Where a field stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,8 +52,22 @@ pub struct Key {
     pub name: String,
     /// The method; GET stands for HEAD, too.
     pub method: String,
-    /// The place: `query`, `form` or `json`.
+    /// The place.
     pub place: FieldPlace,
+}
+
+impl Key {
+    /// That of the field `name`, in the one form of names.
+    fn new(template: &str, name: &[u8], method: &[u8], place: FieldPlace) -> Key {
+        let (template, method) =
+            if place.is_of_site() { (SITE, SITE.as_bytes()) } else { (template, method) };
+        Key {
+            template: template.to_owned(),
+            name: String::from_utf8_lossy(name).into_owned(),
+            method: String::from_utf8_lossy(method).into_owned(),
+            place,
+        }
+    }
 }
 
 /// The places of fields that are learned.
@@ -60,10 +80,26 @@ pub enum FieldPlace {
     Form,
     /// Values of JSON.
     Json,
+    /// Segments of paths that are values. Their name is the path above.
+    PathSegment,
+    /// Header fields of an application's own, the same on all pages of a site.
+    Header,
+    /// Cookies, the same on all pages of a site.
+    Cookie,
 }
 
 impl FieldPlace {
-    /// That of a value's place, if values of it are learned.
+    /// All of them.
+    pub const ALL: [FieldPlace; 6] = [
+        FieldPlace::Query,
+        FieldPlace::Form,
+        FieldPlace::Json,
+        FieldPlace::PathSegment,
+        FieldPlace::Header,
+        FieldPlace::Cookie,
+    ];
+
+    /// That of a value's place, if it is one of parameters.
     pub fn of(place: Place) -> Option<FieldPlace> {
         match place {
             Place::Query => Some(FieldPlace::Query),
@@ -79,6 +115,9 @@ impl FieldPlace {
             FieldPlace::Query => "query",
             FieldPlace::Form => "form",
             FieldPlace::Json => "json",
+            FieldPlace::PathSegment => "path-segment",
+            FieldPlace::Header => "header",
+            FieldPlace::Cookie => "cookie",
         }
     }
 
@@ -88,7 +127,26 @@ impl FieldPlace {
             FieldPlace::Query => Place::Query,
             FieldPlace::Form => Place::Form,
             FieldPlace::Json => Place::Json,
+            FieldPlace::PathSegment => Place::PathSegment,
+            FieldPlace::Header => Place::Header,
+            FieldPlace::Cookie => Place::Cookie,
         }
+    }
+
+    /// It is one of parameters: applications take these from wherever they come, and their values may be a
+    /// list.
+    pub fn is_of_parameters(self) -> bool {
+        matches!(self, FieldPlace::Query | FieldPlace::Form | FieldPlace::Json)
+    }
+
+    /// A field that was never sent in one of them is judged as one of the same name in the other.
+    pub(crate) fn is_like(self, other: FieldPlace) -> bool {
+        self == other || self.is_of_parameters() && other.is_of_parameters()
+    }
+
+    /// Clients send its fields with every request to the site, whatever the page.
+    pub fn is_of_site(self) -> bool {
+        matches!(self, FieldPlace::Header | FieldPlace::Cookie)
     }
 }
 
@@ -108,6 +166,17 @@ impl Founder {
 pub(crate) struct Field {
     pub profile: Profile,
     founder: Founder,
+}
+
+impl Field {
+    /// Nobody else has confirmed it, or nobody has sent it for long.
+    fn may_go(&self, day: u32) -> bool {
+        let seen = |opening: &Opening| opening.seen.days.last();
+        let last = self.profile.openings.values().map(seen).max().unwrap_or_default();
+        let last = last.max(self.profile.all.days.last());
+        let is_idle = last.saturating_add(IDLE_DAYS_MAX) < day;
+        !self.profile.kept_open && (self.founder.0.is_some() && last < day || is_idle)
+    }
 }
 
 /// A name in a path.
@@ -149,6 +218,8 @@ pub struct Beyond {
 pub struct Store {
     pub(crate) limits: Limits,
     pub(crate) fields: BTreeMap<Key, Field>,
+    /// What people have decided about kinds of findings in fields, known ones or not.
+    decisions: Decisions,
     /// By the template above: the names below it.
     segments: BTreeMap<String, BTreeMap<String, Segment>>,
     pub(crate) beyond: Beyond,
@@ -190,6 +261,8 @@ pub(crate) struct Written {
     segments: BTreeMap<String, BTreeMap<String, Segment>>,
     fields: Vec<(Key, Field)>,
     beyond: Beyond,
+    #[serde(default, skip_serializing_if = "Decisions::is_empty")]
+    decisions: Decisions,
 }
 
 /// A key in front of those of all fields of a page.
@@ -212,52 +285,62 @@ impl Store {
     pub fn learn(&mut self, batch: &Batch) {
         let mut name = Vec::new();
         for request in batch.requests() {
-            let Some(template) = self.template(request.path, request.source) else {
-                self.beyond.long = self.beyond.long.saturating_add(request.fields.len() as u64);
-                continue;
-            };
+            // A request without parameters makes no page known.
+            let has_parameters = request.fields.iter().any(|field| field.place.is_of_parameters());
+            let template = has_parameters.then(|| self.template(request.path, request.source)).flatten();
             let mut beside = Beside::default();
             for (at, field) in request.fields.iter().enumerate() {
-                if !path::name(field.place.place(), batch.name(field), &mut name) {
-                    self.beyond.long = self.beyond.long.saturating_add(1);
+                if field.place == FieldPlace::PathSegment {
+                    self.learn_segment(&request, field, batch.name(field));
                     continue;
                 }
-                beside.add(at, field.place, &name, batch.name(field), field.carried.option);
-                let key = Key {
-                    template: template.clone(),
-                    name: String::from_utf8_lossy(&name).into_owned(),
-                    method: String::from_utf8_lossy(request.method).into_owned(),
-                    place: field.place,
+                let page = if field.place.is_of_site() { Some(SITE) } else { template.as_deref() };
+                let is_named = path::name(field.place.place(), batch.name(field), &mut name);
+                let Some(page) = page.filter(|_| is_named) else {
+                    self.beyond.long = self.beyond.long.saturating_add(1);
+                    continue;
                 };
-                let thresholds = self.limits.thresholds;
-                self.change(key, request.source, |profile| {
-                    profile.add(&field.carried, request.weight, request.source, &thresholds);
-                });
+                if field.place.is_of_parameters() {
+                    beside.add(at, field.place, &name, batch.name(field), field.carried.option);
+                }
+                let key = Key::new(page, &name, request.method, field.place);
+                self.add(key, &field.carried, &request);
             }
-            self.learn_by_siblings(&template, &request, batch, &beside);
+            if let Some(template) = &template {
+                self.learn_by_siblings(template, &request, batch, &beside);
+            }
         }
         for learned in batch.kinds() {
             let (place, from) = (learned.found.place, learned.source);
+            let (path, of_field) = match place {
+                FieldPlace::PathSegment => (learned.found.name, SEGMENT.as_bytes()),
+                _ => (learned.path, learned.found.name),
+            };
             let template = match learned.news {
+                _ if place.is_of_site() => Some(SITE.to_owned()),
                 // Nothing that was refused makes a page known.
-                KindNews::Refused if from.standing != Standing::Trusted => {
-                    Some(self.known_template(learned.path))
-                }
-                _ => self.template(learned.path, from),
+                KindNews::Refused if from.standing != Standing::Trusted => Some(self.known_template(path)),
+                _ => self.template(path, from),
             };
             let Some(template) = template else { continue };
-            if !path::name(place.place(), learned.found.name, &mut name) {
+            if !path::name(place.place(), of_field, &mut name) {
                 continue;
             }
-            let key = Key {
-                template,
-                name: String::from_utf8_lossy(&name).into_owned(),
-                method: String::from_utf8_lossy(learned.method).into_owned(),
-                place,
-            };
+            let key = Key::new(&template, &name, learned.method, place);
             match learned.news {
                 KindNews::Carried => {
-                    self.change(key, from, |profile| profile.add_kind(learned.found.kind, from));
+                    let kind = learned.found.kind;
+                    let decided = match self.decisions.is_empty() {
+                        true => None,
+                        false => self.decisions.get(&opening_id(&key, kind)),
+                    };
+                    let thresholds = self.limits.thresholds;
+                    self.change(key, from, |profile| {
+                        profile.add_kind(kind, from);
+                        if let Some(decided) = decided {
+                            profile.decide(kind, decided, &thresholds);
+                        }
+                    });
                 }
                 KindNews::Refused => {
                     let thresholds = self.limits.thresholds;
@@ -279,19 +362,42 @@ impl Store {
         }
     }
 
+    /// Learns a value of a field.
+    fn add(&mut self, key: Key, carried: &Carried, request: &Request<'_>) {
+        let thresholds = self.limits.thresholds;
+        self.change(key, request.source, |profile| {
+            profile.add(carried, request.weight, request.source, &thresholds);
+        });
+    }
+
+    /// Learns a segment of the path, which stands below the path `above`. Names are other pages as long as
+    /// they are few: only those that are not told apart any more are values.
+    fn learn_segment(&mut self, request: &Request<'_>, field: &batch::Field, above: &[u8]) {
+        let Some(template) = self.template(above, request.source) else {
+            self.beyond.long = self.beyond.long.saturating_add(1);
+            return;
+        };
+        if field.is_name {
+            let canonical = path::canonical(request.path);
+            let name = path::below(&canonical, above).and_then(|name| std::str::from_utf8(name).ok());
+            let above = if template == "/" { "" } else { &template };
+            if name.is_none_or(|name| self.is_told_apart(above, name, request.source)) {
+                return;
+            }
+        }
+        let key = Key::new(&template, SEGMENT.as_bytes(), request.method, field.place);
+        self.add(key, &Carried { option: 0, ..field.carried }, request);
+    }
+
     /// Learns the fields of a request again, by the values of those beside them.
     fn learn_by_siblings(&mut self, template: &str, request: &Request<'_>, batch: &Batch, beside: &Beside) {
-        let (thresholds, mut name) = (self.limits.thresholds, Vec::new());
-        for (at, field) in request.fields.iter().enumerate() {
+        let mut name = Vec::new();
+        let parameters = |(_, field): &(usize, &batch::Field)| field.place.is_of_parameters();
+        for (at, field) in request.fields.iter().enumerate().filter(parameters) {
             if !path::name(field.place.place(), batch.name(field), &mut name) || !sibling::is_content(&name) {
                 continue;
             }
-            let key = |name: &[u8]| Key {
-                template: template.to_owned(),
-                name: String::from_utf8_lossy(name).into_owned(),
-                method: String::from_utf8_lossy(request.method).into_owned(),
-                place: field.place,
-            };
+            let key = |name: &[u8]| Key::new(template, name, request.method, field.place);
             let own = key(&name);
             // What is refused in the field may be what it is for where one of them stands beside it.
             if self.fields.get(&own).is_none_or(|field| field.profile.is_refused_often()) {
@@ -307,9 +413,7 @@ impl Store {
                 is_list(&sibling, option).then(|| sibling::variant(&own.name, &sibling.name, option))
             });
             for name in variants.take(SIBLINGS_MAX).collect::<Vec<_>>() {
-                self.change(Key { name, ..own.clone() }, request.source, |profile| {
-                    profile.add(&field.carried, request.weight, request.source, &thresholds);
-                });
+                self.add(Key { name, ..own.clone() }, &field.carried, request);
             }
         }
     }
@@ -348,7 +452,14 @@ impl Store {
     pub fn advance(&mut self, day: u32) -> bool {
         let Limits { thresholds, auto, .. } = self.limits;
         let with_kinds = self.fields.values_mut().filter(|field| !field.profile.openings.is_empty());
-        with_kinds.fold(false, |changed, field| field.profile.advance(day, &thresholds, auto) | changed)
+        let has_changed =
+            with_kinds.fold(false, |changed, field| field.profile.advance(day, &thresholds, auto) | changed);
+        if !self.decisions.is_empty() {
+            let mut decisions = std::mem::take(&mut self.decisions);
+            decisions.retain(day, |id| self.openings().any(|(own, ..)| own == id));
+            self.decisions = decisions;
+        }
+        has_changed
     }
 
     /// The kinds of findings that fields have carried, with the names by which people call them.
@@ -376,7 +487,38 @@ impl Store {
         };
         opening.enter(state, day);
         field.profile.settle(&thresholds);
+        self.decisions.add(id, state, day);
         true
+    }
+
+    /// The same about a field that others have seen: it holds as soon as the kind is seen in it here.
+    pub fn decide_for_others(&mut self, id: &str, state: OpeningState, day: u32) {
+        self.decisions.add(id, state, day);
+    }
+
+    /// Takes over what was decided later on another node; `day` is the day it is. True if there is anything.
+    pub fn take_decisions(&mut self, other: &Store, day: u32) -> bool {
+        let is_any = self.decisions.take_over(&other.decisions, day);
+        if is_any {
+            self.carry_decisions_out();
+        }
+        is_any
+    }
+
+    /// Has the decisions hold for the kinds that are known.
+    fn carry_decisions_out(&mut self) {
+        let Store { decisions, fields, limits, .. } = self;
+        if decisions.is_empty() {
+            return;
+        }
+        for (key, field) in fields.iter_mut() {
+            let kinds: Vec<String> = field.profile.openings.keys().cloned().collect();
+            for kind in kinds {
+                if let Some(decided) = decisions.get(&opening_id(key, &kind)) {
+                    field.profile.decide(&kind, decided, &limits.thresholds);
+                }
+            }
+        }
     }
 
     /// Something that a network had sent first is no longer its own.
@@ -406,13 +548,29 @@ impl Store {
             .fields
             .range(first_of_page(&key.template)..)
             .take_while(|(other, _)| other.template == key.template);
-        if page.take(PAGE_FIELDS_MAX).count() >= PAGE_FIELDS_MAX || !self.may_add(from.network) {
+        let is_full = page.take(PAGE_FIELDS_MAX).count() >= PAGE_FIELDS_MAX;
+        if !self.may_add(from.network) || is_full && !self.give_way_on_page(&key.template, from) {
             return false;
         }
         if self.is_taught {
             return self.fields.len() < SESSION_FIELDS_MAX;
         }
         self.fields.len() < self.limits.fields_max || self.give_way(from)
+    }
+
+    /// The same as [`give_way`](Self::give_way), among the fields of one page.
+    fn give_way_on_page(&mut self, template: &str, from: Source) -> bool {
+        let page = self.fields.range(first_of_page(template)..);
+        let mut page = page.take_while(|(key, _)| key.template == template);
+        let found = page.find(|(_, field)| field.may_go(from.day)).map(|(key, _)| key.clone());
+        found.is_some_and(|key| self.drop_field(&key))
+    }
+
+    fn drop_field(&mut self, key: &Key) -> bool {
+        let dropped = self.fields.remove(key);
+        let is_dropped = dropped.is_some();
+        self.release(dropped.and_then(|field| field.founder.0));
+        is_dropped
     }
 
     /// Drops a field that nobody else has confirmed or nobody has sent for long; those that are looked at
@@ -422,20 +580,9 @@ impl Store {
         let after = start.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
         let after = self.fields.range((after, Bound::Unbounded));
         let looked_at: Vec<_> = after.chain(self.fields.iter()).take(LOOKED_AT_MAX).collect();
-        let may_go = |field: &Field| {
-            if field.profile.kept_open {
-                return false;
-            }
-            let seen = |opening: &Opening| opening.seen.days.last();
-            let last = field.profile.openings.values().map(seen).max().unwrap_or_default();
-            let last = last.max(field.profile.all.days.last());
-            field.founder.0.is_some() && last < from.day || last.saturating_add(IDLE_DAYS_MAX) < from.day
-        };
-        let found = looked_at.iter().find(|(_, field)| may_go(field)).map(|(key, _)| (*key).clone());
+        let found = looked_at.iter().find(|(_, field)| field.may_go(from.day)).map(|(key, _)| (*key).clone());
         self.hand = looked_at.last().map(|(key, _)| (*key).clone());
-        let Some(dropped) = found.and_then(|key| self.fields.remove(&key)) else { return false };
-        self.release(dropped.founder.0);
-        true
+        found.is_some_and(|key| self.drop_field(&key))
     }
 
     /// The template of a path, made if it is new; nothing if it is too long.
@@ -527,6 +674,8 @@ impl Store {
         }
         self.beyond.fields = self.beyond.fields.saturating_add(other.beyond.fields);
         self.beyond.long = self.beyond.long.saturating_add(other.beyond.long);
+        self.decisions.take_over(&other.decisions, 0);
+        self.carry_decisions_out();
         self.count_again();
     }
 
@@ -588,6 +737,7 @@ impl Store {
             segments: self.segments.clone(),
             fields: self.fields.iter().map(|(key, field)| (key.clone(), field.clone())).collect(),
             beyond: self.beyond,
+            decisions: self.decisions.clone(),
         }
     }
 
@@ -595,6 +745,10 @@ impl Store {
     pub(crate) fn from_written(written: Written, limits: Limits) -> Result<Store, String> {
         let mut store = Store::new(limits);
         store.beyond = written.beyond;
+        if let Some(mistake) = written.decisions.mistake() {
+            return Err(mistake.to_owned());
+        }
+        store.decisions = written.decisions;
         for (template, names) in written.segments {
             if names.len() > SEGMENTS_MAX {
                 return Err(format!(

@@ -1,10 +1,11 @@
-//! The files of what sites have learned, in the data folder: `learned/SITE.json`, which a running instance
-//! writes, and `learned/SITE.*.import` and `.decision`, which it takes over.
+//! The files of what sites have learned, in the data folder: `learned/SITE.json` and, of what other nodes
+//! have told, `learned/SITE.NODE.peer`, which a running instance writes, and `learned/SITE.*.import` and
+//! `.decision`, which it takes over.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_learn::OpeningState;
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ use crate::data_folder;
 const BYTES_MAX: u64 = 512 << 20;
 const IMPORT: &str = ".import";
 const DECISION: &str = ".decision";
+const PEER: &str = ".peer";
 
 /// The folder.
 pub fn folder(data: &Path) -> PathBuf {
@@ -136,6 +138,24 @@ pub fn today() -> u32 {
 /// The files that wait to be taken over.
 pub fn offered(data: &Path, site: &str) -> Vec<PathBuf> {
     waiting(data, site, IMPORT)
+}
+
+/// The file of what another node has told of a site.
+pub fn peer(data: &Path, site: &str, node: &str) -> PathBuf {
+    folder(data).join(format!("{}.{node}{PEER}", file_name(site)))
+}
+
+/// What other nodes have told of a site, the latest last: their names, the files, and how old these are.
+pub fn peers(data: &Path, site: &str) -> Vec<(String, PathBuf, Duration)> {
+    let prefix = format!("{}.", file_name(site));
+    let of_file = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?.strip_prefix(&prefix)?.strip_suffix(PEER)?.to_owned();
+        let written = fs::metadata(&path).and_then(|file| file.modified()).ok()?;
+        Some((name, path, SystemTime::now().duration_since(written).unwrap_or_default()))
+    };
+    let mut peers: Vec<_> = waiting(data, site, PEER).into_iter().filter_map(of_file).collect();
+    peers.sort_by_key(|(_, _, age)| std::cmp::Reverse(*age));
+    peers
 }
 
 fn waiting(data: &Path, site: &str, end: &str) -> Vec<PathBuf> {

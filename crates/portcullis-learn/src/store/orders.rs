@@ -4,10 +4,10 @@ use std::fmt;
 use std::ops::Bound;
 
 use super::{Founder, Key, Store};
-use crate::opening::OpeningState;
+use crate::opening::{OpeningState, opening_id};
 use crate::path::{self, ANY};
 use crate::profile::Profile;
-use crate::store::FieldPlace;
+use crate::store::{FieldPlace, SEGMENT, SITE};
 
 /// What an operator decides about a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,9 @@ impl Store {
         let profile = &mut field.profile;
         match order {
             Order::Forget => {
-                self.fields.remove(key);
+                let forgotten = self.fields.remove(key);
+                let kinds = forgotten.iter().flat_map(|field| field.profile.openings.keys());
+                kinds.for_each(|kind| self.decisions.remove(&opening_id(key, kind)));
                 self.count_again();
                 return Ok(());
             }
@@ -59,8 +61,12 @@ impl Store {
             Order::Close if profile.form_so_far().is_none() => return Err(OrderError::NotPlain),
             Order::Close => {
                 // Whoever closes it says that it carries no code.
-                let carried = profile.openings.values_mut().filter(|opening| opening.keeps_open());
-                carried.for_each(|opening| opening.state = OpeningState::Dismissed);
+                let carried = profile.openings.iter_mut().filter(|(_, opening)| opening.keeps_open());
+                for (kind, opening) in carried {
+                    opening.state = OpeningState::Dismissed;
+                    let day = opening.since.max(opening.seen.days.last());
+                    self.decisions.add(&opening_id(key, kind), opening.state, day);
+                }
                 profile.close(profile.closed.map(|closed| closed.shown).unwrap_or_default());
             }
             Order::Learn => {
@@ -91,8 +97,14 @@ impl Store {
         place: FieldPlace,
         name: &[u8],
     ) -> Option<(&Key, &Profile)> {
-        let template = self.known_template(path);
-        let method = path::method(method);
+        let (template, method, name) = match place {
+            // Findings name the path above a segment, keys have it.
+            FieldPlace::PathSegment if name.starts_with(b"/") => {
+                (self.known_template(name), path::method(method), SEGMENT.as_bytes())
+            }
+            _ if place.is_of_site() => (SITE.to_owned(), SITE.as_bytes(), name),
+            _ => (self.known_template(path), path::method(method), name),
+        };
         let named = |name: String| {
             let first =
                 Key { template: template.clone(), name, method: String::new(), place: FieldPlace::Query };
@@ -101,7 +113,7 @@ impl Store {
                 from.take_while(|(key, _)| key.template == first.template && key.name == first.name)
             };
             let own = of_name().find(|(key, _)| key.place == place && key.method.as_bytes() == method);
-            own.or_else(|| of_name().next())
+            own.or_else(|| of_name().find(|(key, _)| place.is_like(key.place)))
         };
         let mut known = Vec::new();
         let as_sent = path::name(place.place(), name, &mut known);

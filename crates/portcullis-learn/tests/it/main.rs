@@ -1,12 +1,15 @@
 //! Tests of what is learned of fields, and of how little one sender can teach.
 
 mod bypasses;
+mod decisions;
 mod declared;
 mod openings;
 mod orders;
 mod poisoning;
 mod profiles;
+mod segments;
 mod siblings;
+mod site_fields;
 mod state;
 mod taught;
 mod types;

@@ -135,6 +135,7 @@ fn request(carrier: &Carrier) -> String {
             (uri, Some(("application/x-www-form-urlencoded", format!("{}=VALUE", percent(name)))))
         }
         FieldPlace::Json => (uri, Some(("application/json", nested(name)))),
+        FieldPlace::PathSegment | FieldPlace::Header | FieldPlace::Cookie => (uri, None),
     };
     let mut out = format!(
         "\n[[request]]\nwhat = \"{TODO}what a user does\"\nmethod = {}\nuri = {}\n",

@@ -20,7 +20,6 @@ use crate::run::learning::Learner;
 
 /// Milliseconds of a day.
 const DAY_MILLIS: u64 = 86_400_000;
-const PLACES: [Place; 3] = [Place::Query, Place::Form, Place::Json];
 
 /// The sites that learn.
 pub struct Desk(pub Arc<Mutex<BTreeMap<String, Learner>>>);
@@ -130,7 +129,7 @@ impl LearnedFields for Desk {
 }
 
 fn place(name: &str) -> Option<Place> {
-    PLACES.into_iter().find(|place| place.name() == name)
+    Place::ALL.into_iter().find(|place| place.name() == name)
 }
 
 fn site(name: &str, learner: &Learner) -> LearningSite {

@@ -16,7 +16,7 @@ use crate::learned_files as files;
 use crate::run::fields::Desk;
 use crate::run::kept::{Content, Kept, Sites, Tended};
 use crate::run::redis::Link;
-use crate::run::shared_fields;
+use crate::run::shared_fields::{self, KEPT, NODES_MAX};
 use crate::run::teaching::{Taught, TeachingCounters};
 
 const LEARNED: Content = Content { work: "learning", title: "what was learned", file: files::file };
@@ -52,7 +52,14 @@ impl Learning {
     /// The fields of a site that learns, with what was kept of them.
     pub fn fields_of(&mut self, settings: &LearnedFields) -> SiteFields {
         let limits = limits(settings);
-        let open = || Learner::open(&settings.site, self.data.clone(), limits, &self.registry);
+        let is_shared = self.link.is_some();
+        let open = || {
+            let mut learner = Learner::open(&settings.site, self.data.clone(), limits, &self.registry);
+            if is_shared {
+                learner.remember_peers();
+            }
+            learner
+        };
         let site = self.sites.with(&settings.site, open, |learner| {
             learner.store.set_limits(limits);
             learner.unusual_values = settings.unusual;
@@ -195,10 +202,26 @@ impl Learner {
 
     /// Decides about a kind of finding that a field carries, as [`order`](Self::order) does about fields.
     pub(super) fn decide_opening(&mut self, id: &str, state: OpeningState) -> Option<String> {
-        match self.store.decide(id, state, files::today()) {
+        match self.decide_kind(id, state) {
             true => self.keep_decision(),
             false => None,
         }
+    }
+
+    /// Has a kind in a field be in this state, also if other nodes alone have seen it. False if nobody knows
+    /// it, or if it already is so.
+    fn decide_kind(&mut self, id: &str, state: OpeningState) -> bool {
+        let today = files::today();
+        if self.store.decide(id, state, today) {
+            return true;
+        }
+        let mut known = self.known().openings();
+        let is_of_others = known.any(|(called, .., opening)| called == id && opening.state != state);
+        drop(known);
+        if is_of_others {
+            self.store.decide_for_others(id, state, today);
+        }
+        is_of_others
     }
 
     /// Has a decision count and writes it; why it is not kept, if it is not.
@@ -234,12 +257,47 @@ impl Learner {
         self.store.to_text()
     }
 
-    /// Takes over what another node has learned, in place of what it had before; of so many nodes at most.
-    pub(super) fn told_by(&mut self, node: &str, store: Store, nodes_max: usize) {
+    /// Takes over what another node has learned, in place of what it had before, and keeps it for the next
+    /// start; `text` is the same as text.
+    pub(super) fn told_by(&mut self, node: &str, store: Store, text: &[u8]) {
+        if self.store.take_decisions(&store, files::today()) {
+            self.kept.is_new = true;
+            self.state += 1;
+        }
         self.peers.retain(|(known, _)| known != node);
         self.peers.push((node.to_owned(), store));
-        let over = self.peers.len().saturating_sub(nodes_max);
-        self.peers.drain(..over);
+        let over = self.peers.len().saturating_sub(NODES_MAX);
+        let dropped: Vec<String> = self.peers.drain(..over).map(|(node, _)| node).collect();
+        self.publish();
+        let Some(data) = &self.kept.data else { return };
+        let file = |node: &str| files::peer(data, &self.name, node);
+        let written = files::write(&file(node), &String::from_utf8_lossy(text));
+        // Gone is gone.
+        dropped.iter().for_each(|node| drop(std::fs::remove_file(file(node))));
+        if let Err(error) = written {
+            self.kept.report(&format!("what node {node} has learned is not kept: {error}"));
+        }
+    }
+
+    /// Takes over what other nodes had told before the start.
+    fn remember_peers(&mut self) {
+        let Some(data) = self.kept.data.clone() else { return };
+        for (node, path, age) in files::peers(&data, &self.name) {
+            if age >= KEPT {
+                let _ = std::fs::remove_file(&path);
+                continue;
+            }
+            let text = files::read(&path).map_err(|error| error.to_string());
+            let store = text.and_then(|text| {
+                Store::from_text(&text.unwrap_or_default(), *self.store.limits())
+                    .map_err(|error| error.to_string())
+            });
+            match store {
+                Ok(store) => self.peers.push((node, store)),
+                // It is told again.
+                Err(error) => self.kept.report(&format!("{}: {error}", path.display())),
+            }
+        }
         self.publish();
     }
 
@@ -328,7 +386,7 @@ impl Learner {
                 continue;
             }
             match read {
-                Ok((id, state)) => match self.store.decide(&id, state, files::today()) {
+                Ok((id, state)) => match self.decide_kind(&id, state) {
                     true => is_any = true,
                     false => eprintln!(
                         "portcullis: site {}: {id} is {} already, or not known any more",
@@ -353,7 +411,9 @@ impl Learner {
 
 #[cfg(test)]
 mod tests {
-    use portcullis_learn::{FieldPlace, Fields, NETWORK_SHARE, REQUESTS_MAX, Source};
+    use portcullis_learn::{
+        FieldPlace, Fields, KindIn, KindNews, NETWORK_SHARE, REQUESTS_MAX, Source, Standing,
+    };
 
     use super::*;
 
@@ -397,17 +457,92 @@ mod tests {
         assert_eq!(learner.known().counts(), (1, 0));
         let own = learner.own_text();
         for _ in 0..3 {
-            learner.told_by("a", learned(100), 2);
+            learner.told_by("a", learned(100), b"");
         }
         let (_, profile) = learner.known().fields().next().expect("a field");
         assert_eq!((profile.all.values, profile.closed.is_some()), (400, true));
         // About forty: they are estimated.
         assert!((34..=46).contains(&profile.all.networks.count()), "{}", profile.evidence());
         assert_eq!(learner.own_text(), own);
-        for node in ["b", "c"] {
-            learner.told_by(node, learned(200), 2);
+        let names: Vec<String> = (0..NODES_MAX).map(|node| format!("n{node}")).collect();
+        for node in &names {
+            learner.told_by(node, Store::new(Limits::default()), b"");
         }
-        assert_eq!(learner.peers.iter().map(|(node, _)| &**node).collect::<Vec<_>>(), ["b", "c"]);
+        assert_eq!(learner.peers.iter().map(|(node, _)| node.clone()).collect::<Vec<_>>(), names);
+    }
+
+    /// What other nodes have told is known after a restart, before they tell it again; what one has told too
+    /// long ago, or is damaged, is not.
+    #[test]
+    fn what_was_told_outlasts_a_restart() {
+        let data = tempfile::tempdir().expect("a folder");
+        let open = || Learner::open("a.b", Some(data.path().to_owned()), Limits::default(), &Registry::new());
+        let of_node = |name: &str| {
+            let (site, mut store) = (Site::default(), Store::new(Limits::default()));
+            let mut fields = Fields::default();
+            fields.note(FieldPlace::Query, name.as_bytes(), b"1");
+            site.observe(Source { network: 1, day: 1, ..Source::default() }, b"GET", b"/", &fields);
+            store.learn(&site.take());
+            store
+        };
+        let mut learner = open();
+        for node in ["0123456789abcdef", "00000000000000aa"] {
+            let store = of_node(node);
+            let text = store.to_text();
+            learner.told_by(node, store, text.as_bytes());
+        }
+        let mut again = open();
+        assert_eq!(again.known().counts().0, 0, "nothing is shared");
+        again.remember_peers();
+        assert_eq!(again.known().counts().0, 2);
+        assert_eq!(again.own_text(), Store::new(Limits::default()).to_text(), "none of it is its own");
+        let file = |node| files::peer(data.path(), "a.b", node);
+        std::fs::write(file("0123456789abcdef"), "{").expect("damage");
+        let old = std::fs::File::options().write(true).open(file("00000000000000aa")).expect("a file");
+        old.set_modified(std::time::SystemTime::now() - KEPT).expect("a time");
+        let mut later = open();
+        later.remember_peers();
+        assert_eq!((later.known().counts().0, file("00000000000000aa").exists()), (0, false));
+    }
+
+    /// A person decides at a node that has not seen the field; it holds there, and at the node that has.
+    #[test]
+    fn decisions_about_what_others_have_seen() {
+        let day = files::today();
+        let (site, mut seen) = (Site::default(), Store::new(Limits::default()));
+        let found = [KindIn { place: FieldPlace::Query, name: b"q", kind: "sqli.union-select" }];
+        let source = Source { network: 1, session: None, day, standing: Standing::Trusted };
+        site.observe_kinds(source, b"GET", b"/", &found, KindNews::Carried);
+        seen.learn(&site.take());
+        let id = seen.openings().next().expect("a kind").0;
+        let state = |store: &Store| store.openings().next().map(|(.., opening)| opening.state);
+        let mut here = Learner::open("s", None, Limits::default(), &Registry::new());
+        assert!(!here.decide_kind(&id, OpeningState::Live), "nobody knows it");
+        here.told_by("a", seen.clone(), b"");
+        assert!(here.decide_kind(&id, OpeningState::Live) && !here.decide_kind("1", OpeningState::Live));
+        here.publish();
+        assert_eq!(state(here.known()), Some(OpeningState::Live));
+        // The node that has seen it.
+        let mut there = Learner::open("s", None, Limits::default(), &Registry::new());
+        there.store = seen;
+        let before = there.state();
+        there.told_by("b", here.store.clone(), b"");
+        assert_eq!((state(&there.store), there.state()), (Some(OpeningState::Live), before + 1));
+        there.told_by("b", here.store.clone(), b"");
+        assert_eq!(there.state(), before + 1, "nothing new");
+        // The later decision counts on both.
+        assert!(there.decide_kind(&id, OpeningState::Dismissed));
+        here.told_by("a", there.store.clone(), b"");
+        assert_eq!(state(here.known()), Some(OpeningState::Dismissed));
+        assert!(here.decide_kind(&id, OpeningState::Live));
+        here.publish();
+        assert_eq!(state(here.known()), Some(OpeningState::Live));
+        there.told_by("b", here.store.clone(), b"");
+        assert_eq!(state(&there.store), Some(OpeningState::Live));
+        // It appears here, too.
+        site.observe_kinds(source, b"GET", b"/", &found, KindNews::Carried);
+        here.store.learn(&site.take());
+        assert_eq!(state(&here.store), Some(OpeningState::Live));
     }
 
     /// What does not fit in is counted.

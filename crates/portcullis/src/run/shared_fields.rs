@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Each node tells of its own clients alone, and each replaces what it has told before: nothing counts twice,
-//! however often it is read. What another node has told stays until it tells something else; what cannot be
-//! read changes nothing.
+//! however often it is read. What another node has told stays until it tells something else, over restarts,
+//! too; what cannot be read changes nothing.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,11 +30,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Between two times that a site's fields are sent.
 const SEND_EVERY: Duration = Duration::from_secs(30);
 /// Nodes that are listened to: those that have told something last.
-const NODES_MAX: usize = 16;
+pub const NODES_MAX: usize = 16;
 /// Bytes of what one node has learned of one site.
 const BYTES_MAX: usize = 8 << 20;
 /// A node that has told nothing for so long is not listened to any more.
-const KEPT: Duration = Duration::from_secs(30 * 86_400);
+pub const KEPT: Duration = Duration::from_secs(30 * 86_400);
 /// What an answer may bring.
 const LIMITS: Limits = Limits { bytes_max: BYTES_MAX + (1 << 20), values_max: 4_096 };
 /// Digits of a node's name.
@@ -162,7 +162,7 @@ impl Work {
         match store {
             Ok(store) => {
                 self.received.inc();
-                learner.told_by(node, store, NODES_MAX);
+                learner.told_by(node, store, text);
             }
             Err(error) => {
                 self.refused.inc();

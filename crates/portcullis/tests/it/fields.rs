@@ -78,6 +78,70 @@ fn values_unlike_their_field() {
 }
 
 /// Where values are only detected, nothing is refused; where they are not looked for, nothing is said.
+/// Segments of paths, an application's own header fields, and cookies that the site has not issued are
+/// fields, too. Signs of code alone have nobody refused for what comes with every request to the site.
+#[test]
+fn paths_headers_and_cookies() {
+    let application = application(|_| {
+        let mut answer = says("hello");
+        answer.headers.push(("Set-Cookie".to_owned(), "seen=it's;".to_owned()));
+        answer
+    });
+    let data = tempfile::tempdir().unwrap();
+    let lines = (0..30).map(|number| {
+        let request = format!(
+            "GET /users/{number}/posts HTTP/1.1\r\nHost: a\r\nAccept: {number}\r\nX-Build: {number}\r\n\
+             Cookie: width={number}; seen={number}\r\n\r\n"
+        );
+        format!("{}\n", json!({ "request": request }))
+    });
+    let file = data.path().join("requests.jsonl");
+    std::fs::write(&file, lines.collect::<String>()).unwrap();
+    let file = file.display().to_string();
+    let said = text(&command(&["learn", &file, "--site", "site", "--values", "20"], data.path()));
+    assert_eq!(said, "30 requests\n4 fields, 4 of them closed, for site site\n");
+    let served = start(&application, "block", data.path());
+    let status = |target: &str, header: &str| {
+        let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{header}\r\n\r\n");
+        served.raw(&request).status()
+    };
+    for (target, header, expected) in [
+        ("/users/7/posts", "X-Build: 7", 200),
+        ("/users/list", "Accept: 4;7", 200),
+        ("/users/4%3B7/posts", "X-Build: 7", 200),
+        ("/users/4'7/posts", "X-Build: 7", 403),
+        ("/users/4'7", "X-Build: 7", 403),
+        ("/other/4'7", "X-Build: 7", 200),
+        ("/", "X-Build: 4'7", 200),
+        ("/", "Cookie: width=4'7", 200),
+        ("/", "Cookie: seen=it's", 200),
+        ("/", "X-Build: 4' or", 403),
+        ("/", "Cookie: width=4' or", 403),
+    ] {
+        assert_eq!(status(target, header), expected, "{target} {header}");
+    }
+    let events: Vec<Value> =
+        served.events(6).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found: Vec<(&str, &str, &str)> = events
+        .iter()
+        .flat_map(|event| event["findings"].as_array().unwrap())
+        .filter(|found| found["class"] == "field")
+        .map(|found| {
+            let text = |key: &str| found[key].as_str().unwrap();
+            (text("kind"), text("place"), text("name"))
+        })
+        .collect();
+    let expected = [
+        ("field.unusual-syntax", "path-segment", "/users"),
+        ("field.unusual-syntax", "path-segment", "/users"),
+        ("field.unusual", "header", "X-Build"),
+        ("field.unusual", "cookie", "width"),
+        ("field.unusual-suspicious", "header", "X-Build"),
+        ("field.unusual-suspicious", "cookie", "width"),
+    ];
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn detecting_and_learning_only() {
     let application = application(|_| says("hello"));
@@ -461,9 +525,20 @@ fn nodes_share_what_they_have_learned() {
         node.counts("portcullis_learned_shared_total{result=\"refused\"}", 3.0);
         node.counts(closed, 1.0);
     }
+    let url = redis.url();
     drop(redis); // killed
     for node in &nodes {
         until(|| node.metric("portcullis_learned_redis_failures_total") > 0.0);
         assert_eq!(node.get(&format!("/item?id={SIGNS}")).status(), 403);
+    }
+    // What the other node has told is known after a restart, too.
+    for (node, data) in nodes.into_iter().zip(&folders) {
+        node.stop();
+        let site = "mode = \"semantic\"\nfields = { unusual = \"block\" }";
+        let folder = data.path().display();
+        let more = format!("[data]\nfolder = \"{folder}\"\n[store]\nredis = \"{url}\"\n");
+        let again = Served::start_site(&application, site, &more);
+        assert_eq!(again.get(&format!("/item?id={SIGNS}")).status(), 403);
+        again.stop();
     }
 }
