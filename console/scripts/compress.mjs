@@ -1,5 +1,5 @@
 // Writes each text of dist/ as gzip, too, and fails if the first load is larger than allowed: the page and all that it
-// names. Pages whose code is loaded when somebody goes there are printed beside it.
+// names. Pages that are loaded on demand are printed as well.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';

@@ -1,7 +1,7 @@
 // The frame: who is logged in, which page is shown, keys that work everywhere.
 
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
-import { ask, currentSession, isGone, isWithoutDocument, onChange, Problem, setSession } from './api/http.ts';
+import { ask, currentSession, isGone, onChange, Problem, setSession } from './api/http.ts';
 import type { Role, Session } from './api/types.ts';
 import { t, type Key } from './i18n/index.ts';
 import { useLoad } from './load.ts';
@@ -21,7 +21,7 @@ import { SitesPage } from './pages/sites.tsx';
 import { TryPage } from './pages/try.tsx';
 import { go, href, usePlace, type Place } from './route.ts';
 import { Icon, Mark } from './ui/icon.tsx';
-import { Button, Dialog, Empty, Failure, Skeleton } from './ui/kit.tsx';
+import { Dialog, Empty, Failure, Skeleton } from './ui/kit.tsx';
 
 interface Entry { path: string; title: Key; role: Role; key?: string }
 
@@ -39,21 +39,11 @@ const ENTRIES: Entry[] = [
   { path: 'people', title: 'nav.people', role: 'admin' },
   { path: 'audit', title: 'nav.audit', role: 'admin' },
 ];
-/** The notice about settings of the command line was read. */
-const TOLD = 'portcullis.noDocument';
 const RANK: Record<Role, number> = { viewer: 0, analyst: 1, admin: 2 };
 
 export function can(role: Role): boolean {
   const session = currentSession();
   return session !== null && RANK[session.role] >= RANK[role];
-}
-
-/** False where the settings come from the command line: nothing of them can be changed here. */
-let hasDocument = true;
-
-/** True if this role may change settings, and there is a document that has them. */
-export function canChange(role: Role): boolean {
-  return hasDocument && can(role);
 }
 
 export function App() {
@@ -95,9 +85,6 @@ function Frame({ redraw }: { redraw: () => void }) {
   const [help, setHelp] = useState(false);
   const [more, setMore] = useState(false);
   useKeys(() => setHelp(true));
-  const settings = useLoad((signal) => ask('/exclusions', { signal }), 'document');
-  hasDocument = !isWithoutDocument(settings.error);
-  const [told, setTold] = useState(() => sessionStorage.getItem(TOLD) !== null);
   useEffect(() => {
     // Readers of the screen hear where they are; nothing is scrolled away.
     document.title = `${title(page)} · Portcullis`;
@@ -123,13 +110,6 @@ function Frame({ redraw }: { redraw: () => void }) {
         </div>
       </nav>
       <main id="content" data-page={page}>
-        {!hasDocument && !told && (
-          <div class="notice warn document" role="status">
-            <p>{t('app.noDocument')}</p>
-            <pre class="request" tabIndex={0}>portcullis init</pre>
-            <Button onClick={() => { sessionStorage.setItem(TOLD, 'true'); setTold(true); }}>{t('app.understood')}</Button>
-          </div>
-        )}
         <Page page={page} place={place} redraw={redraw} />
       </main>
       <nav class="bottom" aria-label={t('nav.more')}>
@@ -180,7 +160,7 @@ function Page({ page, place, redraw }: { page: string; place: Place; redraw: () 
   }
 }
 
-/** A page whose code is loaded when somebody goes there: its forms are not part of the first load. */
+/** The settings page. Its code is loaded on demand, so that its forms are not part of the first load. */
 function Later({ place }: { place: Place }) {
   const code = useLoad(() => import('./pages/config.tsx'), 'config');
   const ConfigPage = code.value?.default;
@@ -191,7 +171,7 @@ function Later({ place }: { place: Place }) {
 /** `g` and a letter goes to a page, `/` to the filter, `?` shows the help. */
 function useKeys(help: () => void): void {
   const first = useRef(0);
-  // Before the page is drawn: whoever sees it can use its keys.
+  // Before the page is drawn, so that its keys work as soon as it is visible.
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;

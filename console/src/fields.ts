@@ -1,4 +1,4 @@
-// What is known of a field, in plain words, and where it is shown.
+// Descriptions of a field in plain words, and the links to its page.
 
 import type { Finding, LearnedField } from './api/types.ts';
 import { number, quoted } from './format.ts';
@@ -12,13 +12,13 @@ export function typeTitle(type: string): string {
   return t(`type.${type}` as Key);
 }
 
-/** What a field keeps to: `whole numbers only`, `one of 3 values`. */
+/** The restriction that a field keeps to: `whole numbers only`, `one of 3 values`. */
 export function shape(form: string | null, options: number): string {
   if (form === null) return '';
   return form === 'enumeration' ? t('fields.oneOf', { count: number(options) }) : t('fields.only', { type: typeTitle(form) });
 }
 
-/** What it carries: `whole numbers only: 48,210 values of 1,204 networks in 12 days`. */
+/** The values that it carries: `whole numbers only: 48,210 values of 1,204 networks in 12 days`. */
 export function evidence(field: LearnedField): string {
   const types = [...field.types].sort((one, other) => other.values - one.values).map((each) => typeTitle(each.type));
   const what = field.closed_as === null ? types.join(', ') : shape(field.closed_as, field.options);
@@ -26,7 +26,7 @@ export function evidence(field: LearnedField): string {
   return t(field.sessions > 0 ? 'fields.evidenceSessions' : 'fields.evidence', values);
 }
 
-/** What is missing before it is closed; empty if nothing is. */
+/** The evidence that is missing before it is closed; empty if none is. */
 export function missing(field: LearnedField): string {
   if (field.state === 'closed' || field.state === 'kept_open') return '';
   if (field.closes_as === null) return t('fields.notPlain');
@@ -40,7 +40,7 @@ export function unusualFilter(of: { site: string } | FieldAt): string {
   const parts = [`site = ${quoted(of.site)}`, 'class = field'];
   if ('name' in of) {
     parts.push(`location = ${quoted(`${of.place}:${of.name}`)}`);
-    // What stands before the first segment that is a value.
+    // The part before the first segment that is a value.
     const at = of.path.indexOf('{');
     parts.push(at < 0 ? `path = ${quoted(of.path)}` : `path ^= ${quoted(of.path.slice(0, at))}`);
   }
@@ -57,7 +57,7 @@ function pathOf(target: string): string {
   return path || '/';
 }
 
-/** Where the field of a finding is shown; nothing for one that is not about a field. */
+/** The link to the field of a finding; nothing for one that is not about a field. */
 export function findingHref(finding: Finding, site: string, method: string, target: string): string | undefined {
   if (finding.class !== 'field' || !finding.name) return undefined;
   return fieldHref({ site, method, path: pathOf(target), place: finding.place, name: finding.name });

@@ -81,7 +81,7 @@ export function ago(text: string, now: number = Date.now()): string {
 /** A certificate that ends sooner is a warning. */
 const CERTIFICATE_DAYS = 21;
 
-/** How grave it is that a certificate ends in so many seconds. */
+/** The severity of a certificate that expires in so many seconds. */
 export function expiryTone(left: number): '' | 'warn' | 'bad' {
   if (left < 0) return 'bad';
   return left < CERTIFICATE_DAYS * 86_400 ? 'warn' : '';

@@ -134,7 +134,7 @@ export function within(filter: string, { from, to }: Period): string {
   return joined([period(filter).rest, from && `time >= ${from}`, to && `time < ${to}`]);
 }
 
-/** What may come at the end of a text that is being typed: `field`, `operator`, or a value of `of`, in place of `part`. */
+/** The completion of a text that is being typed: `field`, `operator`, or a value of `of`, in place of `part`. */
 export interface Gap { wants: 'field' | 'operator' | 'value'; of: string; part: string; from: number }
 
 export function gap(text: string): Gap | null {

@@ -18,7 +18,7 @@ export function rangeOf(text: string | null): Range {
 
 export interface Window { from: number; to: number; step: 'minute' | 'hour' }
 
-/** What a page is about: from one moment to another where its URL names them, otherwise up to now. */
+/** The time range of a page: from one moment to another if its URL names them, otherwise up to now. */
 export function windowFrom(query: URLSearchParams, now: number = Date.now() / 1000): Window & { fixed: boolean } {
   const [from, to] = [Number(query.get('from')), Number(query.get('to'))];
   const isSound = Number.isInteger(from) && Number.isInteger(to) && from > 0 && to > from && to - from <= 500 * 86_400;

@@ -1,4 +1,4 @@
-// How far the roll-out of a site is: it observes, is ready to enforce or not, or enforces.
+// The roll-out state of a site: it observes, is ready to enforce or not, or enforces.
 
 import type { Site, SiteStatistics } from './api/types.ts';
 import { number, percent, quoted } from './format.ts';
@@ -10,14 +10,14 @@ const READY_SHARE = 0.02;
 
 export interface Readiness { state: 'off' | 'quiet' | 'enforced' | 'ready' | 'notReady'; text: string; look?: string }
 
-/** What the traffic of a week says; `look` is the filter of the events that it speaks of. */
+/** The verdict on a week's traffic; `look` is the filter of the events behind it. */
 export function readiness(site: Site, week: SiteStatistics | undefined): Readiness {
   const inspected = site.routes.filter((route) => route.inspection);
   if (inspected.length === 0) return { state: 'off', text: '' };
   const observes = inspected.some((route) => route.inspection?.engine !== 'blocking');
   const requests = week?.requests ?? 0;
   if (!week || requests === 0) return { state: 'quiet', text: t('sites.noTraffic') };
-  // What lists, limits and bans decided says nothing about rules and detectors.
+  // Decisions of lists, limits and bans say nothing about rules and detectors.
   const detected = outcomes([week], ['would_block']);
   const blocked = outcomes([week], ['blocked', 'refused']);
   const atMost = (of: { count: number; bound: boolean }) => (of.bound ? t('sites.atMost', { count: number(of.count) }) : number(of.count));

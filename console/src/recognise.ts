@@ -13,7 +13,7 @@ const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|(?=\/|$))){4}(?:\/(?:3[
 const IPV6 = /^(?=[^/]*:[^/]*:)[0-9a-f:]{2,39}(?:\/(?:12[0-8]|1[01]\d|\d?\d))?$/i;
 const HOST = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]+$/i;
 
-/** What a single word stands for without anything beside it; the server reads it alike. */
+/** The meaning of a single word on its own; the server reads it alike. */
 function alone(word: string): Recognised | null {
   if (IPV4.test(word) || IPV6.test(word)) return 'client';
   if (/^\/\S*$/.test(word)) return 'path';

@@ -8,7 +8,7 @@ export interface Schema {
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Table = Record<string, Json>;
 
-/** What a value is, and so how it is asked for. */
+/** The kind of a value, and so the control for it. */
 export type Shape =
   | { kind: 'switch' }
   | { kind: 'choice'; options: { value: string; description: string }[] }

@@ -75,7 +75,7 @@ function quoteEnd(text: string, from: number): number {
 
 export interface RuleProblem { line: number; column: number | null; message: string }
 
-/** What the compiler says about directives of the document: `<directives>:LINE:COLUMN: error: message`. */
+/** A diagnostic of the compiler about directives of the document: `<directives>:LINE:COLUMN: error: message`. */
 export function ruleProblems(report: string): RuleProblem[] {
   const found = [...report.matchAll(/<directives>:(\d+)(?::(\d+))?:?\s*([^\n]*)/g)];
   const all = found.map(([, line, column, message]) => ({ line: Number(line), column: column ? Number(column) : null, message: message ?? '' }));

@@ -30,7 +30,7 @@ export function quantile(items: SiteStatistics[], which: 'p50' | 'p95' | 'p99'):
   return known.length > 0 ? Math.max(...known) : null;
 }
 
-/** How many of all the requests had one of these outcomes; `bound`: at most so many, as earlier versions counted. */
+/** The number of requests with one of these outcomes; `bound`: at most so many, as earlier versions counted. */
 export function outcomes(items: SiteStatistics[], names: string[]): { count: number; bound: boolean } {
   const found = items.flatMap((item) => item.by['outcome'] ?? []).filter((label) => names.includes(label.label));
   return { count: found.reduce((sum, label) => sum + label.count, 0), bound: found.some((label) => label.error > 0) };

@@ -1,4 +1,4 @@
-// What needs the operator, found in what the API says; each with what speaks for it, the worst first.
+// Tasks for the operator, derived from the API's answers; each with its evidence, the worst first.
 
 import type { Certificate, FacetPage, FieldProposal, Group, Site, SiteStatistics, Upstream } from './api/types.ts';
 import { ago, bytes, expiryTone, number, percent, quoted } from './format.ts';

@@ -22,11 +22,6 @@ export class Problem extends Error {
   }
 }
 
-/** True for the error of a program whose settings come from the command line. */
-export function isWithoutDocument(error: unknown): boolean {
-  return error instanceof Problem && error.kind === 'no-document';
-}
-
 type Listener = () => void;
 let session: Session | null = null;
 let gone = false;

@@ -6,7 +6,10 @@ export interface LoginMethods { password: boolean; oidc: { name: string; url: st
 export interface Page<T> { items: T[]; next: string | null }
 export interface Live<T> extends Page<T> { generation: number }
 
-export interface Diagnostic { file: string; line: number | null; column: number | null; message: string; hint: string | null; pointer: string | null }
+export interface Diagnostic {
+  file: string; line: number | null; column: number | null; message: string; hint: string | null;
+  pointer: string | null;
+}
 export interface ProblemBody {
   type: string; title: string; status: number; detail?: string; column?: number; diagnostics?: Diagnostic[];
 }
@@ -20,9 +23,12 @@ export interface RuleMatch {
   rule_id: number; phase: number; severity?: string; message?: string; data?: string; target?: string; value?: string;
   span?: [number, number]; points?: number; tags?: string[]; file?: string; line?: number; operator?: string;
 }
-export interface Score { class: string; place: string; name?: string; points: number; threshold: number; outcome: string }
+export interface Score {
+  class: string; place: string; name?: string; points: number; threshold: number; outcome: string;
+}
 export interface WafEvent {
-  request_id: string; time: string; site: string; route: string; mode: string; engine: string; policy_generation: number;
+  request_id: string; time: string; site: string; route: string; mode: string; engine: string;
+  policy_generation: number;
   client: { addr: string; port?: number; country?: string; asn?: number };
   server?: { host?: string; tls?: boolean };
   request: { method: string; target: string; protocol?: string; body_bytes?: number; headers?: Record<string, string> };
@@ -35,16 +41,23 @@ export interface WafEvent {
   findings?: Finding[]; findings_below?: number; findings_suppressed?: number; findings_omitted?: number;
   matches?: RuleMatch[]; matches_omitted?: number;
   also_matched?: { rule_id: number; target?: string; points?: number; count?: number }[];
-  scores?: { semantic?: Score[]; semantic_omitted?: number; inbound_blocking?: number; inbound_detection?: number; by_class?: Record<string, number> };
+  scores?: {
+    semantic?: Score[]; semantic_omitted?: number; inbound_blocking?: number; inbound_detection?: number;
+    by_class?: Record<string, number>;
+  };
   refusal?: string; upstream?: string; upstream_error?: string; upstream_reason?: string;
   coverage?: { bytes_inspected?: number; bytes_not_inspected?: Record<string, number> };
   integration?: { kind: string; blind_spots?: string[] };
 }
-/** What the list shows of an event. */
-export type RowEvent = Pick<WafEvent, 'request_id' | 'time' | 'site' | 'client' | 'server' | 'request' | 'response' | 'verdict' | 'refusal' | 'upstream_error' | 'also_matched'>;
-/** What came of a request, whoever decided. */
+/** The members of an event that the list shows. */
+export type RowEvent = Pick<WafEvent,
+  'request_id' | 'time' | 'site' | 'client' | 'server' | 'request' | 'response' | 'verdict' | 'refusal'
+  | 'upstream_error' | 'also_matched'>;
+/** The outcome of a request, whatever decided it. */
 export type Outcome = 'blocked' | 'would_block' | 'refused' | 'control' | 'noted';
-export interface EventItem<E = WafEvent> { cursor: string; count: number; has_request: boolean; node: string | null; outcome: Outcome | null; event: E }
+export interface EventItem<E = WafEvent> {
+  cursor: string; count: number; has_request: boolean; node: string | null; outcome: Outcome | null; event: E;
+}
 export interface EventPage extends Page<EventItem> { complete: boolean; skipped: string[] }
 export interface Facet { values: { value: string; count: number }[]; others: number; without: number }
 export interface FacetPage { total: number; complete: boolean; fields: Record<string, Facet> }
@@ -69,9 +82,12 @@ export interface SiteRoute {
 }
 export interface Site { name: string; hosts: string[]; listeners: string[]; routes: SiteRoute[]; limits: string[] }
 export interface Endpoint {
-  address: string; state: string; in_flight: number; weight: number; last_error: { message: string; seconds_ago: number } | null;
+  address: string; state: string; in_flight: number; weight: number;
+  last_error: { message: string; seconds_ago: number } | null;
 }
-export interface Upstream { name: string; tls: boolean; checked: boolean; healthy: number; queued: number; endpoints: Endpoint[] }
+export interface Upstream {
+  name: string; tls: boolean; checked: boolean; healthy: number; queued: number; endpoints: Endpoint[];
+}
 export interface RateLimit {
   site: string; route: string | null; name: string; key: string[]; rate: number; per_seconds: number; burst: number;
   action: string; limited: number; methods: string[];
@@ -88,11 +104,14 @@ export interface Certificate {
   listener: string; source: string; file: string; issued: boolean; names: string[]; issuer: string | null;
   not_before: number | null; not_after: number | null;
 }
-export interface Agent { name: string; address: string; breaker: string; in_flight: number; waiting: number; failure: string }
+export interface Agent {
+  name: string; address: string; breaker: string; in_flight: number; waiting: number; failure: string;
+}
 export interface Ban { ban: string; client: string; until: string; count: number }
 /** Events with the same objection to the same field on the same path. */
 export interface Group {
-  site: string; objection: string; location: string; path: string; requests: number; clients: number; clients_with_nothing_else: number;
+  site: string; objection: string; location: string; path: string; requests: number; clients: number;
+  clients_with_nothing_else: number;
   newest: string | null;
 }
 export interface GroupPage { items: Group[]; complete: boolean }
@@ -111,31 +130,38 @@ export interface Replayed {
 }
 export interface Rule {
   rule_id: number; phase: number; state: 'active' | 'overridden' | 'dead' | 'excluded'; severity: string | null;
-  message: string; tags: string[]; paranoia: number | null; file: string; line: number; notes: string[]; matches: number;
+  message: string; tags: string[]; paranoia: number | null; file: string; line: number; notes: string[];
+  matches: number;
   text: string | null;
 }
 export interface RulePage extends Page<Rule> { generation: number; site: string; route: string; total: number }
 export interface Sighted { values: number; networks: number; sessions: number; days: number }
 export interface LearningSite {
-  site: string; unusual: 'off' | 'detect' | 'block'; fields: number; closed: number; kept_open: number; reopened: number;
+  site: string; unusual: 'off' | 'detect' | 'block'; fields: number; closed: number; kept_open: number;
+  reopened: number;
   fields_max: number; beyond_limit: number; closes_after: Sighted;
 }
 export interface LearnedField {
-  site: string; method: string; path: string; place: string; name: string; state: 'closed' | 'open' | 'reopened' | 'kept_open';
-  closed_as: string | null; closes_as: string | null; options: number; closed_before: { closed_as: string; until: string } | null;
-  evidence: string; confidence: number; missing: Sighted; values: number; networks: number; sessions: number; days: number;
+  site: string; method: string; path: string; place: string; name: string;
+  state: 'closed' | 'open' | 'reopened' | 'kept_open';
+  closed_as: string | null; closes_as: string | null; options: number;
+  closed_before: { closed_as: string; until: string } | null;
+  evidence: string; confidence: number; missing: Sighted; values: number; networks: number; sessions: number;
+  days: number;
   last_day: string; bytes_min: number; bytes_max: number;
   types: { type: string; values: number; networks: number; days: number }[];
 }
 /** An endpoint that was discovered. */
 export interface Interface {
-  id: string; site: string; method: string; path: string; first_seen: string; last_seen: string; is_new: boolean; is_idle: boolean;
+  id: string; site: string; method: string; path: string; first_seen: string; last_seen: string; is_new: boolean;
+  is_idle: boolean;
   requests: number; refused: number; networks: number; days: number; authentication: string[]; sensitive: string[];
 }
 export interface InterfacePage extends Page<Interface> { total: number; sites: { site: string }[] }
 /** A session in which a site is taught by hand. */
 export interface TeachingSession {
-  site: string; by: string; network: string | null; is_running: boolean; started: string; until: string; dropped: string;
+  site: string; by: string; network: string | null; is_running: boolean; started: string; until: string;
+  dropped: string;
   requests: number; refused: number; beyond_limit: number; fields: TaughtField[];
 }
 export interface TaughtField {
@@ -153,9 +179,12 @@ export interface Revision {
   number: number; time: string; author: string | null; reason: string; origin: string; bytes: number; etag: string;
 }
 export interface RevisionText extends Revision { text: string; diff: string | null }
-export interface User { name: string; role: Role; created: string; disabled: boolean; totp: boolean; origin: 'local' | 'oidc'; etag: string }
+export interface User {
+  name: string; role: Role; created: string; disabled: boolean; totp: boolean; origin: 'local' | 'oidc'; etag: string;
+}
 export interface Token {
-  id: number; name: string; role: Role; created: string; expires: string | null; last_used: string | null; revoked: string | null;
+  id: number; name: string; role: Role; created: string; expires: string | null; last_used: string | null;
+  revoked: string | null;
 }
 export interface AuditEntry {
   number: number; time: string; actor: string; address: string | null; action: string; object: string; detail: string;
@@ -166,9 +195,14 @@ export interface Candidate {
   exclusions: { class?: string; kind?: string; location?: string; path?: string; rule_id?: number; target?: string }[];
   clears: boolean; still: string; recommended: boolean;
   stored: { requests: number; stopped: number; let_through: number; clients: number; ids: string[] };
-  probed: { own: ProbeCount; others: ProbeCount; lost: { class: string; kind: string; change: string; text: string }[] };
+  probed: {
+    own: ProbeCount; others: ProbeCount; lost: { class: string; kind: string; change: string; text: string }[];
+  };
 }
-export interface Advised { site: string; route: string; advice: { fields: string[]; probes: number; fields_without_probes: number; candidates: Candidate[] } }
+export interface Advised {
+  site: string; route: string;
+  advice: { fields: string[]; probes: number; fields_without_probes: number; candidates: Candidate[] };
+}
 export interface Explained {
   generation: number; site: string; route: string;
   explanation: {
@@ -180,7 +214,9 @@ export interface Explained {
       disruptive: boolean; file: string; line: number; data?: string;
     }[];
     matches_not_shown: number;
-    semantic?: { level: string; values: (Score & { terms: { name: string; weight: number }[]; findings: Finding[] })[] };
+    semantic?: {
+      level: string; values: (Score & { terms: { name: string; weight: number }[]; findings: Finding[] })[];
+    };
     not_run: { why: string; rules: number[] }[];
     scores: Record<string, unknown>;
     verdict: { action: string; status?: number; rule_id?: number; class?: string; phase?: number; reason?: string };

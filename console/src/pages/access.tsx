@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
 import type { AccessList, Ban, Clients, Live, Page, RateLimit, Site } from '../api/types.ts';
-import { can, canChange } from '../app.tsx';
+import { can } from '../app.tsx';
 import { ago, number } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';
@@ -24,7 +24,7 @@ export function AccessPage() {
   return (
     <>
       <PageHead title={t('access.title')}>
-        {canChange('analyst') && <Button icon="plus" onClick={() => setChange({ list: 'deny', client: '', site: '', remove: false })}>{t('access.addTitle')}</Button>}
+        {can('analyst') && <Button icon="plus" onClick={() => setChange({ list: 'deny', client: '', site: '', remove: false })}>{t('access.addTitle')}</Button>}
       </PageHead>
       <div class="stack">
         <Card title={t('access.bans')}>
@@ -44,7 +44,7 @@ export function AccessPage() {
             </table></div>
           )}
         </Card>
-        <Card title={t('access.limits')} aside={canChange('admin') && <a class="button" href={href(['config'], { new: 'limit', from: 'access' })}>{t('config.newLimit')}</a>}>
+        <Card title={t('access.limits')} aside={can('admin') && <a class="button" href={href(['config'], { new: 'limit', from: 'access' })}>{t('config.newLimit')}</a>}>
           {limits.error !== null && <Failure error={limits.error} retry={limits.again} />}
           {limits.value?.items.length === 0 && <Empty>{t('access.noLimits')}</Empty>}
           {(limits.value?.items.length ?? 0) > 0 && (
@@ -63,7 +63,7 @@ export function AccessPage() {
           <Card key={`${list.site} ${list.route}`} title={`${t('access.lists')}: ${list.site} ${list.route}`}
             aside={<span class="dim">{t('access.decisions', { denied: number(list.site_decisions.denied), allowed: number(list.site_decisions.allowed), bypassed: number(list.site_decisions.bypassed) })}</span>}>
             <dl>{LISTS.map((name) => (
-              <><dt>{listTitle(name)}</dt><dd><ClientsView clients={list[name]} remove={canChange('analyst') ? (client) => setChange({ list: name, client, site: list.site, remove: true }) : undefined} /></dd></>
+              <><dt>{listTitle(name)}</dt><dd><ClientsView clients={list[name]} remove={can('analyst') ? (client) => setChange({ list: name, client, site: list.site, remove: true }) : undefined} /></dd></>
             ))}</dl>
           </Card>
         ))}

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
-import { canChange } from '../app.tsx';
+import { can } from '../app.tsx';
 import { network } from '../attacks.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { Select } from '../ui/kit.tsx';
@@ -18,7 +18,7 @@ export function BanDialog({ client, site, reason, onClose, onDone }: {
   const [whole, setWhole] = useState<'address' | 'network'>('address');
   const [length, setLength] = useState<Length>('24h');
   const target = whole === 'network' ? network(client) : client;
-  const lists = canChange('analyst');
+  const lists = can('analyst');
   // Bans are of addresses; a network is a line of the document.
   const effective = whole === 'network' ? 'ever' : length;
   const seconds = LENGTHS.find(([each]) => each === effective)?.[2] ?? 0;

@@ -4,7 +4,7 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import { ask, askBytes } from '../api/http.ts';
 import type { EventItem, Finding, Score, WafEvent } from '../api/types.ts';
 import { network } from '../attacks.ts';
-import { can, canChange } from '../app.tsx';
+import { can } from '../app.tsx';
 import { findingHref } from '../fields.ts';
 import { both, bytes, dateTime, micros, number, quoted, readable } from '../format.ts';
 import { curl, highlight, spanOf } from '../highlight.ts';
@@ -25,7 +25,7 @@ export function EventPage({ id }: { id: string }) {
   const lift = useAction();
   const [lifted, setLifted] = useState(false);
   // Of a client that was turned away, nothing that it sent decided.
-  const mayExclude = canChange('analyst') && loaded.value !== null && loaded.value.outcome !== 'control';
+  const mayExclude = can('analyst') && loaded.value !== null && loaded.value.outcome !== 'control';
   useLayoutEffect(() => {
     if (!mayExclude) return undefined;
     const press = (event: KeyboardEvent) => {
@@ -54,7 +54,7 @@ export function EventPage({ id }: { id: string }) {
             setLifted(true);
           })}>{t(lifted ? 'event.lifted' : 'event.lift')}</Button>
         )}
-        {canChange('analyst') && <Button icon="access" onClick={() => setDialog('list')}>{t('event.list')}</Button>}
+        {can('analyst') && <Button icon="access" onClick={() => setDialog('list')}>{t('event.list')}</Button>}
         {can('analyst') && hasRequest && <a class="button" href={href(['try'], { id: event.request_id })}><Icon name="try" /><span>{t('event.try')}</span></a>}
         <Button tone="ghost" onClick={() => setDialog('json')}>{t('event.raw')}</Button>
       </PageHead>
@@ -86,7 +86,7 @@ export function EventPage({ id }: { id: string }) {
   );
 }
 
-/** What a client did before it was banned. */
+/** The requests of a client before it was banned. */
 function before(event: WafEvent): string {
   return both(`client in ${network(event.client.addr)} and not outcome = control`, `time < ${event.time}`);
 }

@@ -33,7 +33,7 @@ const SHOW_MS = 200;
 
 type Item = EventItem<RowEvent>;
 
-/** What the list needs of an event: of a hundred thousand, the rest would fill the memory. */
+/** The members of an event that the list needs: with a hundred thousand, the rest would fill the memory. */
 function row({ cursor, count, has_request, node, outcome, event }: EventItem): Item {
   const { request_id, time, site, client, server, request: { method, target }, response, verdict, refusal, upstream_error } = event;
   return {
@@ -344,7 +344,7 @@ function Attacks({ items, more, empty }: { items: Item[]; more?: () => void; emp
   );
 }
 
-/** What the filter lets through, up to ten thousand events, as a file. */
+/** The events that match the filter, up to ten thousand, as a file. */
 function Export({ filter }: { filter: string }) {
   const [busy, setBusy] = useState(false);
   const save = async (format: 'jsonl' | 'csv') => {

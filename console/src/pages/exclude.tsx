@@ -14,7 +14,7 @@ import { ChangeDialog, type Change } from './change.tsx';
 
 export interface Choice { label: string; orders: Record<string, unknown>[]; hasPath: boolean }
 
-/** What could be excluded so that the event would not have been. */
+/** The exclusions that would have prevented the event. */
 export function choices(event: WafEvent): { path: string | null; choices: Choice[] } {
   const raw = (event.request.target.split(/[?#]/)[0] ?? '').replace(/^https?:\/\/[^/]*/, '');
   const path = isDoubtful(raw) ? null : template(raw);
@@ -54,7 +54,7 @@ function adds(orders: Record<string, unknown>[]): Change | null {
   return orders.length > 0 ? { method: 'POST', path: '/exclusions/batch', body: { add: orders } } : null;
 }
 
-/** How many events there were like this one: a false alarm comes from many clients, an attack from few. */
+/** The number of similar events: a false positive comes from many clients, an attack from few. */
 function Alike({ event }: { event: WafEvent }) {
   const path = event.request.target.split(/[?#]/)[0] ?? '/';
   // Paths that differ in an id are those of the same page.
@@ -69,7 +69,7 @@ function Alike({ event }: { event: WafEvent }) {
   return <p class="notice">{t('exclude.alike', { events: number(alike.value.total), clients: `${clients.others > 0 ? '> ' : ''}${number(clients.values.length)}` })}</p>;
 }
 
-/** What would happen to the same request now: rules and detectors may both have objected to it. */
+/** The outcome of the same request with the exclusion: rules and detectors may both have blocked it. */
 function Now({ event }: { event: WafEvent }) {
   const told = useLoad((signal) => ask<Explained>('/explain', { method: 'POST', body: { request_id: event.request_id }, signal }), event.request_id);
   return (
@@ -82,7 +82,7 @@ function Now({ event }: { event: WafEvent }) {
   );
 }
 
-/** What comes of a candidate, in a sentence: what passes that was stopped wrongly, and what passes beside it. */
+/** The effect of a candidate in a sentence: the false positives it ends, and what else it lets pass. */
 function Gain({ candidate: { stored, probed, clears, still } }: { candidate: Candidate }) {
   if (!clears) return <p class="gain dim">{t('exclude.still', { reason: still })}</p>;
   const lost = probed.own.lost + probed.others.lost;
@@ -95,7 +95,7 @@ function Gain({ candidate: { stored, probed, clears, still } }: { candidate: Can
   );
 }
 
-/** What a candidate costs. */
+/** The cost of a candidate. */
 function Cost({ candidate }: { candidate: Candidate }) {
   const { stored, probed } = candidate;
   return (

@@ -1,9 +1,9 @@
 // The exclusions of the document, with their reasons.
 
 import { useState } from 'preact/hooks';
-import { ask, isWithoutDocument } from '../api/http.ts';
+import { ask } from '../api/http.ts';
 import type { Exclusion } from '../api/types.ts';
-import { canChange } from '../app.tsx';
+import { can } from '../app.tsx';
 import { ago, dateTime, number } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
@@ -27,7 +27,7 @@ function where(each: Exclusion): string {
   return parts(each).join(' ');
 }
 
-/** How often it was needed, and since when it was not. */
+/** The number of times it was needed, and the time since the last one. */
 function Use({ each }: { each: Exclusion }) {
   if (each.trial) {
     const { seen, passes, lost, stopped, unknown } = each.trial;
@@ -88,7 +88,7 @@ export function ExclusionsPage() {
     setChosen(next);
   };
   const columns = ['app.site', 'exclusions.what', 'exclusions.where', 'exclusions.use', 'app.reason'] as const;
-  const tools = canChange('analyst') && selected.length > 0 && (
+  const tools = can('analyst') && selected.length > 0 && (
     <div class="tools" role="status">
       <span>{t('exclusions.selected', { count: number(selected.length) })}</span>
       {onTrial.length > 0 && <Button tone="primary" onClick={() => setChange({ action: 'enforce', items: onTrial })}>{t('exclusions.enforceSome', { count: number(onTrial.length) })}</Button>}
@@ -99,7 +99,7 @@ export function ExclusionsPage() {
     <>
       <PageHead title={t('exclusions.title')}>{tools}</PageHead>
       <p class="dim">{t('exclusions.intro')}</p>
-      {list.error !== null && (isWithoutDocument(list.error) ? <Card><Empty>{t('revisions.noDocument')}</Empty></Card> : <Failure error={list.error} retry={list.again} />)}
+      {list.error !== null && <Failure error={list.error} retry={list.again} />}
       {list.error === null && (
         <Card>
           {!list.value && <Skeleton />}
@@ -109,22 +109,22 @@ export function ExclusionsPage() {
               <table class="stacked">
                 <thead>
                   <tr>
-                    {canChange('analyst') && <th scope="col"><input type="checkbox" aria-label={t('exclusions.selectAll')} checked={own.length > 0 && selected.length === own.length} onChange={(event) => choose(own, event.currentTarget.checked)} /></th>}
+                    {can('analyst') && <th scope="col"><input type="checkbox" aria-label={t('exclusions.selectAll')} checked={own.length > 0 && selected.length === own.length} onChange={(event) => choose(own, event.currentTarget.checked)} /></th>}
                     {columns.map((column) => <th scope="col" key={column}>{t(column)}</th>)}
                     <th scope="col"><span class="visually-hidden">{t('app.actions')}</span></th>
                   </tr>
                 </thead>
                 <tbody>{items.map((each) => (
                   <tr key={keyOf(each)}>
-                    {canChange('analyst') && <td>{each.origin === 'document' && <input type="checkbox" aria-label={t('exclusions.select', { what: what(each) })} checked={chosen.has(keyOf(each))} onChange={(event) => choose([each], event.currentTarget.checked)} />}</td>}
+                    {can('analyst') && <td>{each.origin === 'document' && <input type="checkbox" aria-label={t('exclusions.select', { what: what(each) })} checked={chosen.has(keyOf(each))} onChange={(event) => choose([each], event.currentTarget.checked)} />}</td>}
                     <td>{each.site}{each.route ? ` ${each.route}` : ''}</td>
                     <td class="wrap"><code>{what(each)}</code></td>
                     <td class="wrap">{parts(each).map((part) => <code key={part}>{part}</code>)}</td>
                     <td class="wrap"><Use each={each} /></td>
                     <td class="wrap">{each.reason ? visible(each.reason) : <span class="dim">–</span>}{each.profile && <div class="dim">{t('exclusions.ofProfile', { profile: each.profile, opens: each.opens ?? '' })}</div>}{each.author && <div class="dim">{t('exclusions.by', { author: each.author })}</div>}{each.until && <div class="dim">{t(isOver(each.until) ? 'exclusions.over' : 'exclusions.until', { until: each.until })}</div>}</td>
                     <td class="right">
-                      {canChange('analyst') && each.trial && <Button onClick={() => setChange({ action: 'enforce', items: [each] })} aria-label={`${t('exclusions.enforce')} ${what(each)}`}>{t('exclusions.enforce')}</Button>}
-                      {canChange('analyst') && each.origin === 'document' && <Button tone="ghost" onClick={() => setChange({ action: 'remove', items: [each] })} aria-label={`${t('app.remove')} ${what(each)}`}>{t('app.remove')}</Button>}
+                      {can('analyst') && each.trial && <Button onClick={() => setChange({ action: 'enforce', items: [each] })} aria-label={`${t('exclusions.enforce')} ${what(each)}`}>{t('exclusions.enforce')}</Button>}
+                      {can('analyst') && each.origin === 'document' && <Button tone="ghost" onClick={() => setChange({ action: 'remove', items: [each] })} aria-label={`${t('app.remove')} ${what(each)}`}>{t('app.remove')}</Button>}
                     </td>
                   </tr>
                 ))}</tbody>

@@ -1,4 +1,4 @@
-// What sites have learned of their fields: endpoints, what their fields carry, and what an operator decides about them.
+// The learned fields of sites: endpoints, the values of their fields, and the operator's decisions about them.
 
 import { useEffect, useState } from 'preact/hooks';
 import { ask, url } from '../api/http.ts';
@@ -143,7 +143,7 @@ function SiteFields({ site, discovers, place, onChange }: { site: LearningSite; 
 
 type Deciding = 'accept' | 'trial' | 'dismiss';
 const PROPOSAL_TONES = { seen: 'info', proposed: 'warn', trial: 'info', live: 'good', dismissed: 'info' } as const;
-/** What may be decided about a proposal. */
+/** The decisions that a proposal allows. */
 const DECISIONS: Record<FieldProposal['state'], Deciding[]> = {
   seen: [], proposed: ['accept', 'trial', 'dismiss'], trial: ['accept', 'dismiss'], live: ['trial', 'dismiss'], dismissed: ['accept', 'trial'],
 };
@@ -180,7 +180,7 @@ function Proposals({ site }: { site: string }) {
   );
 }
 
-/** Who has shown it. */
+/** The evidence for it. */
 function shown(each: FieldProposal): string {
   return t('proposals.shown', { requests: number(each.requests), networks: number(each.networks), sessions: number(each.sessions), days: number(each.days) });
 }
@@ -229,7 +229,7 @@ function grouped(fields: LearnedField[], endpoints: Interface[]): Group[] {
   return [...groups].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, each]) => each);
 }
 
-/** What was discovered of an endpoint. */
+/** The discovered properties of an endpoint. */
 function Facts({ of }: { of: Interface }) {
   const words = (kinds: string[], of_: string) => kinds.map((kind) => t(`${of_}.${kind}` as Key)).join(', ');
   return (

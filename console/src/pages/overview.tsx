@@ -23,7 +23,7 @@ const REFRESH_MS = 5_000;
 const FACETS_REFRESH_MS = 10_000;
 const TOP = 8;
 type Counted = 'events' | 'requests';
-/** What is counted, of which property of statistics or field of events. */
+/** The counted property of statistics or field of events. */
 const TOPS: [Key, string][] = [
   ['overview.classes', 'class'], ['overview.clients', 'client'], ['overview.paths', 'path'], ['overview.rules', 'rule'], ['overview.statuses', 'status'],
   ['overview.countries', 'country'], ['overview.controls', 'control'],

@@ -1,14 +1,14 @@
 // The document and its history.
 
 import { useState } from 'preact/hooks';
-import { ask, askTagged, isWithoutDocument } from '../api/http.ts';
+import { ask, askTagged } from '../api/http.ts';
 import type { Diagnostic, Page, Revision, RevisionText } from '../api/types.ts';
 import { can } from '../app.tsx';
 import { bytes, dateTime } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';
 import { refine, type Place } from '../route.ts';
-import { Badge, Button, Card, Dialog, DiffView, Empty, Failure, Field, PageHead, Skeleton } from '../ui/kit.tsx';
+import { Badge, Button, Card, Dialog, DiffView, Failure, Field, PageHead, Skeleton } from '../ui/kit.tsx';
 import { ChangeDialog } from './change.tsx';
 
 interface Document { path: string; format: string; text: string; revision: number; is_live: boolean; is_read_only: boolean }
@@ -26,10 +26,9 @@ export function RevisionsPage({ place }: { place: Place }) {
       </PageHead>
       {document.value?.is_read_only && <p class="notice">{t('revisions.readOnly')}</p>}
       {document.value && !document.value.is_live && <p class="notice warn">{t('revisions.notLive')}</p>}
-      {list.error !== null && !isWithoutDocument(list.error) && <Failure error={list.error} retry={list.again} />}
+      {list.error !== null && <Failure error={list.error} retry={list.again} />}
       <Card>
         {!list.value && list.error === null && <Skeleton />}
-        {(list.value?.items.length === 0 || isWithoutDocument(list.error)) && <Empty>{t('revisions.noDocument')}</Empty>}
         {(list.value?.items.length ?? 0) > 0 && (
           <div class="scroll" tabIndex={0} role="group"><table>
             <thead><tr><th scope="col">{t('revisions.number')}</th><th scope="col">{t('app.time')}</th><th scope="col">{t('revisions.author')}</th><th scope="col">{t('app.reason')}</th><th scope="col"><span class="visually-hidden">{t('rules.state')}</span></th></tr></thead>

@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
 import type { EventPage, Live, Rule, RulePage, Site } from '../api/types.ts';
-import { canChange } from '../app.tsx';
+import { can } from '../app.tsx';
 import { ago, number } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
@@ -33,7 +33,7 @@ export function RulesPage({ place }: { place: Place }) {
   return (
     <>
       <PageHead title={t('rules.title')}>
-        {canChange('admin') && rules.value && <a class="button" href={href(['config'], { rules: rules.value.site, from: 'rules' })}>{t('config.editRules')}</a>}
+        {can('admin') && rules.value && <a class="button" href={href(['config'], { rules: rules.value.site, from: 'rules' })}>{t('config.editRules')}</a>}
         <Select hidden label={t('app.site')} value={shown} options={places}
           onChange={(next) => { const [site, route] = JSON.parse(next) as [string, string]; refine({ site, route }); }} />
       </PageHead>
@@ -111,7 +111,7 @@ function RuleDialog({ id, site, route, onClose }: { id: string; site: string; ro
           <h3>{t('rules.text')}</h3>
           {rule.value.text ? <pre class="request" tabIndex={0}>{rule.value.text}</pre> : <Empty>{t('rules.noText')}</Empty>}
           <p><a href="https://coreruleset.org/docs/" target="_blank" rel="noreferrer noopener">{t('rules.documentation')}</a></p>
-          <footer>{canChange('analyst') && site && rule.value.state !== 'excluded' && <Button tone="danger" onClick={() => setRemoving(true)}>{t('rules.switchOff', { site })}</Button>}</footer>
+          <footer>{can('analyst') && site && rule.value.state !== 'excluded' && <Button tone="danger" onClick={() => setRemoving(true)}>{t('rules.switchOff', { site })}</Button>}</footer>
         </>
       )}
     </Dialog>

@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
 import type { Agent, Certificate, Inspection, Live, Site, SiteStatistics, Statistics, Upstream } from '../api/types.ts';
-import { canChange } from '../app.tsx';
+import { can } from '../app.tsx';
 import { ago, expiryTone, number } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
@@ -26,7 +26,7 @@ export function SitesPage() {
   if (sites.error !== null && !sites.value) return <><PageHead title={t('sites.title')} /><Failure error={sites.error} retry={sites.again} /></>;
   return (
     <>
-      <PageHead title={t('sites.title')}>{canChange('admin') && <a class="button" href={href(['config'], { new: 'site', from: 'sites' })}>{t('config.newSite')}</a>}{sites.value && <span class="dim">{t('sites.generation', { number: sites.value.generation })}</span>}</PageHead>
+      <PageHead title={t('sites.title')}>{can('admin') && <a class="button" href={href(['config'], { new: 'site', from: 'sites' })}>{t('config.newSite')}</a>}{sites.value && <span class="dim">{t('sites.generation', { number: sites.value.generation })}</span>}</PageHead>
       <div class="stack">
         {!sites.value && <Card><Skeleton /></Card>}
         {(sites.value?.items ?? []).map((site) => (
@@ -65,7 +65,7 @@ function Expiry({ notAfter }: { notAfter: number }) {
 
 function SiteCard({ site, week, change }: { site: Site; week: SiteStatistics | undefined; change: () => void }) {
   return (
-    <Card title={site.name} aside={canChange('admin') && <Button onClick={change} aria-label={`${t('sites.change')} ${site.name}`}>{t('sites.change')}</Button>}>
+    <Card title={site.name} aside={can('admin') && <Button onClick={change} aria-label={`${t('sites.change')} ${site.name}`}>{t('sites.change')}</Button>}>
       <p class="dim wrap">{t('sites.hosts')}: {site.hosts.join(', ')} · {site.listeners.join(', ')}</p>
       <Rollout site={site} week={week} />
       <div class="scroll" tabIndex={0} role="group">

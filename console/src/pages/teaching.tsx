@@ -41,7 +41,7 @@ export function Teaching({ site, onChange }: { site: string; onChange: () => voi
   );
 }
 
-/** What was learned, and what accepting it does. */
+/** The learned fields, and the effect of accepting them. */
 function Shown({ session }: { session: TeachingSession }) {
   const whose = session.network ?? t('teaching.trusted');
   const until = { whose, by: visible(session.by), until: time(session.until), dropped: time(session.dropped) };

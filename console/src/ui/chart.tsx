@@ -26,7 +26,7 @@ export function Stack({ label, times, series, height = 220, onZoom }: {
   const zoom = useRef(onZoom);
   zoom.current = onZoom;
   const [at, setAt] = useState<number | null>(null);
-  /** Where a part that is chosen by keyboard begins. */
+  /** The start of a range that is selected by keyboard. */
   const [begin, setBegin] = useState<number | null>(null);
   const [open, setOpen] = useState(false);
   // The last step has a width, too.

@@ -9,7 +9,7 @@ import { t } from '../i18n/index.ts';
 import { labelOf, linesOf, mapOf, numberOrText, pointer, type Json, type Member, type Shape, type Table } from '../schema.ts';
 import { Button, Field } from './kit.tsx';
 
-/** What all controls of a form know: what is wrong, and names that values may have. */
+/** Shared by all controls of a form: mistakes, and the names that values may have. */
 export interface FormContext { found: Diagnostic[]; names: Record<string, string[]> }
 const Context = createContext<FormContext>({ found: [], names: {} });
 export const FormScope = Context.Provider;
@@ -21,7 +21,7 @@ function Described({ text }: { text: string }) {
   return <>{text.split('`').map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part))}</>;
 }
 
-/** What is wrong at a place, or below it where no control shows it. */
+/** The mistakes at a place, or below it where no control shows them. */
 function useProblems(place: string, isDeep: boolean): string | undefined {
   const { found } = useContext(Context);
   const mine = found.filter((each) => each.pointer === place || (isDeep && each.pointer?.startsWith(`${place}/`)));
@@ -192,7 +192,7 @@ function singular(label: string): string {
   return label.replace(/s$/, '');
 }
 
-/** What a table is called in a list of them. */
+/** The title of a table in a list of tables. */
 export function titleOf(value: Json): string {
   if (!isTable(value)) return '';
   const named = ['name', 'path', 'path_exact', 'path_pattern', 'url', 'address', 'kind'].map((key) => value[key]).find((each) => typeof each === 'string');
@@ -207,7 +207,7 @@ export function isTable(value: Json | undefined): value is Table {
 export function TableForm({ members, place, value, set, first = [] }: {
   members: Member[]; place: string; value: Table; set: (value: Table) => void; first?: string[];
 }) {
-  // What was set or needed when the form opened stays where it is while it is filled in.
+  // Keys that were set or required when the form opened keep their position while it is filled in.
   const [shown] = useState(() => new Set([...first, ...members.filter((each) => each.required || value[each.key] !== undefined).map((each) => each.key)]));
   const [more, setMore] = useState(false);
   const { found } = useContext(Context);

@@ -55,7 +55,7 @@ export function SearchBox({ filter, mistake = null, onFilter }: {
   }, [at, id]);
   const search = async (reading: Reading) => {
     setOpen(false);
-    // Who has a request id wants its event.
+    // A request id leads to its event.
     if (reading.kind === 'id') {
       setBusy(true);
       const found = await ask(`/events/${encodeURIComponent(reading.value)}`).then(() => true, (error: unknown) => !(error instanceof Problem));
@@ -157,7 +157,7 @@ function shown(reading: Reading): Option {
   return { label: reading.value, note: reading.field ?? t(`search.${reading.kind}` as Key), reading };
 }
 
-/** What may stand at the end of the text, put there. */
+/** The completion of the end of the text. */
 function completions(text: string, values: string[]): Option[] {
   const missing = gap(text);
   if (missing === null) return [];
