@@ -7,13 +7,12 @@ use std::sync::Arc;
 use crate::declared::DeclaredFields;
 use crate::knowledge::{Judged, Knowledge, Page, Segment};
 use crate::opening::TryResult;
-use crate::pages::Pages;
+use crate::pages::{self, Pages};
 use crate::path;
 use crate::profile::{Carried, Opened, Source, Unusual};
 use crate::sibling::Beside;
-use crate::sketch::mix;
 use crate::store::FieldPlace;
-use crate::value::{ValueType, classify};
+use crate::value::{self, ValueType, classify};
 
 /// Requests that wait; more are dropped and counted.
 pub const REQUESTS_MAX: usize = 8_192;
@@ -45,16 +44,21 @@ pub struct Field {
 /// The fields of one request.
 #[derive(Debug, Default)]
 pub struct Fields {
-    bytes: Vec<u8>,
+    /// The number of fields at the front that are those of the request before to the same page, and show
+    /// nothing new. What they carried is noted where the page is remembered.
+    placed_usual: usize,
+    /// The other ones.
     list: Vec<Field>,
+    /// Names and hosts of these.
+    bytes: Vec<u8>,
     /// There were more than are learned.
     is_cut: bool,
     /// What is known of the page.
     known: Known,
     /// Pages of the requests before.
     pages: Pages,
-    /// The method and the path.
-    request: (Range<u32>, Range<u32>),
+    /// The path, if it is too long for its page to be remembered.
+    long_path: Vec<u8>,
     /// A number of the fields that were judged so far, if none of them shows anything new.
     usual: Option<u64>,
     /// The number of fields that were judged when they were noted.
@@ -79,11 +83,12 @@ struct Known {
 impl Fields {
     /// Forgets the request before.
     pub fn clear(&mut self) {
+        self.placed_usual = 0;
         self.bytes.clear();
         self.list.clear();
         self.is_cut = false;
         (self.known.declared, self.known.learned) = (None, None);
-        self.request = (0..0, 0..0);
+        self.long_path.clear();
         (self.usual, self.judged, self.placed) = (None, 0, 0);
         if !self.beyond.is_empty() {
             self.beyond.clear();
@@ -92,24 +97,33 @@ impl Fields {
 
     /// The method and the path of the request that is judged.
     pub fn request(&self) -> (&[u8], &[u8]) {
-        (self.text(&self.request.0), self.text(&self.request.1))
+        let (method, path) = self.page().map(|page| self.pages.request(page)).unwrap_or_default();
+        (method, if self.long_path.is_empty() { path } else { &self.long_path })
+    }
+
+    /// Where its page is remembered.
+    fn page(&self) -> Option<usize> {
+        self.known.learned.as_ref().map(|(_, page)| *page)
     }
 
     /// The request is judged by `knowledge`. To be said before its fields are noted.
     pub fn judge_by(&mut self, knowledge: Arc<Knowledge>, method: &[u8], path: &[u8]) {
-        let method = path::method(method);
-        self.request = (self.keep(method), self.keep(path));
-        let page = self.pages.of(&knowledge, method, path);
+        let page = self.pages.of(&knowledge, path::method(method), path);
+        if !pages::is_remembered(path) {
+            self.long_path.extend_from_slice(path);
+        }
         self.known.learned = Some((knowledge, page));
         self.usual = Some(0);
-        self.note_segments(page);
+        if self.pages.get(page).is_some_and(Page::has_values) {
+            self.note_segments(page);
+        }
     }
 
     /// Notes the segments of the path that are values, each by the path above it, and names that stand where
     /// values do.
+    #[inline(never)]
     fn note_segments(&mut self, page: usize) {
-        let has_any = |page: &&Page| !page.segments.is_empty() || !page.undivided.is_empty();
-        let Some(page) = self.pages.get(page).filter(has_any) else { return };
+        let Some(page) = self.pages.get(page) else { return };
         let (segments, undivided) = (page.segments.clone(), page.undivided.clone());
         let canonical = path::canonical(self.request().1).into_owned();
         for (above, segment) in undivided {
@@ -133,7 +147,7 @@ impl Fields {
 
     /// A number of all fields together, if none of them shows anything new.
     pub(crate) fn usual(&self) -> Option<u64> {
-        self.usual.filter(|_| !self.is_cut && self.judged > 0 && self.judged == self.list.len())
+        self.usual.filter(|_| !self.is_cut && self.judged > 0 && self.judged == self.len())
     }
 
     /// What is known of findings of `kind` in a field that carries them, see [`Knowledge::opened`].
@@ -144,23 +158,30 @@ impl Fields {
 
     /// The fields whose values are unlike them, with their names as sent. Beyond the first 256 of one name it
     /// returns one with signs of code and one without.
+    #[inline]
     pub fn unusual(&mut self) -> Vec<(FieldPlace, Vec<u8>, Unusual)> {
         // Most are judged already: nothing in them was unusual.
-        if self.judged == self.list.len() {
-            return Vec::new();
-        }
+        if self.judged == self.len() { Vec::new() } else { self.judge() }
+    }
+
+    #[inline(never)]
+    fn judge(&mut self) -> Vec<(FieldPlace, Vec<u8>, Unusual)> {
         let mut known = std::mem::take(&mut self.known);
         let mut pages = std::mem::take(&mut self.pages);
-        let (mut judged, mut usual) = (Vec::new(), known.learned.is_some().then_some(0));
         let knows_siblings = known.learned.as_ref().is_some_and(|(knowledge, _)| knowledge.knows_siblings());
-        let beside = knows_siblings.then(|| self.beside());
-        let mut placed = 0;
-        for (at, (field, name)) in self.iter().enumerate() {
+        let beside = knows_siblings.then(|| self.beside(&pages, &known));
+        let (mut judged, mut usual) = (Vec::new(), known.learned.is_some().then_some(0).and(self.usual));
+        let first = self.judged - self.placed_usual;
+        let is_placed = |field: &&Field| !field.place.is_of_site();
+        let mut placed = self.placed_usual + self.list[..first].iter().filter(is_placed).count();
+        for (at, field) in self.list.iter().enumerate().skip(first) {
+            let name = self.text(&field.name);
             let mut content = Vec::new();
             if beside.is_some() {
                 path::name(field.place.place(), name, &mut content);
             }
             let siblings = |sibling: &[u8]| {
+                let at = self.placed_usual + at;
                 beside.as_ref().and_then(|beside| beside.option(at, field.place, &content, sibling))
             };
             let declared = known.declared(field, name);
@@ -171,7 +192,7 @@ impl Fields {
             placed += usize::from(!field.place.is_of_site());
             let unusual = match learned {
                 Judged::Usual(number) => {
-                    usual = usual.map(|all: u64| mix(all ^ number));
+                    usual = usual.map(|all| also(all, number));
                     None
                 }
                 Judged::Unusual(unusual) => {
@@ -187,42 +208,60 @@ impl Fields {
                 judged.push((field.place, name.to_vec(), unusual));
             }
         }
-        (self.usual, self.judged) = (usual, self.list.len());
+        (self.usual, self.judged) = (usual, self.len());
         (self.known, self.pages) = (known, pages);
         judged
     }
 
     /// Which of them stand beside one another.
-    fn beside(&self) -> Beside {
-        let (mut beside, mut known) = (Beside::default(), Vec::new());
+    fn beside(&self, pages: &Pages, known: &Known) -> Beside {
+        let (mut beside, mut canonical) = (Beside::default(), Vec::new());
         let parameters = |(_, (field, _)): &(usize, (&Field, &[u8]))| field.place.is_of_parameters();
-        for (at, (field, name)) in self.iter().enumerate().filter(parameters) {
-            if path::name(field.place.place(), name, &mut known) {
-                beside.add(at, field.place, &known, name, field.carried.option);
+        for (at, (field, name)) in self.with_names(pages, known).enumerate().filter(parameters) {
+            if path::name(field.place.place(), name, &mut canonical) {
+                beside.add(at, field.place, &canonical, name, field.carried.option);
             }
         }
         beside
     }
 
     /// Notes a field. Empty values say nothing.
+    #[inline]
     pub fn note(&mut self, place: FieldPlace, name: &[u8], value: &[u8]) {
         if value.is_empty() || name.is_empty() {
             return;
         }
+        // Most are neither URLs nor anything new, and are done with here.
+        if let Some(shape) = value::plain(value) {
+            let carried = Carried::of(place, value, shape);
+            if !self.is_usual(place, name, &carried, false) {
+                self.keep_field(place, name, carried, b"", false);
+            }
+        } else {
+            self.note_other(place, name, value);
+        }
+    }
+
+    #[inline(never)]
+    fn note_other(&mut self, place: FieldPlace, name: &[u8], value: &[u8]) {
         let mut host: &[u8] = b"";
         let shape = classify(value, |of_url| {
             host = of_url;
             false
         });
-        let carried = match place.is_of_parameters() {
-            true => Carried::of(value, shape),
-            false => Carried::unlisted(value, shape),
-        };
-        self.note_carried(place, name, carried, host, false);
+        self.note_carried(place, name, Carried::of(place, value, shape), host, false);
     }
 
     fn note_carried(&mut self, place: FieldPlace, name: &[u8], carried: Carried, host: &[u8], is_name: bool) {
-        if self.list.len() >= REQUEST_FIELDS_MAX {
+        if !self.is_usual(place, name, &carried, is_name) {
+            self.keep_field(place, name, carried, host, is_name);
+        }
+    }
+
+    /// Notes a field that does not stand where one like it is remembered.
+    #[inline(never)]
+    fn keep_field(&mut self, place: FieldPlace, name: &[u8], carried: Carried, host: &[u8], is_name: bool) {
+        if self.len() >= REQUEST_FIELDS_MAX {
             self.is_cut = true;
             if !self.is_news(&Field { place, name: 0..0, host: 0..0, carried, is_name }, name) {
                 return;
@@ -237,23 +276,46 @@ impl Fields {
         self.placed += usize::from(!place.is_of_site());
     }
 
-    /// Judges the next field where it is the one that stood here in the request before to the same page, and
-    /// shows nothing new. URLs wait until it is known whose they are.
+    /// Notes the next field where its page is remembered, if all fields before it are noted there, it is the
+    /// one that stood here in the request before to the same page, and it shows nothing new.
+    #[inline]
+    fn is_usual(&mut self, place: FieldPlace, name: &[u8], carried: &Carried, is_name: bool) -> bool {
+        let Some((knowledge, page)) = &self.known.learned else { return false };
+        if !self.list.is_empty() || self.judges_later(carried) {
+            return false;
+        }
+        let Some(placed) = self.pages.placed(*page, self.placed, place, name) else { return false };
+        let Some(shown) = knowledge.usual(placed.number, carried, is_name) else { return false };
+        (placed.field.carried, placed.field.is_name) = (*carried, is_name);
+        self.placed_usual += 1;
+        self.placed += 1;
+        self.note_judged(shown);
+        true
+    }
+
+    /// URLs wait until it is known whose they are, and fields of a declaration until all are there.
+    fn judges_later(&self, carried: &Carried) -> bool {
+        self.known.declared.is_some() || carried.shape.kind == ValueType::OtherUrl
+    }
+
+    fn note_judged(&mut self, shown: u64) {
+        self.usual = self.usual.map(|all| also(all, shown));
+        self.judged += 1;
+    }
+
+    /// Judges the next field if it is of all pages, or the one that stood here in the request before to the
+    /// same page, and shows nothing new.
     fn judge_early(&mut self, place: FieldPlace, name: &[u8], carried: &Carried, is_name: bool) {
-        let Known { declared, learned: Some((knowledge, page)), name: canonical } = &mut self.known else {
-            return;
-        };
-        let waits = declared.is_some() || carried.shape.kind == ValueType::OtherUrl;
-        if waits || self.judged != self.list.len() {
+        if self.judged != self.len() || self.judges_later(carried) {
             return;
         }
+        let Known { learned: Some((knowledge, page)), name: canonical, .. } = &mut self.known else { return };
         let number = match place.is_of_site() {
             true => knowledge.of_site(place, name, canonical),
-            false => self.pages.number(*page, self.placed, place, name),
+            false => self.pages.placed(*page, self.placed, place, name).map(|placed| placed.number),
         };
-        if let Some(number) = number.and_then(|number| knowledge.usual(number, carried, is_name)) {
-            self.usual = self.usual.map(|all| mix(all ^ number));
-            self.judged += 1;
+        if let Some(shown) = number.and_then(|number| knowledge.usual(number, carried, is_name)) {
+            self.note_judged(shown);
         }
     }
 
@@ -287,12 +349,23 @@ impl Fields {
 
     /// The fields, with their names as sent.
     pub fn iter(&self) -> impl Iterator<Item = (&Field, &[u8])> {
-        self.list.iter().map(|field| (field, self.name(field)))
+        self.with_names(&self.pages, &self.known)
     }
 
-    /// The name of a field, as sent.
-    pub fn name(&self, field: &Field) -> &[u8] {
-        self.text(&field.name)
+    fn with_names<'f>(
+        &'f self,
+        pages: &'f Pages,
+        known: &Known,
+    ) -> impl Iterator<Item = (&'f Field, &'f [u8])> + use<'f> {
+        let page = known.learned.as_ref().map(|(_, page)| *page);
+        let placed = page.map(|page| pages.usual(page, self.placed_usual)).unwrap_or_default();
+        let placed = placed.iter().flatten().map(|placed| (&placed.field, &*placed.name));
+        placed.chain(self.list.iter().map(|field| (field, self.text(&field.name))))
+    }
+
+    /// The number of fields.
+    fn len(&self) -> usize {
+        self.placed_usual + self.list.len()
     }
 
     fn text(&self, range: &Range<u32>) -> &[u8] {
@@ -301,13 +374,18 @@ impl Fields {
 
     /// True if there is none.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.len() == 0
     }
 
     /// Bytes of memory.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity() + self.list.capacity() * size_of::<Field>()
     }
+}
+
+/// A number of all fields that `all` stands for and of one more. The numbers of fields are mixed themselves.
+fn also(all: u64, shown: u64) -> u64 {
+    (all ^ shown).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
 }
 
 impl Known {
@@ -394,11 +472,6 @@ pub struct Batch {
     pub dropped: u64,
 }
 
-/// `range` in bytes that begin at `base`.
-fn shifted(range: &Range<u32>, base: u32) -> Range<u32> {
-    base + range.start..base + range.end
-}
-
 /// A request that waits.
 pub(crate) struct Request<'b> {
     pub source: Source,
@@ -415,20 +488,16 @@ impl Batch {
             return;
         }
         let method = path::method(method);
-        let is_kept = (method, path) == fields.request();
-        let beside = if is_kept { 0 } else { method.len() + path.len() };
-        if !self.has_room(source, beside + fields.bytes.len()) {
+        let names: usize = fields.iter().map(|(_, name)| name.len()).sum();
+        if !self.has_room(source, method.len() + path.len() + names) {
             return;
         }
-        let base = self.keep(&fields.bytes).start;
-        let (method, path) = match is_kept {
-            true => (shifted(&fields.request.0, base), shifted(&fields.request.1, base)),
-            false => (self.keep(method), self.keep(path)),
-        };
+        let (method, path) = (self.keep(method), self.keep(path));
         let first = self.fields.len() as u32;
-        self.fields.extend(
-            fields.list.iter().map(|field| Field { name: shifted(&field.name, base), ..field.clone() }),
-        );
+        for (field, name) in fields.iter() {
+            let name = self.keep(name);
+            self.fields.push(Field { name, ..field.clone() });
+        }
         self.requests.push(Waiting { source, method, path, fields: first..self.fields.len() as u32, weight });
     }
 

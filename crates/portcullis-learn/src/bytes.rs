@@ -190,8 +190,18 @@ const fn syntax_of(byte: u8) -> Syntax {
 }
 
 /// The classes of all bytes of `value`, those of pairs among them.
+#[inline]
 pub(crate) fn of(value: &[u8]) -> u64 {
-    let mut classes = value.iter().fold(0, |all, b| all | TABLE[usize::from(*b)]);
+    let classes = value.iter().fold(0, |all, b| all | TABLE[usize::from(*b)]);
+    if classes & (class::DOT | class::HYPHEN | class::HIGH) == 0 {
+        classes
+    } else {
+        with_pairs(value, classes)
+    }
+}
+
+#[inline(never)]
+fn with_pairs(value: &[u8], mut classes: u64) -> u64 {
     let has_pair =
         |first: u8, second: &[u8]| value.windows(2).any(|pair| pair[0] == first && second.contains(&pair[1]));
     let pairs: [(u64, u8, &[u8], Syntax); 3] = [

@@ -39,7 +39,7 @@ impl DeclaredField {
     pub fn with_values<'v>(mut self, values: impl Iterator<Item = &'v [u8]>) -> DeclaredField {
         let mut options = self.options.to_vec();
         for value in values {
-            let carried = Carried::of(value, classify(value, |_| false));
+            let carried = Carried::of(FieldPlace::Query, value, classify(value, |_| false));
             match carried.option {
                 // Those that no list is kept of are known by their type.
                 0 => self.types = self.types | TypeSet::of(&[carried.shape.kind]),

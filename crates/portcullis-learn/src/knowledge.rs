@@ -113,6 +113,11 @@ pub(crate) struct Segment {
 }
 
 impl Page {
+    /// True if there are segments of its path that are noted as fields.
+    pub(crate) fn has_values(&self) -> bool {
+        !self.segments.is_empty() || !self.undivided.is_empty()
+    }
+
     /// The name of the field that was judged last, in the form in which it is known.
     pub fn name(&self) -> &[u8] {
         &self.name
@@ -269,7 +274,7 @@ impl Knowledge {
             true => Some(carried.option).filter(|_| entry.known.is_settled()),
             false => entry.known.usual(carried),
         };
-        shown.map(|shown| mix(entry.number ^ shown))
+        shown.map(|shown| entry.number ^ shown)
     }
 
     /// What is unlike the field in the value that it carries. A field that was never sent by this method or

@@ -3,6 +3,7 @@
 
 use crate::batch::Field;
 use crate::knowledge::{Judged, Knowledge, Page};
+use crate::profile::word;
 use crate::store::FieldPlace;
 
 /// Pages that are remembered.
@@ -31,10 +32,43 @@ struct Remembered {
 
 /// A field that stood in a place of a request.
 #[derive(Debug)]
-struct Placed {
-    place: FieldPlace,
-    name: Box<[u8]>,
-    number: u32,
+pub(crate) struct Placed {
+    /// What it carried last.
+    pub field: Field,
+    /// As sent.
+    pub name: Box<[u8]>,
+    /// The first bytes of the name, which most have no more of.
+    word: u64,
+    /// Its number in the picture of what is known.
+    pub number: u32,
+}
+
+impl Placed {
+    #[inline]
+    fn is(&self, place: FieldPlace, name: &[u8]) -> bool {
+        self.field.place == place
+            && self.name.len() == name.len()
+            && self.word == word(name)
+            && (name.len() <= 8 || *self.name == *name)
+    }
+}
+
+/// True if the page of a request with this path is remembered.
+pub(crate) fn is_remembered(path: &[u8]) -> bool {
+    path.len() <= PATH_BYTES_MAX
+}
+
+impl Remembered {
+    #[inline(never)]
+    fn remember(&mut self, knowledge: &Knowledge, method: &[u8], path: &[u8]) {
+        self.page = knowledge.page(method, path);
+        self.fields.clear();
+        self.once = if is_remembered(path) { knowledge.once() } else { 0 };
+        for (kept, sent) in [(&mut self.method, method), (&mut self.path, path)] {
+            kept.clear();
+            kept.extend_from_slice(&sent[..sent.len().min(PATH_BYTES_MAX)]);
+        }
+    }
 }
 
 impl Pages {
@@ -43,17 +77,14 @@ impl Pages {
         if self.0.is_empty() {
             self.0.resize_with(PAGES, Default::default);
         }
-        let last = path.iter().rev().take(4).fold(path.len(), |all, b| all * 7 + usize::from(*b));
-        let at = last % PAGES;
+        let last = word(&path[path.len().saturating_sub(8)..]) ^ path.len() as u64;
+        let at = (last.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % PAGES;
         let known = &mut self.0[at];
-        if known.once != knowledge.once() || known.path != path || known.method != method {
-            known.page = knowledge.page(method, path);
-            known.fields.clear();
-            known.once = if path.len() > PATH_BYTES_MAX { 0 } else { knowledge.once() };
-            for (kept, sent) in [(&mut known.method, method), (&mut known.path, path)] {
-                kept.clear();
-                kept.extend_from_slice(&sent[..sent.len().min(PATH_BYTES_MAX)]);
-            }
+        let is_method = known.method.len() == method.len()
+            && word(&known.method) == word(method)
+            && (method.len() <= 8 || known.method == method);
+        if known.once != knowledge.once() || !is_method || known.path != path {
+            known.remember(knowledge, method, path);
         }
         at
     }
@@ -68,10 +99,21 @@ impl Pages {
         Some(&mut self.0.get_mut(at)?.page)
     }
 
-    /// The number of the field that stood in this place of the request before, if it is the same.
-    pub fn number(&self, at: usize, field: usize, place: FieldPlace, name: &[u8]) -> Option<u32> {
-        let placed = self.0.get(at)?.fields.get(field)?.as_ref()?;
-        (placed.place == place && *placed.name == *name).then_some(placed.number)
+    /// The method and the path, if that is remembered.
+    pub fn request(&self, at: usize) -> (&[u8], &[u8]) {
+        self.0.get(at).map(|known| (&*known.method, &*known.path)).unwrap_or_default()
+    }
+
+    /// The field that stood in this place of the request before, if it is the same.
+    #[inline]
+    pub fn placed(&mut self, at: usize, field: usize, place: FieldPlace, name: &[u8]) -> Option<&mut Placed> {
+        let placed = self.0.get_mut(at)?.fields.get_mut(field)?.as_mut()?;
+        placed.is(place, name).then_some(placed)
+    }
+
+    /// The first `count` of these fields.
+    pub fn usual(&self, at: usize, count: usize) -> &[Option<Placed>] {
+        self.0.get(at).and_then(|known| known.fields.get(..count)).unwrap_or_default()
     }
 
     /// Judges the field in place `number` of the request, and remembers it.
@@ -90,11 +132,10 @@ impl Pages {
             if known.fields.len() <= number {
                 known.fields.resize_with(number + 1, Default::default);
             }
-            let is_known = known.fields[number]
-                .as_ref()
-                .is_some_and(|placed| placed.place == field.place && *placed.name == *name);
+            let is_known = known.fields[number].as_ref().is_some_and(|placed| placed.is(field.place, name));
             if !is_known {
-                known.fields[number] = Some(Placed { place: field.place, name: name.into(), number: found });
+                known.fields[number] =
+                    Some(Placed { field: field.clone(), name: name.into(), word: word(name), number: found });
             }
         }
         judged

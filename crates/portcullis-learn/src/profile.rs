@@ -9,6 +9,7 @@ use crate::bytes::Syntax;
 use crate::opening::{FIELD_KINDS_MAX, KIND_BYTES_MAX, Opening, OpeningState};
 use crate::refused::Refused;
 use crate::sketch::{Distinct, Sightings};
+use crate::store::FieldPlace;
 use crate::value::{Shape, TypeSet, ValueType};
 
 /// What a field must have shown before it is closed.
@@ -62,7 +63,7 @@ pub struct Carried {
 
 impl Carried {
     /// That of `value`, which has this shape, and is in no list.
-    pub(crate) fn unlisted(value: &[u8], shape: Shape) -> Carried {
+    fn unlisted(value: &[u8], shape: Shape) -> Carried {
         Carried { shape, bytes: u32::try_from(value.len()).unwrap_or(u32::MAX), option: 0 }
     }
 
@@ -72,9 +73,11 @@ impl Carried {
         Carried { option: option_hash(name), ..Carried::unlisted(name, shape) }
     }
 
-    /// That of `value`, which has this shape.
-    pub(crate) fn of(value: &[u8], shape: Shape) -> Carried {
-        let may_be_option = value.len() <= OPTION_BYTES_MAX && shape.kind != ValueType::Whole;
+    /// That of `value` in this place, which has this shape.
+    #[inline]
+    pub(crate) fn of(place: FieldPlace, value: &[u8], shape: Shape) -> Carried {
+        let may_be_option =
+            place.is_of_parameters() && value.len() <= OPTION_BYTES_MAX && shape.kind != ValueType::Whole;
         let option = if may_be_option { option_hash(value) } else { 0 };
         Carried { option, ..Carried::unlisted(value, shape) }
     }
@@ -689,11 +692,29 @@ pub(crate) fn grouped(number: u64) -> String {
 pub(crate) fn option_hash(value: &[u8]) -> u64 {
     let mut hash = 0xCBF2_9CE4_8422_2325;
     for chunk in value.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        hash = crate::sketch::mix(hash ^ u64::from_le_bytes(word)).wrapping_add(chunk.len() as u64);
+        hash = crate::sketch::mix(hash ^ word(chunk)).wrapping_add(chunk.len() as u64);
     }
     hash.max(1)
+}
+
+/// The first eight bytes of a text as a number, little-endian, with zeros behind a shorter one.
+#[inline]
+pub(crate) fn word(text: &[u8]) -> u64 {
+    let four = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
+    match text.len() {
+        0 => 0,
+        // The first, the middle and the last one, which may be the same.
+        length @ 1..4 => {
+            let byte = |at: usize| u64::from(text[at]) << (8 * at);
+            byte(0) | byte(length / 2) | byte(length - 1)
+        }
+        // Two halves that may overlap.
+        length @ 4..8 => match (text.first_chunk(), text.last_chunk()) {
+            (Some(first), Some(last)) => four(first) | four(last) << (8 * (length - 4)),
+            _ => 0,
+        },
+        _ => text.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)),
+    }
 }
 
 /// What a value that is unlike its field shows.
@@ -713,6 +734,10 @@ pub(crate) struct Known {
     closed: Option<(Closed, TypeSet)>,
     /// It has carried enough to tell what is nothing new.
     is_settled: bool,
+    /// Values of these types may be nothing new, and are not unlike it for their type.
+    usual: TypeSet,
+    /// It is closed as a list.
+    is_list: bool,
     /// The types that it has carried.
     types: TypeSet,
     /// The classes of bytes of code that it has shown.
@@ -752,10 +777,19 @@ impl Known {
                 evidence: opening.evidence().into(),
             })
         });
+        let types: TypeSet = profile.types.keys().copied().collect();
+        let is_settled = profile.all.values >= thresholds.values || closed.is_some();
+        let is_list = closed.is_some_and(|(closed, _)| closed.form == Form::Enumeration);
         Known {
+            is_settled,
+            usual: match closed {
+                _ if !is_settled => TypeSet::default(),
+                Some((_, covered)) if !is_list => types.both(covered),
+                _ => types,
+            },
+            is_list,
             closed,
-            is_settled: profile.all.values >= thresholds.values || closed.is_some(),
-            types: profile.types.keys().copied().collect(),
+            types,
             syntax: profile.syntax_where(|_| true),
             bytes: profile.bytes,
             options: profile.options.as_slice().into(),
@@ -795,12 +829,13 @@ impl Known {
     /// new or is unlike the field, or if the field is not known well enough to tell.
     #[inline]
     pub fn usual(&self, carried: &Carried) -> Option<u64> {
-        if !self.is_settled || !self.is_of_shape(carried) || !self.fits(carried) {
+        if !self.usual.has(carried.shape.kind) || !self.is_within(carried) {
             return None;
         }
-        let is_other = carried.option == 0 || !self.options.contains(&carried.option);
-        // A list that may still grow takes it up.
-        if is_other && carried.option != 0 && self.options.len() < OPTIONS_MAX {
+        let is_option = carried.option != 0;
+        let is_other = !is_option || !self.options.contains(&carried.option);
+        // One that is not in a list is unlike it, and a list that may still grow takes it up.
+        if is_other && (self.is_list || is_option && self.options.len() < OPTIONS_MAX) {
             return None;
         }
         let Shape { kind, syntax } = carried.shape;
@@ -810,8 +845,12 @@ impl Known {
     /// Its type, its length and its bytes of code are among those that the field has carried. Whoever finds
     /// another value with the hash of one of a list has to keep to them.
     fn is_of_shape(&self, carried: &Carried) -> bool {
-        self.types.has(carried.shape.kind)
-            && (self.bytes.0..=self.bytes.1).contains(&carried.bytes)
+        self.types.has(carried.shape.kind) && self.is_within(carried)
+    }
+
+    #[inline]
+    fn is_within(&self, carried: &Carried) -> bool {
+        (self.bytes.0..=self.bytes.1).contains(&carried.bytes)
             && carried.shape.syntax.without(self.syntax).is_empty()
     }
 }

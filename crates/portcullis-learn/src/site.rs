@@ -82,7 +82,13 @@ impl Site {
             Some(number) if source.standing != Standing::Trusted => self.recent.weight(number, source),
             _ => Some(1),
         };
-        let Some(weight) = weight else { return };
+        if let Some(weight) = weight {
+            self.hand_on(source, (method, path), fields, weight);
+        }
+    }
+
+    #[inline(never)]
+    fn hand_on(&self, source: Source, (method, path): (&[u8], &[u8]), fields: &Fields, weight: u32) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.add(source, method, path, fields, weight);
     }

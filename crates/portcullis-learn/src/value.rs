@@ -6,6 +6,7 @@ use std::ops::BitOr;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::{self, Syntax, bit, class, is_within};
+use crate::profile::word;
 
 macro_rules! types {
     ($($(#[$doc:meta])* $variant:ident $name:literal $title:literal;)*) => {
@@ -99,6 +100,11 @@ impl TypeSet {
         self.0 & !other.0 == 0
     }
 
+    /// What is in both.
+    pub(crate) fn both(self, other: TypeSet) -> TypeSet {
+        TypeSet(self.0 & other.0)
+    }
+
     /// True if nothing is in it.
     pub fn is_empty(self) -> bool {
         self.0 == 0
@@ -182,6 +188,14 @@ pub fn classify<'v>(value: &'v [u8], is_own: impl FnOnce(&'v [u8]) -> bool) -> S
     Shape { kind: kind(value.trim_ascii(), classes, is_own), syntax: Syntax::of_classes(classes) }
 }
 
+/// The shape of a value whose type its bytes alone tell, as those of most parameters do.
+#[inline]
+pub(crate) fn plain(value: &[u8]) -> Option<Shape> {
+    let classes = bytes::of(value);
+    // None of these types has spaces around it.
+    at_once(value, classes).map(|kind| Shape { kind, syntax: Syntax::of_classes(classes) })
+}
+
 fn kind<'v>(value: &'v [u8], classes: u64, is_own: impl FnOnce(&'v [u8]) -> bool) -> ValueType {
     if let Some(kind) = at_once(value, classes) {
         return kind;
@@ -240,6 +254,7 @@ fn kind<'v>(value: &'v [u8], classes: u64, is_own: impl FnOnce(&'v [u8]) -> bool
 
 /// The type of what most parameters are, as their bytes alone tell it: with a letter beyond `f` or an
 /// underscore a value is no number, hash or UUID, and without a colon no time.
+#[inline]
 fn at_once(value: &[u8], classes: u64) -> Option<ValueType> {
     use class::{DIGIT, DOT, HEX, HYPHEN, LETTER, UNDERSCORE};
     const LETTERS: u64 = HEX | LETTER;
@@ -418,15 +433,17 @@ pub(crate) fn is_date(value: &[u8]) -> bool {
     is_day(value)
 }
 
+#[inline]
 fn is_boolean(value: &[u8]) -> bool {
-    let words: &[&[u8]] = match value.len() {
-        2 => &[b"no", b"on"],
-        3 => &[b"yes", b"off"],
-        4 => &[b"true"],
-        5 => &[b"false"],
-        _ => return false,
-    };
-    words.iter().any(|word| value.eq_ignore_ascii_case(word))
+    // Of all bytes this bit makes a lower-case letter of that letter alone.
+    let lower = |mask: u64| word(value) | mask;
+    match value.len() {
+        2 => [word(b"no"), word(b"on")].contains(&lower(0x2020)),
+        3 => [word(b"yes"), word(b"off")].contains(&lower(0x20_2020)),
+        4 => word(b"true") == lower(0x2020_2020),
+        5 => word(b"false") == lower(0x20_2020_2020),
+        _ => false,
+    }
 }
 
 /// Hexadecimal digits, among them a letter and a digit.

@@ -7,6 +7,7 @@ mod openings;
 mod orders;
 mod poisoning;
 mod profiles;
+mod remembered;
 mod segments;
 mod siblings;
 mod site_fields;
