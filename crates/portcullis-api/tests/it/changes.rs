@@ -457,3 +457,135 @@ fn who_keeps_the_document_in_git_is_shown_the_change() {
     assert!(tried.json()["diff"].as_str().unwrap().contains("+location = \"form:body\""));
     assert_eq!(server.text(), DOCUMENT);
 }
+
+/// Of several who change the document that all of them have read, one does; what it wrote stays.
+#[test]
+fn no_change_is_lost_to_another() {
+    let server = Server::start();
+    let admin = server.token(Role::Admin);
+    let read = server.get("/config", &admin).header("etag").unwrap().to_owned();
+    let patch = |tag: &str, number: usize| {
+        let value = json!({"endpoints": [format!("http://127.0.0.1:{}", 9100 + number)]});
+        let order = json!({"changes": [{"path": format!("/upstreams/u{number}"), "value": value}]});
+        server.ask("PATCH", "/config").bearer(&admin).header("If-Match", tag).json(order).send()
+    };
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..6)
+            .map(|number| {
+                scope.spawn({
+                    let patch = &patch;
+                    let read = &read;
+                    move || patch(read, number).status
+                })
+            })
+            .collect();
+        all.into_iter().map(|each| each.join().unwrap()).collect()
+    });
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+    assert!(statuses.iter().all(|status| [200, 412, 503].contains(status)), "{statuses:?}");
+    let written = (0..6).filter(|number| server.text().contains(&format!("[upstreams.u{number}]"))).count();
+    assert_eq!(written, 1, "{}", server.text());
+    // Somebody with an editor is one of them, too.
+    let read = server.get("/config", &admin).header("etag").unwrap().to_owned();
+    let by_hand = format!("{}# by hand\n", server.text());
+    std::fs::write(server.folder.path().join("portcullis.toml"), &by_hand).unwrap();
+    let late = patch(&read, 7);
+    assert_eq!((late.status, server.text()), (412, by_hand.clone()), "{}", late.text());
+    // Who reads again changes what is there now.
+    let read = server.get("/config", &admin).header("etag").unwrap().to_owned();
+    assert_eq!(patch(&read, 7).status, 200);
+    assert!(server.text().contains("# by hand\n") && server.text().contains("[upstreams.u7]"));
+    // Without the tag nobody changes anything.
+    let order = json!({"changes": [{"path": "/workers", "value": 2}]});
+    assert_eq!(server.ask("PATCH", "/config").bearer(&admin).json(order).send().status, 428);
+}
+
+/// Whatever a change is, it is answered soon and in few words, and what is refused changes nothing.
+#[test]
+fn hostile_changes_are_refused() {
+    let server = Server::start();
+    let admin = server.token(Role::Admin);
+    let tag = etag(&server, &admin);
+    let send = |body: String| {
+        let ask = server.ask("PATCH", "/config").bearer(&admin).header("If-Match", &tag);
+        ask.json(body).send()
+    };
+    let one =
+        |path: &str, value: &str| format!("{{\"changes\":[{{\"path\":{},\"value\":{value}}}]}}", json!(path));
+    let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+    let many = vec!["{\"path\":\"/workers\",\"value\":2}"; 20_000].join(",");
+    for body in [
+        one(&"/a".repeat(100_000), "1"),
+        one(&format!("/{}", "x".repeat(500_000)), "1"),
+        one("/~2", "1"),
+        one("/sites/00/mode", "\"off\""),
+        one("/sites/0/mode", "NaN"),
+        one("/sites/0/mode", "1e999"),
+        one("/workers", "18446744073709551615"),
+        one("/sites/0/mode", &deep("[", "]")),
+        one("/sites/0/mode", &deep("{\"a\":", "}")),
+        one("/__proto__", "{\"mode\":\"off\"}"),
+        one("/sites/0/constructor", "{\"prototype\":1}"),
+        one("/sites/0/mode", "\"\\ud800\""),
+        one("", "{}"),
+        one("/", "1"),
+        format!("{{\"changes\":[{many}]}}"),
+        "{\"changes\":[],\"changes\":[{\"path\":\"/workers\",\"value\":2}]}".to_owned(),
+        "{\"changes\":[{\"path\":\"/workers\",\"path\":\"/sites/0/mode\",\"value\":2}]}".to_owned(),
+        "{\"changes\":{\"path\":\"/workers\"}}".to_owned(),
+    ] {
+        let begun = std::time::Instant::now();
+        let answer = send(body.clone());
+        let shown: String = body.chars().take(80).collect();
+        assert!((400..500).contains(&answer.status), "{shown}: {} {}", answer.status, answer.text());
+        assert!(answer.text().len() < 20_000, "{shown}: {}", answer.text().len());
+        assert!(begun.elapsed().as_secs() < 30, "{shown}: {:?}", begun.elapsed());
+        assert_eq!(server.text(), DOCUMENT, "{shown}");
+    }
+    let trail = server.identities.audit(None, 50).unwrap();
+    assert!(trail.iter().all(|entry| entry.detail.chars().count() <= 500));
+    assert_eq!(server.get("/config", &admin).status, 200);
+}
+
+/// What only an administrator may read comes out nowhere else, whatever is asked for by whom.
+#[test]
+fn the_document_comes_out_to_nobody_else() {
+    let server = Server::start();
+    let admin = server.token(Role::Admin);
+    let order = json!({"changes": [{"path": "/upstreams/secret-hunter3", "value": {"endpoints": ["http://127.0.0.1:9001"]}},
+        {"path": "/sites/0/mode", "value": "hunter4"}]});
+    assert_eq!(change(&server, &admin, "PATCH", "/config", order).status, 422);
+    let order = json!({"changes": [{"path": "/workers", "value": 2}], "reason": "two"});
+    assert_eq!(change(&server, &admin, "PATCH", "/config", order).status, 200);
+    let routes = server.document["paths"].as_object().unwrap().clone();
+    let mut asked = 0;
+    for role in [Role::Viewer, Role::Analyst] {
+        let token = server.token(role);
+        for (path, item) in &routes {
+            // The stream of events does not end.
+            if item.get("get").is_none() || path.ends_with("/stream") {
+                continue;
+            }
+            let path = path
+                .strip_prefix("/api/v1")
+                .unwrap_or(path)
+                .replace("{number}", "1")
+                .replace("{site}", "shop");
+            let text = server.get(&path, &token).text();
+            asked += 1;
+            for secret in ["hunter2", "hunter3", "hunter4"] {
+                assert!(!text.contains(secret), "{role} {path}: {text}");
+            }
+        }
+        for order in [
+            json!({"changes": [{"path": "/sites/0/mode", "value": "off"}]}),
+            json!({"changes": []}),
+            json!(7),
+        ] {
+            let refused = change(&server, &token, "PATCH", "/config", order);
+            assert_eq!(refused.status, 403, "{role}: {}", refused.text());
+            assert!(!refused.text().contains("hunter2"));
+        }
+    }
+    assert!(asked > 20, "{asked}");
+}

@@ -11,6 +11,11 @@ use super::{ValueEdit, unfit};
 use crate::diff::SEARCH_TIME_MAX;
 use crate::error::RevisionError;
 
+/// Bytes of a pointer.
+const POINTER_BYTES_MAX: usize = 1_000;
+/// Parts of a pointer: no key of the document is as deep.
+const POINTER_PARTS_MAX: usize = 32;
+
 /// A table or list of at most so many characters is written in one line when it is new.
 const LINE_CHARS_MAX: usize = 80;
 
@@ -37,12 +42,28 @@ pub(super) fn set(root: &mut Table, edit: &ValueEdit) -> Result<(), RevisionErro
     }
 }
 
-/// The parts of a JSON Pointer (RFC 6901).
+/// The parts of a JSON Pointer (RFC 6901). They have a bound: tables that are missing on the way are made,
+/// one inside the other, and are written by a function that calls itself for each.
 fn parts(pointer: &str) -> Result<Vec<String>, RevisionError> {
+    if pointer.len() > POINTER_BYTES_MAX {
+        return Err(unfit(format!("a place has at most {POINTER_BYTES_MAX} bytes")));
+    }
     let Some(rest) = pointer.strip_prefix('/') else {
         return Err(unfit(format!("`{pointer}` is no place in the document: it begins with `/`")));
     };
-    Ok(rest.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect())
+    if rest.split('/').count() > POINTER_PARTS_MAX {
+        return Err(unfit(format!("a place has at most {POINTER_PARTS_MAX} parts")));
+    }
+    let part = |part: &str| {
+        let is_escape = |rest: &str| rest.starts_with(['0', '1']);
+        match part.split('~').skip(1).all(is_escape) {
+            true => Ok(part.replace("~1", "/").replace("~0", "~")),
+            false => {
+                Err(unfit(format!("`{pointer}`: `~` stands before 0 or 1 only (`~0` for `~`, `~1` for `/`)")))
+            }
+        }
+    };
+    rest.split('/').map(part).collect()
 }
 
 /// A place of the document with what is there.
@@ -104,8 +125,9 @@ impl<'a> Node<'a> {
     }
 }
 
+/// The place in a list. There is one spelling of it, without a sign or zeros in front.
 fn index(part: &str) -> Option<usize> {
-    part.parse().ok()
+    part.parse().ok().filter(|at: &usize| at.to_string() == part)
 }
 
 /// Puts a value at a key, at a place of a list, or behind its last one (`-`).
@@ -336,8 +358,9 @@ fn value_of(new: &Json) -> Result<Value, RevisionError> {
         Json::Bool(truth) => Value::from(*truth),
         Json::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(whole), _) => Value::from(whole),
-            (None, Some(other)) => Value::from(other),
-            (None, None) => return Err(unfit(format!("the number {number} is out of range"))),
+            // A whole number that TOML has not would become another one.
+            (None, Some(other)) if !number.is_u64() => Value::from(other),
+            (None, _) => return Err(unfit(format!("the number {number} is out of range"))),
         },
         Json::String(text) => string(text),
         Json::Array(list) => Value::Array(list.iter().map(value_of).collect::<Result<Array, _>>()?),

@@ -106,6 +106,87 @@ fn places_that_are_not_there_are_refused() {
     assert!(matches!(edited(&yaml, "workers: 2", Format::Yaml), Err(RevisionError::Unfit(_))));
 }
 
+/// A pointer has one spelling, and bounds: what is no place of the document changes nothing, and what is said
+/// of it is short.
+#[test]
+fn hostile_pointers_are_refused() {
+    let hosts = values(DOCUMENT)["sites"][0]["hosts"].clone();
+    let deep = "/a".repeat(100_000);
+    let sites_deep = format!("/sites/0{deep}");
+    let long = format!("/{}", "x".repeat(100_000));
+    let shapeless = "x".repeat(100_000);
+    for pointer in [
+        "/~",
+        "/~2",
+        "/~01~",
+        "/sites/~00/mode",
+        "/sites/00/mode",
+        "/sites/+0/mode",
+        "/sites/-0/mode",
+        "/sites/-1/mode",
+        "/sites/0x0/mode",
+        "/sites/ 0/mode",
+        "/sites/0 /mode",
+        "/sites/\u{660}/mode",
+        "/sites/18446744073709551616/mode",
+        "/sites/4294967296/mode",
+        "/sites/-/mode",
+        "/sites//mode",
+        "/sites/0/hosts/00",
+        "/sites/0/hosts/0/x",
+        "/sites/0/name/x/y/z",
+        "#/sites/0/mode",
+        &deep,
+        &sites_deep,
+        &long,
+        &shapeless,
+    ] {
+        for value in [Some(Value::from("x")), Some(hosts.clone()), None] {
+            let shown: String = pointer.chars().take(40).collect();
+            match set(DOCUMENT, pointer, value) {
+                Err(RevisionError::Unfit(why)) => assert!(why.len() < 2_000, "{shown}: {}", why.len()),
+                other => panic!("{shown}: {:?}", other.map(|text| diff(DOCUMENT, &text, 0))),
+            }
+        }
+    }
+    // A comment is no place.
+    assert!(set(DOCUMENT, "/# until Friday", None).is_err());
+}
+
+/// A value is written as it was sent, or refused: never another one in its place.
+#[test]
+fn numbers_stay_what_they_are() {
+    for number in [json!(i64::MIN), json!(i64::MAX), json!(-0.0), json!(1e300), json!(0.1), json!(5e-324)] {
+        let after = set("", "/x", Some(number.clone())).unwrap();
+        assert_eq!(values(&after)["x"], number, "{after}");
+    }
+    for number in [json!(u64::MAX), json!(i64::MAX as u64 + 1)] {
+        for value in [number.clone(), json!([number]), json!({ "a": [{ "b": number }] })] {
+            assert!(matches!(set("", "/x", Some(value)), Err(RevisionError::Unfit(_))), "{number}");
+        }
+    }
+}
+
+/// Values as deep as JSON is read, in all places of a list of changes: an answer, and no end of the program.
+#[test]
+fn deep_values_end() {
+    for depth in [40, 100, 127] {
+        let (mut list, mut table) = (json!(1), json!(1));
+        for _ in 0..depth {
+            list = json!([list]);
+            table = json!({ "a": table });
+        }
+        for value in [list, table] {
+            for pointer in ["/x", "/sites/0/x", "/sites/-", "/a/b/c/d/e/f/g/h"] {
+                if let Ok(after) = set(DOCUMENT, pointer, Some(value.clone())) {
+                    // Whoever reads the document refuses what is too deep.
+                    let _ = json_value(&after, Format::Toml, "x.toml");
+                }
+            }
+        }
+    }
+}
+
 /// A list as long as a document may have it, with every value another, more before them, or none left.
 #[test]
 fn long_lists_take_no_long_time() {
@@ -196,6 +277,28 @@ proptest! {
             let is = plain(values(&after));
             prop_assert_eq!(is, plain(wanted), "{}\n{}\n{}", pointer, text, after);
             text = after;
+        }
+    }
+
+    /// A new key is exactly the key that was named, whatever characters it has; nothing else comes with it.
+    #[test]
+    fn any_key_is_one_key(
+        key in prop_oneof![any::<String>(), "[]\\[\"'.#=\n\r\t\\\\ {}~/-]{0,6}", Just("__proto__".to_owned())],
+        value in any_value(), at in prop_oneof![Just(""), Just("/sites/0"), Just("/upstreams/app"), Just("/new")],
+    ) {
+        let pointer = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+        let mut wanted = values(DOCUMENT);
+        if at == "/new" {
+            wanted["new"] = json!({});
+        }
+        match set(DOCUMENT, &pointer, Some(value.clone())) {
+            Ok(after) => {
+                let place = wanted.pointer_mut(at).unwrap().as_object_mut().unwrap();
+                place.insert(key, value);
+                prop_assert_eq!(plain(values(&after)), plain(wanted), "{}", after);
+            }
+            Err(RevisionError::Unfit(why)) => prop_assert!(pointer.len() > 1_000 || why.contains("stays a table"), "{}", why),
+            Err(error) => panic!("{error}"),
         }
     }
 
