@@ -62,7 +62,7 @@ impl Asking {
 
 /// The reason why the document of these answers would be refused: the rest of them is good.
 fn wrong(answers: &Answers) -> Option<String> {
-    if let Some(why) = document::rules_missing(answers) {
+    if let Some(why) = document::rules_missing(answers).or_else(|| document::application_unknown(answers)) {
         return Some(why);
     }
     let error = Config::parse(&document::text(answers), Format::Toml, "portcullis.toml").err()?;

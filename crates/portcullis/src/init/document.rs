@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use portcullis_config::Profile;
+use portcullis_config::{Profile, profile, profiles};
+use portcullis_types::nearest;
 
 use crate::crs;
 
@@ -25,9 +26,16 @@ pub struct Answers {
     pub crs: Option<PathBuf>,
     /// The data folder, as the document names it.
     pub data: String,
-    /// The profiles of the applications that it looks like.
-    pub looks_like: Vec<&'static Profile>,
+    /// The application: the name of a profile, [`PROBE`] or [`UNKNOWN`].
+    pub application: String,
+    /// The profiles of the applications that it looks like, each with what was seen of it.
+    pub looks_like: Vec<(&'static Profile, Vec<String>)>,
 }
+
+/// The front page is asked for, and says which application it is.
+pub const PROBE: &str = "probe";
+/// Nobody says which application it is.
+pub const UNKNOWN: &str = "unknown";
 
 impl Default for Answers {
     fn default() -> Answers {
@@ -38,6 +46,7 @@ impl Default for Answers {
             mode: "semantic".to_owned(),
             crs: None,
             data: "portcullis-data".to_owned(),
+            application: UNKNOWN.to_owned(),
             looks_like: Vec::new(),
         }
     }
@@ -58,6 +67,21 @@ pub fn rules_missing(answers: &Answers) -> Option<String> {
             answers.mode
         )
     })
+}
+
+/// The reason why the application is none.
+pub fn application_unknown(answers: &Answers) -> Option<String> {
+    let name = answers.application.as_str();
+    if [PROBE, UNKNOWN].contains(&name) || profile(name).is_some() {
+        return None;
+    }
+    let names = profiles().iter().map(|profile| profile.name.as_str());
+    let near = nearest(name, names.chain([PROBE, UNKNOWN]));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Some(format!(
+        "there is no profile `{name}`{near} `portcullis profiles` lists them; {PROBE} asks the front page, {UNKNOWN} asks \
+         nothing"
+    ))
 }
 
 /// The data folder, seen from where `init` runs: relative ones start at the document.
@@ -87,14 +111,7 @@ pub fn text(answers: &Answers) -> String {
             crs::FOLDER
         ),
     };
-    let names: Vec<String> = answers.looks_like.iter().map(|profile| quoted(&profile.name)).collect();
-    let profiles = match names.is_empty() {
-        true => String::new(),
-        false => format!(
-            "# It looks like this application; `portcullis profiles` shows what it excludes and opens:\n# profiles = [{}]\n",
-            names.join(", ")
-        ),
-    };
+    let profiles = profile_lines(answers);
     format!(
         r#"# Portcullis in front of one application; written by `portcullis init`.
 # After a change: `portcullis check FILE`, then SIGHUP (`systemctl reload portcullis`).
@@ -131,6 +148,32 @@ endpoints = [{upstream}]
         hosts = hosts.join(", "),
         mode = format!("mode = {}", quoted(&answers.mode)),
         upstream = quoted(&answers.upstream),
+    )
+}
+
+/// The line of profiles: one that a person names counts, one that was recognised waits for a person. What was
+/// seen is told in the words of the profile, never in those of the answer.
+fn profile_lines(answers: &Answers) -> String {
+    if let Some(named) = profile(&answers.application) {
+        return format!(
+            "profiles = [{}]{}# `portcullis profiles {}` shows what it excludes and opens\n",
+            quoted(&named.name),
+            " ".repeat(32usize.saturating_sub(named.name.len())),
+            named.name
+        );
+    }
+    if answers.looks_like.is_empty() {
+        return String::new();
+    }
+    let seen = answers.looks_like.iter();
+    let seen = seen.map(|(profile, signs)| {
+        format!("# Its front page looks like {}: {}.\n", profile.application, signs.join(", "))
+    });
+    let names: Vec<String> = answers.looks_like.iter().map(|(profile, _)| quoted(&profile.name)).collect();
+    format!(
+        "{}# `portcullis profiles` shows what the profile excludes and opens:\n# profiles = [{}]\n",
+        seen.collect::<String>(),
+        names.join(", ")
     )
 }
 

@@ -5,10 +5,11 @@ mod ask;
 pub mod document;
 mod probe;
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use portcullis_config::{Config, Endpoint, Format};
+use portcullis_config::{Config, Endpoint, Format, Profile};
 use portcullis_load::load;
 
 use crate::cli::{Failure, print, warn};
@@ -16,7 +17,7 @@ use crate::new_file;
 use crate::run::first_lines::ATTACK;
 use crate::run::settings::CONSOLE;
 use ask::Asking;
-use document::Answers;
+use document::{Answers, PROBE, UNKNOWN};
 
 /// Arguments of `portcullis init`. What a flag says is not asked for.
 #[derive(Debug, clap::Args)]
@@ -36,6 +37,10 @@ pub struct Args {
     /// Folder of the CRS; by default one that is installed
     #[arg(long, value_name = "DIR")]
     crs: Option<PathBuf>,
+    /// The application: a name that `portcullis profiles` lists; `probe` to ask its front page (a few
+    /// requests without TLS, at most ten seconds); `unknown`. Without this flag, --yes asks it nothing
+    #[arg(long, value_name = "NAME")]
+    application: Option<String>,
     /// Folder in which events are kept; by default portcullis-data beside the document
     #[arg(long, value_name = "DIR", default_value = "portcullis-data")]
     data: PathBuf,
@@ -73,22 +78,45 @@ fn answer(args: &Args) -> Result<String, Failure> {
     }
     let mut answers = answers(args)?;
     let config = checked(&document::text(&answers), output)?;
-    for endpoint in config.upstreams.iter().flat_map(|upstream| &upstream.endpoints) {
-        let Endpoint { host, port, .. } = endpoint;
-        match probe::connect(host, *port) {
-            // Nobody has said yet which certificates are trusted.
-            Ok(_) if answers.upstream.starts_with("https://") => {}
-            Ok(_) => {
-                let found = probe::recognised(host, *port, &site_host(&answers.hosts, host));
-                answers.looks_like.extend(found.iter().map(|each| each.profile));
-            }
-            Err(why) => {
-                warn(format_args!("the application does not answer at {host}:{port} at present: {why}"))
-            }
-        }
+    if answers.application == PROBE {
+        let endpoints = config.upstreams.iter().flat_map(|upstream| &upstream.endpoints);
+        answers.looks_like = endpoints.flat_map(|endpoint| look(endpoint, &answers)).collect();
     }
     new_file::write(&document::text(&answers), output, args.force)?;
     Ok(done(output, &answers))
+}
+
+/// The profiles of what answers at an endpoint, each with what was seen. What stands in the way is a warning.
+fn look(endpoint: &Endpoint, answers: &Answers) -> Vec<(&'static Profile, Vec<String>)> {
+    let Endpoint { host, port, .. } = endpoint;
+    if answers.upstream.starts_with("https://") {
+        // Nobody has said yet which certificates are trusted.
+        warn(format_args!("an application behind TLS is not asked what it is; name it with --application"));
+        return Vec::new();
+    }
+    match probe::recognised(host, *port, &site_host(&answers.hosts, host)) {
+        Ok(found) => found.into_iter().map(|each| (each.profile, each.signs)).collect(),
+        Err(why) => {
+            warn(format_args!("the application does not answer at {host}:{port} at present: {why}"));
+            Vec::new()
+        }
+    }
+}
+
+/// True if a URL names this machine, which its own administrator may ask anything.
+fn is_loopback(url: &str) -> bool {
+    let config = Config::parse(
+        &document::text(&Answers { upstream: url.to_owned(), ..Answers::default() }),
+        Format::Toml,
+        "portcullis.toml",
+    );
+    let hosts = config.iter().flat_map(|config| &config.upstreams).flat_map(|upstream| &upstream.endpoints);
+    let is_own = |host: &str| {
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+    };
+    let mut hosts = hosts.map(|endpoint| is_own(&endpoint.host)).peekable();
+    hosts.peek().is_some() && hosts.all(|own| own)
 }
 
 fn answers(args: &Args) -> Result<Answers, Failure> {
@@ -125,6 +153,16 @@ fn answers(args: &Args) -> Result<Answers, Failure> {
         args.mode.clone(),
         &mut answers,
         |answers| &mut answers.mode,
+    )?;
+    // Nothing is sent to anybody's machine unless somebody says so.
+    let may_ask = !args.yes && !answers.upstream.starts_with("https://") && is_loopback(&answers.upstream);
+    answers.application = if may_ask { PROBE } else { UNKNOWN }.to_owned();
+    asking.ask(
+        "What is behind it: a name that `portcullis profiles` lists, `probe` to ask its front page, or `unknown`",
+        "--application",
+        args.application.clone(),
+        &mut answers,
+        |answers| &mut answers.application,
     )?;
     Ok(answers)
 }
@@ -163,7 +201,7 @@ fn done(output: &Path, answers: &Answers) -> String {
         "semantic" => "\nWith the OWASP CRS beside the detector:\n  portcullis crs install\n",
         _ => "",
     };
-    let known: String = answers.looks_like.iter().map(|profile| {
+    let known: String = answers.looks_like.iter().map(|(profile, _)| {
         format!(
             "\nThe application looks like {}. What its profile would exclude, and what that opens:\n  portcullis profiles {}\nTo \
              take it, remove the # before `profiles` in {file}.\n",

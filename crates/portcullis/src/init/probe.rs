@@ -10,22 +10,26 @@ use portcullis_http::h1::{Limits, ResponseParser};
 
 /// For the name look-up and for connecting, each, and for an answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// For all of it.
+const TIMEOUT_OF_ALL: Duration = Duration::from_secs(10);
 /// Bytes of an answer that are read at most.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// Answers that are read: a front page may be behind a redirect or two.
 const ANSWERS_MAX: usize = 3;
 
 /// Connects. The error is for people.
-pub fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
+fn connect(host: &str, port: u16, until: Instant) -> Result<TcpStream, String> {
+    let late = || "it takes too long".to_owned();
     let (sender, receiver) = mpsc::channel();
     let host = host.to_owned();
     // The system's resolver has no time limit; a thread that is late is left behind.
     std::thread::spawn(move || sender.send((host.as_str(), port).to_socket_addrs()));
-    let late = |_| "its name is not resolved in time".to_owned();
-    let found = receiver.recv_timeout(TIMEOUT).map_err(late)?.map_err(|error| error.to_string())?;
+    let found = receiver.recv_timeout(left(until).ok_or_else(late)?);
+    let unresolved = |_| "its name is not resolved in time".to_owned();
+    let found = found.map_err(unresolved)?.map_err(|error| error.to_string())?;
     let mut why = "its name has no address".to_owned();
     for address in found.take(4) {
-        match TcpStream::connect_timeout(&address, TIMEOUT) {
+        match TcpStream::connect_timeout(&address, left(until).ok_or_else(late)?) {
             Ok(stream) => return Ok(stream),
             Err(error) => why = error.to_string(),
         }
@@ -33,31 +37,38 @@ pub fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
     Err(why)
 }
 
+/// The time for a step: what is left of all, at most that of one.
+fn left(until: Instant) -> Option<Duration> {
+    let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
+    left.map(|left| left.min(TIMEOUT))
+}
+
 /// The applications that the front page of a server without TLS looks like; `site` is the host that it is
-/// asked for.
-pub fn recognised(host: &str, port: u16, site: &str) -> Vec<Recognised> {
+/// asked for. The error says why nothing can be reached there.
+pub fn recognised(host: &str, port: u16, site: &str) -> Result<Vec<Recognised>, String> {
+    let until = Instant::now() + TIMEOUT_OF_ALL;
+    let mut next = Some(connect(host, port, until)?);
     let mut path = "/".to_owned();
     for _ in 0..ANSWERS_MAX {
-        let Some(bytes) = connect(host, port).ok().and_then(|stream| answer(stream, site, &path)) else {
-            break;
-        };
+        let stream = next.take().or_else(|| connect(host, port, until).ok());
+        let Some(bytes) = stream.and_then(|stream| answer(stream, site, &path, until)) else { break };
         let Ok(Some(head)) = ResponseParser::new(Limits::default()).parse(&bytes) else { break };
         let body = bytes.get(head.received_len()..).unwrap_or_default();
         let fields: Vec<_> = head.fields().collect();
         let only_path = path.split('?').next().unwrap_or_default().as_bytes();
         let found = recognise(&Answer { path: only_path, status: head.status(), fields: &fields, body });
         if !found.is_empty() {
-            return found;
+            return Ok(found);
         }
-        let next = head.header("location").next().map(String::from_utf8_lossy);
+        let to = head.header("location").next().map(String::from_utf8_lossy);
         // To another host nobody follows.
-        let next = next.filter(|_| (300..400).contains(&head.status())).map(|to| below(&path, &to));
-        match next.flatten() {
-            Some(next) if next != path => path = next,
+        let to = to.filter(|_| (300..400).contains(&head.status())).and_then(|to| below(&path, &to));
+        match to {
+            Some(to) if to != path => path = to,
             _ => break,
         }
     }
-    Vec::new()
+    Ok(Vec::new())
 }
 
 /// The path that a redirect from this one leads to, on the same host.
@@ -74,8 +85,8 @@ fn below(from: &str, to: &str) -> Option<String> {
 }
 
 /// The first bytes of an answer.
-fn answer(mut stream: TcpStream, site: &str, path: &str) -> Option<Vec<u8>> {
-    let deadline = Instant::now() + TIMEOUT;
+fn answer(mut stream: TcpStream, site: &str, path: &str, until: Instant) -> Option<Vec<u8>> {
+    let until = until.min(Instant::now() + TIMEOUT);
     stream.set_write_timeout(Some(TIMEOUT)).ok()?;
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {site}\r\nUser-Agent: portcullis-init\r\nAccept: */*\r\nConnection: close\r\n\r\n"
@@ -84,8 +95,7 @@ fn answer(mut stream: TcpStream, site: &str, path: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut room = [0; 8 << 10];
     while bytes.len() < ANSWER_BYTES_MAX {
-        let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
-        let Some(left) = left else { break };
+        let Some(left) = left(until) else { break };
         stream.set_read_timeout(Some(left)).ok()?;
         match stream.read(&mut room) {
             Ok(count) if count > 0 => bytes.extend_from_slice(&room[..count]),
