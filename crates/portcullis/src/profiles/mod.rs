@@ -45,6 +45,9 @@ pub struct TestArgs {
     /// Profiles of the program, or files with one (.toml)
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
+    /// Profiles that the site takes, too: what each of them lets pass is tried with all of them
+    #[arg(long = "with", value_name = "NAME,...", value_delimiter = ',', conflicts_with = "opens")]
+    others: Vec<String>,
     /// Requests of benign users in place of its own: an archive of a browser (.har), JSON lines (.jsonl:
     /// `request` or `request_base64`), a raw request (any name); may be given several times
     #[arg(long, value_name = "FILE", visible_alias = "har")]

@@ -40,7 +40,7 @@ pub(super) fn measure(
     let whole = with(policy, profile, "");
     opened.fields.resize_with(profile.fields().count(), Vec::new);
     if policy.mode.has_semantic() {
-        let mut before = tester.trial(&without_values(policy, profile, ""))?;
+        let mut before = tester.trial(&without_values(policy, &whole))?;
         let place = profile.requests.iter().find(|request| request.value.is_some());
         let severe = |probe: &Probe| probe.change.is_empty() && NEVER.contains(&class_of(probe));
         for probe in probes(Spot::Value).filter(severe) {

@@ -33,7 +33,7 @@ const HOST: &str = "app.example";
 
 /// The report, and whether the profiles do what they say.
 pub fn run(args: &TestArgs) -> Result<(String, bool), Failure> {
-    let profiles = args.names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
+    let cases = cases(args)?;
     let crs = args.crs.clone().or_else(crs_on_this_machine);
     let modes: Vec<&str> = match args.mode.as_slice() {
         [] if crs.is_some() => vec!["semantic", "both", "crs"],
@@ -42,34 +42,40 @@ pub fn run(args: &TestArgs) -> Result<(String, bool), Failure> {
     };
     let recorded_requests = requests::of_files(&args.requests, REQUESTS_MAX)?;
     let mut detectors = SharedDetectors::default();
-    let mut reports: Vec<Report> = profiles.iter().map(|_| Report::default()).collect();
+    let mut reports: Vec<Report> = cases.iter().map(|_| Report::default()).collect();
     for mode in &modes {
         let policy = policy(mode, crs.as_ref())?;
         let mut tester = Tester::new(&policy, detectors)?;
-        for (profile, report) in profiles.iter().zip(&mut reports) {
+        for (case, report) in cases.iter().zip(&mut reports) {
+            let whole =
+                case.others.iter().fold(policy.clone(), |policy, other| with(&policy, other, &args.path));
+            let whole = with(&whole, &case.profile, &args.path);
             if args.opens {
                 if *mode != "both" {
-                    opened::measure(&mut tester, profile, &policy, &mut report.opened)?;
+                    opened::measure(&mut tester, &case.profile, &policy, &mut report.opened)?;
                 }
             } else if args.requests.is_empty() {
-                own(&mut tester, args, profile, &policy, report)?;
-                if modes.len() == 3 {
-                    report.needed.extend(needed(&mut tester, args, profile, &policy)?);
+                own(&mut tester, args, &case.profile, (&policy, &whole), report)?;
+                // Beside others, what one of them has, too, is needed by none.
+                if modes.len() == 3 && case.others.is_empty() {
+                    report.needed.extend(needed(&mut tester, args, &case.profile, &policy)?);
                 }
             } else {
-                recorded(&mut tester, args, profile, &policy, &recorded_requests, report)?;
+                recorded(&mut tester, (&policy, &whole), &recorded_requests, report)?;
             }
         }
         detectors = tester.detectors;
     }
     let (mut text, mut good) = (String::new(), true);
-    for (profile, report) in profiles.iter().zip(reports) {
+    for (Case { profile, others }, report) in cases.iter().zip(reports) {
         let Report { text: lines, is_wrong, needed, opened } = report;
         for missing in draft::unfinished(profile) {
             good = false;
             let _ = writeln!(text, "still to be written: {missing}");
         }
-        let _ = write!(text, "{}\n{lines}", profile.name);
+        let beside: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+        let beside = if beside.is_empty() { String::new() } else { format!(" with {}", beside.join(", ")) };
+        let _ = write!(text, "{}{beside}\n{lines}", profile.name);
         if args.opens {
             let differences = opened::differences(profile, &opened);
             good &= differences.is_empty();
@@ -77,7 +83,7 @@ pub fn run(args: &TestArgs) -> Result<(String, bool), Failure> {
             continue;
         }
         good &= !is_wrong;
-        if args.requests.is_empty() && modes.len() == 3 {
+        if args.requests.is_empty() && modes.len() == 3 && others.is_empty() {
             for unneeded in parts(profile).difference(&needed) {
                 good = false;
                 let _ = writeln!(text, "no request needs {unneeded}");
@@ -85,6 +91,34 @@ pub fn run(args: &TestArgs) -> Result<(String, bool), Failure> {
         }
     }
     Ok((text, good))
+}
+
+/// A profile, and those that the site takes beside it.
+struct Case {
+    profile: Profile,
+    others: Vec<Profile>,
+}
+
+/// Each named profile; with `--with` each of those as well, beside all others of its site. Recorded requests
+/// are shown to each site once.
+fn cases(args: &TestArgs) -> Result<Vec<Case>, Failure> {
+    let others = args.others.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
+    let mut cases = Vec::new();
+    for name in &args.names {
+        let mut site = vec![find(name)?];
+        for other in &others {
+            if site.iter().all(|known| known.name != other.name) {
+                site.push(other.clone());
+            }
+        }
+        let tested = if args.requests.is_empty() { site.len() } else { 1 };
+        for at in 0..tested {
+            let mut others = site.clone();
+            let profile = others.remove(at);
+            cases.push(Case { profile, others });
+        }
+    }
+    Ok(cases)
 }
 
 /// What was found about a profile so far.
@@ -96,17 +130,17 @@ struct Report {
     opened: Opened,
 }
 
-/// Shows the requests of a profile to policies without and with it.
+/// Shows the requests of a profile to policies without and with all that the site takes.
 fn own(
     tester: &mut Tester,
     args: &TestArgs,
     profile: &Profile,
-    policy: &Policy,
+    (policy, whole): (&Policy, &Policy),
     report: &mut Report,
 ) -> Result<(), Failure> {
     let mut without = tester.trial(policy)?;
-    let mut allowed = tester.trial(&without_values(policy, profile, &args.path))?;
-    let mut with = tester.trial(&with(policy, profile, &args.path))?;
+    let mut allowed = tester.trial(&without_values(policy, whole))?;
+    let mut with = tester.trial(whole)?;
     let (mut refused, mut stopped, mut unknown, mut wrong) = (0usize, 0usize, 0usize, Vec::new());
     for request in &profile.requests {
         let ProfileRequest { what, attacks, .. } = request;
@@ -146,14 +180,12 @@ fn own(
 /// Shows recorded requests of benign users to policies without and with a profile.
 fn recorded(
     tester: &mut Tester,
-    args: &TestArgs,
-    profile: &Profile,
-    policy: &Policy,
+    (policy, whole): (&Policy, &Policy),
     requests: &[Request],
     report: &mut Report,
 ) -> Result<(), Failure> {
     let mut without = tester.trial(policy)?;
-    let mut with = tester.trial(&with(policy, profile, &args.path))?;
+    let mut with = tester.trial(whole)?;
     let (mut refused, mut still) = (0usize, Vec::new());
     for request in requests {
         refused += usize::from(tester.ask(&mut without, &request.bytes).0);
@@ -300,10 +332,10 @@ pub(super) fn with(policy: &Policy, profile: &Profile, at: &str) -> Policy {
     policy
 }
 
-/// With the exclusions of a profile that are about no value (the method, the content type): a request that is
+/// With the exclusions of `whole` that are about no value (the method, the content type): a request that is
 /// refused for one of these says nothing about an attack in it.
-pub(super) fn without_values(policy: &Policy, profile: &Profile, at: &str) -> Policy {
-    let mut with = with(policy, profile, at);
+pub(super) fn without_values(policy: &Policy, whole: &Policy) -> Policy {
+    let mut with = whole.clone();
     let is_of_value = |target: &str| ["ARGS", "REQUEST_BODY"].iter().any(|part| target.starts_with(part));
     with.rule_exclude.retain(|each| !each.target_text.as_deref().is_some_and(is_of_value));
     with.semantic.exclude.clone_from(&policy.semantic.exclude);

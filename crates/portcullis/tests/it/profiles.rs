@@ -140,6 +140,71 @@ fn recorded_requests_are_shown_without_and_with_a_profile() {
     assert!(told.contains("xss.script-code in json:content"), "{told}");
 }
 
+/// Profiles of one site are tried together: each does what it says, and what one of them opens counts in the
+/// places of the others, too.
+#[test]
+fn profiles_of_one_site_are_tried_together() {
+    let (ok, text) = run(&["test", "wordpress", "--with", "woocommerce,elementor", "--mode", "semantic"]);
+    assert!(ok, "{text}");
+    for heading in
+        ["wordpress with woocommerce, elementor", "woocommerce with wordpress, elementor", "elementor with "]
+    {
+        assert_eq!(text.matches(heading).count(), 1, "{heading}: {text}");
+    }
+    // One that opens all paths of the site: alone it does what it says, beside another one it does not.
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, field: &str, request: &str| {
+        let path = folder.path().join(format!("{name}.toml"));
+        let text = format!(
+            "name = \"{name}\"\napplication = \"{name}\"\nabout = \"a test\"\nversions = \"1\"\nversion = 1\n[[change]]\n\
+             version = 1\nwhat = \"first version\"\n{field}{request}"
+        );
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let request = |uri: &str, rest: &str| {
+        format!(
+            "[[request]]\nwhat = \"a note\"\nuri = \"{uri}\"\ntype = \"application/x-www-form-urlencoded\"\nbody = \
+             \"note=VALUE\"\n{rest}\n"
+        )
+    };
+    let attack = "1' union select password from users--";
+    let narrow =
+        write("narrow", "", &request("/narrow", &format!("value = \"a\"\nattacks = [\"{attack}\"]")));
+    let kinds: Vec<String> = {
+        let shown = run(&[
+            "test",
+            &write("shown", "", &request("/narrow", &format!("value = \"{attack}\""))),
+            "--mode",
+            "semantic",
+        ])
+        .1;
+        shown
+            .lines()
+            .filter_map(|line| line.trim().strip_suffix(" in form:note"))
+            .map(|kind| format!("\"{kind}\""))
+            .collect()
+    };
+    assert!(!kinds.is_empty());
+    let field = format!(
+        "[[field]]\nlocation = \"form:note\"\nkinds = [{}]\npaths = [\"/*\"]\nreason = \"notes are \
+         made for statements of a database\"\nopens = \"whoever writes a note gets statements through\"\n",
+        kinds.join(", ")
+    );
+    let wide = write("wide", &field, &request("/wide", &format!("value = \"{attack}\"")));
+    for alone in [&narrow, &wide] {
+        let (ok, text) = run(&["test", alone, "--mode", "semantic"]);
+        assert!(ok, "{text}");
+    }
+    for (name, other) in [(&narrow, &wide), (&wide, &narrow)] {
+        let (ok, text) = run(&["test", name, "--with", other, "--mode", "semantic"]);
+        assert!(!ok && text.contains("narrow with wide\n") && text.contains("wide with narrow\n"), "{text}");
+        assert!(text.contains(&format!("passes with the profile: a note: {attack}")), "{text}");
+    }
+    let (ok, text) = run(&["test", "wordpress", "--with", "woocomerce"]);
+    assert!(!ok && text.contains("did you mean `woocommerce`?"), "{text}");
+}
+
 /// The status of a request of a profile, its path below `root`.
 fn ask(managed: &Managed, request: &[u8]) -> u16 {
     exchange(managed.address, None, request, PATIENCE).unwrap().status
