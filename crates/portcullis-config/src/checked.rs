@@ -147,11 +147,17 @@ impl Config {
              `--data DIR`"
                 .to_owned()
         });
+        let signs = self.sites.iter().any(|site| !site.cookies.sign.is_empty());
+        let cookies = (signs && self.data.is_none()).then(|| {
+            "the key of `cookies.sign` is a new one with each start, and cookies that were signed before are removed: \
+             add `data = { folder = \"...\" }` or `--data DIR`"
+                .to_owned()
+        });
         let at = |key: &'static str| move |warning: String| (key, warning);
         let warnings = unreachable_for_acme(&self.listeners).into_iter().map(at("listeners"));
         let warnings = warnings.chain(admin.map(at("admin.listen")));
         let warnings = warnings.chain(capture.map(at("events.capture"))).chain(fields.map(at("fields")));
-        let warnings = warnings.chain(discovery.map(at("discovery")));
+        let warnings = warnings.chain(discovery.map(at("discovery"))).chain(cookies.map(at("cookies")));
         warnings.chain(self.clients_of_one_address().map(at("client_address"))).collect()
     }
 

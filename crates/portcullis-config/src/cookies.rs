@@ -25,6 +25,23 @@ pub(crate) struct Raw {
     /// `lax`, `strict` or `none` for the cookies of upstreams that say nothing of `SameSite`; `none` needs
     /// `secure`. Default: they stay as they are.
     pub same_site: Option<Spanned<String>>,
+    /// Names of cookies that go out with a signature when upstreams set them, and that are removed from
+    /// requests where they do not have it. Default: none.
+    #[serde(default)]
+    pub sign: Vec<Spanned<String>>,
+    /// Cookies of these names without any signature: `remove`, or `accept` for the time after `sign` was
+    /// switched on, in which clients have cookies of before. Default: `remove`.
+    pub unsigned: Option<Spanned<Unsigned>>,
+}
+
+/// What becomes of cookies without a signature.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unsigned {
+    /// They are removed from requests.
+    Remove,
+    /// They go on.
+    Accept,
 }
 
 /// The attributes that cookies of upstreams are given, where they have none.
@@ -47,15 +64,26 @@ pub struct Cookies {
     pub expire_refused: bool,
     /// Attributes that they are given.
     pub flags: CookieFlags,
+    /// Names of those that are signed.
+    pub sign: Vec<String>,
+    /// Those without a signature are accepted.
+    pub accept_unsigned: bool,
 }
 
 impl Default for Cookies {
     fn default() -> Cookies {
-        Cookies { provenance: true, expire_refused: true, flags: CookieFlags::default() }
+        Cookies {
+            provenance: true,
+            expire_refused: true,
+            flags: CookieFlags::default(),
+            sign: Vec::new(),
+            accept_unsigned: false,
+        }
     }
 }
 
-pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: &Raw) -> Cookies {
+/// `sticky` are the cookies that upstreams keep clients at an endpoint by, with the names of the upstreams.
+pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: &Raw, sticky: &[(&str, &str)]) -> Cookies {
     let provenance = raw.provenance.unwrap_or(Cookies::default().provenance);
     if let Some(expire) = raw.expire_refused.as_ref().filter(|expire| ***expire && !provenance) {
         let message =
@@ -75,10 +103,42 @@ pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: &Raw) -> Cookies {
             None
         }
     });
+    let sign = signed(mistakes, &raw.sign, sticky);
+    if let Some(unsigned) = raw.unsigned.as_ref().filter(|_| raw.sign.is_empty()) {
+        let message = "`unsigned` has no effect without `sign`, the names of cookies that are signed";
+        mistakes.wrong(unsigned.span.clone(), message.to_owned());
+    }
     let flags = CookieFlags { secure: raw.secure, http_only: raw.http_only.clone(), same_site };
     Cookies {
         provenance,
         flags,
+        sign,
+        accept_unsigned: raw.unsigned.as_ref().is_some_and(|unsigned| **unsigned == Unsigned::Accept),
         expire_refused: raw.expire_refused.as_ref().map_or(provenance, |expire| **expire),
     }
+}
+
+/// The names of cookies that are signed.
+fn signed(mistakes: &mut Mistakes<'_>, raw: &[Spanned<String>], sticky: &[(&str, &str)]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in raw {
+        let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'+-.^_`|~".contains(&b);
+        let is_name = name.bytes().all(is_token) && name.bytes().any(|b| b.is_ascii_alphanumeric());
+        if !is_name {
+            let hint = "cookies that scripts write have no signature, so each name that is signed is listed";
+            let message = format!("`{}` is not the name of a cookie", name.value);
+            mistakes.wrong_with_hint(name.span.clone(), message, hint.to_owned());
+        } else if names.iter().any(|other| other.eq_ignore_ascii_case(name)) {
+            mistakes.wrong(name.span.clone(), format!("`{}` is there twice, whatever its case", name.value));
+        } else if let Some((_, upstream)) = sticky.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)) {
+            let message = format!(
+                "`{}` is the `sticky_cookie` of the upstream `{upstream}`: no upstream sets it, so it would be removed",
+                name.value
+            );
+            mistakes.wrong(name.span.clone(), message);
+        } else {
+            names.push(name.value.clone());
+        }
+    }
+    names
 }

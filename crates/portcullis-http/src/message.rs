@@ -30,7 +30,7 @@ pub struct Field {
     /// The name as sent.
     pub name: Span,
     /// The value without the blanks around it. Points behind the received bytes where lines had to be joined
-    /// (folded lines, headers merged under [`Compat::Apache`](crate::h1::Compat::Apache)).
+    /// (folded lines, headers merged under [`Compat::Apache`](crate::h1::Compat::Apache)) or were changed.
     pub value: Span,
     /// The whole line as received with its line end; all lines of a folded field.
     pub line: Span,

@@ -13,7 +13,7 @@ use portcullis_types::{Phase, RuleId};
 use crate::coded::CodedBody;
 use crate::exchange::{Connection, Outcome, Report, Step};
 use crate::inspector::{Inspector, PolicyNames, Scratch};
-use crate::issued::{IssuedCookies, IssuedTo};
+use crate::issued::{ForeignCookie, IssuedCookies, IssuedTo};
 use crate::kept::KeptBody;
 use crate::request_summary::RequestSummary;
 use crate::response::Response;
@@ -57,6 +57,8 @@ pub struct Inspection {
     pub(crate) issued: Option<Arc<IssuedCookies>>,
     /// The same for this request, if they may have come back.
     issued_to: Option<Arc<IssuedTo>>,
+    /// Cookies that were removed from the request, for the event.
+    foreign_cookies: Vec<ForeignCookie>,
 }
 
 impl Inspection {
@@ -135,6 +137,7 @@ impl Inspection {
             shown: None,
             issued: None,
             issued_to: None,
+            foreign_cookies: Vec::new(),
         })
     }
 
@@ -142,6 +145,12 @@ impl Inspection {
     /// and those that the answer sets are noted. To be called before the request's head is shown.
     pub fn know_cookies(&mut self, issued: &Arc<IssuedCookies>) {
         self.issued = self.semantic.is_some().then(|| Arc::clone(issued));
+    }
+
+    /// Cookies that were removed from the request because they are not the site's own: each is a finding. To
+    /// be called before the request's head is shown.
+    pub fn note_foreign_cookies(&mut self, cookies: Vec<ForeignCookie>) {
+        self.foreign_cookies = cookies;
     }
 
     /// Phase 1. With a `refusal`, `head` is what could be parsed of a request that will be refused: the rules
@@ -174,6 +183,7 @@ impl Inspection {
                 Some(mut found) => semantic.request_head(head, client, issued, Some(&mut found)),
                 None => semantic.request_head(head, client, issued, None),
             }
+            semantic.note_foreign_cookies(&self.foreign_cookies);
         }
         let length = head.received_len() as u64;
         self.transaction.allow_work(length, length);

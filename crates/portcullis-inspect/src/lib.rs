@@ -51,8 +51,9 @@ pub use fields::{SiteFields, TrustedSources, UnusualAction};
 pub use inspection::Inspection;
 pub use inspector::{DECODED_RATIO_MAX, Inspector, Memo, PolicyNames, Scratch};
 pub use issued::{
-    Fresh, ISSUED_COOKIE_BYTES_MAX, ISSUED_COOKIE_MILLIS, ISSUED_COOKIE_SHARES, IssuedCookies, IssuedKey,
-    IssuedSites, IssuedStateError, IssuedStatistics,
+    COOKIE_BYTES_MAX, COOKIE_KEY_MILLIS, COOKIE_KEYS_KEPT, CheckedCookies, CookieCheck, CookieSigner,
+    ForeignCookie, Fresh, ISSUED_COOKIE_BYTES_MAX, ISSUED_COOKIE_MILLIS, ISSUED_COOKIE_SHARES, IssuedCookies,
+    IssuedKey, IssuedSites, IssuedStateError, IssuedStatistics, SIGNED_COOKIES_MAX, SignedCookie,
 };
 pub use logged::Logged;
 pub use portcullis_engine::{

@@ -9,7 +9,7 @@ use portcullis_event::{Finding, FindingOutcome, NotInspected, SemanticScore, Sup
 use portcullis_http::body::content_type::Processor;
 use portcullis_http::message::{RequestHead, ResponseHead};
 use portcullis_learn::{FieldPlace, TryResult};
-use portcullis_semantic::detectors::redirect;
+use portcullis_semantic::detectors::{field, redirect};
 use portcullis_semantic::{
     Analysis, Arguments, CookieCounts, Detectors, Issuer, Judge, LEARNED_ROW, Location, Memo, Parsed, Score,
     Unreadable, Upload, exceptions,
@@ -19,7 +19,7 @@ use portcullis_types::{ByteBuf, Class, Level, Phase, Place, Severity};
 use crate::declared::{DeclaredRun, SiteApi};
 use crate::evidence;
 use crate::fields::{FieldsRun, SiteFields, note_unusual};
-use crate::issued::IssuedTo;
+use crate::issued::{ForeignCookie, IssuedTo};
 use crate::semantic_policy::{ClassAction, SemanticPolicy};
 use crate::weighing::Evidence;
 
@@ -196,6 +196,16 @@ impl SemanticRun {
             declared.note_head(analysis, &self.semantic.detectors);
         }
         content_type.extend_from_slice(head.header("content-type").next().unwrap_or_default());
+    }
+
+    /// Notes cookies that were removed from the request.
+    pub(crate) fn note_foreign_cookies(&mut self, cookies: &[ForeignCookie]) {
+        let (analysis, detectors) = (&mut self.buffers.analysis, &*self.semantic.detectors);
+        for cookie in cookies {
+            let location = Location::new(Place::Cookie, &cookie.name);
+            let evidence = cookie.check.explanation().as_bytes();
+            analysis.note(detectors, location, field::KINDS, field::FOREIGN_COOKIE, evidence);
+        }
     }
 
     /// The request's cookies with findings.

@@ -199,6 +199,10 @@ catalogue! {
         "Connections to Redis for issued cookies that could not be opened, or broke.";
     ISSUED_COOKIE_ROTATIONS Counter "portcullis_issued_cookie_rotations_total" ["site"]
         "Generations of issued cookies that ended, by age or because they were full; each is one of 16 parts of the table.";
+    SIGNED_COOKIES Counter "portcullis_signed_cookies_total" ["site", "result"]
+        "Cookies of upstreams that were signed: signed, or too_long for browsers with the signature.";
+    CHECKED_COOKIES Counter "portcullis_checked_cookies_total" ["site", "result"]
+        "Cookies of signed names in requests: verified or accepted, or removed because they were unsigned, changed, hidden in another cookie or too_many.";
     EXPIRED_COOKIES Counter "portcullis_expired_cookies_total" ["site"]
         "Cookies that a refusal told the client to drop, because it was refused for them again and again.";
     RECOGNISED_APPLICATIONS Gauge "portcullis_recognised_applications" ["site", "profile"]

@@ -15,7 +15,7 @@ use crate::access::{Access, Controls, ControlsBuilder, Geo};
 use crate::access_log::AccessLog;
 use crate::agents::Agent;
 use crate::compress::Compression;
-use crate::cookies::SiteCookies;
+use crate::cookies::{Signing, SiteCookies};
 use crate::divert;
 use crate::https::Https;
 use crate::linger::Linger;
@@ -36,6 +36,8 @@ pub(crate) struct Generation {
     /// By listener.
     pub(crate) listeners: Vec<ListenerState>,
     pub(crate) sites: Vec<Site>,
+    /// Some of them sign cookies.
+    pub(crate) signs_cookies: bool,
     /// By listener, what becomes of requests that no route takes.
     pub(crate) unserved: Vec<Route>,
     pub(crate) groups: Vec<Arc<Slot>>,
@@ -116,6 +118,7 @@ impl Generation {
         let (store, known) = (config.limit_store.as_ref(), old.map(|old| &old.controls));
         let mut controls = ControlsBuilder::new(store, services, origin.started(), known)?;
         let sites = sites(&sources, &groups, &agents, &mut controls)?;
+        let signs_cookies = config.sites.iter().any(|site| !site.cookies.sign.is_empty());
         let unserved = unserved(&sources, &mut controls)?;
         let rule_ids = inspectors.iter().flat_map(|inspector| inspector.rule_ids());
         Ok(Generation {
@@ -124,6 +127,7 @@ impl Generation {
             inspectors: inspectors.to_vec(),
             listeners,
             sites,
+            signs_cookies,
             unserved,
             diverted: divert::groups(config, inspectors, &groups, services, origin)?,
             groups,
@@ -215,6 +219,10 @@ fn sites(
                 .cloned()
                 .map(Arc::new),
             cookies: site.cookies.provenance.then(|| cookies(sources, &site.name)),
+            signing: (!site.cookies.sign.is_empty()).then(|| {
+                let Services { registry, issued_cookies, .. } = sources.services;
+                Arc::new(Signing::new(registry, &site.cookies, &issued_cookies(&site.name)))
+            }),
             recognition: Arc::new(recognition(sources, site)),
             access_log: AccessLog::build(site.access_log.as_ref(), &sources.services.access_logs)?,
         };
@@ -258,6 +266,7 @@ fn unserved(sources: &Sources<'_>, controls: &mut ControlsBuilder<'_>) -> Result
             cookies: None,
             expires_cookies: false,
             cookie_flags: None,
+            signing: None,
             recognition: None,
             request_headers: HeaderChanges::default(),
             response_headers: HeaderChanges::default(),
@@ -284,6 +293,7 @@ struct RouteBuilder<'a> {
     https: Arc<Https>,
     cookies: Option<Arc<SiteCookies>>,
     cookie_flags: Option<Arc<CookieFlags>>,
+    signing: Option<Arc<Signing>>,
     recognition: Arc<Recognition>,
     access_log: Option<AccessLog>,
 }
@@ -298,6 +308,7 @@ impl RouteBuilder<'_> {
             cookies: self.cookies.clone(),
             expires_cookies: self.site.cookies.expire_refused,
             cookie_flags: self.cookie_flags.clone(),
+            signing: self.signing.clone(),
             recognition: Some(Arc::clone(&self.recognition)),
             names: PolicyNames {
                 site: site.as_str().into(),

@@ -12,7 +12,7 @@ use std::time::Instant;
 use portcullis_event::{Action, ExceptionCause, ExceptionPolicy};
 use portcullis_exchange::TOO_LARGE;
 use portcullis_http::message::{BodyFraming, Refusal, RequestHead, TargetForm};
-use portcullis_inspect::{Interruption, Origin, Step};
+use portcullis_inspect::{ForeignCookie, Interruption, Origin, Step};
 use portcullis_metrics::StreamedUpload;
 
 use crate::access::{Address, Admission, Entry, Visitor};
@@ -35,17 +35,36 @@ use crate::{agents, client, facts, path, report, response, rewrite};
 pub(crate) async fn run(
     connection: &mut Connection,
     generation: &Arc<Generation>,
-    head: Box<RequestHead>,
+    mut head: Box<RequestHead>,
     refused: Option<(Refusal, u16)>,
 ) -> Next {
+    let foreign = check_cookies(connection, generation, &mut head);
     let found = find(connection, generation, &head);
     let (mut exchange, admission) = admit(connection, generation, &head, found.route());
+    if !foreign.is_empty() {
+        exchange.transaction.life.call(|inspection| inspection.note_foreign_cookies(foreign));
+    }
     let next = match serve(&mut exchange, found, admission, refused).await {
         Ok(next) => next,
         Err(answer) => answer::send(&mut exchange, answer).await,
     };
     report::close(&mut exchange).await;
     next
+}
+
+/// Takes the signatures off the cookies of a request before anybody looks at them; returns those that are not
+/// the site's own, which are gone.
+fn check_cookies(
+    connection: &Connection,
+    generation: &Generation,
+    head: &mut RequestHead,
+) -> Vec<ForeignCookie> {
+    if !generation.signs_cookies {
+        return Vec::new();
+    }
+    let site = generation.listeners[connection.listener].hosts.find(facts::host(head));
+    let signing = site.and_then(|site| generation.sites[site].routes().first()?.signing.as_ref());
+    signing.map(|signing| signing.check(head, connection.began.epoch_millis())).unwrap_or_default()
 }
 
 enum Found<'g> {

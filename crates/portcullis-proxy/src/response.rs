@@ -277,18 +277,23 @@ fn compose(exchange: &mut Exchange<'_>, head: &ResponseHead, framing: BodyFramin
     let cookie = transaction.sticky_cookie.as_ref().map(|cookie| ("Set-Cookie", cookie.as_bytes()));
     let mut add: Vec<(&str, &[u8])> = cookie.into_iter().collect();
     transaction.recoded.change(&mut remove, &mut add);
-    let (tls, peer) = (connection.tls, connection.peer.ip());
+    let (tls, peer, now) = (connection.tls, connection.peer.ip(), transaction.began.epoch_millis());
     let is_kept =
         || !transaction.response_headers.as_ref().is_some_and(|changed| changed.replaces("set-cookie"));
-    let flags = route.and_then(|route| route.cookie_flags.as_deref()).filter(|_| is_kept());
-    let flagged: Vec<Vec<u8>> = flags.map_or_else(Vec::new, |flags| {
+    let changes = route.map(|route| (route.signing.as_deref(), route.cookie_flags.as_deref()));
+    let changes = changes.filter(|(signing, flags)| (signing.is_some() || flags.is_some()) && is_kept());
+    let cookies: Vec<Vec<u8>> = changes.map_or_else(Vec::new, |(signing, flags)| {
         let is_secure = facts::is_secure(tls, peer, &generation.client_address, request);
-        let of_upstream = head.header("set-cookie");
-        of_upstream.map(|field| flagged(flags, field, is_secure).unwrap_or_else(|| field.to_vec())).collect()
+        let change = |field: &[u8]| {
+            let signed = signing.and_then(|signing| signing.sign(field, now));
+            let field = signed.unwrap_or_else(|| field.to_vec());
+            flags.and_then(|flags| flagged(flags, &field, is_secure)).unwrap_or(field)
+        };
+        head.header("set-cookie").map(change).collect()
     });
-    if !flagged.is_empty() {
+    if !cookies.is_empty() {
         remove.push("set-cookie");
-        add.extend(flagged.iter().map(|field| ("Set-Cookie", &field[..])));
+        add.extend(cookies.iter().map(|field| ("Set-Cookie", &field[..])));
     }
     // RFC 9110, section 6.6.1: of what has no `Date` the time at which it came.
     let changes_date = transaction.response_headers.as_ref().is_some_and(|changed| changed.replaces("date"));

@@ -15,7 +15,7 @@ use crate::access::Access;
 use crate::access_log::AccessLog;
 use crate::agents::AgentUse;
 use crate::compress::Compression;
-use crate::cookies::SiteCookies;
+use crate::cookies::{Signing, SiteCookies};
 use crate::facts::Facts;
 use crate::https::Https;
 use crate::recognition::Recognition;
@@ -36,6 +36,8 @@ pub(crate) struct Route {
     pub(crate) expires_cookies: bool,
     /// Attributes that cookies of the upstream are given; none if there are no such.
     pub(crate) cookie_flags: Option<Arc<CookieFlags>>,
+    /// The signed cookies of its site; none if there are no such.
+    pub(crate) signing: Option<Arc<Signing>>,
     /// That of its site, if it has one.
     pub(crate) recognition: Option<Arc<Recognition>>,
     pub(crate) request_headers: HeaderChanges,

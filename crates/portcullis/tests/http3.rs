@@ -379,3 +379,25 @@ fn what_is_in_flight_ends_before_the_program_does() {
     client.closed().unwrap();
     front.served.stop();
 }
+
+/// With TLS known, and a field for each cookie.
+#[test]
+fn signed_cookies_come_back_to_the_upstream_alone() {
+    let echo = |request: &served::Request| {
+        let cookie = String::from_utf8_lossy(request.header("cookie").unwrap_or_default()).into_owned();
+        let plain = says(format!("[{cookie}]"));
+        let set = ("Set-Cookie".to_owned(), "__Host-id=7; Path=/".to_owned());
+        Response { headers: [plain.headers, vec![set]].concat(), ..plain }
+    };
+    let front = Front::start(echo, "mode = \"off\"\ncookies = { sign = [\"__Host-id\"], secure = true }");
+    let mut client = front.client();
+    let set = get(&mut client, "/").headers["set-cookie"].to_str().unwrap().to_owned();
+    let own = set.strip_suffix("; Path=/; Secure").unwrap();
+    assert!(own.starts_with("__Host-id=7."), "{set}");
+    let mut through = |cookies: &[&str]| {
+        let head = cookies.iter().fold(request("GET", "/"), |head, cookie| head.header("cookie", *cookie));
+        String::from_utf8(client.exchange(head.body(()).unwrap(), b"").unwrap().body).unwrap()
+    };
+    assert_eq!(through(&["a=1", own, "__host-id=8"]), "[a=1; __Host-id=7]");
+    assert_eq!(through(&["a=1", "__Host-id=7"]), "[a=1]");
+}

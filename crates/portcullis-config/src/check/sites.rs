@@ -70,7 +70,12 @@ impl Checker<'_> {
             let log = self.access_log.clone();
             let access_log = access_log::check(&mut self.mistakes, site.access_log.as_ref(), log.as_ref());
             let https = https::check(&mut self.mistakes, &site.https);
-            let cookies = cookies::check(&mut self.mistakes, &site.cookies);
+            let sticky: Vec<(&str, &str)> = self
+                .upstreams
+                .iter()
+                .filter_map(|upstream| Some((upstream.sticky_cookie.as_deref()?, upstream.name.as_str())))
+                .collect();
+            let cookies = cookies::check(&mut self.mistakes, &site.cookies, &sticky);
             sites.push(Site {
                 name: site.name.value,
                 hosts,

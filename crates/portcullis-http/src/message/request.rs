@@ -7,7 +7,7 @@ use portcullis_types::Span;
 /// [`framing`](RequestHead::framing) is not to be relied on. Rules run over it all the same.
 #[derive(Clone, Debug)]
 pub struct RequestHead {
-    /// The received bytes, then values that had to be joined.
+    /// The received bytes, then values that had to be joined or that were changed.
     pub(crate) bytes: Vec<u8>,
     pub(crate) received: usize,
     pub(crate) fields: Vec<Field>,
@@ -162,6 +162,22 @@ impl RequestHead {
     /// inspected.
     pub fn upgrade(&self) -> Option<&[u8]> {
         self.upgrade.map(|value| value.of(&self.bytes))
+    }
+
+    /// Replaces values of the header `name` (any case) by what `change` makes of them. It leaves those as
+    /// they are of which it makes nothing; a field whose value becomes empty goes.
+    pub fn change_header(&mut self, name: &str, mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>) {
+        let RequestHead { bytes, fields, .. } = self;
+        fields.retain_mut(|field| {
+            if !field.name.of(bytes).eq_ignore_ascii_case(name.as_bytes()) {
+                return true;
+            }
+            let Some(value) = change(field.value.of(bytes)) else { return true };
+            let start = bytes.len();
+            bytes.extend_from_slice(&value);
+            field.value = Span::new(start, bytes.len());
+            !value.is_empty()
+        });
     }
 
     /// The first `Host` value; empty if there is none.

@@ -9,6 +9,7 @@
 //! that was forgotten is judged as one that nobody has set, until it is set again. [`state`] is what is kept
 //! of a site on disk; other nodes take over what [`IssuedCookies::take_fresh`] gives.
 
+mod signing;
 mod sites;
 mod state;
 mod table;
@@ -20,6 +21,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use portcullis_http::message::ResponseHead;
 use portcullis_semantic::Issuer;
 
+pub use signing::{
+    COOKIE_BYTES_MAX, COOKIE_KEY_MILLIS, COOKIE_KEYS_KEPT, CheckedCookies, CookieCheck, CookieSigner,
+    ForeignCookie, SIGNED_COOKIES_MAX, SignedCookie,
+};
 pub use sites::{IssuedKey, IssuedSites};
 pub use state::IssuedStateError;
 

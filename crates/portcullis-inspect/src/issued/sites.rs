@@ -13,7 +13,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::{ISSUED_COOKIE_BYTES_MAX, IssuedCookies};
 
-/// The key of the hashes: who has it can tell which cookies fall together, and make a file of them.
+/// The key of the hashes, from which those of signatures are derived: who has it can tell which cookies fall
+/// together, make a file of them, and sign cookies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct IssuedKey(pub [u8; 32]);
 

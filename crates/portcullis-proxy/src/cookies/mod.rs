@@ -1,7 +1,9 @@
-//! The cookies that the upstreams of a site have set, with their metrics, and those that are expired.
+//! The cookies that the upstreams of a site have set, with their metrics, those that are expired, and those
+//! that are signed.
 
 mod expiry;
 mod flags;
+mod signing;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use portcullis_metrics::{Counter, EnumCounters, Gauge, Registry, catalogue};
 
 use expiry::Refusals;
 pub(crate) use flags::flagged;
+pub(crate) use signing::Signing;
 
 /// Label values of cookies with findings.
 const FOUND: [&str; 2] = ["issued", "unknown"];

@@ -69,3 +69,36 @@ fn cookies_are_expired_and_get_attributes() {
     assert_eq!(expired[0], "last_page=; Max-Age=0; Path=/");
     assert!(fields(&refused).is_empty());
 }
+
+/// Each crumb is a cookie: those that are signed come back, and the others of the name do not.
+#[test]
+fn signed_cookies_come_back_however_they_are_sent() {
+    let backend = Backend::start(|request| {
+        let cookies = request.header("cookie").unwrap_or_default();
+        let text = format!(
+            "HTTP/1.1 200 OK\r\nSet-Cookie: id=7; Path=/\r\nSet-Cookie: theme=dark\r\nX-Got: [{cookies}]\r\n\
+             Content-Length: 0\r\n\r\n"
+        );
+        Reply::Bytes(text.into_bytes())
+    });
+    let settings = "mode = \"off\"\ncookies = { sign = [\"id\"], http_only = [\"id\"] }";
+    let front = Front::start(&document(backend.address, "", CLEARTEXT, settings, ""));
+    let mut peer = Peer::connect(front.address());
+    let mut ask = |cookies: &[&str]| {
+        let answer = peer.ask(with(cookies), b"").unwrap();
+        let set = answer.headers.get_all("set-cookie").iter().map(|value| value.to_str().unwrap().to_owned());
+        (set.collect::<Vec<_>>(), answer.headers["x-got"].to_str().unwrap().to_owned())
+    };
+    let (set, _) = ask(&[]);
+    let own = set[0].strip_suffix("; Path=/; HttpOnly").unwrap();
+    assert!(own.starts_with("id=7.") && set[1] == "theme=dark", "{set:?}");
+    for (cookies, got) in [
+        (vec!["a=1", own, "b=2"], "[a=1; id=7; b=2]"),
+        (vec!["a=1", "id=7", own, "ID=8"], "[a=1; id=7]"),
+        (vec![&format!("a=1; {own}")], "[a=1; id=7]"),
+        (vec!["id=7"], "[]"),
+        (vec!["id=7", "a=1, id=8"], "[]"),
+    ] {
+        assert_eq!(ask(&cookies).1, got, "{cookies:?}");
+    }
+}

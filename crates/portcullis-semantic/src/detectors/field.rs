@@ -1,6 +1,6 @@
 //! Values unlike those that their field has carried on this site. No text shows that: what the site has
 //! learned does (`portcullis-learn`), and who asks it notes what it says
-//! ([`Analysis::note`](crate::Analysis)).
+//! ([`Analysis::note`](crate::Analysis)). So do the signatures of cookies.
 //!
 //! A field that carries code for many of its users is opened for kinds of findings, one by one. Which kinds
 //! may be is told here: an attack shows itself by one that may not.
@@ -12,6 +12,7 @@ kinds! {
     UNUSUAL "field.unusual" Error Active "the value is of another type than all that the field has carried";
     SYNTAX "field.unusual-syntax" Critical Active "the value is of another type than all that the field has carried, and has signs of code that it never had";
     SUSPICIOUS "field.unusual-suspicious" Critical Active "the value is of another type than all that the field has carried, and something else was found in it";
+    FOREIGN_COOKIE "field.foreign-cookie" Error Active "a cookie that the site signs does not have its signature";
 }
 
 /// The kinds of findings that a field may be opened for.

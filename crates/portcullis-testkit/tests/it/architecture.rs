@@ -13,6 +13,7 @@ const THAT_COMPUTE: &[&str] = &[
     "data-encoding",
     "encoding_rs",
     "flate2",
+    "hmac",
     "jiff",
     // Without its default features it neither reads files nor asks servers.
     "jsonschema",

@@ -302,7 +302,7 @@ fn rows() -> Vec<String> {
     // Its last table is that of portcullis-proxy/tests/it/body_table.rs.
     let (page, _) = page.split_once("\n## Bodies over the limit\n").unwrap();
     // Behind these limits a message is inspected like any other; they are held by portcullis-learn/tests/it,
-    // portcullis-discovery/tests/it and, those of known cookies, by the tests of
+    // portcullis-discovery/tests/it and, those of known and signed cookies, by the tests of
     // portcullis-inspect/src/issued and portcullis-proxy/src/cookies.
     let (before, learned) = page.split_once("\n## Learned fields\n").unwrap();
     let (_, behind) = learned.split_once("\n## Work of the rules\n").unwrap();

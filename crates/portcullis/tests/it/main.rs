@@ -60,6 +60,7 @@ mod run;
 mod semantic;
 mod serve;
 mod served;
+mod signed_cookies;
 mod starts;
 mod streamed_uploads;
 mod surroundings;

@@ -67,6 +67,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_discovery_beyond_limit_total", "portcullis/src/run/discovery.rs"),
     ("portcullis_discovery_dropped_requests_total", "portcullis/src/run/discovery.rs"),
     ("portcullis_expired_cookies_total", "portcullis/tests/it/issued_cookies.rs"),
+    ("portcullis_signed_cookies_total", "portcullis/tests/it/signed_cookies.rs"),
+    ("portcullis_checked_cookies_total", "portcullis/tests/it/signed_cookies.rs"),
     ("portcullis_issued_cookie_bytes", "portcullis/tests/it/issued_cookies.rs"),
     ("portcullis_issued_cookies_unshared_total", "portcullis/tests/it/issued_cookies.rs"),
     ("portcullis_issued_cookies_shared_total", "portcullis/tests/it/issued_cookies.rs"),

@@ -6,7 +6,7 @@
 //!
 //! No request waits for any of this: a node asks its own table alone. While Redis is away cookies gather, as
 //! many as a site may have waiting. The nodes of a Redis have one key, which the first of them brings; who
-//! can read it there can tell which of the values that they know were set, and no more.
+//! can read it there can tell which of the values that they know were set, and sign cookies.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
