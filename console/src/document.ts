@@ -110,3 +110,10 @@ export function placed(document: Table, change: ValueChange): string {
   for (const part of above.split('/').slice(1)) value = Array.isArray(value) ? value[Number(part)] : tableOf(value)[part];
   return `${above}/${Array.isArray(value) ? value.length : 0}`;
 }
+
+/** The name of the sink at a place of `events.sinks`, as the program gives it: its own, or its kind with a number. */
+export function sinkName(sinks: Json | undefined, at: number): string {
+  const names: string[] = [];
+  for (const { name, kind } of tablesOf(sinks).slice(0, at + 1)) names.push(typeof name === 'string' ? name : free(String(kind), names));
+  return names[at] ?? '';
+}

@@ -325,3 +325,11 @@ test('directives in colours are the same text', async () => {
   assert.ok(performance.now() - began < 3000);
   assert.deepEqual(ruleProblems('error: x\n  --> <directives>:12:3: no\n<directives>:2:1: error: unknown'), [{ line: 12, column: 3, message: 'no' }, { line: 2, column: 1, message: 'error: unknown' }]);
 });
+
+test('sinks without a name are called as the program calls them', async () => {
+  const { sinkName } = await load('document');
+  const sinks = [{ kind: 'webhook' }, { kind: 'syslog', name: 'webhook-2' }, { kind: 'webhook' }, { kind: 'otlp', name: 'traces' }];
+  assert.deepEqual(sinks.map((_, at) => sinkName(sinks, at)), ['webhook', 'webhook-2', 'webhook-3', 'traces']);
+  assert.equal(sinkName(undefined, 0), '');
+  assert.equal(sinkName(sinks, 9), '');
+});

@@ -128,6 +128,7 @@ export interface Replayed {
   requests: number; stopped: number; lost: number; new: number; untried: number;
   changes: { change: 'lost' | 'new'; id: string; request: string; reason: string }[];
 }
+export interface SinkTest { outcome: 'confirmed' | 'sent' | 'failed'; milliseconds: number; error: string | null }
 export interface Rule {
   rule_id: number; phase: number; state: 'active' | 'overridden' | 'dead' | 'excluded'; severity: string | null;
   message: string; tags: string[]; paranoia: number | null; file: string; line: number; notes: string[];

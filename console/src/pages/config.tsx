@@ -2,8 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import { ask, askTagged } from '../api/http.ts';
-import type { Diagnostic, Replayed } from '../api/types.ts';
-import { newLimit, newSite, ownRules, placed, siteName, tlsListeners, type NewLimit, type NewSite, type ValueChange } from '../document.ts';
+import type { Diagnostic, Replayed, SinkTest } from '../api/types.ts';
+import { newLimit, newSite, ownRules, placed, sinkName, siteName, tlsListeners, type NewLimit, type NewSite, type ValueChange } from '../document.ts';
 import { number } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';
@@ -148,6 +148,31 @@ function TryOnRequests({ text }: { text: string }) {
   );
 }
 
+/** A test event through a sink of the document, and what became of it. */
+function TestSink({ name }: { name: string }) {
+  const [tested, setTested] = useState<SinkTest | null>(null);
+  const send = useAction();
+  const ms = tested ? number(tested.milliseconds) : '';
+  return (
+    <div class="stack">
+      <p class="inline">
+        <Button disabled={send.busy} onClick={() => void send.run(async () => {
+          setTested(null);
+          setTested(await ask<SinkTest>(`/sinks/${encodeURIComponent(name)}/test`, { method: 'POST' }));
+        })}>{t(send.busy ? 'config.testingSink' : 'config.testSink')}</Button>
+        <small class="dim">{t('config.testSinkHint')}</small>
+      </p>
+      {send.error !== null && <Failure error={send.error} />}
+      {tested && (
+        <p role="status" class={tested.outcome === 'failed' ? 'notice warn wrap' : 'notice'}>
+          {tested.outcome === 'failed' ? t('config.sinkFailed', { ms, why: visible(tested.error ?? '') })
+            : t(tested.outcome === 'sent' ? 'config.sinkSent' : 'config.sinkConfirmed', { ms })}
+        </p>
+      )}
+    </div>
+  );
+}
+
 function namesOf(values: Table): Record<string, string[]> {
   const upstreams = isTable(values['upstreams']) ? Object.keys(values['upstreams']) : [];
   return { upstream: upstreams };
@@ -189,6 +214,7 @@ function ValueDialog({ read, place, onClose, onDone }: { read: Read; place: stri
           {there !== undefined && isEntry && (
             <label class="choice"><input type="checkbox" checked={removing} onChange={(event) => setRemoving(event.currentTarget.checked)} /><span>{t('config.remove')}</span></label>
           )}
+          {/^\/events\/sinks\/\d+$/.test(place) && there !== undefined && <TestSink name={sinkName(valueAt(read.values, above), Number(last))} />}
           {!removing && (shape.kind === 'table' ? <TableForm members={shape.members} place={shown} value={isTable(draft) ? draft : {}} set={setDraft} first={first} />
             : <Control shape={shape} label={labelOf(last)} description={about} place={shown} value={draft} set={setDraft} />)}
         </FormScope>

@@ -32,6 +32,8 @@ pub(crate) struct Context {
     /// The time of the last complaint about that database.
     pub(crate) database_complained_ms: Mutex<Option<u64>>,
     trials: Arc<Semaphore>,
+    /// Test events on their way, each as long as its receiver takes.
+    sink_tests: Arc<Semaphore>,
     /// Looks at the document: one at a time. The others wait here, not on threads, which logins and queries
     /// need, too.
     document: Arc<Semaphore>,
@@ -75,6 +77,7 @@ impl Context {
             database_queries: semaphore(limits.queries_max),
             database_complained_ms: Mutex::default(),
             trials: semaphore(1),
+            sink_tests: semaphore(1),
             document: semaphore(1),
             change: semaphore(1),
             changes: semaphore(limits.changes_max),
@@ -114,6 +117,15 @@ impl Context {
     ) -> Result<T, Problem> {
         let trials = Arc::clone(&self.supplies.trials);
         one_at_a_time(&self.trials, move || work(&*trials)).await
+    }
+
+    /// Sends a test event, on a thread that may block: one at a time.
+    pub(crate) async fn sink_test<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Trials) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let trials = Arc::clone(&self.supplies.trials);
+        one_at_a_time(&self.sink_tests, move || work(&*trials)).await
     }
 
     /// Looks at the revisions, on a thread that may block: one at a time.

@@ -50,7 +50,7 @@ pub use settings::{Limits, Supplies};
 pub use setup::{SETUP_CODE_S, SetupCode};
 pub use supplies::{
     AdviceOrder, Banned, Bans, CheckedDocument, CheckedRules, Explained, Health, Reload, ReloadResult,
-    ReplayChange, ReplayError, ReplayOrder, ReplayRequest, Replayed, StoredRequest, Trial, TrialError,
-    Trials,
+    ReplayChange, ReplayError, ReplayOrder, ReplayRequest, Replayed, SinkOrder, SinkTestError, SinkTested,
+    StoredRequest, Trial, TrialError, Trials,
 };
 pub use tls::{CertificateFiles, TlsError, acceptor, self_signed};

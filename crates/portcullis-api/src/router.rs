@@ -26,7 +26,7 @@ use crate::pages::page;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
     advise, audit, bans, check, clients, config, events, exclusion_orders, exclusions, explain, facets,
-    fields, interfaces, live, login, oidc, reload, replay, revisions, rules, setup, site_settings,
+    fields, interfaces, live, login, oidc, reload, replay, revisions, rules, setup, sinks, site_settings,
     statistics, status, stream, teaching, tokens, totp, users,
 };
 
@@ -105,6 +105,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(admin, routes!(config::show, config::replace, config::change))
             .add(viewer, routes!(config::schema))
             .add(admin, routes!(check::check))
+            .add(admin, routes!(sinks::test))
             .add(admin, routes!(replay::replay))
             .add(analyst, routes!(revisions::list))
             .add(admin, routes!(revisions::one))

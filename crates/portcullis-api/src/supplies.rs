@@ -243,6 +243,41 @@ pub struct CheckedRules {
     pub warnings: Vec<String>,
 }
 
+/// A test event for a sink of a text for the document.
+#[derive(Clone, Debug)]
+pub struct SinkOrder {
+    /// The text.
+    pub text: String,
+    /// Its form.
+    pub format: Format,
+    /// Its file.
+    pub file: String,
+    /// The name of the sink.
+    pub sink: String,
+    /// Who asks.
+    pub by: String,
+}
+
+/// What became of a test event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkTested {
+    /// The time that it took.
+    pub time: Duration,
+    /// The reason why the receiver does not have it; none: it was sent.
+    pub error: Option<String>,
+    /// The receiver has said that it has it.
+    pub is_confirmed: bool,
+}
+
+/// The reason why no test event was sent.
+#[derive(Clone, Debug)]
+pub enum SinkTestError {
+    /// The text has mistakes.
+    Document(Vec<Mistake>),
+    /// It has no such sink; those that it has.
+    NoSink(Vec<String>),
+}
+
 /// Messages and documents tried, without serving by them. It may take as long as inspecting rule by rule or
 /// loading all rules does.
 pub trait Trials: Send + Sync {
@@ -255,6 +290,10 @@ pub trait Trials: Send + Sync {
 
     /// Compares what two texts for the document decide on requests.
     fn replay(&self, order: ReplayOrder) -> Result<Replayed, ReplayError>;
+
+    /// Sends a test event through a sink, beside those that run. It takes as long as the time limits of the
+    /// sink allow.
+    fn test_sink(&self, order: SinkOrder) -> Result<SinkTested, SinkTestError>;
 
     /// Checks a text for the document that is in this file, with the rules that it names.
     fn check(&self, text: String, format: Format, file: String) -> CheckedDocument;

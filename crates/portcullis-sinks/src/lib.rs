@@ -63,4 +63,4 @@ mod worker;
 
 pub use clickhouse::table_definition;
 pub use metrics::REASONS;
-pub use sender::{Sender, Sinks};
+pub use sender::{Delivery, Sender, Sinks};

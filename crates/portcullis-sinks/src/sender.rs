@@ -10,9 +10,9 @@ use portcullis_log::QueueLimits;
 use portcullis_metrics::Registry;
 use portcullis_query::{Field, Filter};
 
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, REASONS};
 use crate::output::Output;
-use crate::worker::{Worker, WorkerSettings, WorkerThread};
+use crate::worker::{Worker, WorkerSettings, WorkerThread, printable};
 use crate::{clickhouse, otlp, syslog, webhook};
 
 /// Takes a line for the operator.
@@ -32,6 +32,17 @@ pub struct Sender(Arc<[Inlet]>);
 struct Inlet {
     filter: Option<Filter>,
     queue: portcullis_log::Sender<Arc<Event>>,
+}
+
+/// What became of an event that was sent once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The time that it took.
+    pub time: Duration,
+    /// The reason why the receiver does not have it, without secrets; none: it was sent.
+    pub error: Option<String>,
+    /// The receiver has said that it has it. Receivers of syslog say nothing.
+    pub is_confirmed: bool,
 }
 
 impl Sender {
@@ -54,6 +65,28 @@ impl Sinks {
     /// Returns the error that would prevent a start: authorities that cannot be read.
     pub fn check(settings: &[EventSink]) -> io::Result<()> {
         settings.iter().try_for_each(|sink| output(sink).map(drop))
+    }
+
+    /// Sends an event to the receiver of a sink, whatever its filter: once, on a connection of its own,
+    /// beside the sinks that run and without their queues and counters. It takes as long as the time limits
+    /// of the sink allow.
+    pub fn send_once(sink: &EventSink, event: Event) -> Delivery {
+        let begin = Instant::now();
+        let result = output(sink).map_err(|error| error.to_string()).and_then(|mut output| {
+            let outcome = output.deliver(&[Arc::new(event)]);
+            match outcome.failure {
+                _ if outcome.sent > 0 => Ok(()),
+                Some(failure) => Err(failure.why),
+                None => Err(output.complaint().unwrap_or_else(|| {
+                    let reasons =
+                        outcome.dropped.iter().filter_map(|(why, _)| REASONS.get(*why).copied());
+                    reasons.collect::<Vec<_>>().join(", ")
+                })),
+            }
+        });
+        let is_confirmed = result.is_ok() && !matches!(sink.to, SinkTarget::Syslog(_));
+        let error = result.err().map(|why| printable(&why));
+        Delivery { time: begin.elapsed(), error, is_confirmed }
     }
 
     /// Starts a thread for each sink; none connects before there is an event, but where a table is to be

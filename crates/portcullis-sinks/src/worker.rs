@@ -274,6 +274,6 @@ impl Worker {
 }
 
 /// A receiver says part of it: one line, without what a terminal would act upon.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

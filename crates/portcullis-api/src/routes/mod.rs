@@ -22,6 +22,7 @@ pub(crate) mod replay;
 pub(crate) mod revisions;
 pub(crate) mod rules;
 pub(crate) mod setup;
+pub(crate) mod sinks;
 pub(crate) mod site_settings;
 pub(crate) mod statistics;
 pub(crate) mod status;

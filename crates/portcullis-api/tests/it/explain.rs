@@ -2,7 +2,7 @@
 
 use portcullis_api::{
     AdviceOrder, CheckedDocument, CheckedRules, Explained, ReplayChange, ReplayError, ReplayOrder,
-    ReplayRequest, Replayed, Trial, TrialError, Trials,
+    ReplayRequest, Replayed, SinkOrder, SinkTestError, SinkTested, Trial, TrialError, Trials,
 };
 use portcullis_config::{Config, Format, Survey};
 use portcullis_identity::Role;
@@ -76,6 +76,19 @@ impl Trials for Echo {
             }
         }
         Ok(replayed)
+    }
+
+    /// Sinks called so that `silent` fails.
+    fn test_sink(&self, order: SinkOrder) -> Result<SinkTested, SinkTestError> {
+        let config = Config::parse(&order.text, order.format, &order.file)
+            .map_err(|error| SinkTestError::Document(error.mistakes().to_vec()))?;
+        let names: Vec<String> = config.event_sinks.iter().map(|sink| sink.name.clone()).collect();
+        if !names.contains(&order.sink) {
+            return Err(SinkTestError::NoSink(names));
+        }
+        let error = (order.sink == "silent").then(|| format!("no answer for {}", order.by));
+        let is_confirmed = order.sink == "pager";
+        Ok(SinkTested { time: std::time::Duration::from_millis(7), error, is_confirmed })
     }
 
     fn check(&self, text: String, format: Format, file: String) -> CheckedDocument {

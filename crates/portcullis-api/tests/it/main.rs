@@ -20,4 +20,5 @@ mod pages;
 mod replay;
 mod rights;
 mod server;
+mod sinks;
 mod slow;

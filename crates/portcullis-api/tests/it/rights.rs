@@ -144,6 +144,7 @@ fn other_ways_are_for_administrators() {
         ("DELETE", "/lists/deny/clients?client=0.0.0.0%2F0", Value::Null),
         ("DELETE", "/lists/allow/clients?client=10.0.0.0%2F8", Value::Null),
         ("POST", "/reload", json!({})),
+        ("POST", "/sinks/pager/test", json!({})),
         ("POST", "/tokens", json!({"name": "x", "role": "admin"})),
         ("POST", "/users", json!({"name": "x", "role": "admin", "password": "correct horse battery"})),
     ] {

@@ -156,6 +156,12 @@ impl Server {
         Server::build(Limits::default(), None, false, more)
     }
 
+    /// The document has these lines, too.
+    pub fn with_more(lines: &str) -> Server {
+        let more = More { document: Some(format!("{DOCUMENT}\n{lines}")), ..More::default() };
+        Server::build(Limits::default(), None, false, more)
+    }
+
     /// Events are asked of this, and lines for the operator go there.
     pub fn with_database(database: Arc<dyn EventSource>, said: Arc<Mutex<Vec<String>>>) -> Server {
         let more = More { database: Some((database, said)), ..More::default() };

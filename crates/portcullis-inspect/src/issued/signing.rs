@@ -541,8 +541,8 @@ mod tests {
         assert_eq!(checked.foreign.len(), FOREIGN_MAX);
     }
 
-    /// The values under `name` that servers find in a `Cookie` field: by semicolons; by commas, too; by blanks
-    /// and with quotes; with the names of PHP.
+    /// The values under `name` that servers find in a `Cookie` field: by semicolons; by commas, too; by
+    /// blanks and with quotes; with the names of PHP.
     fn readings(field: &[u8], name: &str) -> Vec<Vec<u8>> {
         let lower = field.to_ascii_lowercase();
         let mut found = Vec::new();

@@ -1,7 +1,8 @@
 //! Webhooks: bodies from templates, the rate limit, receivers that send us elsewhere.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use portcullis_sinks::Sinks;
 use portcullis_types::Place;
 use serde_json::Value;
 
@@ -105,4 +106,47 @@ fn no_word_of_a_secret_is_said() {
     let said = sinks.said().join("\n");
     assert!(said.contains("sink webhook: ") && said.contains("sink clickhouse: "), "{said}");
     assert!(!said.contains("hunter2") && !format!("{:?}", config(&tables)).contains("hunter2"), "{said}");
+}
+
+/// Once, whatever the filter, with the reason in words and without the secret in the URL.
+#[test]
+fn an_event_sent_once_tells_what_became_of_it() {
+    let taken = HttpServer::start(|_, _, stream| ok(stream));
+    let refused = HttpServer::start(|_, _, stream| answer(stream, "404 Not Found", "", b""));
+    let away = HttpServer::start(|_, _, stream| answer(stream, "503 Service Unavailable", "", b""));
+    let send = |port: u16| {
+        let config = config(&sink(port, "filter = \"verdict = drop\"\ntimeout = \"1s\"\n"));
+        Sinks::send_once(&config.event_sinks[0], event("r1"))
+    };
+    let delivery = send(taken.port);
+    assert!(delivery.is_confirmed && delivery.error.is_none(), "{delivery:?}");
+    assert_eq!(json(&taken.wait(1)[0])["event"]["request_id"], "r1");
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for (port, part) in [(refused.port, "404"), (away.port, "503"), (closed, "refused")] {
+        let delivery = send(port);
+        let why = delivery.error.unwrap();
+        assert!(why.contains(part) && !why.contains("hunter2") && !delivery.is_confirmed, "{why}");
+        assert!(!why.contains('\n'), "{why}");
+    }
+    // Asked once, and not again.
+    assert_eq!((taken.requests().len(), refused.requests().len(), away.requests().len()), (1, 1, 1));
+    let begin = Instant::now();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let delivery = send(silent.local_addr().unwrap().port());
+    assert!(delivery.error.is_some() && delivery.time >= Duration::from_millis(900), "{delivery:?}");
+    assert!(begin.elapsed() < PATIENCE);
+}
+
+/// Receivers of syslog say nothing.
+#[test]
+fn a_message_of_syslog_is_sent_and_not_confirmed() {
+    let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    receiver.set_read_timeout(Some(PATIENCE)).unwrap();
+    let address = receiver.local_addr().unwrap();
+    let config = config(&format!("[[events.sinks]]\nkind = \"syslog\"\naddress = \"udp://{address}\"\n"));
+    let delivery = Sinks::send_once(&config.event_sinks[0], event("r1"));
+    assert_eq!((delivery.error, delivery.is_confirmed), (None, false));
+    let mut message = [0; 4096];
+    let length = receiver.recv(&mut message).unwrap();
+    assert!(String::from_utf8_lossy(&message[..length]).contains("r1"));
 }

@@ -7,16 +7,17 @@ use std::time::{Instant, SystemTime};
 use portcullis_advise::{Case, advise};
 use portcullis_api::{
     AdviceOrder, CheckedDocument, CheckedRules, Explained, ReplayChange, ReplayError, ReplayOrder,
-    ReplayRequest, Replayed, StoredRequest, Trial, TrialError, Trials,
+    ReplayRequest, Replayed, SinkOrder, SinkTestError, SinkTested, StoredRequest, Trial, TrialError, Trials,
 };
 use portcullis_config::{Config, Format, Survey};
-use portcullis_event::Timestamp;
+use portcullis_event::{Action, Event, Timestamp};
 use portcullis_exchange::LocalTime;
 use portcullis_http::message::RequestHead;
 use portcullis_inspect::Inspector;
 use portcullis_load::{LoadError, Loaded};
 use portcullis_proxy::{RouteChoice, Serving, Status};
 use portcullis_replay::{Exchange, Message, parse, parse_response};
+use portcullis_sinks::{Delivery, Sinks};
 
 use crate::checked::{self, Checked};
 use crate::cli::Failure;
@@ -96,6 +97,19 @@ impl Trials for Bench {
         Ok(Replayed { requests, stopped, lost, new, not_inspected, incomplete, untried, changes })
     }
 
+    fn test_sink(&self, order: SinkOrder) -> Result<SinkTested, SinkTestError> {
+        let SinkOrder { text, format, file, sink, by } = order;
+        let config = Config::parse(&text, format, &file)
+            .map_err(|error| SinkTestError::Document(error.mistakes().to_vec()))?;
+        let Some(sink) = config.event_sinks.iter().find(|known| known.name == sink) else {
+            return Err(SinkTestError::NoSink(
+                config.event_sinks.into_iter().map(|sink| sink.name).collect(),
+            ));
+        };
+        let Delivery { time, error, is_confirmed } = Sinks::send_once(sink, test_event(&sink.name, &by));
+        Ok(SinkTested { time, error, is_confirmed })
+    }
+
     fn check(&self, text: String, format: Format, file: String) -> CheckedDocument {
         let survey = match Survey::of_text(text, format, file) {
             Ok(survey) => survey,
@@ -112,6 +126,22 @@ impl Trials for Bench {
         };
         CheckedDocument { mistakes, warnings, rules: sets.into_iter().map(rules).collect() }
     }
+}
+
+/// An event that looks like those of requests and says what it is wherever a receiver shows it.
+fn test_event(sink: &str, by: &str) -> Event {
+    let now = Timestamp::from(SystemTime::now());
+    let mut event = Event::new(format!("test-{}", now.epoch_millis()), now);
+    event.site = "test".into();
+    event.route = "test".into();
+    // An address for documentation (RFC 5737).
+    event.client = SocketAddr::from(([192, 0, 2, 1], 50_000)).into();
+    event.server.host = "test.invalid".into();
+    event.request.method = "GET".into();
+    event.request.target = "/test-event".into();
+    event.verdict.action = Action::Detect;
+    event.verdict.reason = format!("test event of the sink {sink}, sent by {by}; no request was made");
+    event
 }
 
 fn request(of: ReplayRequest) -> Request {

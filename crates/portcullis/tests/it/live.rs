@@ -321,3 +321,53 @@ fn a_kind_of_finding_is_excluded_alone() {
     assert_eq!(status, 422, "{answer}");
     assert!(answer.to_string().contains("no kind of finding `sqli.joke`"), "{answer}");
 }
+
+/// A sink that was added and does not run yet is tried; what came of it is said and audited.
+#[test]
+fn a_test_event_goes_through_a_sink_of_the_stored_document() {
+    let taken = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let keep = std::sync::Arc::clone(&taken);
+    let receiver = application(move |request| {
+        keep.lock().unwrap().push(String::from_utf8_lossy(&request.body).into_owned());
+        let status = if request.target == "/hook/hunter2" { 200 } else { 403 };
+        Response { status, ..says("") }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let watched = Watched::start(folder.path(), receiver.address(), "mode = \"off\"", "");
+    let test = |sink: &str| {
+        let (status, text) = watched.ask("POST", &format!("/sinks/{sink}/test"), &watched.admin);
+        (status, serde_json::from_str::<Value>(&text).unwrap())
+    };
+    assert_eq!(test("pager").0, 404, "there is none yet");
+    let document = folder.path().join("portcullis.toml");
+    let text = std::fs::read_to_string(&document).unwrap();
+    let sink = |name: &str, path: &str| {
+        let url = format!("http://{}{path}", receiver.address());
+        format!("{{ kind = \"webhook\", name = \"{name}\", url = \"{url}\", filter = \"verdict = drop\" }}")
+    };
+    let sinks =
+        format!("\"events.jsonl\", sinks = [{}, {}] }}", sink("pager", "/hook/hunter2"), sink("wrong", "/"));
+    std::fs::write(&document, text.replace("\"events.jsonl\" }", &sinks)).unwrap();
+    let (status, answer) = test("pager");
+    assert_eq!(
+        (status, &answer["outcome"], &answer["error"]),
+        (200, &"confirmed".into(), &Value::Null),
+        "{answer}"
+    );
+    assert!(answer["milliseconds"].is_u64(), "{answer}");
+    let body = taken.lock().unwrap().pop().unwrap();
+    assert!(
+        body.contains("test event of the sink pager, sent by token:") && body.contains("no request"),
+        "{body}"
+    );
+    let (status, answer) = test("wrong");
+    assert_eq!((status, &answer["outcome"]), (200, &"failed".into()), "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains("403"), "{answer}");
+    assert_eq!(watched.ask("POST", "/sinks/pager/test", &watched.viewer).0, 403);
+    let audit = watched.ask("GET", "/audit", &watched.admin).1;
+    assert!(
+        audit.contains("sink.test") && audit.contains("failed after") && !audit.contains("hunter2"),
+        "{audit}"
+    );
+    assert!(taken.lock().unwrap().len() == 1, "each test is one event");
+}
