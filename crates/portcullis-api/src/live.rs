@@ -54,6 +54,36 @@ pub struct Site {
     pub routes: Vec<Route>,
     /// Names of the rate limits of all its requests.
     pub limits: Vec<String>,
+    /// Applications that its answers look like, and whose profiles it does not take.
+    pub looks_like: Vec<Application>,
+}
+
+/// An application that answers of a site look like.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Application {
+    /// The name of its profile, for `profiles` of the site.
+    pub profile: String,
+    /// The application.
+    pub application: String,
+    /// What the answers show of it, in the words of the profile.
+    pub signs: Vec<String>,
+    /// The exclusions of the profile.
+    pub exclusions: usize,
+    /// The fields that the profile opens.
+    pub opens: Vec<OpenedField>,
+}
+
+/// A field that a profile opens.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct OpenedField {
+    /// Place and name of the value, or the target of rules.
+    pub location: String,
+    /// The paths.
+    pub paths: Vec<String>,
+    /// What an attacker gains, and who may write there.
+    pub opens: String,
+    /// Classes of attacks of which some pass there.
+    pub lets_pass: Vec<String>,
 }
 
 /// A route of a site.

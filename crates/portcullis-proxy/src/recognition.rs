@@ -40,8 +40,8 @@ struct State {
 
 #[derive(Default)]
 struct Found {
-    /// Profiles of the application.
-    profiles: Vec<&'static Profile>,
+    /// The application: several profiles where one extends another.
+    recognised: Vec<Recognised>,
     /// Names of profiles of whose application an answer has shown the version.
     versions: BTreeSet<&'static str>,
 }
@@ -83,18 +83,19 @@ impl Recognition {
         let body = &body[..body.len().min(BODY_BYTES_MAX)];
         let decoded = if is_page { decoded(head, body) } else { body[..body.len().min(1 << 10)].to_vec() };
         let fields: Vec<_> = head.fields().collect();
-        let answer = Answer { path: request.path(), status, fields: &fields, body: &decoded };
+        let answer =
+            Answer { host: request.host(), path: request.path(), status, fields: &fields, body: &decoded };
         // Of two answers that are looked at together, one is told.
         let mut found = self.state.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if found.profiles.is_empty() {
-            let recognised = recognise(&answer);
-            recognised.iter().for_each(|each| self.tell(each));
-            found.profiles = recognised.into_iter().map(|each| each.profile).collect();
+        if found.recognised.is_empty() {
+            found.recognised = recognise(&answer);
+            found.recognised.iter().for_each(|each| self.tell(each));
         }
-        if found.profiles.is_empty() {
+        let profiles: Vec<&'static Profile> = found.recognised.iter().map(|each| each.profile).collect();
+        if profiles.is_empty() {
             return;
         }
-        for profile in found.profiles.clone() {
+        for &profile in &profiles {
             if !found.versions.contains(profile.name.as_str())
                 && let Some(version) = profile.version_in(&answer)
             {
@@ -102,12 +103,18 @@ impl Recognition {
                 self.tell_version(profile, &version);
             }
         }
-        let Found { profiles, versions } = &*found;
+        let versions = &found.versions;
         let is_settled =
             profiles.iter().all(|each| each.releases.is_empty() || versions.contains(each.name.as_str()));
         if is_settled {
             self.state.left.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// The application, as far as the site does not take its profiles.
+    pub(crate) fn offers(&self) -> Vec<Recognised> {
+        let found = self.state.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.recognised.iter().filter(|each| !self.taken.contains(&each.profile.name)).cloned().collect()
     }
 
     fn tell(&self, recognised: &Recognised) {

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portcullis_balance::BreakerState;
-use portcullis_config::{Config, Upstream};
+use portcullis_config::{Config, Recognised, Upstream};
 use portcullis_http::message::RequestHead;
 use portcullis_inspect::Inspector;
 use portcullis_tls::CertificateStatus;
 
 use crate::access::Limit;
 use crate::generation::Generation;
-use crate::site::Routed;
+use crate::recognition::Recognition;
+use crate::site::{Routed, Site};
 use crate::state::Shared;
 use crate::upstream::{Group, Slot};
 
@@ -147,6 +148,14 @@ impl Serving {
             Some(Routed::Ambiguous(_)) => RouteChoice::Ambiguous,
             Some(Routed::Nowhere) | None => RouteChoice::Nowhere,
         }
+    }
+
+    /// The applications that answers of a site look like, by its index, as far as it does not take their
+    /// profiles.
+    pub fn offers(&self, site: usize) -> Vec<Recognised> {
+        let routes = self.generation.sites.get(site).map(Site::routes).unwrap_or_default();
+        let recognition = routes.iter().find_map(|route| route.recognition.as_deref());
+        recognition.map(Recognition::offers).unwrap_or_default()
     }
 
     /// The groups of endpoints.

@@ -24,6 +24,7 @@ impl LiveState for Three {
             // One that is not inspected, and one that is.
             routes: vec![route("/static", None), route("/", Some(inspection()))],
             limits: Vec::new(),
+            looks_like: Vec::new(),
         })
     }
 

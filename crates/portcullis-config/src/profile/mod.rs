@@ -7,6 +7,7 @@
 //! with a path of this one behind it.
 
 mod file;
+mod markup;
 mod recognition;
 mod uses;
 

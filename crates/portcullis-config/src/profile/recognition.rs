@@ -1,5 +1,6 @@
 //! Which application an answer comes from.
 
+use super::markup::{Markup, markup};
 use super::{Profile, SignKind, profiles};
 
 /// Points that recognise an application. No sign has as many.
@@ -13,6 +14,8 @@ const VERSION_BYTES_MAX: usize = 24;
 /// An answer, as far as it is known.
 #[derive(Debug)]
 pub struct Answer<'a> {
+    /// The host that was asked, with or without its port; empty: it is not known.
+    pub host: &'a [u8],
     /// The path that was asked for.
     pub path: &'a [u8],
     /// The status.
@@ -24,7 +27,7 @@ pub struct Answer<'a> {
 }
 
 /// An application that an answer comes from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Recognised {
     /// Its profile.
     pub profile: &'static Profile,
@@ -85,8 +88,10 @@ fn words(kind: &SignKind) -> String {
 /// An answer in lower case, with the parts of its page that signs are in.
 struct Page<'a> {
     answer: &'a Answer<'a>,
+    host: String,
     path: String,
     body: String,
+    markup: Markup,
     title: Option<(usize, usize)>,
     generators: Vec<String>,
 }
@@ -95,13 +100,15 @@ impl<'a> Page<'a> {
     fn new(answer: &'a Answer<'a>) -> Page<'a> {
         let body = &answer.body[..answer.body.len().min(BODY_BYTES_MAX)];
         let body = String::from_utf8_lossy(body).to_ascii_lowercase();
-        let title = body.find("<title").and_then(|start| {
+        let markup = markup(&body);
+        let title = markup.tags.find("<title").and_then(|start| {
             let start = start + body[start..].find('>')? + 1;
             Some((start, start + body[start..].find("</title")?))
         });
-        let generators = body.split("<meta").skip(1).filter_map(generator).collect();
-        let path = String::from_utf8_lossy(answer.path).to_ascii_lowercase();
-        Page { answer, path, body, title, generators }
+        let generators = markup.tags.split("<meta").skip(1).filter_map(generator).collect();
+        let lower = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_ascii_lowercase();
+        let (host, path) = (host_of(&lower(answer.host)).to_owned(), lower(answer.path));
+        Page { answer, host, path, body, markup, title, generators }
     }
 
     fn shows(&self, kind: &SignKind) -> bool {
@@ -124,10 +131,10 @@ impl<'a> Page<'a> {
             }
             SignKind::Generator(text) => self.generators.iter().any(|each| each.starts_with(text)),
             SignKind::Title(text) => {
-                self.title.is_some_and(|(start, end)| self.body[start..end].contains(text))
+                self.title.is_some_and(|(start, end)| is_titled(&self.body[start..end], text))
             }
             SignKind::Asset(text) => self.has_address(text),
-            SignKind::Text(text) => self.body.contains(text),
+            SignKind::Text(text) => self.markup.code.contains(text),
             SignKind::Path(path) => {
                 let is_served = self.answer.status < 400 || matches!(self.answer.status, 401 | 403);
                 is_served && self.path.starts_with(path)
@@ -148,29 +155,72 @@ impl<'a> Page<'a> {
                 self.generators.iter().find_map(|each| version(each.strip_prefix(text.as_str())?))
             }
             SignKind::Asset(text) => {
-                let mut places = self.body.match_indices(text.as_str());
+                let mut places = self.markup.tags.match_indices(text.as_str());
                 places.find_map(|(at, _)| {
                     self.is_address(at).then(|| version(&self.body[at + text.len()..])).flatten()
                 })
             }
+            // Data of the page count: by now it is known whose they are.
             SignKind::Text(text) => version(&self.body[behind(&self.body, text)?..]),
             SignKind::Cookie(_) | SignKind::Title(_) | SignKind::Path(_) => None,
         }
     }
 
-    /// The text stands in the value of a `src` or `href` attribute. What a page only mentions is none.
+    /// The text stands in the value of a `src` or `href` attribute that leads to the same host. What a page
+    /// only mentions, and what it links or embeds from elsewhere, is none.
     fn has_address(&self, text: &str) -> bool {
-        self.body.match_indices(text).any(|(at, _)| self.is_address(at))
+        self.markup.tags.match_indices(text).any(|(at, _)| self.is_address(at))
     }
 
     /// What stands here is in the value of such an attribute.
     fn is_address(&self, at: usize) -> bool {
-        let before = &self.body[..at];
+        let before = &self.markup.tags[..at];
         let start = before.rfind(['"', '\'', '=', ' ', '>', '<']).map_or(0, |start| start + 1);
         let attribute = before[..start].trim_end_matches(['"', '\'']).trim_end();
         let attribute = attribute.strip_suffix('=').map(str::trim_end);
         attribute.is_some_and(|before| before.ends_with("src") || before.ends_with("href"))
+            && self.is_own(&self.markup.tags[start..])
     }
+
+    /// True if an address begins with a path, or with the host that was asked.
+    fn is_own(&self, address: &str) -> bool {
+        let rest =
+            address.strip_prefix("https:").or_else(|| address.strip_prefix("http:")).unwrap_or(address);
+        match rest.strip_prefix("//") {
+            Some(rest) => {
+                let end = rest.find(['/', '?', '#', '"', '\'', ' ', '>']).unwrap_or(rest.len());
+                !self.host.is_empty() && host_of(&rest[..end]) == self.host
+            }
+            None => true,
+        }
+    }
+}
+
+/// A host without its port, and without the `www.` that sites have or have not.
+fn host_of(authority: &str) -> &str {
+    let port =
+        authority.rfind(':').filter(|at| authority[at + 1..].bytes().all(|byte| byte.is_ascii_digit()));
+    let host = &authority[..port.unwrap_or(authority.len())];
+    host.strip_prefix("www.").unwrap_or(host)
+}
+
+/// True if a part of a title is the text with one more word at most (`Strapi Admin`, `n8n.io`), or greets
+/// with it (`Sign in to Keycloak`). In the title of a page about it there is more.
+fn is_titled(title: &str, text: &str) -> bool {
+    let title = title.replace(" - ", "|").replace("&lsaquo;", "|").replace("&mdash;", "|");
+    let end = |char: char| "|·—–«»‹›:;,[](){}/".contains(char);
+    title.split(end).any(|part| {
+        let part = part.trim();
+        let greeting = ["sign in to ", "log in to ", "login to ", "welcome to "]
+            .iter()
+            .find_map(|words| part.strip_prefix(words));
+        let rest = greeting.unwrap_or(part).strip_prefix(text);
+        // A text of several words is no name that pages about it have as their title.
+        rest.is_some_and(|rest| {
+            text.contains(' ')
+                || !rest.starts_with(char::is_alphanumeric) && rest.split_whitespace().count() <= 1
+        })
+    })
 }
 
 /// The content of a meta element that names a generator, from behind its `<meta`.

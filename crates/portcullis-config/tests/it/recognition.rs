@@ -9,6 +9,7 @@ const PAGES: &str = include_str!("../front-pages.txt");
 /// An answer of the file.
 struct Page {
     expected: BTreeSet<String>,
+    host: String,
     path: String,
     status: u16,
     fields: Vec<(String, String)>,
@@ -20,11 +21,16 @@ fn pages() -> Vec<Page> {
         let (line, rest) = text.split_once('\n').unwrap();
         let words: Vec<&str> = line.split(' ').collect();
         let [expected @ .., path, status] = words.as_slice() else { panic!("{line}") };
+        let (host, path) = match path.strip_prefix("//") {
+            Some(address) => address.split_at(address.find('/').unwrap()),
+            None => ("app.example", *path),
+        };
         let (fields, body) = rest.split_once("\n\n").unwrap();
         let field =
             |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
         Page {
             expected: expected.iter().filter(|name| **name != "-").map(|name| (*name).to_owned()).collect(),
+            host: host.to_owned(),
             path: path.split('?').next().unwrap().to_owned(),
             status: status.parse().unwrap(),
             fields: fields.lines().filter_map(field).collect(),
@@ -38,6 +44,7 @@ fn found(page: &Page) -> BTreeSet<String> {
     let fields: Vec<_> =
         page.fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
     let answer = Answer {
+        host: page.host.as_bytes(),
         path: page.path.as_bytes(),
         status: page.status,
         fields: &fields,
@@ -72,6 +79,7 @@ fn one_sign_recognises_nothing() {
         for sign in &profile.signs {
             let mut page = Page {
                 expected: BTreeSet::new(),
+                host: "app.example".to_owned(),
                 path: "/".to_owned(),
                 status: 200,
                 fields: vec![("content-type".to_owned(), "text/html".to_owned())],
@@ -101,9 +109,87 @@ fn quoted_markup_is_no_sign() {
     let quoted = "<html><head><title>How to</title></head><p>&lt;meta name=\"generator\" content=\"WordPress 6\"&gt; and \
                   the path /wp-content/ beside /wp-includes/, in \"wp-content/themes\"</p>";
     let body = quoted.to_owned();
-    let page =
-        Page { expected: BTreeSet::new(), path: "/".to_owned(), status: 200, fields: Vec::new(), body };
-    assert_eq!(found(&page), BTreeSet::new());
+    assert_eq!(found(&shown(body)), BTreeSet::new());
+}
+
+/// A page at the root that says nothing in its head.
+fn shown(body: String) -> Page {
+    let (host, path) = ("app.example".to_owned(), "/".to_owned());
+    Page { expected: BTreeSet::new(), host, path, status: 200, fields: Vec::new(), body }
+}
+
+/// Whatever a page quotes of an application, links to or embeds from it, it is another one: all signs of each
+/// profile at once, in all the places where pages have what others wrote.
+#[test]
+fn a_page_about_an_application_is_none() {
+    for profile in profiles() {
+        let (mut quoted, mut elsewhere, mut titles) = (String::new(), String::new(), Vec::new());
+        for sign in &profile.signs {
+            match &sign.kind {
+                SignKind::Generator(text) => {
+                    quoted += &format!("<meta name=\"generator\" content=\"{text}\">");
+                }
+                SignKind::Asset(text) => {
+                    quoted += &format!("<script src=\"{text}\"></script>");
+                    elsewhere += &format!(
+                        "<a href=\"https://other.example{text}\">x</a><img src='//other.example:8080{text}'><link rel=icon \
+                         href=http://other.example/{text}>"
+                    );
+                }
+                SignKind::Text(text) => quoted += text,
+                SignKind::Title(text) => titles.push(text.clone()),
+                SignKind::Header(..) | SignKind::Cookie(_) | SignKind::Path(_) => {}
+            }
+        }
+        let escaped = quoted.replace('<', "&lt;").replace('>', "&gt;");
+        let script = quoted.replace("</", "<\\/").replace('"', "\\\"");
+        let article = "a long article about what is found in the head of a page ".repeat(2);
+        titles.push("Things".to_owned());
+        for title in &titles {
+            let title = format!("How to run {title} at home");
+            for part in [
+                format!("<pre>{escaped}</pre>"),
+                format!("<p>{quoted}</p>").replace('<', "&lt;"),
+                format!("<!-- {quoted} -->"),
+                format!("<!-- {quoted}"),
+                format!("<textarea name=a>{quoted}</textarea>"),
+                format!("<xmp>{quoted}</xmp>").replace("<script", "<scr").replace("</script", "</scr"),
+                format!("<script id=data type=\"application/json\">{{\"body\":\"{script}\"}}</script>"),
+                format!("<script>self.__next_f.push([1,\"{article}{script}\"])</script>"),
+                format!("<script>const page = '{article}{}'</script>", script.replace('\'', "\\'")),
+                elsewhere.clone(),
+            ] {
+                let page = shown(format!(
+                    "<!DOCTYPE html><html><head><title>{title}</title></head><body>{part}</body>"
+                ));
+                assert!(!found(&page).contains(&profile.name), "{}: {}", profile.name, page.body);
+            }
+        }
+    }
+}
+
+/// What an application has from its own host counts, however the address is written.
+#[test]
+fn own_addresses_are_signs() {
+    for address in
+        ["", "http://app.example", "https://www.app.example", "//app.example:8443", "HTTPS://APP.example:443"]
+    {
+        let page = shown(format!(
+            "<!DOCTYPE html><html><head><link href={address}/wp-includes/a.css><img src='{address}/wp-content/b.png'></head>"
+        ));
+        assert!(found(&page).contains("wordpress"), "{address}");
+    }
+    for address in [
+        "http://app.example.org",
+        "https://xapp.example",
+        "//app.example@other.example",
+        "//other.example/app.example",
+    ] {
+        let page = shown(format!(
+            "<!DOCTYPE html><html><head><link href={address}/wp-includes/a.css><img src='{address}/wp-content/b.png'></head>"
+        ));
+        assert!(found(&page).is_empty(), "{address}");
+    }
 }
 
 /// However large and strange an answer is, looking at it ends soon and finds nothing by accident.
@@ -113,9 +199,22 @@ fn hostile_answers_cost_little() {
     bodies.push(b"\"/wp-content/".repeat(1 << 16));
     bodies.push(b"src=\"".repeat(1 << 17));
     bodies.push("\u{130}".repeat(1 << 18).into_bytes());
+    for part in [
+        "<a b='",
+        "<!--",
+        "<script>",
+        "<script>'",
+        "<textarea>",
+        "<a =\"",
+        "<html><script>`\\",
+        "</",
+        "<\u{e9}",
+    ] {
+        bodies.push(format!("<html>{}", part.repeat(1 << 14)).into_bytes());
+    }
     for body in bodies {
         let begun = std::time::Instant::now();
-        let answer = Answer { path: b"/", status: 200, fields: &[], body: &body };
+        let answer = Answer { host: b"", path: b"/", status: 200, fields: &[], body: &body };
         assert!(recognise(&answer).is_empty());
         // Milliseconds, as a rule, and hours if it were of the square of the length.
         assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", &body[..20]);
@@ -139,7 +238,8 @@ fn versions_are_read_and_unknown_ones_told_apart() {
                         fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
                     let body = change(&page.body);
                     let (path, status) = (page.path.as_bytes(), page.status);
-                    profile.version_in(&Answer { path, status, fields: &fields, body: body.as_bytes() })
+                    let (host, body) = (page.host.as_bytes(), body.as_bytes());
+                    profile.version_in(&Answer { host, path, status, fields: &fields, body })
                 })
                 .collect();
             found

@@ -56,7 +56,13 @@ pub fn recognised(host: &str, port: u16, site: &str) -> Result<Vec<Recognised>, 
         let body = bytes.get(head.received_len()..).unwrap_or_default();
         let fields: Vec<_> = head.fields().collect();
         let only_path = path.split('?').next().unwrap_or_default().as_bytes();
-        let found = recognise(&Answer { path: only_path, status: head.status(), fields: &fields, body });
+        let found = recognise(&Answer {
+            host: site.as_bytes(),
+            path: only_path,
+            status: head.status(),
+            fields: &fields,
+            body,
+        });
         if !found.is_empty() {
             return Ok(found);
         }

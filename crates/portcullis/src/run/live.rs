@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use portcullis_api::live::{
-    AccessList, Agent, Certificate, ClassPolicy, Clients, Decisions, Endpoint, EndpointState, Inspection,
-    LastError, ListFile, LiveState, NETWORKS_SHOWN_MAX, PathKind, RateLimit, Route, Rule, RuleState, Site,
-    Snapshot, Target, Upstream,
+    AccessList, Agent, Application, Certificate, ClassPolicy, Clients, Decisions, Endpoint, EndpointState,
+    Inspection, LastError, ListFile, LiveState, NETWORKS_SHOWN_MAX, OpenedField, PathKind, RateLimit, Route,
+    Rule, RuleState, Site, Snapshot, Target, Upstream,
 };
 use portcullis_config::{
-    AgentAddress, ClassAction, Config, HostPattern, KeyPart, Mode, OpenOrClosed, PathMatch, RefuseAction,
-    RouteTarget,
+    AgentAddress, ClassAction, Config, HostPattern, KeyPart, Mode, OpenOrClosed, PathMatch, Recognised,
+    RefuseAction, RouteTarget,
 };
 use portcullis_engine::Plan;
 use portcullis_metrics::{Registry, RuleCounters};
@@ -116,6 +116,24 @@ fn site(serving: &Serving, index: usize) -> Site {
         listeners: listeners.map(|listener| listener.name.clone()).collect(),
         routes: settings.routes.iter().map(|settings| route(serving, settings)).collect(),
         limits: settings.rate_limits.iter().map(|limit| limit.name.clone()).collect(),
+        looks_like: serving.offers(index).into_iter().map(offer).collect(),
+    }
+}
+
+fn offer(recognised: Recognised) -> Application {
+    let Recognised { profile, signs } = recognised;
+    let opened = profile.fields().map(|field| OpenedField {
+        location: field.place().to_owned(),
+        paths: field.paths.to_vec(),
+        opens: field.opens.to_owned(),
+        lets_pass: field.lets_pass.to_vec(),
+    });
+    Application {
+        profile: profile.name.clone(),
+        application: profile.application.clone(),
+        signs,
+        exclusions: profile.exclusions("").count(),
+        opens: opened.collect(),
     }
 }
 

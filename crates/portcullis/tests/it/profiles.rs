@@ -377,6 +377,39 @@ fn a_known_application_is_told_once() {
     assert!(!log(served).contains("look like"));
 }
 
+/// What a site looks like is offered by the API with what its profile opens, until the site takes it.
+#[test]
+fn a_known_application_is_offered_until_it_is_taken() {
+    let page = "<!DOCTYPE html><html><head><title>Grafana</title></head><body><script>window.grafanaBootData = {};\
+                </script></body></html>";
+    let application = application(move |_| Response {
+        headers: vec![("Content-Type".into(), "text/html".into())],
+        ..says(page)
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let managed = Managed::start(folder.path(), application.address(), SITE, "");
+    let offers = || {
+        let (status, sites) = managed.ask("GET", "/sites", &Value::Null);
+        assert_eq!(status, 200, "{sites}");
+        sites["items"][0]["looks_like"].clone()
+    };
+    assert_eq!(offers(), json!([]));
+    assert_eq!(ask(&managed, b"GET / HTTP/1.1\r\nHost: app.example\r\nConnection: close\r\n\r\n"), 200);
+    until(|| offers() != json!([]));
+    let offered = offers();
+    let grafana = profiles().iter().find(|profile| profile.name == "grafana").unwrap();
+    assert_eq!((&offered[0]["profile"], &offered[1]), (&json!("grafana"), &Value::Null));
+    assert_eq!(offered[0]["exclusions"], grafana.exclusions("").count());
+    assert_eq!(offered[0]["signs"][0], "title grafana");
+    assert_eq!(offered[0]["opens"].as_array().unwrap().len(), grafana.fields().count());
+    assert!(offered[0]["opens"][0]["opens"].as_str().unwrap().len() > 20, "{offered}");
+    let take = json!({"changes": [{"path": "/sites/0/profiles/-", "value": "grafana"}]});
+    let (status, answer) = managed.ask("PATCH", "/config", &take);
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(offers(), json!([]));
+    managed.stop();
+}
+
 /// An application that shows a version which its profile was not written for is told once, whether the site
 /// takes the profile or not; one of a known version is not. The version may stand in a later answer.
 #[test]
