@@ -11,6 +11,8 @@ pub trait Interfaces: Send + Sync {
     fn list(&self, site: Option<&str>, text: &str) -> InterfaceList;
     /// One endpoint, by its id.
     fn one(&self, id: &str) -> Option<Interface>;
+    /// The endpoints of a site, or of all, that deviate from a declared API, in any order.
+    fn deviations(&self, site: Option<&str>) -> Vec<InterfaceDeviation>;
     /// The OpenAPI document of a site; none: nothing is discovered there.
     fn document(&self, site: &str) -> Option<String>;
 }
@@ -37,6 +39,53 @@ pub struct InterfaceSite {
     pub beyond: u64,
     /// When the first request was seen (RFC 3339); null: none was.
     pub since: Option<String>,
+    /// Endpoints that deviate from the declared API, by kind; null: no OpenAPI document is declared.
+    pub deviations: Option<DeviationCounts>,
+}
+
+/// Endpoints that deviate from a declared API.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DeviationCounts {
+    /// They answer, and are not declared.
+    pub shadow: usize,
+    /// They answer requests that their declaration does not allow.
+    pub drifted: usize,
+    /// They are declared as deprecated, and answer.
+    pub zombie: usize,
+    /// They are declared, and were not seen to answer.
+    pub unseen: usize,
+}
+
+/// An endpoint that deviates from a declared API.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct InterfaceDeviation {
+    /// The site.
+    pub site: String,
+    /// `shadow`, `drifted`, `zombie` or `unseen`.
+    pub kind: &'static str,
+    /// The method.
+    pub method: String,
+    /// The path: as it was discovered of shadow and drifted endpoints, as it is declared of others.
+    pub path: String,
+    /// What differs, of drifted ones.
+    pub differences: Vec<InterfaceDifference>,
+}
+
+impl Keyed for InterfaceDeviation {
+    fn key(&self) -> String {
+        format!("{} {} {} {}", self.site, self.path, self.method, self.kind)
+    }
+}
+
+/// What differs at an endpoint.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct InterfaceDifference {
+    /// Place and name of a parameter (`query:id`, `json:items[].id`), or `body` for a media type.
+    pub what: String,
+    /// Its types, as they are declared; null: it is not declared.
+    pub declared: Option<String>,
+    /// Its types, as they were seen; null: it was not seen.
+    pub seen: Option<String>,
 }
 
 /// Requests by the class of the answer's status.

@@ -100,6 +100,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(live::site))
             .add(admin, routes!(site_settings::change))
             .add(viewer, routes!(interfaces::list))
+            .add(viewer, routes!(interfaces::deviations))
             .add(viewer, routes!(interfaces::document))
             .add(viewer, routes!(interfaces::one))
             .add(admin, routes!(config::show, config::replace, config::change))

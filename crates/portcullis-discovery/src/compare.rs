@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::iter::once;
 
 use serde_json::Value;
+
+use crate::endpoint::REQUIRED_REQUESTS_MIN;
 
 /// Steps through references and compositions that are followed.
 const DEPTH_MAX: usize = 12;
@@ -22,6 +25,17 @@ struct Operation {
     /// Place and name, as in `query:id`.
     parameters: BTreeMap<String, Declared>,
     bodies: BTreeSet<String>,
+    /// Places and names below which members may be called anything: `json:` for the whole body.
+    open: BTreeSet<String>,
+    is_deprecated: bool,
+    /// Requests and bodies whose parameters are known, in what was discovered.
+    looked_at: Option<LookedAt>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LookedAt {
+    requests: u64,
+    bodies: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,6 +97,48 @@ impl fmt::Display for Difference {
     }
 }
 
+/// How an endpoint that was discovered relates to what is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeviationKind {
+    /// It answers, and is not declared.
+    Shadow,
+    /// It answers requests that its declaration does not allow.
+    Drifted,
+    /// It is declared as deprecated, and answers.
+    Zombie,
+    /// It is declared, and was not seen to answer.
+    Unseen,
+}
+
+impl DeviationKind {
+    /// All of them.
+    pub const ALL: [DeviationKind; 4] =
+        [DeviationKind::Shadow, DeviationKind::Drifted, DeviationKind::Zombie, DeviationKind::Unseen];
+
+    /// The name in metrics and answers of the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            DeviationKind::Shadow => "shadow",
+            DeviationKind::Drifted => "drifted",
+            DeviationKind::Zombie => "zombie",
+            DeviationKind::Unseen => "unseen",
+        }
+    }
+}
+
+/// An endpoint that deviates from what is declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deviation {
+    /// How.
+    pub kind: DeviationKind,
+    /// The method.
+    pub method: String,
+    /// The path: as it was discovered of shadow and drifted ones, as it is declared of others.
+    pub path: String,
+    /// What differs, of drifted ones.
+    pub differences: Vec<Difference>,
+}
+
 impl Interface {
     /// Reads an OpenAPI 3 document; the error says what is missing.
     pub fn of(document: &Value) -> Result<Interface, String> {
@@ -123,18 +179,22 @@ impl Interface {
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
+
+    /// Drops the operations whose method and path `keep` does not take.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, &str) -> bool) {
+        self.operations.retain(|(path, method), _| keep(method, path));
+    }
 }
 
 /// What `new` has that `old` has not, and the other way round. Names of parameters in paths do not count, and
 /// a path without placeholders is the same as a template that takes it.
 pub fn compare(old: &Interface, new: &Interface) -> Vec<Change> {
-    let mut matched = BTreeSet::new();
+    let pairs = Pairs::of(old, new);
     let mut changes = Vec::new();
-    for ((path, method), operation) in &new.operations {
-        match counterpart(old, path, method) {
-            Some(key) => {
-                let differences = differences(&old.operations[key], operation);
-                matched.insert(key);
+    for (key @ (path, method), operation) in &new.operations {
+        match pairs.old_of.get(key) {
+            Some(counterpart) => {
+                let differences = differences(&old.operations[*counterpart], operation);
                 if !differences.is_empty() {
                     changes.push(Change::Changed { method: method.clone(), path: path.clone(), differences });
                 }
@@ -142,20 +202,108 @@ pub fn compare(old: &Interface, new: &Interface) -> Vec<Change> {
             None => changes.push(Change::New { method: method.clone(), path: path.clone() }),
         }
     }
-    for key @ (path, method) in old.operations.keys() {
-        // One that a wider template of the new document takes is not gone.
-        if !matched.contains(key) && counterpart(new, path, method).is_none() {
-            changes.push(Change::Gone { method: method.clone(), path: path.clone() });
-        }
-    }
+    changes.extend(
+        pairs.gone.iter().map(|(path, method)| Change::Gone { method: method.clone(), path: path.clone() }),
+    );
     changes
 }
 
-/// The operation of the same path, else the one whose template takes it.
-fn counterpart<'i>(interface: &'i Interface, path: &str, method: &str) -> Option<&'i (String, String)> {
-    let of_method = || interface.operations.keys().filter(|(_, own)| own == method);
-    let same = of_method().find(|(own, _)| normal(own) == normal(path));
-    same.or_else(|| of_method().find(|(own, _)| takes(own, path)))
+/// How what was discovered ([`crate::openapi`]) deviates from what is declared. Clients need not send what is
+/// optional, so that a parameter which nobody has sent is no deviation unless it is required.
+pub fn deviations(declared: &Interface, seen: &Interface) -> Vec<Deviation> {
+    let pairs = Pairs::of(declared, seen);
+    let mut found = Vec::new();
+    let mut add = |kind, (path, method): &(String, String), differences| {
+        found.push(Deviation { kind, method: method.clone(), path: path.clone(), differences });
+    };
+    for (key, operation) in &seen.operations {
+        match pairs.old_of.get(key) {
+            Some(counterpart) => {
+                let differences = drift(&declared.operations[*counterpart], operation);
+                if !differences.is_empty() {
+                    add(DeviationKind::Drifted, key, differences);
+                }
+            }
+            None => add(DeviationKind::Shadow, key, Vec::new()),
+        }
+    }
+    for key in &pairs.gone {
+        add(DeviationKind::Unseen, key, Vec::new());
+    }
+    for (key, operation) in &declared.operations {
+        if operation.is_deprecated && !pairs.gone.contains(&key) && !pairs.is_hidden(key) {
+            add(DeviationKind::Zombie, key, Vec::new());
+        }
+    }
+    found
+}
+
+/// The operations of two documents that are the same.
+struct Pairs<'i> {
+    /// By those of the new one.
+    old_of: BTreeMap<&'i Key, &'i Key>,
+    /// Those of the old one that nothing in the new one stands for.
+    gone: BTreeSet<&'i Key>,
+    /// Those of the old one whose paths the new one has only in others of the old one.
+    hidden: BTreeSet<&'i Key>,
+}
+
+/// Path and method.
+type Key = (String, String);
+
+impl<'i> Pairs<'i> {
+    fn of(old: &'i Interface, new: &'i Interface) -> Pairs<'i> {
+        let (in_old, in_new) = (Lookup::new(old), Lookup::new(new));
+        let old_of: BTreeMap<&Key, &Key> =
+            new.operations.keys().filter_map(|key| Some((key, in_old.counterpart(key)?))).collect();
+        let matched: BTreeSet<&Key> = old_of.values().copied().collect();
+        let (mut gone, mut hidden) = (BTreeSet::new(), BTreeSet::new());
+        for key in old.operations.keys().filter(|key| !matched.contains(key)) {
+            match in_new.counterpart(key) {
+                // One that a wider template of the new document takes is not gone.
+                Some(other) if old_of.contains_key(other) => hidden.insert(key),
+                Some(_) => false,
+                None => gone.insert(key),
+            };
+        }
+        Pairs { old_of, gone, hidden }
+    }
+
+    fn is_hidden(&self, key: &Key) -> bool {
+        self.hidden.contains(key)
+    }
+}
+
+/// The operations of a document by what makes them the same.
+struct Lookup<'i> {
+    /// By method and path with nameless placeholders.
+    same: BTreeMap<(&'i str, String), &'i Key>,
+    /// Those with placeholders, by method.
+    templates: BTreeMap<&'i str, Vec<(String, &'i Key)>>,
+}
+
+impl<'i> Lookup<'i> {
+    fn new(interface: &'i Interface) -> Lookup<'i> {
+        let mut lookup = Lookup { same: BTreeMap::new(), templates: BTreeMap::new() };
+        for key @ (path, method) in interface.operations.keys() {
+            let normal = normal(path);
+            if normal.contains("{}") {
+                lookup.templates.entry(method).or_default().push((normal.clone(), key));
+            }
+            lookup.same.entry((method, normal)).or_insert(key);
+        }
+        lookup
+    }
+
+    /// The operation of the same path, else the one whose template takes it.
+    fn counterpart(&self, (path, method): &Key) -> Option<&'i Key> {
+        let normal = normal(path);
+        if let Some(same) = self.same.get(&(method.as_str(), normal.clone())) {
+            return Some(same);
+        }
+        let mut templates = self.templates.get(method.as_str()).into_iter().flatten();
+        templates.find(|(template, _)| takes(template, &normal)).map(|(_, key)| *key)
+    }
 }
 
 fn normal(path: &str) -> String {
@@ -166,9 +314,8 @@ fn normal(path: &str) -> String {
     path.trim_end_matches('/').split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
-/// True if every part of a template is that of the path, or a placeholder.
+/// True if every part of a template is that of the path, or a placeholder. Both are [`normal`].
 fn takes(template: &str, path: &str) -> bool {
-    let (template, path) = (normal(template), normal(path));
     let (mut of_template, mut of_path) = (template.split('/'), path.split('/'));
     loop {
         match (of_template.next(), of_path.next()) {
@@ -206,9 +353,48 @@ fn differences(old: &Operation, new: &Operation) -> Vec<Difference> {
     found
 }
 
-/// True if the types have one in common, or nothing is said of them. An integer is a number; that a parameter
-/// is required is a difference.
+/// What was seen at an endpoint and its declaration does not allow.
+fn drift(declared: &Operation, seen: &Operation) -> Vec<Difference> {
+    let looked_at = seen.looked_at.unwrap_or(LookedAt { requests: 0, bodies: 0 });
+    let answered =
+        |name: &str| if name.starts_with("query:") { looked_at.requests } else { looked_at.bodies };
+    let mut found = Vec::new();
+    let mut add = |what: &str, old: Option<String>, new: Option<String>| {
+        found.push(Difference { what: what.to_owned(), old, new });
+    };
+    let names: BTreeSet<&String> = declared.parameters.keys().chain(seen.parameters.keys()).collect();
+    for name in names {
+        let (own, other) = (declared.parameters.get(name), seen.parameters.get(name));
+        let is_wrong = match (own, other) {
+            (Some(own), Some(other)) => {
+                let is_left_out =
+                    own.is_required && !other.is_required && answered(name) >= REQUIRED_REQUESTS_MIN;
+                is_left_out || !has_common_type(own, other)
+            }
+            (Some(own), None) => own.is_required && answered(name) > 0,
+            (None, _) => !declared.open.iter().any(|open| name.starts_with(open.as_str())),
+        };
+        if is_wrong {
+            add(name, own.map(Declared::to_string), other.map(Declared::to_string));
+        }
+    }
+    for kind in &seen.bodies {
+        let family = kind.split('/').next().unwrap_or_default();
+        let mut allowed = once(kind.clone()).chain([format!("{family}/*"), "*/*".to_owned()]);
+        if !allowed.any(|kind| declared.bodies.contains(&kind)) {
+            add("body", None, Some(kind.clone()));
+        }
+    }
+    found
+}
+
+/// True if nothing differs that matters: [`has_common_type`], and both are required, or none is.
 fn is_same(old: &Declared, new: &Declared) -> bool {
+    has_common_type(old, new) && old.is_required == new.is_required
+}
+
+/// True if the types have one in common, or nothing is said of them. An integer is a number.
+fn has_common_type(old: &Declared, new: &Declared) -> bool {
     let wide = |types: &BTreeSet<String>| {
         let mut wide = types.clone();
         if types.contains("integer") {
@@ -216,9 +402,7 @@ fn is_same(old: &Declared, new: &Declared) -> bool {
         }
         wide
     };
-    let has_common =
-        old.types.is_empty() || new.types.is_empty() || !wide(&old.types).is_disjoint(&wide(&new.types));
-    has_common && old.is_required == new.is_required
+    old.types.is_empty() || new.types.is_empty() || !wide(&old.types).is_disjoint(&wide(&new.types))
 }
 
 impl fmt::Display for Declared {
@@ -253,7 +437,13 @@ fn followed<'d>(document: &'d Value, mut value: &'d Value) -> &'d Value {
 }
 
 fn read(document: &Value, shared: Option<&Value>, operation: &Value) -> Operation {
-    let mut read = Operation::default();
+    let count = |name: &str| operation.pointer(&format!("/x-seen/{name}")).and_then(Value::as_u64);
+    let looked_at = count("looked_at").zip(count("bodies"));
+    let mut read = Operation {
+        is_deprecated: operation.get("deprecated") == Some(&Value::Bool(true)),
+        looked_at: looked_at.map(|(requests, bodies)| LookedAt { requests, bodies }),
+        ..Operation::default()
+    };
     let own = operation.get("parameters");
     let parameters = [shared, own].into_iter().flatten().filter_map(Value::as_array).flatten();
     for parameter in parameters {
@@ -268,6 +458,12 @@ fn read(document: &Value, shared: Option<&Value>, operation: &Value) -> Operatio
             if let Some(schema) = parameter.get("schema") {
                 types(document, schema, &mut declared.types, DEPTH_MAX);
             }
+            if declared.types.contains("object") {
+                // Its members come as parameters: `name[member]`, or by their own names.
+                let is_nested = text("style") == Some("deepObject");
+                read.open.insert(if is_nested { format!("query:{name}") } else { "query:".to_owned() });
+                continue;
+            }
             read.parameters.insert(format!("query:{name}"), declared);
         }
     }
@@ -275,14 +471,26 @@ fn read(document: &Value, shared: Option<&Value>, operation: &Value) -> Operatio
     let content = body.and_then(|body| body.get("content")).and_then(Value::as_object);
     for (kind, content) in content.into_iter().flatten() {
         read.bodies.insert(kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
-        let place = if kind.contains("json") { "json" } else { "form" };
-        if let Some(schema) = content.get("schema") {
-            let mut members = MEMBERS_MAX;
-            let spot = Spot { name: String::new(), is_required: true, depth: DEPTH_MAX };
-            let mut found = BTreeMap::new();
-            flatten(document, schema, spot, &mut members, &mut found);
-            read.parameters
-                .extend(found.into_iter().map(|(name, declared)| (format!("{place}:{name}"), declared)));
+        let mut members = Members { left: MEMBERS_MAX, ..Members::default() };
+        match content.get("schema") {
+            Some(schema) => {
+                let spot = Spot { name: String::new(), is_required: true, depth: DEPTH_MAX };
+                flatten(document, schema, spot, &mut members);
+            }
+            None => {
+                members.open.insert(String::new());
+            }
+        }
+        let places: &[&str] = match () {
+            () if kind.contains("json") => &["json"],
+            () if kind.contains('*') => &["json", "form"],
+            () => &["form"],
+        };
+        for place in places {
+            let named = |name: &String| format!("{place}:{name}");
+            let found = members.found.iter();
+            read.parameters.extend(found.map(|(name, declared)| (named(name), declared.clone())));
+            read.open.extend(members.open.iter().map(named));
         }
     }
     read
@@ -314,42 +522,60 @@ struct Spot {
     depth: usize,
 }
 
+/// The members of a body.
+#[derive(Default)]
+struct Members {
+    /// How many schemas may still be looked at.
+    left: usize,
+    /// The scalar values, by their paths.
+    found: BTreeMap<String, Declared>,
+    /// The paths below which members may have any name, or are not known.
+    open: BTreeSet<String>,
+}
+
 /// The scalar values of a schema, by their paths.
-fn flatten(
-    document: &Value,
-    schema: &Value,
-    spot: Spot,
-    members: &mut usize,
-    found: &mut BTreeMap<String, Declared>,
-) {
+fn flatten(document: &Value, schema: &Value, spot: Spot, members: &mut Members) {
     let schema = followed(document, schema);
-    if spot.depth == 0 || *members == 0 {
+    if spot.depth == 0 || members.left == 0 {
+        members.open.insert(spot.name);
         return;
     }
-    *members -= 1;
+    members.left -= 1;
     let below = |name: String, is_required: bool| Spot { name, is_required, depth: spot.depth - 1 };
+    let mut has_parts = false;
     for key in ["anyOf", "oneOf", "allOf"] {
         for part in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
-            flatten(document, part, below(spot.name.clone(), spot.is_required), members, found);
+            has_parts = true;
+            flatten(document, part, below(spot.name.clone(), spot.is_required), members);
         }
     }
-    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    if let Some(properties) = properties {
         let required = schema.get("required").and_then(Value::as_array);
         for (name, member) in properties {
             let is_named =
                 required.is_some_and(|names| names.iter().any(|own| own.as_str() == Some(name.as_str())));
             let path = if spot.name.is_empty() { name.clone() } else { format!("{}.{name}", spot.name) };
-            flatten(document, member, below(path, spot.is_required && is_named), members, found);
+            flatten(document, member, below(path, spot.is_required && is_named), members);
         }
     }
-    if let Some(items) = schema.get("items") {
-        flatten(document, items, below(format!("{}[]", spot.name), spot.is_required), members, found);
+    let items = schema.get("items");
+    if let Some(items) = items {
+        flatten(document, items, below(format!("{}[]", spot.name), spot.is_required), members);
     }
     let mut own = BTreeSet::new();
     types(document, schema, &mut own, 0);
+    let may_have_members = own.is_empty() || own.contains("object") || own.contains("array");
     own.retain(|kind| kind != "object" && kind != "array" && kind != "null");
+    let says_nothing = may_have_members && !has_parts && properties.is_none() && items.is_none();
+    let has_more = ["additionalProperties", "patternProperties"]
+        .iter()
+        .any(|key| schema.get(*key).is_some_and(|value| *value != Value::Bool(false)));
+    if says_nothing || has_more {
+        members.open.insert(spot.name.clone());
+    }
     if !own.is_empty() && !spot.name.is_empty() {
-        let declared = found.entry(spot.name).or_default();
+        let declared = members.found.entry(spot.name).or_default();
         declared.types.extend(own);
         declared.is_required |= spot.is_required;
     }

@@ -18,7 +18,7 @@ const FOUNDER_PARAMETERS_MAX: usize = 16;
 /// Media types, and statuses, of an endpoint.
 pub const TYPES_MAX: usize = 16;
 /// Requests from which on it is said that a parameter is required.
-const REQUIRED_REQUESTS_MIN: u64 = 5;
+pub(crate) const REQUIRED_REQUESTS_MIN: u64 = 5;
 /// It has been in so many of a hundred.
 const REQUIRED_PERCENT: u64 = 98;
 /// A parameter that one network alone sends, and less often than in one of so many requests, is none of the

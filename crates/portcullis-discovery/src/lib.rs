@@ -45,7 +45,7 @@ pub use batch::{
     BYTES_MAX, Batch, DETAILED_MAX, DETAILED_SHARE, Details, FAMILIAR_MIN, FAMILIAR_SHARE, NETWORK_SHARE,
     Observation, REQUESTS_MAX, SENSITIVE_MAX, Site,
 };
-pub use compare::{Change, Difference, Interface, compare};
+pub use compare::{Change, Deviation, DeviationKind, Difference, Interface, compare, deviations};
 pub use endpoint::{
     Authentication, Endpoint, LATENCY_MS, PARAMETERS_MAX, Parameter, ParameterPlace, TYPES_MAX,
 };

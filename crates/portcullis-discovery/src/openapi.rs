@@ -152,7 +152,8 @@ fn operation(endpoint: &Endpoint) -> Value {
         "x-seen".to_owned(),
         json!({
             "first": time(endpoint.first_s), "last": time(endpoint.last_s), "requests": endpoint.requests,
-            "refused": endpoint.refused, "networks": endpoint.networks.count(), "days": endpoint.days.count(),
+            "refused": endpoint.refused, "looked_at": endpoint.detailed, "bodies": endpoint.bodies,
+            "networks": endpoint.networks.count(), "days": endpoint.days.count(),
             "p50_ms": endpoint.latency_ms(50), "p95_ms": endpoint.latency_ms(95),
             "answers_inspected": endpoint.answers, "sensitive": sensitive,
         }),

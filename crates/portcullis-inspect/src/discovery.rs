@@ -14,7 +14,10 @@ impl Inspection {
         let Some(status) = outcome.status.filter(|_| outcome.upstream_error.is_none()) else { return };
         let is_refused = !matches!(action, Action::Pass | Action::Detect)
             || self.would_interrupt().is_some()
-            || self.semantic.as_ref().is_some_and(|semantic| semantic.decision().is_some());
+            || self.semantic.as_ref().is_some_and(|semantic| {
+                // What deviates from the declared API, and is only reported, is what discovery is asked for.
+                semantic.decision().is_some() && !semantic.has_deviations_alone()
+            });
         let observation = Observation {
             network: portcullis_learn::network(self.connection.client.ip()),
             at_s: self.connection.epoch_millis / 1_000,

@@ -604,6 +604,21 @@ impl SemanticRun {
         self.verdict.map(|(score, phase)| (score.class, phase))
     }
 
+    /// All that passed a threshold is only reported, and no attack: the request is not as the site's API
+    /// declares it, or a field carries another type than before.
+    pub(crate) fn has_deviations_alone(&self) -> bool {
+        let mut passing = self
+            .buffers
+            .analysis
+            .scores(&self.semantic.detectors)
+            .filter(|score| self.over(score) >= 0.0 && self.action(score) != ClassAction::Off);
+        passing.all(|score| {
+            let is_deviation =
+                score.class == Class::Api || score.class == Class::Field && !self.is_severe(&score);
+            is_deviation && self.action(&score) == ClassAction::Log
+        })
+    }
+
     /// The request was blocked for what was found.
     pub(crate) fn has_blocked(&self) -> bool {
         self.blocked

@@ -231,6 +231,8 @@ catalogue! {
         "Values unlike all that their closed field has carried.";
     DISCOVERED_ENDPOINTS Gauge "portcullis_discovered_endpoints" ["site"]
         "Endpoints of a site that were discovered.";
+    DEVIATING_ENDPOINTS Gauge "portcullis_deviating_endpoints" ["site", "kind"]
+        "Endpoints of a site with a declared API: shadow (not declared), drifted, zombie (deprecated), unseen.";
     DISCOVERY_BEYOND_LIMIT Counter "portcullis_discovery_beyond_limit_total" ["site", "kind"]
         "Requests of endpoints, and parameters, that were beyond a limit of discovery.";
     DISCOVERY_DROPPED Counter "portcullis_discovery_dropped_requests_total" ["site"]

@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use portcullis_discovery::{Change, Endpoint, Found, Interface, Inventory, Limits, compare, openapi};
+use portcullis_discovery::{
+    Change, Deviation, DeviationKind, Difference, Endpoint, Found, Interface, Inventory, Limits, compare,
+    deviations, openapi,
+};
 use portcullis_load::LoadedApi;
 use serde_json::{Value, json};
 
@@ -233,8 +236,7 @@ fn diff(
     of_site: Option<(&str, &Path)>,
     json: bool,
 ) -> Result<String, Failure> {
-    let document = read(old)?;
-    let old = interface(old, &document)?;
+    let old = interface(old, &read(old)?)?;
     let (new, is_seen) = match (new, of_site) {
         (Some(new), _) => (interface(new, &read(new)?)?, false),
         (None, Some((site, data))) => {
@@ -243,92 +245,87 @@ fn diff(
         (None, None) => return Err(Failure::usage("name another document, or `--site SITE --data DIR`")),
     };
     let mut text = String::new();
+    if is_seen {
+        for deviation in deviations(&old, &new) {
+            match json {
+                true => {
+                    let _ = writeln!(text, "{}", deviation_json(&deviation));
+                }
+                false => deviation_text(&mut text, &deviation),
+            }
+        }
+        return Ok(text);
+    }
     for change in compare(&old, &new) {
         match json {
             true => {
-                let _ = writeln!(text, "{}", change_json(&change, is_seen));
+                let _ = writeln!(text, "{}", change_json(&change));
             }
-            false => change_text(&mut text, &change, is_seen),
-        }
-    }
-    if is_seen {
-        for (method, path) in zombies(&document, &new) {
-            let _ = match json {
-                true => writeln!(text, "{}", json!({ "change": "zombie", "method": method, "path": path })),
-                false => writeln!(text, "! {method} {path}  zombie: deprecated, and still answers"),
-            };
+            false => change_text(&mut text, &change),
         }
     }
     Ok(text)
 }
 
-/// The operations that a document calls deprecated and that were seen to answer.
-fn zombies(document: &Value, seen: &Interface) -> Vec<(String, String)> {
-    let mut deprecated = document.clone();
-    let items = deprecated.get_mut("paths").and_then(Value::as_object_mut);
-    for item in items.into_iter().flat_map(|items| items.values_mut()).filter_map(Value::as_object_mut) {
-        let is_kept = |key: &str, value: &Value| {
-            let is_operation = value.is_object() && !key.starts_with("x-");
-            !is_operation || value.get("deprecated") == Some(&Value::Bool(true))
-        };
-        item.retain(|key, value| is_kept(key, value));
-    }
-    let Ok(deprecated) = Interface::of(&deprecated) else { return Vec::new() };
-    let gone = compare(&deprecated, seen);
-    let all = compare(&Interface::default(), &deprecated).into_iter();
-    let all = all.filter_map(|change| match change {
-        Change::New { method, path } => Some((method, path)),
-        _ => None,
-    });
-    let is_gone = |method: &str, path: &str| {
-        gone.iter()
-            .any(|change| matches!(change, Change::Gone { method: m, path: p } if m == method && p == path))
+fn deviation_text(text: &mut String, deviation: &Deviation) {
+    let Deviation { kind, method, path, differences } = deviation;
+    let (sign, what) = match kind {
+        DeviationKind::Shadow => ('+', "shadow: answers, and is not declared"),
+        DeviationKind::Drifted => ('~', "drifted"),
+        DeviationKind::Unseen => ('-', "declared, and not seen to answer"),
+        DeviationKind::Zombie => ('!', "zombie: deprecated, and still answers"),
     };
-    all.filter(|(method, path)| !is_gone(method, path)).collect()
+    let _ = writeln!(text, "{sign} {method} {path}  {what}");
+    lines(text, differences);
 }
 
-/// With `is_seen` the new side is not declared but was seen.
-fn change_text(text: &mut String, change: &Change, is_seen: bool) {
-    let word = |of_seen: &'static str| if is_seen { of_seen } else { "" };
+fn deviation_json(deviation: &Deviation) -> Value {
+    let Deviation { kind, method, path, differences } = deviation;
+    let mut value = json!({ "change": kind.name(), "method": method, "path": path });
+    if *kind == DeviationKind::Drifted {
+        value["differences"] = differences_json(differences);
+    }
+    value
+}
+
+fn change_text(text: &mut String, change: &Change) {
     let _ = match change {
-        Change::New { method, path } => {
-            writeln!(text, "+ {method} {path}{}", word("  shadow: answers, and is not declared"))
-        }
-        Change::Gone { method, path } => {
-            writeln!(text, "- {method} {path}{}", word("  declared, and not seen to answer"))
-        }
-        Change::Changed { method, path, differences } => {
-            let _ = writeln!(text, "~ {method} {path}{}", word("  drifted"));
-            differences.iter().try_for_each(|difference| writeln!(text, "    {difference}"))
-        }
+        Change::New { method, path } => writeln!(text, "+ {method} {path}"),
+        Change::Gone { method, path } => writeln!(text, "- {method} {path}"),
+        Change::Changed { method, path, .. } => writeln!(text, "~ {method} {path}"),
     };
+    if let Change::Changed { differences, .. } = change {
+        lines(text, differences);
+    }
 }
 
-fn change_json(change: &Change, is_seen: bool) -> Value {
-    let word = |of_seen: &'static str, of_document| if is_seen { of_seen } else { of_document };
-    match change {
-        Change::New { method, path } => {
-            json!({ "change": word("shadow", "new"), "method": method, "path": path })
-        }
-        Change::Gone { method, path } => {
-            json!({ "change": word("unseen", "gone"), "method": method, "path": path })
-        }
-        Change::Changed { method, path, differences } => {
-            let differences: Vec<Value> = differences
-                .iter()
-                .map(|each| json!({ "what": each.what, "old": each.old, "new": each.new }))
-                .collect();
-            let change = word("drifted", "changed");
-            json!({ "change": change, "method": method, "path": path, "differences": differences })
-        }
+fn lines(text: &mut String, differences: &[Difference]) {
+    for difference in differences {
+        let _ = writeln!(text, "    {difference}");
     }
+}
+
+fn change_json(change: &Change) -> Value {
+    match change {
+        Change::New { method, path } => json!({ "change": "new", "method": method, "path": path }),
+        Change::Gone { method, path } => json!({ "change": "gone", "method": method, "path": path }),
+        Change::Changed { method, path, differences } => json!({
+            "change": "changed", "method": method, "path": path, "differences": differences_json(differences),
+        }),
+    }
+}
+
+fn differences_json(differences: &[Difference]) -> Value {
+    let one = |each: &Difference| json!({ "what": each.what, "old": each.old, "new": each.new });
+    differences.iter().map(one).collect()
 }
 
 fn interface(path: &Path, document: &Value) -> Result<Interface, Failure> {
     Interface::of(document).map_err(|error| Failure::failed(format_args!("{}: {error}", path.display())))
 }
 
-fn read(path: &Path) -> Result<Value, Failure> {
+/// A document in JSON or, by its name, YAML.
+pub fn read(path: &Path) -> Result<Value, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format_args!("{}: {error}", path.display()));
     let text = learned_files::read(path).map_err(|error| failed(&error))?;
     let text = text.ok_or_else(|| failed(&"there is no such file"))?;

@@ -1,4 +1,5 @@
-//! `GET /interfaces`, `/interfaces/{id}`, `/interfaces/openapi`: the endpoints that were discovered.
+//! `GET /interfaces`, `/interfaces/{id}`, `/interfaces/openapi`: the endpoints that were discovered;
+//! `/interfaces/deviations`: those that deviate from a declared API.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::context::{Context, blocking};
 use crate::extract::{Parameter, Params};
-use crate::interfaces::{Interface, InterfaceItem, InterfaceSite, Interfaces};
+use crate::interfaces::{Interface, InterfaceDeviation, InterfaceItem, InterfaceSite, Interfaces};
 use crate::live::Keyed;
 use crate::problem::{Kind, Problem};
 use crate::routes::page::{limit, next};
@@ -89,6 +90,75 @@ pub(crate) async fn one(
 ) -> Result<Json<Interface>, Problem> {
     let found = look(&context, move |interfaces| interfaces.one(&id)).await?.flatten();
     found.map(Json).ok_or_else(|| Problem::with(Kind::NotFound, "there is no endpoint of this id"))
+}
+
+/// The deviations that are asked for.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct DeviationQuery {
+    /// Only those of this site.
+    site: Option<String>,
+    /// Only those of this kind.
+    #[param(inline)]
+    kind: Option<DeviationKind>,
+    /// Items of the page, at most. Default: 100.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// `next` of the page before; without it the first page.
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DeviationKind {
+    Shadow,
+    Drifted,
+    Zombie,
+    Unseen,
+}
+
+impl DeviationKind {
+    fn name(self) -> &'static str {
+        match self {
+            DeviationKind::Shadow => "shadow",
+            DeviationKind::Drifted => "drifted",
+            DeviationKind::Zombie => "zombie",
+            DeviationKind::Unseen => "unseen",
+        }
+    }
+}
+
+/// A page of deviations.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DeviationPage {
+    /// The endpoints, by site and path.
+    items: Vec<InterfaceDeviation>,
+    /// The cursor of the next page; null if this is the last.
+    next: Option<String>,
+    /// Those that fit, on all pages.
+    total: usize,
+}
+
+/// The endpoints that deviate from declared APIs, as of the last minute.
+#[utoipa::path(get, path = "/interfaces/deviations", tag = "interfaces", operation_id = "list_deviations",
+    params(DeviationQuery),
+    responses((status = 200, body = DeviationPage, description = "A page of deviations, by site and path.")))]
+pub(crate) async fn deviations(
+    State(context): State<Arc<Context>>,
+    Params(query): Params<DeviationQuery>,
+) -> Result<Json<DeviationPage>, Problem> {
+    let limit = limit(query.limit)?;
+    let found = look(&context, move |interfaces| interfaces.deviations(query.site.as_deref())).await?;
+    let mut items = found.unwrap_or_default();
+    items.retain(|item| query.kind.is_none_or(|kind| kind.name() == item.kind));
+    let total = items.len();
+    if let Some(cursor) = &query.cursor {
+        items.retain(|item| item.key() > *cursor);
+    }
+    items.sort_by_cached_key(Keyed::key);
+    let next = next(&mut items, limit, Keyed::key);
+    Ok(Json(DeviationPage { items, next, total }))
 }
 
 /// The site whose document is asked for.

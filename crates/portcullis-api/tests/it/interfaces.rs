@@ -1,8 +1,9 @@
 //! The endpoints that were discovered, as a program with a few of them tells them.
 
 use portcullis_api::interfaces::{
-    Interface, InterfaceCount, InterfaceItem, InterfaceLatency, InterfaceList, InterfaceParameter,
-    InterfaceSite, InterfaceType, Interfaces, StatusClasses,
+    DeviationCounts, Interface, InterfaceCount, InterfaceDeviation, InterfaceDifference, InterfaceItem,
+    InterfaceLatency, InterfaceList, InterfaceParameter, InterfaceSite, InterfaceType, Interfaces,
+    StatusClasses,
 };
 use portcullis_identity::Role;
 use serde_json::{Value, json};
@@ -52,6 +53,7 @@ impl Interfaces for Shop {
             max: 2_000,
             beyond: 0,
             since: Some("2026-11-01T00:00:00Z".to_owned()),
+            deviations: Some(DeviationCounts { shadow: 1, drifted: 1, zombie: 0, unseen: 0 }),
         };
         InterfaceList { items: all().into_iter().filter(fits).collect(), sites: vec![site] }
     }
@@ -80,6 +82,24 @@ impl Interfaces for Shop {
             status_codes: vec![count("200")],
             latency: vec![InterfaceLatency { up_to_ms: None, requests: 7 }],
         })
+    }
+
+    fn deviations(&self, site: Option<&str>) -> Vec<InterfaceDeviation> {
+        let one = |kind, path: &str, differences| InterfaceDeviation {
+            site: "shop".to_owned(),
+            kind,
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            differences,
+        };
+        let difference = InterfaceDifference {
+            what: "query:page".to_owned(),
+            declared: Some("boolean, optional".to_owned()),
+            seen: Some("integer, required".to_owned()),
+        };
+        let all =
+            vec![one("drifted", "/users/{number}", vec![difference]), one("shadow", "/orders", Vec::new())];
+        all.into_iter().filter(|each| site.is_none_or(|site| site == each.site)).collect()
     }
 
     fn document(&self, site: &str) -> Option<String> {
@@ -118,6 +138,28 @@ fn pages_of_endpoints() {
     for query in ["limit=0", "limit=1001", "page=1", &format!("q={}", "x".repeat(257))] {
         assert_eq!(server.get(&format!("/interfaces?{query}"), &viewer).status, 400, "{query}");
     }
+}
+
+#[test]
+fn pages_of_deviations() {
+    let server = Server::start();
+    let viewer = server.token(Role::Viewer);
+    let page = server.get("/interfaces/deviations?site=shop", &viewer).json();
+    assert_eq!((paths(&page).len(), &page["total"], &page["next"]), (2, &2.into(), &Value::Null));
+    assert_eq!(page["items"][0]["kind"], "shadow");
+    assert_eq!(page["items"][1]["differences"][0]["seen"], "integer, required");
+    let first = server.get("/interfaces/deviations?limit=1", &viewer).json();
+    assert_eq!(paths(&first), ["GET /orders"]);
+    let cursor = first["next"].as_str().unwrap().replace(' ', "%20");
+    let second = server.get(&format!("/interfaces/deviations?limit=1&cursor={cursor}"), &viewer).json();
+    assert_eq!((paths(&second), &second["next"]), (vec!["GET /users/{number}".to_owned()], &Value::Null));
+    assert_eq!(paths(&server.get("/interfaces/deviations?kind=shadow", &viewer).json()), ["GET /orders"]);
+    assert!(paths(&server.get("/interfaces/deviations?site=other", &viewer).json()).is_empty());
+    for query in ["kind=other", "limit=0", "limit=1001", "q=a"] {
+        assert_eq!(server.get(&format!("/interfaces/deviations?{query}"), &viewer).status, 400, "{query}");
+    }
+    let sites = server.get("/interfaces", &viewer).json();
+    assert_eq!(sites["sites"][0]["deviations"]["drifted"], 1);
 }
 
 #[test]

@@ -7,16 +7,19 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use portcullis_api::interfaces::{
-    Interface, InterfaceCount, InterfaceItem, InterfaceLatency, InterfaceList, InterfaceParameter,
-    InterfaceSite, InterfaceType, Interfaces, StatusClasses,
+    DeviationCounts, Interface, InterfaceCount, InterfaceDeviation, InterfaceDifference, InterfaceItem,
+    InterfaceLatency, InterfaceList, InterfaceParameter, InterfaceSite, InterfaceType, Interfaces,
+    StatusClasses,
 };
 use portcullis_discovery::{
-    Beyond, Endpoint, Found, Inventory, LATENCY_MS, Limits, News, Parameter, Site, endpoint_id, openapi,
+    Beyond, Deviation, DeviationKind, Endpoint, Found, Inventory, LATENCY_MS, Limits, News, Parameter, Site,
+    endpoint_id, openapi,
 };
 use portcullis_event::{Action, AgentOutcome, AgentWord, Event, Timestamp};
 use portcullis_metrics::{Counter, Gauge, Registry, catalogue};
 
 use crate::discovery_files as files;
+use crate::run::declared_apis::DeclaredApis;
 use crate::run::kept::{Content, Kept, Sites, Tended, WRITE_EVERY, lock};
 use crate::run::redis::now;
 use crate::run::sinks::OnEvent;
@@ -63,6 +66,14 @@ impl Discovery {
             Arc::clone(&discoverer.site)
         })
     }
+
+    /// Compares what is found at a site with what it declares from now on.
+    pub fn declare(&self, site: &str, declared: DeclaredApis) {
+        if let Some(discoverer) = lock(&self.sites.shared()).get_mut(site) {
+            discoverer.declared = declared;
+            discoverer.review();
+        }
+    }
 }
 
 fn now_s() -> u64 {
@@ -82,6 +93,13 @@ struct Discoverer {
     beyond_endpoints: Counter,
     beyond_parameters: Counter,
     dropped: Counter,
+    registry: Arc<Registry>,
+    declared: DeclaredApis,
+    /// None where nothing is declared.
+    deviations: Option<Vec<Deviation>>,
+    /// What has come since they were looked for, and the endpoints that there were.
+    unreviewed: bool,
+    reviewed: usize,
 }
 
 impl Discoverer {
@@ -89,7 +107,7 @@ impl Discoverer {
         name: &str,
         data: Option<PathBuf>,
         limits: Limits,
-        registry: &Registry,
+        registry: &Arc<Registry>,
         sinks: Arc<OnceLock<OnEvent>>,
     ) -> Discoverer {
         let (kept, inventory) = Kept::open(&INVENTORY, name, data, |text| Inventory::from_text(text, limits));
@@ -106,10 +124,29 @@ impl Discoverer {
             beyond_endpoints: beyond("endpoint"),
             beyond_parameters: beyond("parameter"),
             dropped: registry.counter(&catalogue::DISCOVERY_DROPPED, &[name]),
+            registry: Arc::clone(registry),
+            declared: DeclaredApis::default(),
+            deviations: None,
+            unreviewed: false,
+            reviewed: 0,
             inventory,
         };
         discoverer.endpoints.set(discoverer.inventory.len() as i64);
         discoverer
+    }
+
+    /// Looks for endpoints that deviate from what is declared.
+    fn review(&mut self) {
+        let before = self.deviations.take();
+        self.deviations = self.declared.deviations(&self.inventory, &self.name);
+        (self.unreviewed, self.reviewed) = (false, self.inventory.len());
+        if before.is_none() && self.deviations.is_none() {
+            return;
+        }
+        for kind in DeviationKind::ALL {
+            let gauge = self.registry.gauge(&catalogue::DEVIATING_ENDPOINTS, &[&self.name, kind.name()]);
+            gauge.set(count(self.deviations.iter().flatten(), kind) as i64);
+        }
     }
 
     /// Reports an endpoint that is new or gone: in the log, and as an event.
@@ -154,14 +191,22 @@ impl Tended for Discoverer {
         if !batch.is_empty() {
             self.inventory.learn(&batch);
             self.kept.is_new = true;
+            self.unreviewed = true;
             self.endpoints.set(self.inventory.len() as i64);
             let beyond = self.inventory.beyond();
             let before = std::mem::replace(&mut self.counted, beyond);
             self.beyond_endpoints.add(beyond.endpoints.saturating_sub(before.endpoints));
             self.beyond_parameters.add(beyond.parameters.saturating_sub(before.parameters));
         }
+        // New endpoints show at once; how others are asked changes slowly.
+        if self.inventory.len() != self.reviewed {
+            self.review();
+        }
         if !is_last && self.looked.elapsed() < WRITE_EVERY {
             return;
+        }
+        if self.unreviewed {
+            self.review();
         }
         self.looked = Instant::now();
         for news in self.inventory.news(now_s()) {
@@ -196,6 +241,7 @@ impl Interfaces for Desk {
                 max: inventory.limits().endpoints_max,
                 beyond: inventory.beyond().endpoints,
                 since: inventory.since_s().map(time),
+                deviations: discoverer.deviations.as_deref().map(counts),
             });
         }
         list
@@ -210,9 +256,46 @@ impl Interfaces for Desk {
         })
     }
 
+    fn deviations(&self, site: Option<&str>) -> Vec<InterfaceDeviation> {
+        let sites = lock(&self.0);
+        let asked = sites.iter().filter(|(name, _)| site.is_none_or(|site| site == *name));
+        let of_site = |(name, discoverer): (&String, &Discoverer)| -> Vec<InterfaceDeviation> {
+            discoverer.deviations.iter().flatten().map(|deviation| of_deviation(name, deviation)).collect()
+        };
+        asked.flat_map(of_site).collect()
+    }
+
     fn document(&self, site: &str) -> Option<String> {
         let sites = lock(&self.0);
         Some(openapi(&sites.get(site)?.inventory, site).to_string())
+    }
+}
+
+fn count<'d>(deviations: impl Iterator<Item = &'d Deviation>, kind: DeviationKind) -> usize {
+    deviations.filter(|deviation| deviation.kind == kind).count()
+}
+
+fn counts(deviations: &[Deviation]) -> DeviationCounts {
+    let of = |kind| count(deviations.iter(), kind);
+    DeviationCounts {
+        shadow: of(DeviationKind::Shadow),
+        drifted: of(DeviationKind::Drifted),
+        zombie: of(DeviationKind::Zombie),
+        unseen: of(DeviationKind::Unseen),
+    }
+}
+
+fn of_deviation(site: &str, deviation: &Deviation) -> InterfaceDeviation {
+    let Deviation { kind, method, path, differences } = deviation.clone();
+    let differences = differences.into_iter();
+    InterfaceDeviation {
+        site: site.to_owned(),
+        kind: kind.name(),
+        method,
+        path,
+        differences: differences
+            .map(|each| InterfaceDifference { what: each.what, declared: each.old, seen: each.new })
+            .collect(),
     }
 }
 
@@ -301,7 +384,7 @@ mod tests {
     #[test]
     fn files_and_counters() {
         let data = tempfile::tempdir().expect("a folder");
-        let open = |registry: &Registry| {
+        let open = |registry: &Arc<Registry>| {
             let limits = Limits { endpoints_max: 100, ..Limits::default() };
             Discoverer::open("s", Some(data.path().to_owned()), limits, registry, Arc::default())
         };

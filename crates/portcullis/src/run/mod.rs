@@ -14,6 +14,7 @@ mod auto_enforce;
 mod bans;
 mod console;
 mod cookies;
+mod declared_apis;
 pub mod discovery;
 mod documents;
 pub mod event_inlet;

@@ -15,6 +15,7 @@ use portcullis_store::{Limits, Store, StoreMetrics};
 use crate::cli::Failure;
 use crate::run::audit::Audit;
 use crate::run::console::ConsoleSettings;
+use crate::run::declared_apis::DeclaredApis;
 use crate::run::discovery::Discovery;
 use crate::run::learning::Learning;
 use crate::run::{kept_document, plan_cache};
@@ -304,7 +305,12 @@ impl Policies {
             };
             self.audit.attach(inspector).map(Arc::new).map_err(Failure::failed)
         };
-        let inspectors = plans.into_iter().zip(&config.policies).map(inspector).collect();
+        let inspectors = plans.into_iter().zip(&config.policies).map(inspector).collect::<Result<_, _>>();
+        if let (Ok(_), Some(discovery)) = (&inspectors, &self.discovery) {
+            for site in &config.sites {
+                discovery.declare(&site.name, DeclaredApis::of(config, site));
+            }
+        }
         for warning in self.detectors.take_warnings() {
             eprintln!("{warning}");
         }

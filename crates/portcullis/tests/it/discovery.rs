@@ -164,6 +164,40 @@ fn kept_exported_and_compared() {
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("+ POST /orders\n~ GET /users/me\n"));
 }
 
+/// Endpoints that deviate from what a site declares are counted while it serves, each for the document of its
+/// route; a reload that takes the document away ends that.
+#[test]
+fn deviations_are_counted_while_it_serves() {
+    let (shop, data) = (shop(), tempfile::tempdir().unwrap());
+    let write = |name: &str, paths: &str| {
+        let path = data.path().join(name);
+        std::fs::write(&path, format!("openapi: 3.0.0\npaths:\n{paths}")).unwrap();
+        path.display().to_string()
+    };
+    let users = write(
+        "users.yaml",
+        "  /users/{id}:\n    get:\n      deprecated: true\n      parameters:\n        - {name: page, in: query, schema: \
+         {type: boolean}}\n        - {name: full, in: query, schema: {type: boolean}}\n  /users/{id}/mails:\n    get: {}\n",
+    );
+    let orders = write("orders.yaml", "  /orders/{id}:\n    get: {}\n  /elsewhere:\n    get: {}\n");
+    let site = format!(
+        "mode = \"semantic\"\ndiscovery = true\nroutes = [{{ path = \"/users/\", upstream = \"app\", api = {{ schema = \
+         \"{users}\" }} }}, {{ path = \"/orders\", upstream = \"app\", api = {{ schema = \"{orders}\" }} }}]"
+    );
+    let more = format!("[data]\nfolder = \"{}\"\n", data.path().display());
+    let served = Served::start_site(&shop, &site, &more);
+    visit(&served);
+    for (kind, count) in [("shadow", 1.0), ("zombie", 1.0), ("unseen", 2.0), ("drifted", 1.0)] {
+        served.counts(&format!("portcullis_deviating_endpoints{{site=\"site\",kind=\"{kind}\"}}"), count);
+    }
+    served.stop();
+    // Where nothing is declared, nothing is counted.
+    let served = Served::start_site(&shop, "mode = \"semantic\"\ndiscovery = true", &more);
+    served.get("/orders");
+    served.counts("portcullis_discovered_endpoints{site=\"site\"}", 4.0);
+    assert!(!served.metrics().contains("portcullis_deviating_endpoints{"), "{}", served.metrics());
+}
+
 /// A site that is not asked is not discovered; a folder without a site says so.
 #[test]
 fn only_where_it_is_asked_for() {

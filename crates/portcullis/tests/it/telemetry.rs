@@ -64,6 +64,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_issued_cookies_declined_total", "portcullis/tests/it/issued_cookies.rs"),
     ("portcullis_issued_cookie_rotations_total", "portcullis/tests/it/issued_cookies.rs"),
     ("portcullis_discovered_endpoints", "portcullis/tests/it/discovery.rs"),
+    ("portcullis_deviating_endpoints", "portcullis/tests/it/discovery.rs"),
     ("portcullis_discovery_beyond_limit_total", "portcullis/src/run/discovery.rs"),
     ("portcullis_discovery_dropped_requests_total", "portcullis/src/run/discovery.rs"),
     ("portcullis_expired_cookies_total", "portcullis/tests/it/issued_cookies.rs"),
