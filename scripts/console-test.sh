@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The console in Chromium against the real program: the way of a false alarm and its pace, what each role may do, a
 # login at an OpenID Connect provider, numbers that lead to what they count, the box that events are looked for in, what
-# there is to do and bans by hand, values of the chart, what was learned of fields, settings in forms, own rules, a
-# program with flags, every page in four shapes with axe-core, a long table, and the program gone and back.
+# there is to do and bans by hand, values of the chart, what was learned of fields, settings in forms, own rules, the
+# profile of a known application and deviations from a declared API, a program with flags, every page in four shapes with
+# axe-core, a long table, and the program gone and back.
 # Builds what it needs; stops what it started. Of a failure, the open pages are kept in target/console-failures
 # (FAILURES=FOLDER). SHOTS=FOLDER keeps the screenshots (SCENE=150 has traffic go on for so long before them; WHOLE=1:
 # pages from top to end); ROWS=100000 SMOOTH=1 makes the long table longer and prints how it scrolls.
@@ -209,6 +210,7 @@ if ! {
     run_test interfaces "http://$console" "http://$site" "$password" &&
     run_test forms "http://$console" "http://$site" "$password" "$folder" &&
     run_test directives "http://$console" "http://$site" "$password" &&
+    run_test offers "$PWD/target/debug/portcullis" &&
     run_test flags "$folder/flags.log" "http://127.0.0.1:${ports[5]}" &&
     run_test pages "http://$console" admin "$password" "$shots" &&
     run_test hostile "http://$console" "http://$site" admin "$password" &&

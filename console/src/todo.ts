@@ -3,6 +3,7 @@
 import type { Certificate, FacetPage, FieldProposal, Group, Site, SiteStatistics, Upstream } from './api/types.ts';
 import { ago, bytes, expiryTone, number, percent, quoted } from './format.ts';
 import { t, type Key } from './i18n/index.ts';
+import { offers } from './offers.ts';
 import { readiness } from './readiness.ts';
 import { href } from './route.ts';
 import { total, uninspected } from './statistics.ts';
@@ -97,6 +98,13 @@ export function siteTasks(sites: Site[], weeks: SiteStatistics[]): Task[] {
       links: [...(stands.look ? [{ label: 'sites.look' as Key, href: href(['events'], { filter: stands.look }) }] : []), { label: 'nav.sites', href: href(['sites']) }],
     } satisfies Task];
   });
+}
+
+export function offerTasks(sites: Site[]): Task[] {
+  return sites.flatMap((site) => offers(site).map((offer) => ({
+    key: `offer ${site.name} ${offer.profile}`, tone: 'info', title: t('todo.offer', { site: site.name, application: offer.application }),
+    evidence: t('offer.signs', { signs: offer.signs.join(', ') }), links: [{ label: 'todo.review', href: href(['sites']) }],
+  } satisfies Task)));
 }
 
 export function proposalTasks(proposals: FieldProposal[]): Task[] {

@@ -232,6 +232,35 @@ test('tasks say what they rest on, once, and go when it is gone', async () => {
   assert.deepEqual(sorted([{ tone: 'info' }, { tone: 'bad' }, { tone: 'warn' }, { tone: 'bad' }]).map(({ tone }) => tone), ['bad', 'bad', 'warn', 'info']);
 });
 
+test('of stopped requests that would pass, those of clients with others that stay stopped look like attacks', async () => {
+  const { offers, suspicious } = await load('offers');
+  const { offerTasks } = await load('todo');
+  const event = (request_id, addr) => ({ event: { request_id, client: { addr } } });
+  const lost = (id) => ({ change: 'lost', id });
+  const stopped = [event('a', '192.0.2.1'), event('b', '192.0.2.1'), event('c', '192.0.2.2'), event('d', '192.0.2.3')];
+  assert.deepEqual([...suspicious([lost('a'), lost('c')], stopped)], ['a']);
+  assert.deepEqual([...suspicious([lost('a'), lost('b')], stopped)], []);
+  assert.deepEqual([...suspicious([{ change: 'new', id: 'a' }], stopped)], []);
+  assert.deepEqual([...suspicious([lost('x')], [])], []);
+  const site = { name: 'shop', looks_like: [{ profile: 'grafana', application: 'Grafana', signs: ['title grafana'], exclusions: 3, opens: [] }] };
+  const kept = new Map();
+  globalThis.localStorage = { getItem: (name) => kept.get(name) ?? null, setItem: (name, value) => kept.set(name, value) };
+  try {
+    assert.deepEqual(offerTasks([site, { name: 'blog', looks_like: [] }]).map(({ key }) => key), ['offer shop grafana']);
+    for (const odd of ['{', '7', '[null,7]', '{"a":1}']) {
+      kept.set('portcullis.profiles', odd);
+      assert.equal(offers(site).length, 1);
+    }
+    const { dismiss, offers: after } = await load('offers');
+    dismiss('shop', 'grafana');
+    dismiss('shop', 'grafana');
+    assert.equal(after(site).length, 0);
+    assert.equal(after({ ...site, name: 'blog' }).length, 1);
+  } finally {
+    delete globalThis.localStorage;
+  }
+});
+
 test('an exclusion is a sentence, whatever it names', async () => {
   const { sentence } = await load('wording');
   const at = { location: 'query:text', path: '/notes/{id}' };

@@ -80,7 +80,12 @@ export interface SiteRoute {
   target: { kind: string; upstream?: string; status?: number };
   inspection: Inspection | null; agents: string[]; limits: string[];
 }
-export interface Site { name: string; hosts: string[]; listeners: string[]; routes: SiteRoute[]; limits: string[] }
+export interface Site { name: string; hosts: string[]; listeners: string[]; routes: SiteRoute[]; limits: string[]; looks_like: Application[] }
+/** An application that answers of a site look like, and what its profile opens. */
+export interface Application {
+  profile: string; application: string; signs: string[]; exclusions: number;
+  opens: { location: string; paths: string[]; opens: string; lets_pass: string[] }[];
+}
 export interface Endpoint {
   address: string; state: string; in_flight: number; weight: number;
   last_error: { message: string; seconds_ago: number } | null;
@@ -158,7 +163,15 @@ export interface Interface {
   is_idle: boolean;
   requests: number; refused: number; networks: number; days: number; authentication: string[]; sensitive: string[];
 }
-export interface InterfacePage extends Page<Interface> { total: number; sites: { site: string }[] }
+export type DeviationKind = 'shadow' | 'drifted' | 'zombie' | 'unseen';
+export interface InterfacePage extends Page<Interface> {
+  total: number; sites: { site: string; deviations: Record<DeviationKind, number> | null }[];
+}
+/** An endpoint that deviates from the declared API. */
+export interface InterfaceDeviation {
+  site: string; kind: DeviationKind; method: string; path: string;
+  differences: { what: string; declared: string | null; seen: string | null }[];
+}
 /** A session in which a site is taught by hand. */
 export interface TeachingSession {
   site: string; by: string; network: string | null; is_running: boolean; started: string; until: string;

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { ask, url } from '../api/http.ts';
-import type { EventPage, FieldProposal, Interface, InterfacePage, LearnedField, LearningSite, Page } from '../api/types.ts';
+import type { DeviationKind, EventPage, FieldProposal, Interface, InterfaceDeviation, InterfacePage, LearnedField, LearningSite, Page } from '../api/types.ts';
 import { can } from '../app.tsx';
 import { ago, bytes, number } from '../format.ts';
 import { evidence, fieldHref, missing, shape, typeTitle, unusualFilter, type FieldAt } from '../fields.ts';
@@ -55,8 +55,64 @@ export function InterfacesPage({ place }: { place: Place }) {
           <p class="dim">{t('fields.offHint')}</p>
         </Card>
       )}
+      {discovering.includes(name) && (
+        <Deviations key={name} site={name} counts={discovered.value?.sites.find((each) => each.site === name)?.deviations ?? null} place={place} />
+      )}
       {sites.value && !site && discovering.includes(name) && <Discovered site={name} place={place} />}
       {site && <SiteFields key={site.site} site={site} discovers={discovering.includes(name)} place={place} onChange={sites.again} />}
+    </>
+  );
+}
+
+const DEVIATIONS = ['shadow', 'drifted', 'zombie', 'unseen'] as const;
+const DEVIATION_TONES = { shadow: 'bad', drifted: 'warn', zombie: 'warn', unseen: 'info' } as const;
+const deviationTitle = (kind: DeviationKind) => t(`deviations.${kind}` as Key);
+
+/** What the site answers and its declared API does not say, and the other way round; `counts` is null where none is declared. */
+function Deviations({ site, counts, place }: { site: string; counts: Record<DeviationKind, number> | null; place: Place }) {
+  const asked = place.query.get('deviation') ?? '';
+  const kind = DEVIATIONS.find((each) => each === asked) ?? '';
+  const total = counts === null ? 0 : DEVIATIONS.reduce((sum, each) => sum + counts[each], 0);
+  return (
+    <Card title={t('deviations.title')} id="deviations">
+      {counts === null && <p class="dim">{t('deviations.undeclared')}</p>}
+      {counts !== null && total === 0 && <Empty>{t('deviations.none')}</Empty>}
+      {counts !== null && total > 0 && (
+        <>
+          <p class="dim">{t('deviations.intro')}</p>
+          <Select hidden label={t('deviations.kind')} value={kind} onChange={(next) => refine({ deviation: next })}
+            options={[['', `${t('app.all')} (${number(total)})`], ...DEVIATIONS.map((each): [string, string] => [each, `${deviationTitle(each)} (${number(counts[each])})`])]} />
+          <DeviationRows key={kind} site={site} kind={kind} />
+        </>
+      )}
+    </Card>
+  );
+}
+
+function DeviationRows({ site, kind }: { site: string; kind: DeviationKind | '' }) {
+  const [limit, setLimit] = useState(FIRST);
+  const asked = { site, kind, limit };
+  const list = useLoad((signal) => ask<Page<InterfaceDeviation>>('/interfaces/deviations', { query: asked, signal }), JSON.stringify(asked));
+  if (list.error !== null) return <Failure error={list.error} retry={list.again} />;
+  if (!list.value) return <Skeleton lines={4} />;
+  if (list.value.items.length === 0) return <Empty>{t('deviations.noneOfKind')}</Empty>;
+  return (
+    <>
+      <div class="scroll" tabIndex={0} role="group" aria-label={t('deviations.title')}>
+        <table class="stacked">
+          <thead><tr><th scope="col">{t('deviations.kind')}</th><th scope="col">{t('fields.endpoint')}</th><th scope="col">{t('deviations.differences')}</th></tr></thead>
+          <tbody>{list.value.items.map((each) => (
+            <tr key={`${each.kind} ${each.method} ${each.path}`}>
+              <td><Badge tone={DEVIATION_TONES[each.kind]}>{deviationTitle(each.kind)}</Badge></td>
+              <td class="wrap"><a href={href(['interfaces'], { site, search: each.path })}><code>{visible(`${each.method} ${each.path}`)}</code></a></td>
+              <td class="wrap">{each.differences.length === 0 ? t(`deviations.about.${each.kind}` as Key) : each.differences.map((one) => (
+                <div key={`${one.what} ${one.declared} ${one.seen}`}><code>{visible(one.what)}</code> {t('deviations.difference', { declared: visible(one.declared ?? t('deviations.nothing')), seen: visible(one.seen ?? t('deviations.nothing')) })}</div>
+              ))}</td>
+            </tr>
+          ))}</tbody>
+        </table>
+      </div>
+      {list.value.next !== null && limit < MOST && <Button onClick={() => setLimit(MOST)}>{t('app.more')}</Button>}
     </>
   );
 }

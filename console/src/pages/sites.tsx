@@ -8,10 +8,12 @@ import { ago, expiryTone, number } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';
 import { windowOf } from '../range.ts';
+import { offers } from '../offers.ts';
 import { readiness } from '../readiness.ts';
 import { href } from '../route.ts';
 import { Badge, Button, Card, Empty, Failure, PageHead, Select, Skeleton } from '../ui/kit.tsx';
 import { ChangeDialog, type Change } from './change.tsx';
+import { Offer } from './offer.tsx';
 
 export function SitesPage() {
   const sites = useLoad((signal) => ask<Live<Site>>('/sites', { query: { limit: 1000 }, signal }), 'sites', 15_000);
@@ -30,7 +32,7 @@ export function SitesPage() {
       <div class="stack">
         {!sites.value && <Card><Skeleton /></Card>}
         {(sites.value?.items ?? []).map((site) => (
-          <SiteCard key={site.name} site={site} week={week.value?.items.find((each) => each.site === site.name)} change={() => setChanging(site)} />
+          <SiteCard key={site.name} site={site} week={week.value?.items.find((each) => each.site === site.name)} change={() => setChanging(site)} again={sites.again} />
         ))}
         <div class="grid">
           {(upstreams.value?.items ?? []).map((group) => <UpstreamCard key={group.name} group={group} />)}
@@ -63,11 +65,12 @@ function Expiry({ notAfter }: { notAfter: number }) {
   return tone === '' ? <span class="dim">{text}</span> : <Badge tone={tone}>{text}</Badge>;
 }
 
-function SiteCard({ site, week, change }: { site: Site; week: SiteStatistics | undefined; change: () => void }) {
+function SiteCard({ site, week, change, again }: { site: Site; week: SiteStatistics | undefined; change: () => void; again: () => void }) {
   return (
     <Card title={site.name} aside={can('admin') && <Button onClick={change} aria-label={`${t('sites.change')} ${site.name}`}>{t('sites.change')}</Button>}>
       <p class="dim wrap">{t('sites.hosts')}: {site.hosts.join(', ')} · {site.listeners.join(', ')}</p>
       <Rollout site={site} week={week} />
+      {offers(site).map((offer) => <Offer key={offer.profile} site={site.name} offer={offer} onChange={again} />)}
       <div class="scroll" tabIndex={0} role="group">
         <table>
           <thead><tr>{[t('app.route'), t('sites.target'), t('sites.mode'), t('sites.engine'), t('sites.level'), t('sites.paranoia'), t('nav.rules'), t('sites.exclusions')].map((name) => <th scope="col">{name}</th>)}</tr></thead>

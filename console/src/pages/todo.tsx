@@ -7,7 +7,7 @@ import { can } from '../app.tsx';
 import { t } from '../i18n/index.ts';
 import { useLoad, type Loaded } from '../load.ts';
 import { windowOf } from '../range.ts';
-import { attackerTasks, ATTACKERS_OF, certificateTasks, falsePositiveTasks, proposalTasks, siteTasks, sorted, uninspectedTasks, upstreamTasks, type Task } from '../todo.ts';
+import { attackerTasks, ATTACKERS_OF, certificateTasks, falsePositiveTasks, offerTasks, proposalTasks, siteTasks, sorted, uninspectedTasks, upstreamTasks, type Task } from '../todo.ts';
 import { Badge, Button, Card, Empty, Skeleton } from '../ui/kit.tsx';
 import { visible } from '../visible.ts';
 import { BanDialog } from './ban.tsx';
@@ -37,6 +37,7 @@ export function Tasks() {
     [attackers, () => attackerTasks(attackers.value!, (bans.value?.items ?? []).map((ban) => ban.client))],
     [groups, () => falsePositiveTasks(groups.value!.items, groups.value!.passing)],
     [both(sites, week), () => siteTasks(sites.value!.items, week.value!.items)],
+    [sites, () => offerTasks(sites.value!.items)],
     [proposals, () => proposalTasks(proposals.value!.items)],
     [day, () => uninspectedTasks(day.value!.items)],
   ];
