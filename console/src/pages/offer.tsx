@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ask, askTagged } from '../api/http.ts';
 import type { Application, EventPage, Replayed } from '../api/types.ts';
-import { canChange } from '../app.tsx';
+import { can } from '../app.tsx';
 import { number, quoted } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';
@@ -34,7 +34,7 @@ interface Document { format: string; is_read_only: boolean; values: { sites?: { 
 
 /** Where the site stands in the document; null where it cannot be changed here. */
 async function placeOf(site: string, signal: AbortSignal): Promise<Place | null> {
-  if (!canChange('admin')) return null;
+  if (!can('admin')) return null;
   const { value, etag } = await askTagged<Document>('/config', { signal });
   const sites = value.values?.sites;
   const index = Array.isArray(sites) ? sites.findIndex((each) => each.name === site) : -1;
