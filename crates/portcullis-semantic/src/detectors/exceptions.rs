@@ -258,6 +258,16 @@ pub const EXCEPTIONS: &[Exception] = &[
         attack: Referer("http://shop.example/s?q=%3Cscript%3Ealert(1)%3C/script%3E"),
     },
     Exception {
+        id: "numbers",
+        classes: &[Class::Ssrf],
+        effect: Suppresses,
+        what: "two or three numbers with a slash behind them and no scheme, which short notations of an address are, too",
+        but: "the same in a field that may be for an address (`url`, `host`, `image`, ...); `127.1`, ports, metadata services",
+        why: "identifiers of documents (DOI), prices per hour and versions are written so",
+        benign: Json("DOI", "10.1000/xyz"),
+        attack: Json("image", "10.1000/xyz"),
+    },
+    Exception {
         id: "issued-cookie",
         classes: &[],
         effect: Suppresses,

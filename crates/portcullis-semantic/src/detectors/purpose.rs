@@ -36,7 +36,8 @@ pub(super) use self::reports::{is_of_report, quotes_code, takes_headers};
 pub(super) use self::secrets::{names_secret, takes_password};
 pub use self::services::names_redirect;
 pub(super) use self::services::{
-    leads_back, leads_elsewhere, names_address, names_database, names_own_service, names_server, takes_host,
+    leads_back, leads_elsewhere, may_name_host, names_address, names_database, names_own_service,
+    names_server, takes_host,
 };
 pub(super) use self::settings::{lists_words, takes_configuration, takes_step};
 pub(super) use self::texts::takes_title;

@@ -47,6 +47,20 @@ pub(in crate::detectors) fn takes_host(location: Location<'_>) -> bool {
     is_of_body(location.place) && has_word(last_part(location.name), HOSTS)
 }
 
+/// The name says that the field may be for an address, or for what a server is to load, wherever the field
+/// stands: `url`, `target_host`, `image`, `feed.source`.
+pub(in crate::detectors) fn may_name_host(location: Location<'_>) -> bool {
+    const LISTS: [&[&[u8]]; 6] = [
+        words!("purpose", "addresses"),
+        words!("purpose", "loaded"),
+        words!("purpose", "hosts"),
+        words!("purpose", "machines"),
+        words!("purpose", "leads"),
+        SERVICE_WORDS,
+    ];
+    LISTS.iter().any(|list| has_word(location.name, list))
+}
+
 /// The field says where a login leads back to: programs for a desk or a terminal wait on the machine itself
 /// (RFC 8252).
 pub fn names_redirect(name: &[u8]) -> bool {

@@ -61,6 +61,28 @@ pub(super) fn embedded(name: &[u8]) -> Option<Ipv4Addr> {
     None
 }
 
+/// A number with a dot in it and a unit, a name or another number behind a slash: an identifier of a document
+/// (DOI), a price per hour, a version. C libraries take two or three numbers for an address, too; that of the
+/// machine itself, `127.1`, is no price.
+pub(super) fn is_number(host: &[u8], tail: &[u8]) -> bool {
+    const DIGITS_MAX: usize = 9;
+    let is_plain =
+        |part: &[u8]| (1..=DIGITS_MAX).contains(&part.len()) && part.iter().all(u8::is_ascii_digit);
+    // `010.1`: eight times that.
+    let is_octal = host.first() == Some(&b'0') && !host.starts_with(b"0.");
+    let mut parts = host.split(|b| *b == b'.');
+    let is_own = parts.clone().next() == Some(b"127");
+    let count = parts.clone().count();
+    // `0.0.0/x`: the address that stands for all of the machine's.
+    let is_zero = host.iter().all(|b| matches!(b, b'0' | b'.'));
+    (2..=3).contains(&count)
+        && !is_own
+        && !is_octal
+        && !is_zero
+        && parts.all(is_plain)
+        && tail.strip_prefix(b"/").is_some_and(|unit| unit.first().is_some_and(u8::is_ascii_alphanumeric))
+}
+
 /// A local host is written as nobody who wants to be understood writes it: a last dot, capital letters within
 /// the name, more or fewer slashes than two.
 pub(super) fn is_oddly_written(text: &[u8], url: &Url, host: &[u8]) -> bool {

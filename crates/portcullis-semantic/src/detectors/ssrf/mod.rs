@@ -20,9 +20,9 @@ use portcullis_types::Span;
 use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Layer, Place, Profile, kinds};
 use judge::{
-    embedded, inner_scheme, is_database_port, is_metadata_path, is_oddly_written, is_outer, is_own_port,
-    is_service_port, is_setting, is_short, is_socket, is_web, is_web_port, scheme_kind, speaks_http, v4_kind,
-    v6_kind,
+    embedded, inner_scheme, is_database_port, is_metadata_path, is_number, is_oddly_written, is_outer,
+    is_own_port, is_service_port, is_setting, is_short, is_socket, is_web, is_web_port, scheme_kind,
+    speaks_http, v4_kind, v6_kind,
 };
 use names::{Group, Names};
 use page::{is_as_browsers_write, is_callback, is_of_token, is_page};
@@ -402,8 +402,12 @@ impl Ssrf {
         let is_said = purpose::is_search(input.location)
             && tail.is_empty()
             && host.port.is_some_and(|port| !is_service_port(port));
+        // `10.1000/xyz`, `10.50/hour`, `10.15.7/Safari`
+        let is_number = host.port.is_none() && is_number(&bytes[..stop], tail);
         if is_expected {
             found.suppress(kind, span, "own-host");
+        } else if is_number && !purpose::may_name_host(input.location) {
+            found.suppress(kind, span, "numbers");
         } else if let Some(row) = local.or(is_said.then_some("address-said")) {
             found.add(LOCAL_PAGE, span);
             found.suppress(kind, span, row);

@@ -290,3 +290,55 @@ fn oddly_written_local_hosts() {
     check("http://shop.example.com@evil.example", "user-host");
     check("ssh://-oProxyCommand=id/x", "confused");
 }
+
+/// Numbers with a slash behind them are what people write of documents, prices and versions. Where a field
+/// may be for an address, or the number cannot be another thing, they are the short notation of one.
+#[test]
+fn numbers_that_are_no_addresses() {
+    for text in [
+        "10.1000/xyz",
+        "10.1038/nphys1170",
+        "10.1093/acref/9780198606871.001.0001",
+        "10.48550/arXiv.2101.00001",
+        "10.50/hour",
+        "10.00/month",
+        "250.50/night",
+        "0.5/kg",
+        "10.15.7/Safari",
+        "10.2/10.3",
+    ] {
+        for (place, name) in
+            [(Place::Json, "items.DOI"), (Place::Query, "q"), (Place::Form, "rate"), (Place::Query, "id")]
+        {
+            passes(place, name, text);
+        }
+        for name in
+            ["url", "image", "target_host", "feedUrl", "import.source", "url.value", "next", "webhook"]
+        {
+            for place in [Place::Query, Place::Json] {
+                let (have, _) = look(place, name, text);
+                assert!(!have.contains("!numbers"), "{name}={text}: {have}");
+            }
+        }
+    }
+    for name in ["image", "target", "feed"] {
+        for text in ["10.1/admin", "10.65793/x", "10.0.1/secret", "10.1000/xyz"] {
+            let (have, blocks) = look(Place::Query, name, text);
+            assert!(blocks, "{name}={text}: {have}");
+        }
+    }
+    for text in [
+        "127.1/admin",
+        "127.0.1/admin",
+        "10.1:8080/x",
+        "10.0.0.5/admin",
+        "http://10.1000/xyz",
+        "http:10.1000/xyz",
+        "//10.1/x",
+        "169.254.43518/latest/meta-data",
+        "10.1000@127.0.0.1/x",
+    ] {
+        let (have, _) = look(Place::Json, "DOI", text);
+        assert!(!have.contains("!numbers"), "{text}: {have}");
+    }
+}
