@@ -228,6 +228,16 @@ pub const EXCEPTIONS: &[Exception] = &[
         attack: Json("log_dir", "/etc/passwd"),
     },
     Exception {
+        id: "edited-file",
+        classes: &[Class::Path],
+        effect: Suppresses,
+        what: "the URL of a local file where an editor says which one it has open (`textDocument.uri`, `rootUri`, ...)",
+        but: "files and folders of the system, hidden ones, files with users and secrets, paths that climb or are encoded",
+        why: "the Language Server Protocol names files so",
+        benign: Json("params.textDocument.uri", "file:///home/ann/app/main.go"),
+        attack: Json("params.textDocument.uri", "file:///home/ann/.ssh/id_rsa"),
+    },
+    Exception {
         id: "own-service",
         classes: &[Class::Ssrf],
         effect: Suppresses,

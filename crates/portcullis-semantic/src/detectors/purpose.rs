@@ -25,7 +25,9 @@ pub(super) use self::commands::{
     MACHINES, names_command, names_function, names_machine, runs_commands, takes_arguments,
     takes_command_lines, takes_container_command, takes_single_name, takes_tool_call,
 };
-pub(super) use self::files::{asks_for_file, is_bare_path, names_own_file, names_own_folder};
+pub(super) use self::files::{
+    asks_for_file, is_bare_path, names_edited_file, names_own_file, names_own_folder,
+};
 pub use self::plain::{takes_plain_value, takes_search};
 pub(super) use self::queries::{
     is_attribute, takes_cells, takes_columns, takes_conditions, takes_filters, takes_formula, takes_number,

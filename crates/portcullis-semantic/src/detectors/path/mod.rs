@@ -158,7 +158,7 @@ impl Detector for PathTraversal {
         if (1..=2).contains(&dots) && is_spaced && text.len() - start <= SPACED_BYTES_MAX {
             found.add(CLIMB_ODD, Span::new(start, text.len()));
         }
-        if self.wrappers(text, start, found) {
+        if self.wrappers(input, start, found) {
             return;
         }
         let path = Path::read(text, start, ends_value);
@@ -460,7 +460,8 @@ impl PathTraversal {
 
     /// Stream wrappers, at the beginning or anywhere. True if the value is one from its beginning: it needs
     /// no second look.
-    fn wrappers(&self, text: &[u8], start: usize, found: &mut Found<'_>) -> bool {
+    fn wrappers(&self, input: &Input<'_>, start: usize, found: &mut Found<'_>) -> bool {
+        let text = input.text;
         let mut is_whole = false;
         for colon in memchr::memchr_iter(b':', text) {
             let name = text[..colon].iter().rev().take(20).take_while(|b| is_scheme(**b)).count();
@@ -470,16 +471,26 @@ impl PathTraversal {
             let span = Span::new(begin, colon + 1 + end);
             // A page that somebody saved and opened says so.
             let is_document = kind == FILE_URL && is_home(rest);
+            let names_file = |ends| {
+                let path = Path::read(text, colon + 1, ends);
+                let mut buffer = [0; 160];
+                let len = path.target(text, &mut buffer);
+                self.names.file(&buffer[..len]).is_some() || self.names.is_system(&buffer[..len])
+            };
+            // What an editor has open.
+            if kind == FILE_URL
+                && begin == start
+                && purpose::names_edited_file(input.location)
+                && wrappers::is_of_project(rest)
+                && !names_file(ends_value)
+            {
+                found.suppress(kind, span, "edited-file");
+                return true;
+            }
             if begin != start || is_document {
                 // After other text a URL opens nothing but the file that it names.
-                let names_file = || {
-                    let path = Path::read(text, colon + 1, ends_token);
-                    let mut buffer = [0; 160];
-                    let len = path.target(text, &mut buffer);
-                    self.names.file(&buffer[..len]).is_some() || self.names.is_system(&buffer[..len])
-                };
                 let is_own = is_document && wrappers::is_of_author(&text[..begin], rest);
-                if !is_own && (kind != FILE_URL || is_document || names_file()) {
+                if !is_own && (kind != FILE_URL || is_document || names_file(ends_token)) {
                     found.mention(kind, span);
                 }
                 continue;

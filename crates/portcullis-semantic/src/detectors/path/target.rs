@@ -19,11 +19,22 @@ pub(super) fn share_kind(share: &[u8], place: Place) -> Option<KindId> {
     }
 }
 
-/// `/usr/local/bin`: the folder as a whole, as instructions for an installation have it.
+/// `/usr/local/bin`: the folder as a whole, as instructions for an installation have it, or a program in it,
+/// with its options: `/usr/sbin/sendmail -t -i`. Who has a program read as a file learns nothing of it.
 pub(super) fn is_program_folder(target: &[u8]) -> bool {
+    const FOLDERS: &[&[u8]] = &[b"usr/bin/", b"usr/sbin/", b"usr/local/bin/", b"usr/local/sbin/"];
     let target = target.strip_suffix(b"/").unwrap_or(target);
-    target.starts_with(b"usr/")
-        && [&b"/bin"[..], b"/sbin", b"/lib", b"/share"].iter().any(|end| target.ends_with(end))
+    let is_folder = target.starts_with(b"usr/")
+        && [&b"/bin"[..], b"/sbin", b"/lib", b"/share"].iter().any(|end| target.ends_with(end));
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"-_+".contains(b);
+    let is_program = |program: &[u8]| {
+        let mut words = program.split(|b| *b == b' ');
+        let name = words.next().unwrap_or_default();
+        !name.is_empty()
+            && name.iter().all(is_name)
+            && words.all(|word| word.len() > 1 && word[0] == b'-' && word.iter().all(is_name))
+    };
+    is_folder || FOLDERS.iter().any(|folder| target.strip_prefix(*folder).is_some_and(is_program))
 }
 
 /// `/etc/`, `/proc`, `/root`: the folder as a whole.

@@ -387,3 +387,59 @@ fn what_a_parameter_asks_for() {
     }
     assert!(!blocks(Place::Json, "link", "../x.php"));
 }
+
+/// An editor says which file it has open, a page of settings which program it starts. Neither reads a file of
+/// the system by it.
+#[test]
+fn files_of_editors_and_programs() {
+    for name in ["params.textDocument.uri", "params.rootUri", "params.workspaceFolders.uri"] {
+        for text in [
+            "file:///home/a/app/main.go",
+            "file:///Users/a/My%20app/b.ts",
+            "file:///c%3A/src/a.cs",
+            "file:///srv/app",
+        ] {
+            let (have, is_blocked) = testing::look(Class::Path, Place::Json, name, text.as_bytes());
+            assert!(!is_blocked && have.contains("!edited-file"), "{name}={text}: {have}");
+            let (have, is_blocked) = testing::look(Class::Path, Place::Query, name, text.as_bytes());
+            assert!(is_blocked, "{name}={text} in a query: {have}");
+        }
+        for text in [
+            "file:///etc/passwd",
+            "file:///etc/nginx/nginx.conf",
+            "file:///home/a/.ssh/id_rsa",
+            "file:///home/a/app/.env",
+            "file:///home/a/../../etc/shadow",
+            "file:///home/a/%2e%2e/%2e%2e/etc/passwd",
+            "file:///proc/self/environ",
+            "file:///C%3A/Windows/System32/config/SAM",
+            "file:////evil.example/share/x",
+            "file://evil.example/home/a/x",
+            "file:///home/a/app/%00.go",
+            "file:///home/a/x php://filter/resource=x",
+            "php://filter/resource=/home/a/app/main.php",
+        ] {
+            let (have, is_blocked) = testing::look(Class::Path, Place::Json, name, text.as_bytes());
+            assert!(is_blocked, "{name}={text}: {have}");
+        }
+    }
+    for name in ["uri", "params.uri", "url", "textDocument", "textDocument[uri]"] {
+        let (have, is_blocked) = testing::look(Class::Path, Place::Json, name, b"file:///home/a/app/main.go");
+        assert!(is_blocked, "{name}: {have}");
+    }
+    for text in ["/usr/sbin/sendmail -t -i", "/usr/local/bin/magick", "/usr/bin/php8.2"] {
+        testing::passes_at(Class::Path, Place::Form, "mta", text);
+    }
+    for text in [
+        "/usr/sbin/../../etc/passwd",
+        "/usr/bin/../../etc/shadow",
+        "/usr/sbin/x/y",
+        "/usr/sbin/sendmail /etc/shadow",
+        "/usr/local/lib/php/pearcmd.php",
+        "/usr/local/bin/../etc/php.ini",
+        "/etc/passwd -t",
+    ] {
+        let (have, is_blocked) = testing::look(Class::Path, Place::Form, "mta", text.as_bytes());
+        assert!(is_blocked, "{text}: {have}");
+    }
+}

@@ -45,6 +45,31 @@ pub(super) fn wrapper(scheme: &[u8], rest: &[u8]) -> Option<KindId> {
     is_file.then_some(FILE_URL)
 }
 
+/// `///home/a/app/main.go`, `///c%3A/app/main.cs`: of this machine, with no steps up, no name that begins
+/// with a dot, and no escapes but those of a drive's colon and of spaces.
+pub(super) fn is_of_project(rest: &[u8]) -> bool {
+    let Some(path) = rest.strip_prefix(b"///").filter(|path| path.len() <= PATH_BYTES_MAX) else {
+        return false;
+    };
+    let path = match path {
+        [letter, b'%', b'3', b'a' | b'A', b'/', path @ ..] | [letter, b':', b'/', path @ ..]
+            if letter.is_ascii_alphabetic() =>
+        {
+            path
+        }
+        path => path,
+    };
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii() || b"-_.+@ ".contains(b);
+    let is_name = |name: &[u8]| {
+        let mut parts = name.split(|b| *b == b'%');
+        let first = parts.next().unwrap_or_default();
+        !first.starts_with(b".")
+            && first.iter().all(is_part)
+            && parts.all(|part| part.strip_prefix(b"20").is_some_and(|rest| rest.iter().all(is_part)))
+    };
+    !path.starts_with(b"/") && path.split(|b| *b == b'/').all(is_name)
+}
+
 /// The path of a file URL lies in somebody's home.
 pub(super) fn is_home(rest: &[u8]) -> bool {
     let path = &rest[rest.iter().take_while(|b| matches!(b, b'/' | b'\\')).count()..];

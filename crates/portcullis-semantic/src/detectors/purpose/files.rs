@@ -1,6 +1,6 @@
 //! Fields that name a file or a folder: one that a page asks for, or one of the installation.
 
-use super::name::{above, has_word, innermost, is_of_body, last_part};
+use super::name::{above, has_word, innermost, is_of_body, last_part, parts};
 use crate::{Location, Place};
 
 /// The parameter of a page says which file it is about.
@@ -18,6 +18,18 @@ pub(in crate::detectors) fn asks_for_file(location: Location<'_>) -> bool {
     ];
     // `fileName`, `file_name`, `filePath`
     location.place == Place::Query && has_word(innermost(location.name), FILES)
+}
+
+/// The field says which file or folder an editor has open, as the Language Server Protocol has it:
+/// `textDocument.uri`, `rootUri`, `workspaceFolders.uri`.
+pub(in crate::detectors) fn names_edited_file(location: Location<'_>) -> bool {
+    let mut parts = parts(location.name);
+    location.place == Place::Json
+        && match parts.next() {
+            Some(b"rootUri") => true,
+            Some(b"uri") => matches!(parts.next(), Some(b"textDocument" | b"workspaceFolders")),
+            _ => false,
+        }
 }
 
 /// The field is called `path` and no more: where something lies on the machine, or below a folder of the
