@@ -553,8 +553,8 @@ pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         id: "directory-filters",
         classes: &[Class::Ldap],
-        effect: Lowers(takes_filters),
-        what: "a whole, balanced filter in a field for those of a directory (`ldap_filter`, `user_search`, ...)",
+        effect: Lowers(takes_whole_filters),
+        what: "a whole, balanced filter in a field for those of a directory (`ldap_filter`, `user_search`, ...) or for code",
         but: "what closes a parenthesis that it did not open",
         why: "settings of a login by LDAP have it",
         benign: Json("ldap_filter", "(&(objectClass=user)(|(uid=*)(mail=*)))"),
@@ -700,6 +700,10 @@ fn takes_set_up(location: Location<'_>) -> bool {
 
 /// A finding of this kind ends a string or a command before it begins its own: exception `signed-session`
 /// does not hold for its class.
+fn takes_whole_filters(location: Location<'_>) -> bool {
+    takes_filters(location) || takes_code(location)
+}
+
 pub(crate) fn breaks_out(kind: &Kind) -> bool {
     const KINDS: &[&str] = names!("purpose", "breaks-out");
     KINDS.contains(&kind.id)

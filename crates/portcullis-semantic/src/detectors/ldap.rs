@@ -61,15 +61,15 @@ impl Detector for Ldap {
         let prefix = text[..first].trim_ascii();
         // A name, a wildcard, nothing: what stands in the value of a comparison. Prose is none of it.
         let is_value = prefix.len() <= PREFIX_BYTES_MAX && prefix.iter().filter(|b| **b == b' ').count() <= 1;
-        // The settings of a login hold whole filters; what breaks out of one does not begin with its
-        // parenthesis.
-        let is_setting = prefix.is_empty() && is_balanced(text) && purpose::takes_filters(input.location);
+        // The settings of a login hold whole filters, and people show them as code or in a text; what breaks
+        // out of one does not begin with its parenthesis.
+        let is_whole = prefix.is_empty() && is_balanced(text);
         if is_signs(text) {
             found.add(SIGNS, Span::new(0, text.len()));
             return;
         }
         let is_password = purpose::takes_password(input.location);
-        let mut scan = Scan { text, is_mention: !is_value || is_setting, is_password, found };
+        let mut scan = Scan { text, is_mention: !is_value || is_whole, is_password, found };
         scan.run(first);
     }
 }
@@ -287,7 +287,7 @@ const HINTS: &[Hint] = hints!("ldap", "gate");
 mod tests {
     use crate::Class::Ldap;
     use crate::Place;
-    use crate::detectors::testing::{blocks, blocks_at, passes, passes_at};
+    use crate::detectors::testing::{blocks, blocks_at, look, passes, passes_at};
 
     #[test]
     fn break_outs() {
@@ -324,6 +324,27 @@ mod tests {
         passes_at(Ldap, Place::Form, "ldap_filter", "(cn=*)");
         passes_at(Ldap, Place::Json, "login.userFilter", "(&(objectClass=person)(sAMAccountName={0}))");
         blocks_at(Ldap, Place::Form, "*)(uid=*))(|(uid=*", "break-out");
+    }
+
+    /// A whole filter breaks out of none: in fields for texts and code it is shown.
+    #[test]
+    fn filters_that_are_shown() {
+        let filter = "(&(objectClass=person)(|(uid=jdoe)(mail=*@a.example)(userAccountControl:1.2.840.113556.1.4.803:=2)))";
+        for name in ["code", "snippet", "comment", "text"] {
+            passes_at(Ldap, Place::Json, name, filter);
+        }
+        for name in ["user", "q", "id", "name"] {
+            let (have, is_blocked) = look(Ldap, Place::Json, name, filter.as_bytes());
+            assert!(is_blocked, "{name}: {have}");
+        }
+        for name in ["code", "comment"] {
+            for text in
+                ["*)(uid=*))(|(uid=*", "(cn=x))(|(uid=*)", "x))(|(objectClass=*)(uid=x", "admin)(!(&(1=0"]
+            {
+                let (have, is_blocked) = look(Ldap, Place::Json, name, text.as_bytes());
+                assert!(is_blocked, "{name}={text}: {have}");
+            }
+        }
     }
 
     #[test]
