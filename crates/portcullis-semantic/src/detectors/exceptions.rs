@@ -614,7 +614,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         id: "command-lines",
         classes: &[Class::Command],
         effect: Lowers(takes_lines),
-        what: "command lines of a project (`scripts` of a package, `run` and `entrypoint` of a job) or a container",
+        what: "command lines of a project (`scripts` of a package, `run`, `entrypoint` and `steps.commands` of a job) or a container",
         but: "the same as of set-ups",
         why: "packages and pipelines have them",
         benign: Json("scripts.build", "npm ci && npm run build && cp -r dist/ /srv/www"),

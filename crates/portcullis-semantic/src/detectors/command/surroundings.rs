@@ -229,6 +229,8 @@ fn begins_with_command(names: &Names, line: &[u8], after: &[u8], is_shown: bool)
     };
     // A step of a Dockerfile shows its command as a prompt does.
     let line = [&b"RUN "[..], b"CMD "].iter().find_map(|step| line.strip_prefix(*step)).unwrap_or(line);
+    // An item of a list of YAML or Markdown.
+    let line = line.strip_prefix(b"- ").unwrap_or(line).trim_ascii_start();
     // Behind a prompt stands a program, whatever its name.
     let (line, is_prompted) = match line {
         [b'$' | b'%', b' ', rest @ ..] => (rest.trim_ascii_start(), true),
@@ -239,6 +241,8 @@ fn begins_with_command(names: &Names, line: &[u8], after: &[u8], is_shown: bool)
         },
         _ => (line, false),
     };
+    // `(Get-Content x) -replace ...`: what a command of PowerShell writes is an operand there.
+    let line = line.strip_prefix(b"(").filter(|inner| begins_with_cmdlet(inner)).unwrap_or(line);
     let is_parted = is_parted(after);
     let is_set = || matches!(after.first(), Some(b'$' | b'`')) && sets_variable(line);
     if is_set() || is_parted && begins_with_keyword(names, line) {
@@ -247,6 +251,10 @@ fn begins_with_command(names: &Names, line: &[u8], after: &[u8], is_shown: bool)
     let mut line = line;
     let head = loop {
         let head = &line[..line.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(line.len())];
+        // `ExecStart=/bin/sh -c`: a setting that is a command line.
+        if is_parted && is_line_of_setting(names, head, &line[head.len()..]) {
+            return true;
+        }
         // `X=1 make`; of `x=1;id` nothing is told.
         if Variables::assignment(head).is_none() || head.iter().any(|b| b";|&`$(".contains(b)) {
             break head;
@@ -283,6 +291,27 @@ fn sets_variable(line: &[u8]) -> bool {
     let value = value.trim_ascii_start();
     let value = value.strip_prefix(b"\"").unwrap_or(value);
     value.iter().all(|b| b.is_ascii_alphanumeric() || b"_-./:".contains(b))
+}
+
+/// `Get-Content `: a verb and a noun.
+fn begins_with_cmdlet(line: &[u8]) -> bool {
+    let name = line.iter().take_while(|b| b.is_ascii_alphabetic() || **b == b'-').count();
+    let mut words = line[..name].split(|b| *b == b'-');
+    let is_word = |word: &[u8]| word.first().is_some_and(u8::is_ascii_uppercase);
+    line.get(name) == Some(&b' ') && words.clone().count() == 2 && words.all(is_word)
+}
+
+/// `head` sets something to the path of a known program, and an option follows.
+fn is_line_of_setting(names: &Names, head: &[u8], rest: &[u8]) -> bool {
+    let Some(equals) = memchr::memchr(b'=', head) else { return false };
+    let (name, path) = (&head[..equals], &head[equals + 1..]);
+    let program = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
+    !name.is_empty()
+        && name.iter().all(u8::is_ascii_alphanumeric)
+        && path.starts_with(b"/")
+        && path.iter().all(|b| b.is_ascii_alphanumeric() || b"/-_.".contains(b))
+        && names.get(program).is_some()
+        && rest.trim_ascii_start().starts_with(b"-")
 }
 
 /// Words of a shell before a command, and of sentences.

@@ -674,3 +674,32 @@ fn command_lines_that_nothing_speaks_of() {
         passes_at(Class::Command, Place::Form, "comment", text);
     }
 }
+
+/// A setting that is a command line, and an item of a list that sets a variable, begin a line as commands do.
+#[test]
+fn lines_of_settings_in_texts() {
+    for text in [
+        "My unit:\n```ini\n[Service]\nExecStart=/bin/sh -c '/usr/local/bin/backup.sh; echo $? > /run/backup.rc'\n```",
+        "Is it ok?\nExecStart=/bin/bash -c '/opt/app/sync; echo done'\nRestart=always",
+        "script:\n  - export V=$(git rev-parse --short HEAD)\n  - make; ls -l dist\n",
+    ] {
+        passes_at(Class::Command, Place::Form, "comment", text);
+    }
+    for text in [
+        "ExecStart=/bin/sh;cat /etc/passwd",
+        "x=/bin/sh -c id;cat /etc/shadow",
+        "ExecStart=/tmp/x -c 'a'; cat /etc/shadow",
+        "- ;cat /etc/passwd",
+        "- x;cat /etc/passwd",
+        "ExecStart=/bin/sh -c 'c''at /etc/passwd;id'; c''at /etc/shadow",
+    ] {
+        let (have, is_blocked) = look(Class::Command, Place::Form, "comment", text.as_bytes());
+        assert!(is_blocked, "{text}: {have}");
+    }
+    // In other fields nothing of it changes.
+    for text in
+        ["ExecStart=/bin/sh -c '/usr/local/bin/backup.sh; cat /etc/passwd'", "- export V=$(cat /etc/passwd)"]
+    {
+        blocks(Class::Command, text, "");
+    }
+}

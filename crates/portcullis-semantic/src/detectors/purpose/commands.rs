@@ -5,13 +5,20 @@
 use super::name::{above, has_last_word, has_word, innermost, is_of_field, last_part, parts};
 use crate::{Location, Place};
 
-/// The field holds command lines of a project: `scripts` of a package, steps of a pipeline.
+/// The field holds command lines of a project: `scripts` of a package, steps of a pipeline (`run`,
+/// `steps.commands`).
 pub(in crate::detectors) fn takes_command_lines(location: Location<'_>) -> bool {
+    const LINES: &[&[u8]] = &[b"command", b"commands", b"script"];
     let last = last_part(location.name);
     let above = above(location.name);
+    let is_step = || {
+        let mut parts = parts(location.name).skip_while(|part| LINES.contains(part));
+        LINES.contains(&last) && parts.next() == Some(b"steps")
+    };
     location.place == Place::Json
         && (last_part(above) == b"scripts"
-            || !above.is_empty() && [&b"run"[..], b"entrypoint"].contains(&last))
+            || !above.is_empty() && [&b"run"[..], b"entrypoint"].contains(&last)
+            || is_step())
 }
 
 /// The field holds the command line that a language model gives a tool: an argument of a call of MCP, or of

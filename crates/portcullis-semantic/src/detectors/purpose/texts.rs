@@ -64,9 +64,9 @@ impl Document {
 
 fn is_text_name(name: &[u8]) -> bool {
     const PARTS_MAX: usize = 4;
-    // A post as its author wrote it.
     match key_of_record(name) {
-        Some(b"raw") => return true,
+        // A post as its author wrote it, and the lines of a file that a tool replaces.
+        Some(b"raw" | b"old_string" | b"new_string" | b"old_str" | b"new_str") => return true,
         Some(_) => {}
         None => return false,
     }
