@@ -104,6 +104,17 @@ impl Quotes<'_> {
         self.text[at + 1..end].iter().all(is_part) && self.text.get(end + 1).is_none_or(follows)
     }
 
+    /// Nothing but words, with a space between two, stand between the quotes at `at` and `end`, and no word
+    /// follows.
+    fn is_quoted_words(&self, at: usize, end: usize) -> bool {
+        let is_word = |word: &[u8]| {
+            !word.strip_prefix(b"%").unwrap_or(word).is_empty()
+                && word.iter().all(|b| b.is_ascii_alphabetic() || *b == b'%')
+        };
+        let follows = self.text.get(end + 1).is_some_and(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
+        self.text[at + 1..end].split(|&b| b == b' ').all(is_word) && !follows
+    }
+
     /// A string of JSON that is pasted into a text: a key with its colon, or a value after one.
     fn is_of_json(&self, before: Option<u8>, end: usize) -> bool {
         let after = self.text[end + 1..].trim_ascii_start().first();
@@ -194,8 +205,14 @@ impl Iterator for Quotes<'_> {
         let is_dense =
             before.is_some_and(|b| !b.is_ascii()) && closes.is_some_and(|end| self.is_name(at, end));
         // `"users"."id"`
-        let is_member =
-            self.quote != b'\'' && before == Some(b'.') && self.closed.is_some_and(|closed| closed + 2 == at);
+        let follows = self.closed.is_some_and(|closed| closed + 2 == at);
+        let is_member = follows
+            && match before {
+                Some(b'.') => self.quote != b'\'',
+                // `"and"/"or"`
+                Some(b'/') => closes.is_some_and(|end| self.is_quoted_words(at, end)),
+                _ => false,
+            };
         let opens = (is_dense
             || is_member
             || before.is_none_or(|b| b.is_ascii_whitespace() || b"([{=,:>+".contains(&b)))
@@ -207,14 +224,7 @@ impl Iterator for Quotes<'_> {
         let is_literal = closes.is_some_and(|end| match &self.text[..at] {
             // `"like" stamps`, `"union select" meaning`, `'%s' not found`: words in quotes, also as an item
             // of a list.
-            [] | [b'*' | b'-' | b'+' | b'#' | b'%' | b'>', b' '] => {
-                let is_word = |word: &[u8]| {
-                    !word.strip_prefix(b"%").unwrap_or(word).is_empty()
-                        && word.iter().all(|b| b.is_ascii_alphabetic() || *b == b'%')
-                };
-                self.text[at + 1..end].split(|&b| b == b' ').all(is_word)
-                    && !touches_word(self.text.get(end + 1).copied())
-            }
+            [] | [b'*' | b'-' | b'+' | b'#' | b'%' | b'>', b' '] => self.is_quoted_words(at, end),
             _ => self.has_words,
         });
         // Words before what follows.

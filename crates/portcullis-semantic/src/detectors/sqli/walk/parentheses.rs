@@ -44,6 +44,8 @@ impl Walk<'_, '_> {
                 self.open(true);
                 true
             }
+            // `Who is in? (select one)`: an aside.
+            Operand::Variable | Operand::None if self.is_aside() => false,
             _ if matches!(next, Some(TokenKind::Word(Word::Select))) => {
                 self.note(JUXTAPOSED, span);
                 self.open(false);
@@ -55,6 +57,13 @@ impl Walk<'_, '_> {
             }
             _ => false,
         }
+    }
+
+    /// `(select one)`: of a parenthesis that was opened, one name that is selected from nothing is all.
+    fn is_aside(&self) -> bool {
+        let mut ahead = self.lexer.clone().map(|token| token.kind);
+        let words = [Some(TokenKind::Word(Word::Select)), Some(TokenKind::Word(Word::Name))];
+        words.into_iter().all(|word| ahead.next() == word) && ahead.next() == Some(TokenKind::Close)
     }
 
     pub(super) fn close(&mut self, span: Span) {

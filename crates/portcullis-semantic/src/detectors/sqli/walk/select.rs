@@ -133,7 +133,10 @@ impl Walk<'_, '_> {
                 false
             }
             // `1 union select` is all there is of it; `the trade union select` is English.
-            None => !self.begins_with_word,
+            // A label `Union select` begins with it.
+            None => !self.begins_with_word && !self.begins_with_union(),
+            // `l'union (select) d'un ensemble`: nothing is selected.
+            Some(TokenKind::Close) => false,
             Some(_) => true,
         };
         if let Some(union) = self.union_at.filter(|_| self.after_union) {
@@ -147,7 +150,7 @@ impl Walk<'_, '_> {
             // `union select. The rest`: no column begins so.
             let ends_here = match next {
                 Some(TokenKind::Dot) => !self.joins_names(ahead[0]),
-                Some(TokenKind::Semicolon) => true,
+                Some(TokenKind::Semicolon | TokenKind::Close) => true,
                 Some(_) => ahead[0].is_some_and(|token| matches!(self.word(token.span), b"?" | b"!" | b":")),
                 None => false,
             };
