@@ -92,6 +92,16 @@ pub const EXCEPTIONS: &[Exception] = &[
         attack: Json("filter", "x' or 1=1-- -"),
     },
     Exception {
+        id: "cells",
+        classes: &[Class::Sqli],
+        effect: Suppresses,
+        what: "conditions and queries between the quotes of a formula that names a cell, in a field for cells (`cells`, `values`, ...)",
+        but: "what reads a table, runs or waits; formulas whose first string begins with a sign or a word that joins",
+        why: "a statement's string ends there with an error of syntax",
+        benign: Json("values", "=QUERY(A1:D9,\"select A, sum(D) where B = 'open' group by A order by sum(D) desc\",1)"),
+        attack: Json("values", "=IF(A1=\" or 1=1 -- \",1,2)"),
+    },
+    Exception {
         id: "function-said",
         classes: &[Class::Sqli, Class::Code],
         effect: Suppresses,
@@ -218,16 +228,6 @@ pub const EXCEPTIONS: &[Exception] = &[
         attack: Target("/org/app/-/blob/main/../../../../etc/nginx/nginx.conf"),
     },
     Exception {
-        id: "own-folder",
-        classes: &[Class::Path],
-        effect: Suppresses,
-        what: "a path into a folder of the machine in a field for one (`upload_dir`, ...)",
-        but: "paths that climb; files that tell of users, keys, secrets",
-        why: "an installation says where its folders are",
-        benign: Json("log_dir", "/etc/nginx/conf.d"),
-        attack: Json("log_dir", "/etc/passwd"),
-    },
-    Exception {
         id: "edited-file",
         classes: &[Class::Path],
         effect: Suppresses,
@@ -238,6 +238,16 @@ pub const EXCEPTIONS: &[Exception] = &[
         attack: Json("params.textDocument.uri", "file:///home/ann/.ssh/id_rsa"),
     },
     Exception {
+        id: "own-folder",
+        classes: &[Class::Path],
+        effect: Suppresses,
+        what: "a path into a folder of the machine in a field for one (`upload_dir`, ...)",
+        but: "paths that climb; files that tell of users, keys, secrets",
+        why: "an installation says where its folders are",
+        benign: Json("log_dir", "/etc/nginx/conf.d"),
+        attack: Json("log_dir", "/etc/passwd"),
+    },
+    Exception {
         id: "own-service",
         classes: &[Class::Ssrf],
         effect: Suppresses,
@@ -246,6 +256,16 @@ pub const EXCEPTIONS: &[Exception] = &[
         why: "an installation says where its databases are",
         benign: Json("elasticsearch_url", "http://10.0.0.5:9200"),
         attack: Json("image_url", "http://127.0.0.1:9200/_search"),
+    },
+    Exception {
+        id: "numbers",
+        classes: &[Class::Ssrf],
+        effect: Suppresses,
+        what: "two or three numbers with a slash behind them and no scheme, which short notations of an address are, too",
+        but: "the same in a field that may be for an address (`url`, `host`, `image`, ...); `127.1`, ports, metadata services",
+        why: "identifiers of documents (DOI), prices per hour and versions are written so",
+        benign: Json("DOI", "10.1000/xyz"),
+        attack: Json("image", "10.1000/xyz"),
     },
     Exception {
         id: "own-host",
@@ -266,16 +286,6 @@ pub const EXCEPTIONS: &[Exception] = &[
         why: "the request of that page was judged by itself",
         benign: Referer("http://shop.example/s?q=x%27+or+1%3D1--+-"),
         attack: Referer("http://shop.example/s?q=%3Cscript%3Ealert(1)%3C/script%3E"),
-    },
-    Exception {
-        id: "numbers",
-        classes: &[Class::Ssrf],
-        effect: Suppresses,
-        what: "two or three numbers with a slash behind them and no scheme, which short notations of an address are, too",
-        but: "the same in a field that may be for an address (`url`, `host`, `image`, ...); `127.1`, ports, metadata services",
-        why: "identifiers of documents (DOI), prices per hour and versions are written so",
-        benign: Json("DOI", "10.1000/xyz"),
-        attack: Json("image", "10.1000/xyz"),
     },
     Exception {
         id: "issued-cookie",
@@ -379,7 +389,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         id: "language-calls",
         classes: &[Class::Code],
         effect: Suppresses,
-        what: "calls that compute as all of a formula, a condition, a filter, a pattern or a statement",
+        what: "calls that compute as all of a formula, a cell, a condition, a filter, a pattern or a statement",
         but: "names and calls that reach the machine",
         why: "these languages have such calls",
         benign: Json("formula", "getenv(\"A\")"),
@@ -690,6 +700,10 @@ fn takes_queries(location: Location<'_>) -> bool {
         || takes_formula(location)
 }
 
+fn takes_whole_filters(location: Location<'_>) -> bool {
+    takes_filters(location) || takes_code(location)
+}
+
 fn takes_lines(location: Location<'_>) -> bool {
     takes_command_lines(location) || takes_container_command(location)
 }
@@ -700,10 +714,6 @@ fn takes_set_up(location: Location<'_>) -> bool {
 
 /// A finding of this kind ends a string or a command before it begins its own: exception `signed-session`
 /// does not hold for its class.
-fn takes_whole_filters(location: Location<'_>) -> bool {
-    takes_filters(location) || takes_code(location)
-}
-
 pub(crate) fn breaks_out(kind: &Kind) -> bool {
     const KINDS: &[&str] = names!("purpose", "breaks-out");
     KINDS.contains(&kind.id)

@@ -29,6 +29,26 @@ pub(super) fn names_cell(text: &[u8]) -> bool {
     Formula::of(text, b"=").is_some_and(|formula| formula.names_cell)
 }
 
+/// Where the double quotes stand in a formula with fields in place of cells, all of `text`, with or without
+/// the sign before it: `CONCATENATE({First}," ",{Last})`. Nothing if `text` is something else.
+pub(super) fn quotes_of_fields(text: &[u8]) -> Vec<usize> {
+    match Formula::of(text, b"=").or_else(|| Formula::unsigned(text)) {
+        Some(_) => memchr::memchr_iter(b'"', text).collect(),
+        None => Vec::new(),
+    }
+}
+
+/// Where the quotes stand in a formula that names a cell, all of `text`, if behind the first of either sort
+/// stands a word that joins nothing: a string of a statement ends there with an error of syntax. Nothing if
+/// `text` is something else.
+pub(super) fn quotes_of_cells(text: &[u8]) -> Vec<usize> {
+    let is_inert = |quote: u8| memchr::memchr(quote, text).is_none_or(|at| begins_with_word(&text[at + 1..]));
+    match names_cell(text) && is_inert(b'\'') && is_inert(b'"') {
+        true => memchr::memchr2_iter(b'\'', b'"', text).collect(),
+        false => Vec::new(),
+    }
+}
+
 /// What a formula does beyond its sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
@@ -72,13 +92,24 @@ impl<'t> Formula<'t> {
         let mut formula = Formula::default();
         formula.read(rest).then_some(formula)
     }
+
+    /// The formula that all of `text` is, without a sign before it.
+    fn unsigned(text: &'t [u8]) -> Option<Formula<'t>> {
+        let mut formula = Formula::default();
+        let is_short = text.len() < FORMULA_BYTES_MAX;
+        (is_short && formula.read(text)).then_some(formula)
+    }
 }
 
-/// `A1`, `$B$22`, `AA10:AB20`, `Sheet!A1`
+/// `A1`, `$B$22`, `AA10:AB20`, `Sheet!A1`, `A:D`
 fn is_cell(name: &[u8]) -> bool {
     let name = &name[memchr::memchr(b'!', name).map_or(0, |at| at + 1)..];
     let name = name.strip_prefix(b"$").unwrap_or(name);
     let column = name.iter().take_while(|b| b.is_ascii_uppercase()).count();
+    let is_column = |name: &[u8]| (1..=2).contains(&name.len()) && name.iter().all(u8::is_ascii_uppercase);
+    if let Some(last) = name[column..].strip_prefix(b":") {
+        return is_column(&name[..column]) && is_column(last.strip_prefix(b"$").unwrap_or(last));
+    }
     let row = name[column..].strip_prefix(b"$").unwrap_or(&name[column..]);
     let digits = row.iter().take_while(|b| b.is_ascii_digit()).count();
     (1..=2).contains(&column) && (1..=6).contains(&digits) && matches!(row.get(digits), None | Some(b':'))
@@ -89,6 +120,12 @@ fn is_word(text: &[u8]) -> bool {
     text.iter().all(is_part) && !JOINING.iter().any(|known| text.eq_ignore_ascii_case(known))
 }
 
+/// The text begins with a word that joins nothing in a statement.
+fn begins_with_word(text: &[u8]) -> bool {
+    let len = text.iter().take_while(|b| b.is_ascii_alphanumeric() || !b.is_ascii()).count();
+    len > 0 && !text[0].is_ascii_digit() && text.get(len) != Some(&b'(') && is_word(&text[..len])
+}
+
 impl<'t> Formula<'t> {
     /// Reads operands and operators by turns, with calls, parentheses and arrays that are closed; false if
     /// `text` is something else.
@@ -97,6 +134,11 @@ impl<'t> Formula<'t> {
         while let Some(&b) = text.get(at) {
             match b {
                 b' ' | b'\t' | b'\n' | b'\r' => {}
+                // A field of a record: `{First name}`.
+                b'{' if !has_operand && field(&text[at..]) > 0 => {
+                    at += field(&text[at..]) - 1;
+                    has_operand = true;
+                }
                 b'(' | b'{' if !has_operand => depth += 1,
                 b')' | b'}' if depth > 0 => {
                     depth -= 1;
@@ -140,6 +182,14 @@ impl<'t> Formula<'t> {
         }
         depth == 0 && has_operand
     }
+}
+
+/// The length of the name of a field in braces.
+fn field(text: &[u8]) -> usize {
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || !b.is_ascii() || b" _.-".contains(b);
+    let len = text[1..].iter().take_while(|b| is_part(b)).count();
+    let is_named = text[1..=len].iter().any(|b| b.is_ascii_alphabetic() || !b.is_ascii());
+    if is_named && text.get(len + 1) == Some(&b'}') { len + 2 } else { 0 }
 }
 
 /// `https://a.example/?x=`, `//a.example`, `\\\\a\\b`

@@ -171,6 +171,7 @@ impl Detector for Sqli {
         let field = Field {
             weights: &self.weights,
             may_mention: input.document.is_file || purpose::may_mention(Class::Sqli, location),
+            is_of_cells: is_of_cells(input),
             is_password: purpose::takes_password(location),
             takes_conditions: purpose::takes_conditions(location),
             takes_number: purpose::takes_number(location),
@@ -233,6 +234,8 @@ impl Sqli {
             false if text.starts_with(b"=") && purpose::takes_formula(input.location) => {
                 document::quotes(text)
             }
+            false if purpose::takes_formula(input.location) => formula::quotes_of_fields(text),
+            false if is_of_cells(input) => formula::quotes_of_cells(text),
             false if formula::is_inert(text) => memchr::memchr_iter(b'"', text).collect(),
             false => list_quotes(text),
         };
@@ -289,6 +292,13 @@ impl Sqli {
             }
         }
     }
+}
+
+/// A formula that names a cell, in a field for cells.
+fn is_of_cells(input: &Input<'_>) -> bool {
+    input.text.starts_with(b"=")
+        && purpose::takes_cells(input.location)
+        && !formula::quotes_of_cells(input.text).is_empty()
 }
 
 /// What a quote costs that is only asked what follows it.

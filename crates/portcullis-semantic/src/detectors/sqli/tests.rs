@@ -1,4 +1,4 @@
-use crate::detectors::testing;
+use crate::detectors::testing::{self, passes_at};
 use crate::{Analysis, Class, Detectors, Level, Location, Place};
 
 /// The kinds found in `text`, mentioned ones with `~`, sorted by nothing: in the order of the list.
@@ -923,4 +923,110 @@ fn sentences_that_end() {
     check("1 union select a. b,(select c from d)", "union-select");
     check("union select null a from b", "union-select");
     check("1 union select a. b from c-- .", "union-select");
+}
+
+/// UNION and SELECT with nothing that is selected are a label or an aside.
+#[test]
+fn unions_that_select_nothing() {
+    for text in
+        ["Union select", "union select ", "l'union (select) d'un ensemble", "the union (select) of them"]
+    {
+        passes(text);
+        passes_at(Class::Sqli, Place::Query, "q", text);
+    }
+    for text in [
+        "1 union select",
+        "' union select 1-- ",
+        "union select 1,2,3",
+        "1 union (select 1,2)",
+        "1 union (((select 1,2)))",
+        "l'union (select password from users) -- ",
+    ] {
+        check(text, "union-select");
+    }
+}
+
+/// A name that is selected from nothing, in parentheses behind a question, is an aside.
+#[test]
+fn asides_that_select() {
+    for text in ["Who's in? (select one)", "Which size? (select one) And colour?"] {
+        passes(text);
+        passes_at(Class::Sqli, Place::Query, "q", text);
+    }
+    check("1 (select password from users)", "juxtaposed");
+    check("x? (select password from users where name='a')", "juxtaposed");
+    check("1 and (select password)like'a%'", "subselect");
+}
+
+/// Words in quotes that a slash joins are words in quotes.
+#[test]
+fn quoted_words_with_a_slash() {
+    for text in [
+        "Filter dialog: \"and\"/\"or\" swapped",
+        "\"and\"/\"or\" css",
+        "les boutons 'et'/'ou' de l'aide",
+        "Rename \"and\"/\"or\" to \"all\"/\"any\"",
+    ] {
+        for name in ["q", "summary"] {
+            passes_at(Class::Sqli, Place::Query, name, text);
+        }
+    }
+    for text in [
+        "x\"/\"or\"1\"=\"1",
+        "'/'or'1'='1",
+        "a '/'or'1'='1",
+        "a 'b'/'or'1'='1",
+        "x '1'/'1' or '1'='1",
+        "x 'a'/'||(select password from users)||'",
+        "x 'a'/' or sleep(5)-- ",
+        "x 'a'/' union select 1,2-- ",
+        "a \"1\"/\"1\" and sleep(5) and \"1\"=\"1",
+        "x '/' or 1=1-- ",
+    ] {
+        check(text, "");
+    }
+}
+
+/// The strings of a formula: with cells in a field for cells, with fields of a record in one for formulas.
+#[test]
+fn strings_of_formulas() {
+    for text in [
+        "=QUERY(A:D,\"select A, sum(D) where B = 'open' group by A order by sum(D) desc\",1)",
+        "=TEXT(A1,\"yyyy-mm-dd\")&\" -- \"&B1",
+        "=IF(OR(A1=\"x\",B1=\"y\"),\"and\",\"or\")",
+    ] {
+        passes_at(Class::Sqli, Place::Json, "values.values", text);
+    }
+    // A call alone, too, is one of the sheet's.
+    passes_at(Class::Sqli, Place::Json, "values.values", "=IMPORTRANGE(\"abc\",\"Sheet1!A1:B\")");
+    for text in [
+        "CONCATENATE({First},\" \",{Last name})&\" <\"&{Mail}&\">\"",
+        "IF({Paid}=\"yes\",\"ok\",\"-\")&\" or later\"",
+        "=\"<\"&{Mail}&\">\"",
+    ] {
+        passes_at(Class::Sqli, Place::Json, "formula_raw", text);
+    }
+    for text in [
+        "=IF(A1=\" or 1=1 -- \",1,2)",
+        "=A1&\"' or 1=1-- \"",
+        "=A1&\"' union select password from users-- \"",
+        "=QUERY(A1:D9,\"x\",1)' union select 1,2-- ",
+        "=QUERY(A1:D9,\"select password from users\",1)\" union select 1,2-- ",
+        "=A1&\"'||(select password from users)||'\"",
+        "=A1&\"'-sleep(5)-'\"",
+        "=A1;select sleep(5)",
+        "1 union select password from users",
+        "CONCAT({A},\"x\")' or 1=1-- ",
+        "CONCAT({A},\"' or 1=1-- \")",
+    ] {
+        for name in ["values", "cells", "expression", "formula_raw"] {
+            // A field for formulas takes their strings, whatever they say.
+            if name == "formula_raw" && text.starts_with("=") {
+                continue;
+            }
+            let (have, is_blocked) = testing::look(Class::Sqli, Place::Json, name, text.as_bytes());
+            assert!(is_blocked, "{name}={text}: {have}");
+        }
+    }
+    passes_at(Class::Sqli, Place::Json, "filterByFormula", "AND({Status}=\"Done\",{Owner}=\"and\")");
 }

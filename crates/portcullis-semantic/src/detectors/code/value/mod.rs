@@ -120,6 +120,7 @@ impl Detector for CodeValue {
         let Ok(Some(program)) = self.read(without_marks(text), found) else { return };
         // Conditions of rules, formulas of sheets and filters are calls with constants, too.
         let is_of_language = purpose::takes_formula(location)
+            || text.starts_with(b"=") && purpose::takes_cells(location)
             || purpose::takes_conditions(location)
             || purpose::takes_filters(location)
             || purpose::takes_pattern(location)

@@ -59,6 +59,24 @@ impl Facts {
         rest.is_telling()
     }
 
+    /// One of the kinds reads a table, runs, waits or holds always.
+    pub(super) fn reads_or_runs(&self) -> bool {
+        const DOES: u64 = 1 << TAUTOLOGY.0
+            | 1 << UNION_SELECT.0
+            | 1 << UNION_COLUMNS.0
+            | 1 << STACKED.0
+            | 1 << SUBSELECT.0
+            | 1 << SELECT_FROM.0
+            | 1 << SCHEMA.0
+            | 1 << TIME_FUNCTION.0
+            | 1 << ERROR_FUNCTION.0
+            | 1 << OUT_OF_BAND_FUNCTION.0
+            | 1 << FILE_FUNCTION.0
+            | 1 << EXECUTE_FUNCTION.0
+            | 1 << INTO_FILE.0;
+        self.kinds & DOES != 0
+    }
+
     /// The kinds, each with its span.
     pub(super) fn spans(&self) -> impl Iterator<Item = (KindId, Span)> + '_ {
         kinds_in(self.kinds).map(|kind| (kind, self.spans[usize::from(kind.0)]))

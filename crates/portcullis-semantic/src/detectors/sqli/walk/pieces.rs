@@ -19,6 +19,8 @@ pub(in crate::detectors::sqli) struct Field<'n> {
     pub is_password: bool,
     /// Conditions of another language are what the field is for.
     pub takes_conditions: bool,
+    /// It is for the cells of a sheet, and the value is a formula whose strings end none of a statement.
+    pub is_of_cells: bool,
     /// The number of a record or a page belongs there.
     pub takes_number: bool,
     /// A file: all of it is only mentioned.
@@ -43,7 +45,7 @@ pub(super) struct Pieces<'n> {
     /// Those that are quoted or named, in a field where that matters.
     mentioned: Best,
     /// Those that the field is for, with the exception that suppresses them.
-    suppressed: [(&'static str, Best); 2],
+    suppressed: [(&'static str, Best); 3],
 }
 
 #[derive(Debug)]
@@ -58,7 +60,7 @@ impl Best {
 
 impl<'n> Pieces<'n> {
     pub fn new(field: Field<'n>) -> Pieces<'n> {
-        let suppressed = [("password-signs", Best::NONE), ("conditions", Best::NONE)];
+        let suppressed = ["password-signs", "conditions", "cells"].map(|row| (row, Best::NONE));
         Pieces { field, live: Best::NONE, mentioned: Best::NONE, suppressed }
     }
 }
@@ -97,8 +99,11 @@ impl Walk<'_, '_> {
             return;
         }
         let field = self.pieces.field;
-        let is_for =
-            [field.is_password && self.is_of_signs(), field.takes_conditions && self.is_of_conditions()];
+        let is_for = [
+            field.is_password && self.is_of_signs(),
+            field.takes_conditions && self.is_of_conditions(),
+            field.is_of_cells && self.is_literal && !self.facts.reads_or_runs(),
+        ];
         let row = is_for.iter().position(|is_for| *is_for);
         let weight: f32 = kinds_in(self.facts.kinds).map(|kind| field.weights[usize::from(kind.0)]).sum();
         if self.is_inside && weight < INSIDE_WEIGHT_MIN {
