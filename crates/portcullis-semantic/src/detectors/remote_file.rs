@@ -86,7 +86,10 @@ impl Detector for RemoteFile {
         if is_shell(file) {
             add(SHELL_NAME);
         }
-        if host.address.is_some() {
+        // Nobody includes a member of JSON but by a name for it; devices and hosts have scripts at addresses.
+        let is_document = matches!(input.location.place, Place::Json | Place::XmlText);
+        let is_asked = || is_include_name(input.location.name) || is_shell(file);
+        if host.address.is_some() && (!is_document || is_asked()) {
             add(ADDRESS);
         }
         if is_ftp {
@@ -165,5 +168,17 @@ mod tests {
         passes_at(RemoteFile, Place::Query, "file", "https://cdn.example.com/a/b/readme.txt");
         passes_at(RemoteFile, Place::Json, "json.source", "http://192.0.2.1/feed.xml");
         passes_at(RemoteFile, Place::Query, "u", "https://www.example.com/search?");
+        // A device, or an indicator of an attack, as an interface reports it.
+        passes_at(RemoteFile, Place::Json, "attributes.value", "http://198.51.100.9/inv.php?id=1&f=../x");
+        for (place, name, text) in [
+            (Place::Query, "value", "http://198.51.100.9/inv.php"),
+            (Place::Form, "value", "http://198.51.100.9/inv.txt"),
+            (Place::Json, "include_path", "http://198.51.100.9/inv.php"),
+            (Place::Json, "value", "http://198.51.100.9/c99.php"),
+            (Place::Json, "value", "http://198.51.100.9/inv.php?"),
+        ] {
+            let (have, is_blocked) = look(RemoteFile, place, name, text.as_bytes());
+            assert!(is_blocked, "{name}={text}: {have}");
+        }
     }
 }
