@@ -133,8 +133,7 @@ impl Walk<'_, '_> {
                 false
             }
             // `1 union select` is all there is of it; `the trade union select` is English.
-            // A label `Union select` begins with it.
-            None => !self.begins_with_word && !self.begins_with_union(),
+            None => !self.begins_with_word,
             // `l'union (select) d'un ensemble`: nothing is selected.
             Some(TokenKind::Close) => false,
             Some(_) => true,
