@@ -36,10 +36,11 @@ pub const SIGNED_COOKIES_MAX: usize = 64;
 /// Bytes of a key, and of a block of SHA-256.
 const KEY_BYTES: usize = 32;
 const BLOCK_BYTES: usize = 64;
-/// Bytes of the HMAC in a signature.
+/// Bytes of the period and of the HMAC in a signature.
+const PERIOD_BYTES: usize = 2;
 const MAC_BYTES: usize = 16;
 /// The period and the HMAC in Base64, with the dot in front.
-const SIGNATURE_BYTES: usize = 1 + (2 + MAC_BYTES) / 3 * 4;
+const SIGNATURE_BYTES: usize = 1 + (PERIOD_BYTES + MAC_BYTES) * 4 / 3;
 /// Names of removed cookies that an event tells of.
 const FOREIGN_MAX: usize = 8;
 /// Keeps these keys apart from whatever else is made of the same secret.
@@ -125,6 +126,15 @@ pub struct ForeignCookie {
     pub check: CookieCheck,
 }
 
+/// A piece of a `Cookie` field that some server may read as a cookie of a signed name.
+struct Found<'n, 'p> {
+    /// That name.
+    known: &'n [u8],
+    check: CookieCheck,
+    /// The name as it came and the value, if it was signed.
+    signed: Option<(&'p [u8], Vec<u8>)>,
+}
+
 impl CheckedCookies {
     fn note(&mut self, name: &[u8], check: CookieCheck) {
         self.counts[check as usize] += 1;
@@ -172,15 +182,12 @@ impl CookieSigner {
         let before = checked.len();
         let mut left = Vec::with_capacity(field.len());
         for piece in field.split(|b| *b == b';') {
-            let (name, check, value) = match self.piece(piece, now, checked.len()) {
-                Some(found) => found,
-                None => {
-                    append(&mut left, &[trimmed(piece)]);
-                    continue;
-                }
+            let Some(Found { known, check, signed }) = self.piece(piece, now, checked.len()) else {
+                append(&mut left, &[trimmed(piece)]);
+                continue;
             };
-            checked.note(name, check);
-            match (check, value) {
+            checked.note(known, check);
+            match (check, signed) {
                 (CookieCheck::Verified, Some((own, value))) => append(&mut left, &[own, b"=", &value]),
                 (CookieCheck::Accepted, _) => append(&mut left, &[trimmed(piece)]),
                 _ => {}
@@ -189,40 +196,37 @@ impl CookieSigner {
         (checked.len() > before).then_some(left)
     }
 
-    /// The signed name that a piece of a `Cookie` field may be read to have, what is to become of it, and if
-    /// it was signed its name and value. None: nobody reads it so. `before`: others in the request.
-    fn piece<'p>(
-        &self,
-        piece: &'p [u8],
-        now: u64,
-        before: usize,
-    ) -> Option<(&[u8], CookieCheck, Option<(&'p [u8], Vec<u8>)>)> {
+    /// What is to become of a piece of a `Cookie` field; none if nobody reads it as a cookie of a signed
+    /// name. `before`: others in the request.
+    fn piece<'p>(&self, piece: &'p [u8], now: u64, before: usize) -> Option<Found<'_, 'p>> {
         let piece = trimmed(piece);
         let equals = piece.iter().position(|b| *b == b'=').unwrap_or(piece.len());
         let name = trimmed(&piece[..equals]);
         let Some(known) = self.known(name) else {
             let hidden = self.hidden(piece)?;
             let check = if self.accepts_unsigned { CookieCheck::Accepted } else { CookieCheck::Hidden };
-            return Some((hidden, check, None));
+            return Some(Found { known: hidden, check, signed: None });
         };
         if before >= SIGNED_COOKIES_MAX {
-            return Some((known, CookieCheck::TooMany, None));
+            return Some(Found { known, check: CookieCheck::TooMany, signed: None });
         }
         let value = trimmed(piece.get(equals + 1..).unwrap_or_default());
-        Some(match self.verify(name, value, now) {
-            Ok(value) => (known, CookieCheck::Verified, Some((name, value))),
-            Err(CookieCheck::Unsigned) if self.accepts_unsigned => (known, CookieCheck::Accepted, None),
-            Err(check) => (known, check, None),
-        })
+        let (check, signed) = match self.verify(name, value, now) {
+            Ok(value) => (CookieCheck::Verified, Some((name, value))),
+            Err(CookieCheck::Unsigned) if self.accepts_unsigned => (CookieCheck::Accepted, None),
+            Err(check) => (check, None),
+        };
+        Some(Found { known, check, signed })
     }
 
-    /// The signed name that some server may find within a piece: they split at commas, blanks and quotes,
-    /// too.
+    /// The signed name that some server may find within a piece: they split at commas, blanks of all kinds
+    /// and quotes, too, and skip them in front of `=`.
     fn hidden(&self, piece: &[u8]) -> Option<&[u8]> {
         let mut start = 0;
         while let Some(at) = piece.get(start..)?.iter().position(|b| *b == b'=') {
-            let before = piece[start..start + at].trim_ascii_end();
-            let name = before.rsplit(|b| !b.is_ascii_graphic() || matches!(b, b',' | b'"')).next()?;
+            let splits = |b: &u8| !b.is_ascii_graphic() || matches!(b, b',' | b'"');
+            let name =
+                piece[start..start + at].rsplit(splits).find(|word| !word.is_empty()).unwrap_or_default();
             if let Some(known) = self.known(name) {
                 return Some(known);
             }
@@ -252,7 +256,7 @@ impl CookieSigner {
         let (text, signature) = text.split_at(at);
         let signature = signature.strip_prefix(b".").ok_or(CookieCheck::Unsigned)?;
         let signature = BASE64URL_NOPAD.decode(signature).map_err(|_| CookieCheck::Unsigned)?;
-        let (of, mac) = signature.split_first_chunk::<2>().ok_or(CookieCheck::Unsigned)?;
+        let (of, mac) = signature.split_first_chunk::<PERIOD_BYTES>().ok_or(CookieCheck::Unsigned)?;
         let (of, now) = (u16::from_be_bytes(*of), period(now));
         // Clocks of nodes differ: one may be a period ahead.
         if of > now.saturating_add(1) || now.saturating_sub(of) > COOKIE_KEYS_KEPT {
@@ -443,6 +447,8 @@ mod tests {
             "=session=x",
             "a==session=x",
             "a=b=\u{a0}session=x",
+            "a session\u{a0}=x",
+            "a=1 \"session\" =x",
         ] {
             assert_eq!(left(&signer, field), (String::new(), vec!["hidden"]), "{field}");
         }
@@ -564,6 +570,17 @@ mod tests {
                         found.push(part[equals + 1..].trim_ascii().to_vec());
                     }
                 }
+            }
+        }
+        // A pattern: a name, blanks, an equals sign.
+        let ends = lower.iter().enumerate().filter(|(_, b)| **b == b'=').map(|(at, _)| at);
+        for at in ends {
+            let is_blank = |b: &u8| b.is_ascii_whitespace() || *b == b'"' || !b.is_ascii();
+            let end = lower[..at].iter().rposition(|b| !is_blank(b)).map_or(0, |last| last + 1);
+            let splits = |b: &u8| is_blank(b) || matches!(b, b';' | b',' | b'=');
+            let start = lower[..end].iter().rposition(splits).map_or(0, |last| last + 1);
+            if &lower[start..end] == name.as_bytes() {
+                found.push(lower[at + 1..].to_vec());
             }
         }
         found
