@@ -30,7 +30,7 @@ pub(crate) struct Raw {
     #[serde(default)]
     pub sign: Vec<Spanned<String>>,
     /// Cookies of these names without any signature: `remove`, or `accept` for the time after `sign` was
-    /// switched on, in which clients have cookies of before. Default: `remove`.
+    /// switched on, in which clients still have unsigned cookies. Default: `remove`.
     pub unsigned: Option<Spanned<Unsigned>>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Raw {
 pub(crate) enum Unsigned {
     /// They are removed from requests.
     Remove,
-    /// They go on.
+    /// They are forwarded.
     Accept,
 }
 

@@ -41,7 +41,7 @@ const PERIOD_BYTES: usize = 2;
 const MAC_BYTES: usize = 16;
 /// The period and the HMAC in Base64, with the dot in front.
 const SIGNATURE_BYTES: usize = 1 + (PERIOD_BYTES + MAC_BYTES) * 4 / 3;
-/// Names of removed cookies that an event tells of.
+/// Names of removed cookies that are listed in an event.
 const FOREIGN_MAX: usize = 8;
 /// Keeps these keys apart from whatever else is made of the same secret.
 const LABEL: &[u8] = b"portcullis signed cookies 1";
@@ -88,7 +88,7 @@ impl CookieCheck {
     /// All of them, in the order of their numbers.
     pub const NAMES: [&str; 6] = ["verified", "accepted", "unsigned", "changed", "hidden", "too_many"];
 
-    /// The cookie goes on.
+    /// The cookie is forwarded.
     pub fn passes(self) -> bool {
         matches!(self, CookieCheck::Verified | CookieCheck::Accepted)
     }
@@ -301,7 +301,7 @@ fn open(value: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// A name as the most generous of servers read it: without case, escapes, quotes, indices (`a[b]`) and what
-/// stands behind NUL, and with the signs that PHP replaces.
+/// stands behind NUL, and with the characters that PHP replaces.
 fn canonical(name: &[u8]) -> Vec<u8> {
     let mut name = match name.contains(&b'%') {
         true => percent_decode(name, true),
