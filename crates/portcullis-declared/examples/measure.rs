@@ -101,7 +101,7 @@ fn compare(api: &Api, body: &str) -> Vec<Deviation> {
     let head = Head { method: b"POST", path: b"/", query: None, fields: fields.iter().copied() };
     let mut found = Vec::new();
     let operation = api.head(&head, Aspects::ALL, &mut found).unwrap();
-    api.body(operation, std::iter::once(fields[0].1), Sent::Whole(body.as_bytes()), &mut found);
+    api.body(operation, std::iter::once(fields[0].1), Sent::Whole(body.as_bytes()), Aspects::ALL, &mut found);
     found.retain(|deviation| deviation.kind != Kind::ContentType);
     found
 }
@@ -181,7 +181,7 @@ fn cost() {
     let begin = Instant::now();
     for _ in 0..10_000 {
         let types = std::iter::once(&b"application/json"[..]);
-        api.body(operation, types, Sent::Whole(black_box(body.as_bytes())), &mut found);
+        api.body(operation, types, Sent::Whole(black_box(body.as_bytes())), Aspects::ALL, &mut found);
     }
     assert!(found.is_empty(), "{found:?}");
     println!(

@@ -7,11 +7,10 @@
 //! head --Api::head--> OperationId, Deviations          body --Api::body--> Deviations
 //! ```
 //!
-//! An [`Api`] is compiled once from an OpenAPI document (3.0 to 3.2, JSON or YAML), an OpenRPC document or
-//! the tools of a server of the Model Context Protocol, and is immutable. It
-//! compares a request's head, then its body, with the declaration, and tells each difference as a
-//! [`Deviation`]: where it is, the rule in words, the pointer into the document. It does not decide what
-//! comes of it.
+//! An [`Api`] is compiled once from an OpenAPI document (3.0 to 3.2, JSON or YAML), an OpenRPC document, the
+//! tools of a server of the Model Context Protocol or a schema of GraphQL, and is immutable. It compares a
+//! request's head, then its body, with the declaration, and tells each difference as a [`Deviation`]: where
+//! it is, the rule in words, the pointer into the document. It does not decide what comes of it.
 //!
 //! Documents are hostile until they are checked: size, depth, aliases, references and patterns have
 //! [`limits`], references lead nowhere but into the document, and patterns run in linear time or not at all.
@@ -33,7 +32,7 @@
 //! };
 //! let mut found = Vec::new();
 //! let operation = api.head(&head, Aspects::ALL, &mut found).unwrap();
-//! api.body(operation, std::iter::empty(), Sent::Whole(b""), &mut found);
+//! api.body(operation, std::iter::empty(), Sent::Whole(b""), Aspects::ALL, &mut found);
 //! assert_eq!(found[0].rule, "`limit` must be at most 100, is 5,000");
 //! assert_eq!(found[0].pointer, "/paths/~1orders~1{id}/get/parameters/1/schema/maximum");
 //! ```

@@ -9,10 +9,10 @@ use portcullis_types::Place;
 use serde_json::{Map, Value};
 
 use crate::api::{
-    Api, Aspect, Aspects, Deviation, Kind, NOT_WHOLE, OperationId, Sent, json_name, of_path, shown,
+    Api, Aspect, Deviation, Kind, NOT_WHOLE, OperationId, Sent, Told, json_name, of_path, shown,
 };
 use crate::json;
-use crate::limits::{DEVIATIONS_MAX, OPERATIONS_MAX, PARAMETERS_MAX, RPC_BATCH_MAX};
+use crate::limits::{OPERATIONS_MAX, PARAMETERS_MAX, RPC_BATCH_MAX};
 use crate::path::Paths;
 use crate::problem::{Problem, child};
 use crate::schema::{Schema, Schemas, Violation, local};
@@ -106,14 +106,9 @@ pub(crate) fn compile(document: &Value) -> (Api, Vec<Problem>, Vec<Problem>) {
 }
 
 /// The operation of a request to an endpoint of JSON-RPC: only those that post have messages.
-pub(crate) fn operation(
-    rpc: &Rpc,
-    method: &[u8],
-    asked: Aspects,
-    found: &mut Vec<Deviation>,
-) -> Option<OperationId> {
+pub(crate) fn operation(rpc: &Rpc, method: &[u8], found: &mut Told<'_>) -> Option<OperationId> {
     let is_known = rpc.http.iter().any(|known| known.as_bytes() == method) || method == b"OPTIONS";
-    if !is_known && asked.unknown_path {
+    if !is_known {
         let rule = format!("must be {}", rpc.http.join(", "));
         let mut deviation = of_path(Kind::Method, rule, rpc.pointer().to_owned());
         deviation.place = Place::Method;
@@ -122,35 +117,38 @@ pub(crate) fn operation(
     (method == b"POST").then_some(OperationId::first())
 }
 
+/// Compares a body. One whose methods cannot be read may ask for any, and is none of the declared ones.
 pub(crate) fn sent<'r>(
     rpc: &Rpc,
     content_types: impl Iterator<Item = &'r [u8]>,
     body: Sent<'_>,
-    found: &mut Vec<Deviation>,
+    found: &mut Told<'_>,
 ) {
-    let tell = |kind, place, rule: &str| Deviation {
-        aspect: Aspect::Body,
-        kind,
-        place,
-        name: if kind == Kind::ContentType { b"content-type".to_vec() } else { Vec::new() },
-        rule: rule.to_owned(),
-        pointer: rpc.pointer().to_owned(),
+    let mut unread = |kind, place, rule: &str| {
+        let name = if kind == Kind::ContentType { b"content-type".to_vec() } else { Vec::new() };
+        let (rule, pointer) = (rule.to_owned(), rpc.pointer().to_owned());
+        found.push(rpc.unnamed(Vec::new(), &format!("no method can be read: {rule}")));
+        found.push(Deviation { aspect: Aspect::Body, kind, place, name, rule, pointer });
     };
     let types: Vec<&[u8]> = content_types.take(2).collect();
     let is_json = |value: &&[u8]| Processor::by_media_type(value) == Some(Processor::Json);
     let is_right = types.len() == 1 && types.iter().all(is_json);
     match body {
-        Sent::Whole(b"") => found.push(tell(Kind::Missing, Place::RawBody, "the body is required")),
-        _ if !is_right => found.push(tell(Kind::ContentType, Place::Header, "must be application/json")),
+        Sent::Whole(b"") => found.push(Deviation {
+            kind: Kind::Missing,
+            place: Place::RawBody,
+            ..rpc.wrong(Vec::new(), "is required".to_owned(), rpc.pointer().to_owned())
+        }),
+        _ if !is_right => unread(Kind::ContentType, Place::Header, "must be application/json"),
         _ if types.iter().any(|value| content_type::is_foreign(value, false)) => {
-            found.push(tell(Kind::ContentType, Place::Header, "must name no character set but UTF-8"));
+            unread(Kind::ContentType, Place::Header, "must name no character set but UTF-8");
         }
         Sent::Unseen => {
-            found.push(tell(Kind::Unchecked, Place::RawBody, NOT_WHOLE));
+            found.unchecked(&[Aspect::Body, Aspect::UnknownPath], Place::RawBody, NOT_WHOLE, rpc.pointer());
         }
         Sent::Whole(body) => match json::read(body) {
             Ok(value) => rpc.body(&value, found),
-            Err(rule) => found.push(tell(Kind::Body, Place::RawBody, &rule)),
+            Err(rule) => unread(Kind::Body, Place::RawBody, &rule),
         },
     }
 }
@@ -271,24 +269,25 @@ impl Rpc {
     }
 
     /// Compares a body.
-    pub fn body(&self, body: &Value, found: &mut Vec<Deviation>) {
+    pub fn body(&self, body: &Value, found: &mut Told<'_>) {
         match body {
             Value::Array(messages) if messages.is_empty() || messages.len() > RPC_BATCH_MAX => {
                 let rule = format!("must have 1 to {RPC_BATCH_MAX} messages, has {}", messages.len());
+                if !messages.is_empty() {
+                    found.push(self.unnamed(Vec::new(), &format!("no method is read: the body {rule}")));
+                }
                 found.push(self.wrong(Vec::new(), rule, self.pointer.to_owned()));
             }
             Value::Array(messages) => {
                 for (number, message) in messages.iter().enumerate() {
-                    if found.len() < DEVIATIONS_MAX {
-                        self.message(message, &[number.to_string()], found);
-                    }
+                    self.message(message, &[number.to_string()], found);
                 }
             }
             message => self.message(message, &[], found),
         }
     }
 
-    fn message(&self, message: &Value, at: &[String], found: &mut Vec<Deviation>) {
+    fn message(&self, message: &Value, at: &[String], found: &mut Told<'_>) {
         let path = |steps: &[&str]| -> Vec<String> {
             at.iter().cloned().chain(steps.iter().map(|step| (*step).to_owned())).collect()
         };
@@ -296,8 +295,14 @@ impl Rpc {
         let Some(members) = message.as_object() else {
             return found.push(self.wrong(path(&[]), "must be an object".to_owned(), pointer()));
         };
+        // Servers that take other versions read the method all the same.
         if members.get("jsonrpc") != Some(&Value::String("2.0".to_owned())) {
-            return found.push(self.wrong(path(&["jsonrpc"]), "must be \"2.0\"".to_owned(), pointer()));
+            found.push(self.wrong(path(&["jsonrpc"]), "must be \"2.0\"".to_owned(), pointer()));
+        }
+        // Readers that ignore the case of names, as those of Go do, take it for the method.
+        let is_method = |name: &&String| name.eq_ignore_ascii_case("method") && *name != "method";
+        if let Some(name) = members.keys().find(is_method) {
+            found.push(self.unnamed(path(&[name]), &format!("`{name}` must be `method`")));
         }
         let Some(name) = members.get("method") else {
             if !self.has_answers || !members.contains_key("result") && !members.contains_key("error") {
@@ -307,9 +312,7 @@ impl Rpc {
         };
         let method = name.as_str().and_then(|name| self.methods.get(name));
         let Some(method) = method else {
-            let mut deviation = self.wrong(path(&["method"]), "is not declared".to_owned(), pointer());
-            (deviation.aspect, deviation.kind) = (Aspect::UnknownPath, Kind::Method);
-            return found.push(deviation);
+            return found.push(self.unnamed(path(&["method"]), "`method` is not declared"));
         };
         let params = members.get("params");
         if let Some(parameters) = &method.parameters {
@@ -333,7 +336,7 @@ impl Rpc {
         method: &Method,
         params: Option<&Value>,
         at: &[String],
-        found: &mut Vec<Deviation>,
+        found: &mut Told<'_>,
     ) {
         let step = |step: &str| at.iter().cloned().chain([step.to_owned()]).collect::<Vec<_>>();
         let sent: Vec<(String, &Value, Option<&Parameter>)> = match params {
@@ -352,7 +355,7 @@ impl Rpc {
             }
         };
         for (name, value, parameter) in &sent {
-            if found.len() >= DEVIATIONS_MAX {
+            if !found.has_room(Aspect::Body) {
                 return;
             }
             match parameter {
@@ -367,22 +370,13 @@ impl Rpc {
             sent.iter().any(|(_, _, known)| known.is_some_and(|known| std::ptr::eq(known, parameter)))
         };
         for missing in declared.iter().filter(|parameter| parameter.required && !is_there(parameter)) {
-            if found.len() < DEVIATIONS_MAX {
-                let rule = "is required".to_owned();
-                found.push(self.wrong(step(&missing.name), rule, missing.pointer.clone()));
-            }
+            found.push(self.wrong(step(&missing.name), "is required".to_owned(), missing.pointer.clone()));
         }
     }
 
-    fn compare(
-        &self,
-        schema: Option<&Arc<Schema>>,
-        value: &Value,
-        at: &[String],
-        found: &mut Vec<Deviation>,
-    ) {
+    fn compare(&self, schema: Option<&Arc<Schema>>, value: &Value, at: &[String], found: &mut Told<'_>) {
         let Some(schema) = schema else { return };
-        for violation in schema.violations(value, DEVIATIONS_MAX.saturating_sub(found.len())) {
+        for violation in schema.violations(value, found.room(Aspect::Body)) {
             let Violation { path, rule, pointer, is_hidden } = violation;
             let mut deviation = self.wrong(at.iter().cloned().chain(path).collect(), rule, pointer);
             if is_hidden {
@@ -390,6 +384,12 @@ impl Rpc {
             }
             found.push(deviation);
         }
+    }
+
+    /// A message that asks for nothing that is declared.
+    fn unnamed(&self, path: Vec<String>, rule: &str) -> Deviation {
+        let deviation = self.wrong(path, String::new(), self.pointer.to_owned());
+        Deviation { aspect: Aspect::UnknownPath, kind: Kind::Method, rule: rule.to_owned(), ..deviation }
     }
 
     fn wrong(&self, path: Vec<String>, rule: String, pointer: String) -> Deviation {

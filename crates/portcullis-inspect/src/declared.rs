@@ -129,7 +129,7 @@ impl DeclaredRun {
         self.operation = self.site.api.head(&shown, asked, &mut self.found);
         self.has_body = !matches!(head.framing(), BodyFraming::None | BodyFraming::Length(0));
         self.is_head = head.method() == b"HEAD";
-        if self.operation.is_some() && asked.body {
+        if self.operation.is_some() && self.site.api.asks_for_bodies(asked) {
             self.content_types = head.header("content-type").take(2).map(<[u8]>::to_vec).collect();
         }
     }
@@ -162,7 +162,8 @@ impl DeclaredRun {
         analysis: &mut Analysis,
         detectors: &Detectors,
     ) {
-        let Some(operation) = self.operation.filter(|_| self.aspects().body) else { return };
+        let asked = self.aspects();
+        let Some(operation) = self.operation.filter(|_| self.site.api.asks_for_bodies(asked)) else { return };
         let mut found = Vec::new();
         let types = self.content_types.iter().map(Vec::as_slice);
         let sent = match body {
@@ -170,7 +171,7 @@ impl DeclaredRun {
             None if self.has_body => Sent::Unseen,
             None => Sent::Whole(b""),
         };
-        self.site.api.body(operation, types, sent, &mut found);
+        self.site.api.body(operation, types, sent, asked, &mut found);
         note(found, analysis, detectors);
     }
 

@@ -5,11 +5,11 @@ use portcullis_http::body::{Arg, BodyParser, BodySink, Options};
 use portcullis_types::Place;
 use serde_json::{Map, Value};
 
-use super::deviation::{Aspect, Deviation, Kind, json_name, shown};
+use super::deviation::{Aspect, Aspects, Deviation, Kind, Told, json_name, shown};
 use super::plan::{Fields, MediaKind};
 use super::{Api, OperationId};
 use crate::json;
-use crate::limits::{DEVIATIONS_MAX, PARTS_MAX};
+use crate::limits::PARTS_MAX;
 use crate::parameter::{decoded, guess, pairs, text};
 use crate::rpc;
 use crate::schema::{Types, Violation};
@@ -27,19 +27,24 @@ pub enum Sent<'r> {
 pub(crate) const NOT_WHOLE: &str = "the body was not compared with its schema: it was not held as a whole";
 
 impl Api {
-    /// Compares the body of a request with what its operation declares.
+    /// Compares the body of a request with what its operation declares, as far as it is asked about.
     pub fn body<'r>(
         &self,
         operation: OperationId,
         content_types: impl Iterator<Item = &'r [u8]>,
         body: Sent<'_>,
+        asked: Aspects,
         found: &mut Vec<Deviation>,
     ) {
+        let found = &mut Told::new(asked, found);
         if let Some(rpc) = &self.rpc {
             return rpc::sent(rpc, content_types, body, found);
         }
         if let Some(graphql) = &self.graphql {
             return graphql.body(content_types, body, found);
+        }
+        if !asked.body {
+            return;
         }
         let operation = &self.operations[operation.0];
         let tell = |kind, place, rule: String, pointer: &str| Deviation {
@@ -141,8 +146,7 @@ impl Api {
             }
             MediaKind::Unread => return,
         };
-        let left = DEVIATIONS_MAX.saturating_sub(found.len());
-        for violation in schema.violations(&value, left) {
+        for violation in schema.violations(&value, found.room(Aspect::Body)) {
             // The schema of a file that is declared is about a text that it is not.
             if violation.path.first().is_some_and(|name| files.contains(name)) {
                 continue;

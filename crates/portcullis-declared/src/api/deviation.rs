@@ -4,6 +4,8 @@ use std::fmt;
 
 use portcullis_types::Place;
 
+use crate::limits::DEVIATIONS_MAX;
+
 /// What a deviation is about: what a site may switch off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Aspect {
@@ -100,6 +102,56 @@ impl Aspects {
     /// All of them.
     pub const ALL: Aspects =
         Aspects { unknown_path: true, unknown_parameter: true, parameters: true, body: true, security: true };
+
+    /// True if it is asked about. Of answers nobody asks who does not want to know.
+    pub fn has(self, aspect: Aspect) -> bool {
+        match aspect {
+            Aspect::UnknownPath => self.unknown_path,
+            Aspect::UnknownParameter => self.unknown_parameter,
+            Aspect::Parameters => self.parameters,
+            Aspect::Body => self.body,
+            Aspect::Security => self.security,
+            Aspect::Responses => true,
+        }
+    }
+}
+
+/// Takes the deviations of the aspects that are asked about. Each aspect has room of its own: a client that
+/// adds deviations of one that is only logged must not push out those of one that is refused.
+pub(crate) struct Told<'f> {
+    asked: Aspects,
+    found: &'f mut Vec<Deviation>,
+}
+
+impl<'f> Told<'f> {
+    pub fn new(asked: Aspects, found: &'f mut Vec<Deviation>) -> Told<'f> {
+        Told { asked, found }
+    }
+
+    /// How many more deviations of an aspect are taken: none if nobody asks about it.
+    pub fn room(&self, aspect: Aspect) -> usize {
+        let taken = || self.found.iter().filter(|each| each.aspect == aspect).count();
+        if self.asked.has(aspect) { DEVIATIONS_MAX.saturating_sub(taken()) } else { 0 }
+    }
+
+    pub fn has_room(&self, aspect: Aspect) -> bool {
+        self.room(aspect) > 0
+    }
+
+    pub fn push(&mut self, deviation: Deviation) {
+        if self.has_room(deviation.aspect) {
+            self.found.push(deviation);
+        }
+    }
+
+    /// Tells that a body was not compared, once, where any of these aspects asks for the comparison.
+    pub fn unchecked(&mut self, aspects: &[Aspect], place: Place, rule: &str, pointer: &str) {
+        if let Some(aspect) = aspects.iter().find(|aspect| self.has_room(**aspect)) {
+            let (rule, pointer) = (rule.to_owned(), pointer.to_owned());
+            let (aspect, kind, name) = (*aspect, Kind::Unchecked, Vec::new());
+            self.push(Deviation { aspect, kind, place, name, rule, pointer });
+        }
+    }
 }
 
 pub(crate) fn of_path(kind: Kind, rule: String, pointer: String) -> Deviation {

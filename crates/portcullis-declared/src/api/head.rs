@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use portcullis_http::cookie::{self, CookieFormat};
 use portcullis_types::Place;
 
-use super::deviation::{Aspect, Aspects, Deviation, Kind, of_path, shown};
+use super::deviation::{Aspect, Aspects, Deviation, Kind, Told, of_path, shown};
 use super::plan::Credential;
 use super::{Api, OperationId};
-use crate::limits::DEVIATIONS_MAX;
 use crate::parameter::Parameter;
 use crate::path::Fit;
 use crate::rpc;
@@ -39,20 +38,21 @@ impl Api {
     where
         F: Iterator<Item = (&'r [u8], &'r [u8])> + Clone,
     {
+        let found = &mut Told::new(asked, found);
         if let Some(rpc) = &self.rpc {
-            return rpc::operation(rpc, head.method, asked, found);
+            return rpc::operation(rpc, head.method, found);
         }
         if let Some(graphql) = &self.graphql {
-            return graphql.head(head, asked, found);
+            return graphql.head(head, found);
         }
-        let (number, fit) = self.operation(head.method, head.path, asked, found)?;
+        let (number, fit) = self.operation(head.method, head.path, found)?;
         let operation = &self.operations[number];
         let names = &self.templates[fit.template as usize].names;
         let query = head.query.unwrap_or_default();
         let is_right = operation.is_right(query);
         if asked.parameters {
             for parameter in &operation.parameters {
-                if found.len() >= DEVIATIONS_MAX {
+                if !found.has_room(Aspect::Parameters) {
                     break;
                 }
                 let violations = match parameter.place {
@@ -93,13 +93,7 @@ impl Api {
     }
 
     /// The operation for a path and method, with what the path has for its template.
-    fn operation<'r>(
-        &self,
-        method: &[u8],
-        path: &'r [u8],
-        asked: Aspects,
-        found: &mut Vec<Deviation>,
-    ) -> Option<(usize, Fit<'r>)> {
+    fn operation<'r>(&self, method: &[u8], path: &'r [u8], found: &mut Told<'_>) -> Option<(usize, Fit<'r>)> {
         let mut number = None;
         let mut by = |method: &[u8]| {
             self.paths.first(path, |template| {
@@ -111,14 +105,14 @@ impl Api {
         };
         let fit = by(method).or_else(|| if method == b"HEAD" { by(b"GET") } else { None });
         if let (Some(fit), Some(number)) = (fit, number) {
-            if asked.unknown_path
+            if found.has_room(Aspect::UnknownPath)
                 && let Some(rule) = self.other_reading(path, fit.template)
             {
                 found.push(of_path(Kind::UnknownPath, rule.to_owned(), self.pointer_of(&fit)));
             }
             return Some((number, fit));
         }
-        if !asked.unknown_path {
+        if !found.has_room(Aspect::UnknownPath) {
             return None;
         }
         match self.paths.first(path, |_| true) {
@@ -173,7 +167,7 @@ impl Api {
 }
 
 impl Parameter {
-    fn tell(&self, violations: Option<Vec<Violation>>, found: &mut Vec<Deviation>) {
+    fn tell(&self, violations: Option<Vec<Violation>>, found: &mut Told<'_>) {
         let deviation = |kind, rule: String, pointer: String| Deviation {
             aspect: Aspect::Parameters,
             kind,

@@ -17,7 +17,7 @@ pub use answer::AnswerId;
 pub(crate) use body::NOT_WHOLE;
 pub use body::Sent;
 pub use deviation::{Aspect, Aspects, Deviation, Kind};
-pub(crate) use deviation::{json_name, of_path, shown};
+pub(crate) use deviation::{Told, json_name, of_path, shown};
 pub use head::Head;
 pub(crate) use plan::{Answer, Body, Credential, Fields, Media, MediaKind, Operation, Status, Template};
 
@@ -113,5 +113,11 @@ impl Api {
     /// The fields of each operation that are known by their types, in the order of their numbers.
     pub fn fields(&self) -> impl Iterator<Item = &[Field]> {
         self.operations.iter().map(|operation| operation.fields.as_slice())
+    }
+
+    /// Whether bodies have anything to do with what is asked about: the methods of JSON-RPC and the
+    /// operations of GraphQL are named in them.
+    pub fn asks_for_bodies(&self, asked: Aspects) -> bool {
+        asked.body || asked.unknown_path && (self.rpc.is_some() || self.graphql.is_some())
     }
 }

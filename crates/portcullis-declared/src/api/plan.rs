@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use portcullis_types::Place;
 
-use super::deviation::{Aspect, Deviation, Kind};
+use super::deviation::{Aspect, Deviation, Kind, Told};
 use super::head::{Head, cookie, fields};
 use crate::field::Field;
-use crate::limits::DEVIATIONS_MAX;
 use crate::parameter::{Parameter, decoded, pairs};
 use crate::schema::{Schema, Types};
 
@@ -126,7 +125,7 @@ impl Operation {
         self.parameters.iter().enumerate().all(is_there)
     }
 
-    pub(super) fn unknown_parameters(&self, query: &[u8], found: &mut Vec<Deviation>) {
+    pub(super) fn unknown_parameters(&self, query: &[u8], found: &mut Told<'_>) {
         for pair in pairs(query) {
             let name = decoded(pair.name);
             let is_key = |credential: &Credential| matches!(credential, Credential::Query(key) if key.as_bytes() == &*name);
@@ -136,7 +135,7 @@ impl Operation {
             if is_known {
                 continue;
             }
-            if found.len() >= DEVIATIONS_MAX {
+            if !found.has_room(Aspect::UnknownParameter) {
                 return;
             }
             found.push(Deviation {

@@ -11,11 +11,9 @@ use portcullis_lex::graphql::{Event, Reader, Sink};
 use portcullis_types::Place;
 use serde_json::Value;
 
-use crate::api::{Aspect, Aspects, Deviation, Head, Kind, NOT_WHOLE, OperationId, Sent};
+use crate::api::{Aspect, Deviation, Head, Kind, NOT_WHOLE, OperationId, Sent, Told};
 use crate::json;
-use crate::limits::{
-    DEVIATIONS_MAX, DOCUMENT_BYTES_MAX, GRAPHQL_FIELDS_MAX, GRAPHQL_FRAGMENTS_MAX, GRAPHQL_PARTS_MAX,
-};
+use crate::limits::{DOCUMENT_BYTES_MAX, GRAPHQL_FIELDS_MAX, GRAPHQL_FRAGMENTS_MAX, GRAPHQL_PARTS_MAX};
 use crate::parameter::{decoded, pairs};
 use crate::problem::Problem;
 use crate::words::shortened;
@@ -87,19 +85,14 @@ impl Graphql {
     }
 
     /// Compares the head of a request. Only those that post have a body.
-    pub fn head<'r, F>(
-        &self,
-        head: &Head<'r, F>,
-        asked: Aspects,
-        found: &mut Vec<Deviation>,
-    ) -> Option<OperationId> {
+    pub fn head<'r, F>(&self, head: &Head<'r, F>, found: &mut Told<'_>) -> Option<OperationId> {
         let known: [&[u8]; 4] = [b"POST", b"GET", b"HEAD", b"OPTIONS"];
-        if !known.contains(&head.method) && asked.unknown_path {
+        if !known.contains(&head.method) {
             let rule = "must be POST or GET".to_owned();
             found.push(deviation(Kind::Method, Place::Method, b"", rule, ""));
         }
         let query = head.query.unwrap_or_default();
-        if asked.body {
+        if found.has_room(Aspect::Body) || found.has_room(Aspect::UnknownPath) {
             let mut documents = pairs(query).filter(|pair| *decoded(pair.name) == *b"query");
             if let Some(document) = documents.next() {
                 let is_read = matches!(head.method, b"GET" | b"HEAD");
@@ -118,7 +111,7 @@ impl Graphql {
         &self,
         content_types: impl Iterator<Item = &'r [u8]>,
         body: Sent<'_>,
-        found: &mut Vec<Deviation>,
+        found: &mut Told<'_>,
     ) {
         let types: Vec<&[u8]> = content_types.take(2).collect();
         let mut of_type = |rule: &str| {
@@ -135,7 +128,7 @@ impl Graphql {
             return of_type("must name no character set but UTF-8");
         }
         let Sent::Whole(body) = body else {
-            return found.push(deviation(Kind::Unchecked, Place::RawBody, b"", NOT_WHOLE.to_owned(), ""));
+            return found.unchecked(&[Aspect::Body, Aspect::UnknownPath], Place::RawBody, NOT_WHOLE, "");
         };
         if is_document {
             return self.document(body, false, &mut Place::RawBody.of(b"", found));
@@ -146,7 +139,7 @@ impl Graphql {
         }
     }
 
-    fn value(&self, body: &Value, found: &mut Vec<Deviation>) {
+    fn value(&self, body: &Value, found: &mut Told<'_>) {
         match body {
             Value::Array(requests) if requests.len() > self.limits.batch => {
                 let (most, count) = (self.limits.batch, requests.len());
@@ -162,7 +155,7 @@ impl Graphql {
         }
     }
 
-    fn request(&self, request: &Value, name: &[u8], found: &mut Vec<Deviation>) {
+    fn request(&self, request: &Value, name: &[u8], found: &mut Told<'_>) {
         let mut at = Place::Json.of(name, found);
         match request.get("query") {
             Some(Value::String(document)) => self.document(document.as_bytes(), false, &mut at),
@@ -173,7 +166,7 @@ impl Graphql {
     }
 
     /// Compares a document. `is_read`: the request must not change anything.
-    fn document(&self, text: &[u8], is_read: bool, at: &mut At<'_>) {
+    fn document(&self, text: &[u8], is_read: bool, at: &mut At<'_, '_>) {
         if self.limits.persisted_only {
             let rule = "must not be there: only persisted queries are accepted".to_owned();
             return at.tell(Kind::Limit, rule, "");
@@ -220,35 +213,31 @@ fn place_of(text: &[u8], offset: usize) -> (usize, usize) {
 }
 
 /// Where a document stands, and what is told of it.
-struct At<'f> {
+struct At<'a, 'f> {
     place: Place,
     name: Vec<u8>,
-    found: &'f mut Vec<Deviation>,
+    found: &'a mut Told<'f>,
 }
 
 trait Stands {
-    fn of<'f>(self, name: &[u8], found: &'f mut Vec<Deviation>) -> At<'f>;
+    fn of<'a, 'f>(self, name: &[u8], found: &'a mut Told<'f>) -> At<'a, 'f>;
 }
 
 impl Stands for Place {
-    fn of<'f>(self, name: &[u8], found: &'f mut Vec<Deviation>) -> At<'f> {
+    fn of<'a, 'f>(self, name: &[u8], found: &'a mut Told<'f>) -> At<'a, 'f> {
         At { place: self, name: name.to_vec(), found }
     }
 }
 
-impl At<'_> {
+impl At<'_, '_> {
     fn tell(&mut self, kind: Kind, rule: String, pointer: &str) {
-        if self.found.len() < DEVIATIONS_MAX {
-            let what = if self.name.is_empty() { "the document" } else { "`query`" };
-            self.found.push(deviation(kind, self.place, &self.name, format!("{what} {rule}"), pointer));
-        }
+        let what = if self.name.is_empty() { "the document" } else { "`query`" };
+        self.found.push(deviation(kind, self.place, &self.name, format!("{what} {rule}"), pointer));
     }
 
     /// The same of a part of the document.
     fn of_part(&mut self, kind: Kind, rule: String, pointer: &str) {
-        if self.found.len() < DEVIATIONS_MAX {
-            self.found.push(deviation(kind, self.place, &self.name, rule, pointer));
-        }
+        self.found.push(deviation(kind, self.place, &self.name, rule, pointer));
     }
 }
 
@@ -291,16 +280,16 @@ enum Holder<'g> {
     Other,
 }
 
-struct Walk<'g, 'a, 'f> {
+struct Walk<'g, 'w, 'a, 'f> {
     graphql: &'g Graphql,
     is_read: bool,
-    at: &'a mut At<'f>,
+    at: &'w mut At<'a, 'f>,
     /// What has been told already.
     told: BTreeSet<String>,
 }
 
-impl<'g, 'a, 'f> Walk<'g, 'a, 'f> {
-    fn new(graphql: &'g Graphql, is_read: bool, at: &'a mut At<'f>) -> Walk<'g, 'a, 'f> {
+impl<'g, 'w, 'a, 'f> Walk<'g, 'w, 'a, 'f> {
+    fn new(graphql: &'g Graphql, is_read: bool, at: &'w mut At<'a, 'f>) -> Walk<'g, 'w, 'a, 'f> {
         Walk { graphql, is_read, at, told: BTreeSet::new() }
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests have threads")]
 
 mod answers;
+mod aspects;
 mod bodies;
 mod documents;
 mod fields;
@@ -29,7 +30,7 @@ pub fn deviations(api: &Api, line: &str, fields: &[(&str, &str)], body: Sent<'_>
     let mut found = Vec::new();
     if let Some(operation) = api.head(&head, Aspects::ALL, &mut found) {
         let types = bytes.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"content-type"));
-        api.body(operation, types.map(|(_, value)| *value), body, &mut found);
+        api.body(operation, types.map(|(_, value)| *value), body, Aspects::ALL, &mut found);
     }
     found
 }

@@ -77,7 +77,10 @@ fn tools_of_mcp() {
     assert_eq!(of("PUT /mcp", &[], Sent::Whole(b"")), ["method: must be POST, GET, DELETE"]);
     assert_eq!(
         of("POST /mcp", &[("Content-Type", "text/plain")], Sent::Whole(b"{}")),
-        ["header:content-type must be application/json"]
+        [
+            "json: no method can be read: must be application/json",
+            "header:content-type must be application/json"
+        ]
     );
     let unseen = deviations(&api, "POST /mcp", &[("Content-Type", "application/json")], Sent::Unseen);
     assert_eq!(unseen[0].kind, Kind::Unchecked);

@@ -9,6 +9,7 @@
 mod both;
 mod chunks;
 mod common;
+mod declared;
 mod inspection;
 mod redirects;
 mod rule_exclusions;

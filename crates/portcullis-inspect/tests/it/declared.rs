@@ -1,0 +1,111 @@
+//! What is compared with a declared API, by what happens to each respect in which requests differ.
+
+use std::sync::Arc;
+
+use portcullis_declared::Api;
+use portcullis_event::{Action, DetectionMode};
+use portcullis_inspect::{
+    ClassAction, DeviationActions, Inspector, Outcome, Report, SemanticPolicy, SiteApi, Step,
+};
+use portcullis_semantic::{Detectors, detectors};
+
+use crate::common::{begin, inspector, plan, request_head, semantic};
+
+const OPENAPI: &str = r#"{"openapi": "3.1.0",
+    "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    "security": [{"token": []}],
+    "paths": {"/a": {"post": {
+        "parameters": [{"name": "n", "in": "query", "schema": {"type": "integer"}}],
+        "requestBody": {"content": {"application/json": {"schema": {"type": "integer"}}}}}}}}"#;
+const OPENRPC: &str = r#"{"openrpc": "1.2.6", "methods": [{"name": "add", "params": [
+    {"name": "a", "schema": {"type": "integer"}}]}]}"#;
+const TOOLS: &str = r#"{"tools": [{"name": "now"}]}"#;
+const GRAPHQL: &str = "type Query { a: Int }";
+
+const ACTIONS: [ClassAction; 3] = [ClassAction::Off, ClassAction::Log, ClassAction::Block];
+
+fn with(description: &str, actions: DeviationActions) -> Arc<Inspector> {
+    let api = Arc::new(Api::compile(description).unwrap());
+    let detectors = Arc::new(Detectors::of(vec![Box::new(detectors::api::Api)]).unwrap());
+    let inspector = inspector(plan("SecRuleEngine On\nSecRequestBodyAccess On"))
+        .with_api(SiteApi::new(api, actions).without_fields());
+    Arc::new(
+        inspector.with_semantic(DetectionMode::Semantic, semantic(&detectors, SemanticPolicy::default())),
+    )
+}
+
+fn send(inspector: &Arc<Inspector>, line: &str, content_type: &str, body: &[u8]) -> Report {
+    let mut inspection = begin(inspector);
+    let length = body.len();
+    let text = format!(
+        "{line} HTTP/1.1\r\nHost: h\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
+    );
+    if inspection.request_head(&request_head(&text), None) == Step::Continue {
+        inspection.request_body(body);
+        inspection.request_end(false);
+    }
+    inspection.finish(&Outcome::default())
+}
+
+fn of_kind(actions: &DeviationActions, kind: &str) -> ClassAction {
+    match kind {
+        "api.unknown-path" | "api.method" => actions.unknown_path,
+        "api.unknown-parameter" => actions.unknown_parameter,
+        "api.parameter" => actions.parameters,
+        "api.body" => actions.body,
+        "api.security" => actions.security,
+        other => panic!("no request here has {other}"),
+    }
+}
+
+/// A finding is there if and only if its aspect is on, and refuses if and only if that says so, in every kind
+/// of description.
+#[test]
+fn found_if_and_only_if_on() {
+    let call = |method: &str, params: &str| {
+        format!(r#"{{"jsonrpc": "2.0", "method": "{method}", "params": {params}}}"#)
+    };
+    let both = format!("[{}, {}]", call("add", r#"["x"]"#), call("drop", "[]"));
+    let tools = format!("[{}, {}]", call("tools/call", r#"{"name": "none"}"#), call("drop", "[]"));
+    let json = "application/json";
+    for (description, line, content_type, body, kinds) in [
+        (
+            OPENAPI,
+            "POST /a?n=x&m=1",
+            json,
+            &br#""text""#[..],
+            &["api.parameter", "api.unknown-parameter", "api.security", "api.body"][..],
+        ),
+        (OPENAPI, "POST /b", json, b"1", &["api.unknown-path"]),
+        (OPENRPC, "POST /", json, both.as_bytes(), &["api.body", "api.method"]),
+        (TOOLS, "POST /", json, tools.as_bytes(), &["api.body", "api.method"]),
+        (GRAPHQL, "POST /", json, br#"{"query": "mutation { a } query { b }"}"#, &["api.method", "api.body"]),
+    ] {
+        for number in 0..3usize.pow(5) {
+            let action = |place: u32| ACTIONS[number / 3usize.pow(place) % 3];
+            let actions = DeviationActions {
+                unknown_path: action(0),
+                unknown_parameter: action(1),
+                parameters: action(2),
+                body: action(3),
+                security: action(4),
+                responses: ClassAction::Off,
+            };
+            let report = send(&with(description, actions), line, content_type, body);
+            let findings = report.event.iter().flat_map(|event| &event.findings);
+            let mut found: Vec<&str> = findings.map(|finding| &*finding.kind).collect();
+            // A request that its head has refused has no body.
+            let is_head = |kind: &&str| !matches!(*kind, "api.body" | "api.method");
+            let blocks = |kind: &&&str| of_kind(&actions, kind) == ClassAction::Block;
+            let head_blocks = kinds.iter().filter(|kind| is_head(kind)).any(|kind| blocks(&kind));
+            let is_on = |kind: &&&str| of_kind(&actions, kind) != ClassAction::Off;
+            let is_seen = |kind: &&&str| is_head(kind) || !head_blocks;
+            let mut expected: Vec<&str> = kinds.iter().filter(is_on).filter(is_seen).copied().collect();
+            found.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{line} {actions:?}");
+            let blocked = kinds.iter().any(|kind| blocks(&kind));
+            assert_eq!(report.action == Action::Deny, blocked, "{line} {actions:?}");
+        }
+    }
+}
