@@ -26,6 +26,7 @@ impl Inspection {
             let left_out = [
                 (NotInspected::FileRest, semantic.bytes_left_out()),
                 (NotInspected::FileTexts, semantic.bytes_of_files()),
+                (NotInspected::ContentCoding, semantic.bytes_of_codings()),
                 (NotInspected::WorkLimit, semantic.bytes_cut()),
             ];
             for (reason, bytes) in left_out {

@@ -673,6 +673,11 @@ impl SemanticRun {
         self.buffers.analysis.bytes_of_files()
     }
 
+    /// Bytes of messages of gRPC whose coding is not undone.
+    pub(crate) fn bytes_of_codings(&self) -> u64 {
+        self.buffers.analysis.bytes_of_codings()
+    }
+
     /// The work that the detectors did, and how much is allowed.
     pub(crate) fn work(&self) -> (u64, u64) {
         self.buffers.analysis.work()

@@ -24,8 +24,8 @@ use crate::memo::{Field, FieldResult, Known, Memo};
 use crate::score::{self, Model, Score};
 use crate::work::Work;
 use crate::{
-    ByteGroups, Class, Finding, Kind, KindId, Layers, Level, Location, Place, Value, WeightsError, decode,
-    graphql,
+    ByteGroups, Class, Finding, Kind, KindId, Layers, Level, Location, MessageNames, Place, Value,
+    WeightsError, decode, graphql,
 };
 
 /// The detectors with their gate and weights. Built once, shared by all threads, never changed.
@@ -155,6 +155,8 @@ pub struct Analysis {
     pub(crate) left_out: u64,
     /// Bytes of files whose texts were not looked at as values.
     pub(crate) files: u64,
+    /// Bytes of messages whose coding is not undone.
+    pub(crate) hidden: u64,
     /// Only detectors that read bytes look.
     code_only: bool,
     /// The value is a document of GraphQL, at which only the detector of those looks; or one of its texts, at
@@ -188,6 +190,8 @@ pub struct Analysis {
     /// The cookies that the site has issued, until those of the request were looked at.
     pub(crate) issuer: Option<Arc<dyn Issuer>>,
     pub(crate) cookie_counts: CookieCounts,
+    /// The names of the fields of messages, where somebody declares them.
+    pub(crate) message_names: Option<Arc<dyn MessageNames>>,
     /// What the fields of the request carry, for who learns of them.
     fields: Fields,
     /// Somebody does.
@@ -210,6 +214,12 @@ impl Analysis {
     /// Has what the fields of the next request carry noted, see [`fields`](Analysis::fields).
     pub fn note_fields(&mut self) {
         self.notes_fields = true;
+    }
+
+    /// Has the strings of Protocol Buffers in the body of the next request called by these names, as values
+    /// of JSON are called by their paths.
+    pub fn name_messages(&mut self, names: Arc<dyn MessageNames>) {
+        self.message_names = Some(names);
     }
 
     /// The parameters, fields of forms and values of JSON of the request, as far as they have been noted.
@@ -279,11 +289,13 @@ impl Analysis {
         self.dropped = 0;
         self.left_out = 0;
         self.files = 0;
+        self.hidden = 0;
         self.cut = 0;
         self.work = Work::default();
         self.wire = None;
         self.issuer = None;
         self.cookie_counts = CookieCounts::default();
+        self.message_names = None;
         self.shrink();
     }
 
@@ -563,6 +575,11 @@ impl Analysis {
     /// for code only.
     pub fn bytes_of_files(&self) -> u64 {
         self.files
+    }
+
+    /// Bytes of messages in frames of gRPC that are compressed in a way that is not undone here.
+    pub fn bytes_of_codings(&self) -> u64 {
+        self.hidden
     }
 
     /// Bytes of the values for which the allowance of work did not suffice, see

@@ -75,7 +75,7 @@ pub use finding::{Activity, Finding, Kind, KindId, Layers, Value};
 pub use issued::{CookieCounts, ISSUED_COOKIES_MAX, Issuer};
 pub use location::Location;
 pub use memo::Memo;
-pub use message::{Arguments, Parsed, Unreadable, Upload};
+pub use message::{Arguments, MessageNames, Parsed, Unreadable, Upload};
 pub use portcullis_types::{Class, Level, Place, Severity};
 pub use score::{CONTEXTS, Model, Score, WeightsError};
 pub use shape::ByteGroups;

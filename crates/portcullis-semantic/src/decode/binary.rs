@@ -1,10 +1,12 @@
 //! Encodings of whole values.
 
 use memchr::memmem;
+use portcullis_lex::base64::NONE as BASE64_NONE;
+pub(super) use portcullis_lex::base64::TABLE as BASE64;
 
 use super::loose::{LEAD_BYTES_MAX, is_after_lead};
 use super::packed::{is_stored, may_be_packed, unpacked};
-use super::{has_more_noise, hex_digit, is_mostly_text, push_char, serialised};
+use super::{base64_value, has_more_noise, hex_digit, is_mostly_text, push_char, serialised};
 use crate::ByteGroups;
 
 /// Shorter values are not tried as Base64 or hexadecimal: too many words are both. No word has padding.
@@ -191,31 +193,6 @@ fn has_lost_plus(text: &[u8]) -> bool {
         && memmem::find(text, b"  ").is_none()
         && text.iter().any(u8::is_ascii_digit)
         && text.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
-}
-
-/// By byte: its six bits, [`BASE64_MARK`] for what may stand between, [`BASE64_NONE`] for all others.
-pub(super) const BASE64: [u8; 256] = {
-    let mut table = [BASE64_NONE; 256];
-    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut at = 0;
-    while at < letters.len() {
-        table[letters[at] as usize] = at as u8;
-        at += 1;
-    }
-    table[b'-' as usize] = 62;
-    table[b'_' as usize] = 63;
-    table[b'=' as usize] = BASE64_MARK;
-    table[b'\r' as usize] = BASE64_MARK;
-    table[b'\n' as usize] = BASE64_MARK;
-    table
-};
-const BASE64_MARK: u8 = 0xFE;
-const BASE64_NONE: u8 = 0xFF;
-
-/// The value of a letter of Base64, of either alphabet.
-pub(crate) fn base64_value(b: u8) -> Option<u32> {
-    let value = BASE64[usize::from(b)];
-    (value < 64).then_some(u32::from(value))
 }
 
 /// False if it is not whole: padding in the middle, or one letter too many for a short text.

@@ -16,8 +16,9 @@ mod signs;
 mod structured;
 mod texts;
 
-pub(crate) use binary::{base64_value, is_short_command};
+pub(crate) use binary::is_short_command;
 pub(crate) use packed::inflate;
+pub(crate) use portcullis_lex::base64::value as base64_value;
 pub(crate) use structured::keys_of_nothing;
 pub(crate) use texts::{code, may_have_code, texts, texts_in_part};
 

@@ -152,14 +152,23 @@ impl Analysis {
             self.look_at_body(detectors, body);
         }
         if named.is_none() && protobuf::is_type(content_type) {
-            let is_sound = protobuf::strings(content_type, body, &mut |text| {
+            let names = self.message_names.clone();
+            let read = protobuf::strings(content_type, body, names.as_deref(), &mut |path, text| {
                 // It may have been packed, and be longer than the body.
                 self.work.allow_decoded(text.len());
-                self.look(detectors, Location::of(Place::Text), text);
+                match names.as_ref().and_then(|names| names.name(path)) {
+                    Some(name) => {
+                        let location = Location::new(Place::Json, name.as_bytes());
+                        self.note_field(location.place, location.name, text);
+                        self.look(detectors, location, text);
+                    }
+                    None => self.look(detectors, Location::of(Place::Text), text),
+                }
             });
+            self.hidden += read.hidden;
             // Who reads a text does not mind the type.
             if !protobuf::may_be_text(body) {
-                if !is_sound {
+                if !read.is_sound {
                     self.untyped(detectors, body);
                 }
                 return;

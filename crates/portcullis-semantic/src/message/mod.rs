@@ -11,6 +11,7 @@ mod uploads;
 mod windows;
 
 pub use body::Parsed;
+pub use protobuf::MessageNames;
 pub use uploads::{Unreadable, Upload};
 
 use portcullis_http::body::{Arg, BodySink as _, overrides_url, parse_query_twice, path_parameters};

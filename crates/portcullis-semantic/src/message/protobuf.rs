@@ -1,6 +1,10 @@
 //! Strings of Protocol Buffers messages, without their schema, also in frames of gRPC.
 
-use crate::decode::{base64_value, inflate, is_mostly_text, texts};
+use std::fmt;
+
+use portcullis_lex::protobuf::{Content, Field, Frames, field, web_text};
+
+use crate::decode::{inflate, is_mostly_text, texts};
 use crate::limits::{INFLATED_BYTES_MAX, PROTOBUF_DEPTH_MAX};
 
 /// True for the media types of Protocol Buffers and gRPC. What a parameter says makes no type.
@@ -18,114 +22,120 @@ pub(crate) fn may_be_text(body: &[u8]) -> bool {
         || !body.iter().any(|b| b.is_ascii_control() && !b.is_ascii_whitespace())
 }
 
-/// Calls `emit` with each length-delimited field that is text. A field that is a message, too, is also gone
-/// into. False if the body is not what its type says, to its end.
-pub(crate) fn strings(content_type: &[u8], body: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
+/// The names of the fields of a request's messages, as who declares them calls them.
+pub trait MessageNames: fmt::Debug + Send + Sync {
+    /// The name of the field to which these numbers lead from the message, or of the innermost one on the way
+    /// that is declared: `order.items.note`. None if the first one is not.
+    fn name(&self, path: &[u64]) -> Option<String>;
+
+    /// The field to which these numbers lead is declared, and carries messages: its bytes are no text, even
+    /// if they look like one.
+    fn is_message(&self, path: &[u64]) -> bool;
+}
+
+/// The names, where somebody declares them.
+pub(crate) type Names<'n> = Option<&'n dyn MessageNames>;
+
+/// What became of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Read {
+    /// It is what its type says, to its end.
+    pub is_sound: bool,
+    /// Bytes of messages that are compressed in a way that is not undone here.
+    pub hidden: u64,
+}
+
+/// Calls `emit` with each length-delimited field that is text, and the numbers of the fields that lead to it.
+/// A field that is a message, too, is also gone into.
+pub(crate) fn strings(
+    content_type: &[u8],
+    body: &[u8],
+    names: Names<'_>,
+    emit: &mut dyn FnMut(&[u64], &[u8]),
+) -> Read {
     let is =
         |name: &[u8]| content_type.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
     if is(b"application/grpc-web-text") {
         let (decoded, is_sound) = web_text(body);
+        let read = frames(&decoded, names, emit);
         // Some servers take frames as they are under this name, too.
-        return if is_sound { frames(&decoded, emit) } else { frames(&decoded, emit) | frames(body, emit) };
+        let as_sent = if is_sound { read } else { frames(body, names, emit) };
+        return if as_sent.is_sound { as_sent } else { read };
     }
     match is(b"application/grpc") {
-        true => frames(body, emit),
-        false => message(body, emit),
+        true => frames(body, names, emit),
+        false => Read { is_sound: message(body, names, emit), hidden: 0 },
     }
-}
-
-/// The bytes of a body of gRPC-Web in its text form: Base64 in pieces, each with its padding, one behind the
-/// other. False if something else is in it.
-fn web_text(body: &[u8]) -> (Vec<u8>, bool) {
-    let mut out = Vec::with_capacity(body.len() / 4 * 3);
-    let (mut bits, mut count, mut is_sound) = (0u32, 0, true);
-    // Ends a piece: what is left of its last four letters is one byte, or two.
-    let end = |out: &mut Vec<u8>, bits: u32, count: i32| match count {
-        2 => out.push((bits >> 4) as u8),
-        3 => out.extend_from_slice(&(bits >> 2).to_be_bytes()[2..]),
-        _ => {}
-    };
-    for &byte in body {
-        match base64_value(byte) {
-            Some(value) => {
-                (bits, count) = (bits << 6 | value, count + 1);
-                if count == 4 {
-                    out.extend_from_slice(&bits.to_be_bytes()[1..]);
-                    (bits, count) = (0, 0);
-                }
-            }
-            None if byte == b'=' => {
-                end(&mut out, bits, count);
-                (bits, count) = (0, 0);
-            }
-            None => is_sound &= byte.is_ascii_whitespace(),
-        }
-    }
-    end(&mut out, bits, count);
-    (out, is_sound)
 }
 
 /// Frames of gRPC, each with a message.
-fn frames(body: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
-    // A frame: one byte (packed or not), the length in four, the message.
-    let (mut rest, mut is_sound, mut room) = (body, true, INFLATED_BYTES_MAX);
-    while let [packed, a, b, c, d, tail @ ..] = rest {
-        let len = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
-        let frame = &tail[..len.min(tail.len())];
-        is_sound &= frame.len() == len;
-        is_sound &= match *packed {
-            0 => message(frame, emit),
-            _ => match inflate(frame, room) {
-                Some((inflated, is_all)) => {
-                    room -= (inflated.len() as u64).min(room);
-                    message(&inflated, emit) && is_all
-                }
-                None => false,
-            },
-        };
-        rest = &tail[frame.len()..];
+fn frames(body: &[u8], names: Names<'_>, emit: &mut dyn FnMut(&[u64], &[u8])) -> Read {
+    let (mut frames, mut is_sound, mut room) = (Frames::new(body), true, INFLATED_BYTES_MAX);
+    let mut hidden = 0;
+    for frame in frames.by_ref() {
+        is_sound &= frame.is_whole;
+        if frame.flags == 0 {
+            is_sound &= message(frame.message, names, emit);
+            continue;
+        }
+        let (inflated, is_all) = inflate(frame.message, room).unwrap_or_default();
+        room -= (inflated.len() as u64).min(room);
+        is_sound &= message(&inflated, names, emit) && is_all;
+        if frame.flags & 1 == 1 && !is_all {
+            hidden += frame.message.len() as u64;
+        }
     }
-    is_sound && rest.is_empty()
+    Read { is_sound: is_sound && frames.rest().is_empty(), hidden }
 }
 
 /// False if something in it is no field.
-fn message(body: &[u8], emit: &mut dyn FnMut(&[u8])) -> bool {
-    // Ends of the messages that are open, innermost last; a depth, not the input, bounds it.
+fn message(body: &[u8], names: Names<'_>, emit: &mut dyn FnMut(&[u64], &[u8])) -> bool {
+    // Ends of the messages that are open, innermost last, and the fields that are looked at in each; a depth,
+    // not the input, bounds them.
     let mut ends = [0usize; PROTOBUF_DEPTH_MAX];
+    let mut path = [0u64; PROTOBUF_DEPTH_MAX];
     let mut depth = 1;
     ends[0] = body.len();
     let (mut at, mut is_sound) = (0, true);
     while depth > 0 {
         let end = ends[depth - 1];
-        let field = if at < end { field(&body[..end], at) } else { None };
-        let Some((from, to, is_bytes)) = field else {
+        let found = if at < end { field_of(&body[..end], at) } else { None };
+        let Some((field, next)) = found else {
             // Bytes that are neither text nor a message are a field's own affair.
             is_sound &= depth > 1 || at >= end;
             at = end;
             depth -= 1;
             continue;
         };
-        if is_bytes {
-            let content = &body[from..to];
+        path[depth - 1] = field.number;
+        if let Content::Bytes(content) = field.content {
+            let may_nest = depth < PROTOBUF_DEPTH_MAX;
+            if may_nest && names.is_some_and(|names| names.is_message(&path[..depth])) && is_message(content)
+            {
+                ends[depth] = next;
+                depth += 1;
+                at = next - content.len();
+                continue;
+            }
             let text = std::str::from_utf8(content).ok();
             let is_text =
                 text.is_some_and(|text| !text.chars().any(|c| c.is_control() && !c.is_whitespace()));
             // A byte that no text has makes none of a string that is one otherwise.
             let is_near = !is_text && is_near_text(content);
             if is_text || is_near {
-                emit(content);
+                emit(&path[..depth], content);
             }
-            if !is_text && depth < PROTOBUF_DEPTH_MAX && is_message(content) {
-                ends[depth] = to;
+            if !is_text && may_nest && is_message(content) {
+                ends[depth] = next;
                 depth += 1;
-                at = from;
+                at = next - content.len();
                 continue;
             }
             if !is_text && !is_near {
-                texts(content, emit);
+                texts(content, &mut |text| emit(&path[..depth], text));
             }
         }
-        at = to;
+        at = next;
     }
     is_sound
 }
@@ -141,38 +151,15 @@ fn is_near_text(content: &[u8]) -> bool {
 fn is_message(content: &[u8]) -> bool {
     let mut at = 0;
     while at < content.len() {
-        let Some((_, to, _)) = field(content, at) else { return false };
-        at = to;
+        let Some((_, next)) = field_of(content, at) else { return false };
+        at = next;
     }
     at > 0
 }
 
-/// The field at `at`: where its content begins and ends, and whether it is length-delimited.
-fn field(body: &[u8], at: usize) -> Option<(usize, usize, bool)> {
-    let (key, next) = varint(body, at)?;
-    let end = |len: usize| next.checked_add(len).filter(|end| *end <= body.len());
-    match key & 7 {
-        0 => varint(body, next).map(|(_, end)| (next, end, false)),
-        1 => Some((next, end(8)?, false)),
-        5 => Some((next, end(4)?, false)),
-        2 => {
-            let (len, from) = varint(body, next)?;
-            let to = from.checked_add(usize::try_from(len).ok()?).filter(|to| *to <= body.len())?;
-            Some((from, to, true))
-        }
-        _ => None,
-    }
-}
-
-fn varint(body: &[u8], at: usize) -> Option<(u64, usize)> {
-    let mut value = 0u64;
-    for (index, &b) in body.get(at..)?.iter().take(10).enumerate() {
-        value |= u64::from(b & 0x7F) << (7 * index);
-        if b & 0x80 == 0 {
-            return Some((value, at + index + 1));
-        }
-    }
-    None
+/// The field at `at`. Groups are so rare that bytes which look like one are something else.
+fn field_of(message: &[u8], at: usize) -> Option<(Field<'_>, usize)> {
+    field(message, at).filter(|(field, _)| field.content != Content::Group)
 }
 
 #[cfg(test)]
@@ -181,7 +168,7 @@ mod tests {
 
     fn all(content_type: &str, body: &[u8]) -> Vec<String> {
         let mut found = Vec::new();
-        strings(content_type.as_bytes(), body, &mut |text| {
+        strings(content_type.as_bytes(), body, None, &mut |_, text| {
             found.push(String::from_utf8_lossy(text).into_owned())
         });
         found
@@ -201,6 +188,51 @@ mod tests {
         assert_eq!(all("application/grpc", &framed), ["testing", "inner"]);
     }
 
+    /// Each string comes with the numbers of the fields that lead to it.
+    #[test]
+    fn paths() {
+        let mut found = Vec::new();
+        let body = b"\x12\x01a\x1A\x0A\x08\x01\x2A\x06\x12\x01b\x12\x01c\x12\x01d";
+        strings(b"application/proto", body, None, &mut |path, text| {
+            found.push((path.to_vec(), text.to_vec()))
+        });
+        let expected = [(vec![2], "a"), (vec![3, 5, 2], "b"), (vec![3, 5, 2], "c"), (vec![2], "d")];
+        assert_eq!(found, expected.map(|(path, text)| (path, text.as_bytes().to_vec())));
+    }
+
+    /// Names of a message `{ 1: text, 2: itself }`.
+    #[derive(Debug)]
+    struct Nested;
+
+    impl MessageNames for Nested {
+        fn name(&self, path: &[u64]) -> Option<String> {
+            Some(format!("{path:?}"))
+        }
+
+        fn is_message(&self, path: &[u64]) -> bool {
+            path.iter().all(|number| *number == 2)
+        }
+    }
+
+    /// A message that may be a text is none where it is declared; what is none after all is looked at as it
+    /// is.
+    #[test]
+    fn declared_messages() {
+        let all = |names: Names<'_>, body: &[u8]| {
+            let mut found = Vec::new();
+            strings(b"application/proto", body, names, &mut |path, text| {
+                found.push((path.to_vec(), String::from_utf8_lossy(text).into_owned()));
+            });
+            found
+        };
+        let of = |path: &[u64], text: &str| (path.to_vec(), text.to_owned());
+        let inner = b"\x12\x0C\x0A\x0A0123456789";
+        assert_eq!(all(None, inner), [of(&[2], "\n\n0123456789")]);
+        assert_eq!(all(Some(&Nested), inner), [of(&[2, 1], "0123456789")]);
+        assert_eq!(all(Some(&Nested), b"\x12\x05hello"), [of(&[2], "hello")], "no message");
+        assert_eq!(all(Some(&Nested), b"\x0A\x02\x0A\x00"), all(None, b"\x0A\x02\x0A\x00"), "a text");
+    }
+
     /// The text form of gRPC-Web: however it is cut into pieces, it has the strings of the frames.
     #[test]
     fn web_texts() {
@@ -218,6 +250,24 @@ mod tests {
         }
         assert_eq!(all("application/grpc-web-text", &framed), ["testing", "inner"], "not encoded");
         assert_eq!(all("application/grpc-web+proto", &framed), ["testing", "inner"]);
+    }
+
+    /// Messages that are compressed in another way than is undone here are counted, whatever stands beside
+    /// them.
+    #[test]
+    fn compressed_otherwise() {
+        let hidden = |body: &[u8]| strings(b"application/grpc", body, None, &mut |_, _| {}).hidden;
+        let snappy = b"\x01\0\0\0\x06\x04\x0C\x0A\x02hi";
+        assert_eq!(hidden(snappy), 6);
+        assert_eq!(hidden(&[&b"\0\0\0\0\x04\x0A\x02hi"[..], snappy, snappy].concat()), 12);
+        assert_eq!(hidden(b"\0\0\0\0\x04\x0A\x02hi"), 0);
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut packer, b"\x0A\x02hi").unwrap();
+        let packed = packer.finish().unwrap();
+        let framed = |packed: &[u8]| [&[1, 0, 0, 0, packed.len() as u8], packed].concat();
+        assert_eq!(hidden(&framed(&packed)), 0);
+        let cut = &packed[..packed.len() - 9];
+        assert_eq!(hidden(&framed(cut)), cut.len() as u64, "a part of it");
     }
 
     #[test]
