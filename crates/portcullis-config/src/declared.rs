@@ -15,13 +15,13 @@ use crate::values::number;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Raw {
-    /// The file: OpenAPI 3.0 to 3.2, OpenRPC, or tools as an MCP server lists them, in JSON or YAML; or a
-    /// schema of GraphQL, in its language or as an introspection answers it. Default at a route: the one of
-    /// its site.
+    /// The file: OpenAPI 3.0 to 3.2, OpenRPC, or tools as an MCP server lists them, in JSON or YAML; a
+    /// schema of GraphQL, in its language or as an introspection answers it; or a set of file descriptors of
+    /// Protocol Buffers with services of gRPC. Default at a route: the one of its site.
     pub schema: Option<String>,
     /// Paths and methods that it does not declare. Default: `log`.
     pub unknown_path: Option<raw::ClassAction>,
-    /// Parameters of the query that it does not declare. Default: `log`.
+    /// Parameters of the query, and fields of messages of gRPC, that it does not declare. Default: `log`.
     pub unknown_parameter: Option<raw::ClassAction>,
     /// Parameters of query, path, header and cookies that are not as it declares them, or are not there.
     /// Default: `log`.

@@ -8,9 +8,10 @@
 //! ```
 //!
 //! An [`Api`] is compiled once from an OpenAPI document (3.0 to 3.2, JSON or YAML), an OpenRPC document, the
-//! tools of a server of the Model Context Protocol or a schema of GraphQL, and is immutable. It compares a
-//! request's head, then its body, with the declaration, and tells each difference as a [`Deviation`]: where
-//! it is, the rule in words, the pointer into the document. It does not decide what comes of it.
+//! tools of a server of the Model Context Protocol, a schema of GraphQL or a set of file descriptors of
+//! Protocol Buffers, and is immutable. It compares a request's head, then its body, with the declaration, and
+//! tells each difference as a [`Deviation`]: where it is, the rule in words, the pointer into the document.
+//! It does not decide what comes of it.
 //!
 //! Documents are hostile until they are checked: size, depth, aliases, references and patterns have
 //! [`limits`], references lead nowhere but into the document, and patterns run in linear time or not at all.
@@ -41,6 +42,7 @@ mod api;
 mod document;
 mod field;
 mod graphql;
+mod grpc;
 mod json;
 pub mod limits;
 mod openapi;

@@ -53,3 +53,9 @@ pub const GRAPHQL_FIELDS_MAX: usize = 200_000;
 pub const GRAPHQL_PARTS_MAX: usize = 20_000;
 /// Fragments of a document of GraphQL.
 pub const GRAPHQL_FRAGMENTS_MAX: usize = 200;
+/// Messages, fields, enums, their values, services and methods of a set of file descriptors.
+pub const DESCRIPTOR_PARTS_MAX: usize = 200_000;
+/// Bytes that the compressed messages of a call unpack to.
+pub const UNPACKED_BYTES_MAX: u64 = 8 << 20;
+/// How much more a compressed message may unpack to than it has.
+pub const UNPACKED_RATIO_MAX: u64 = 100;

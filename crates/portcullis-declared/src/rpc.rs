@@ -100,6 +100,7 @@ pub(crate) fn compile(document: &Value) -> (Api, Vec<Problem>, Vec<Problem>) {
         operations: Vec::new(),
         rpc: Some(rpc),
         graphql: None,
+        grpc: None,
         warnings: Vec::new(),
     };
     (api, errors, warnings)

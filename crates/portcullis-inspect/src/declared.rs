@@ -10,7 +10,7 @@ use portcullis_http::message::{BodyFraming, RequestHead, ResponseHead};
 use portcullis_learn::{DeclaredField, DeclaredFields, FieldPlace, TypeSet, ValueType};
 use portcullis_semantic::detectors::api;
 use portcullis_semantic::limits::NAME_BYTES_MAX;
-use portcullis_semantic::{Analysis, Detectors, KindId, Location};
+use portcullis_semantic::{Analysis, Detectors, KindId, Location, MessageNames};
 use portcullis_types::Place;
 
 use crate::semantic_policy::ClassAction;
@@ -134,6 +134,12 @@ impl DeclaredRun {
         }
     }
 
+    /// The names of what the messages of the body have in them, where the API declares such.
+    pub(crate) fn message_names(&self) -> Option<Arc<dyn MessageNames>> {
+        let operation = self.operation.filter(|_| self.site.api.has_messages())?;
+        Some(Arc::new(CallNames { api: Arc::clone(&self.site.api), operation }))
+    }
+
     pub(crate) fn note_head(&mut self, analysis: &mut Analysis, detectors: &Detectors) {
         note(std::mem::take(&mut self.found), analysis, detectors);
     }
@@ -238,6 +244,23 @@ impl DeclaredRun {
             _ => ClassAction::Log,
         };
         action == ClassAction::Block
+    }
+}
+
+/// The names of the fields of one call.
+#[derive(Debug)]
+struct CallNames {
+    api: Arc<Api>,
+    operation: OperationId,
+}
+
+impl MessageNames for CallNames {
+    fn name(&self, path: &[u64]) -> Option<String> {
+        self.api.message_field(self.operation, path)
+    }
+
+    fn is_message(&self, path: &[u64]) -> bool {
+        self.api.is_message_field(self.operation, path)
     }
 }
 

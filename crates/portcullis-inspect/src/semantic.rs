@@ -180,6 +180,9 @@ impl SemanticRun {
         }
         if let Some(declared) = &mut self.declared {
             declared.request_head(head);
+            if let Some(names) = declared.message_names() {
+                analysis.name_messages(names);
+            }
             if let Some(known) = declared.fields()
                 && (self.fields.is_some() || declared.may_be_unusual())
             {

@@ -30,13 +30,13 @@ pub fn check_api(path: &Path) -> Result<LoadedApi, LoadError> {
     compile_with(path, &read_file(path)?, &Settings { answers: true, graphql: None })
 }
 
-/// The text of the description.
-pub(crate) fn read(declared: &DeclaredApi) -> Result<String, LoadError> {
+/// The content of the description.
+pub(crate) fn read(declared: &DeclaredApi) -> Result<Vec<u8>, LoadError> {
     read_file(&declared.schema)
 }
 
-fn read_file(path: &Path) -> Result<String, LoadError> {
-    portcullis_files::read_text(path, limits::DOCUMENT_BYTES_MAX as u64).map_err(|error| LoadError::Api {
+fn read_file(path: &Path) -> Result<Vec<u8>, LoadError> {
+    portcullis_files::read(path, limits::DOCUMENT_BYTES_MAX as u64).map_err(|error| LoadError::Api {
         errors: 1,
         report: format!("error: {}: cannot read the description of the API: {error}", path.display()),
     })
@@ -54,18 +54,18 @@ pub(crate) fn settings(declared: &DeclaredApi) -> Settings {
     Settings { answers: declared.responses != ClassAction::Off, graphql: limits }
 }
 
-/// Compiles the text of the description.
-pub(crate) fn compile(declared: &DeclaredApi, text: &str) -> Result<LoadedApi, LoadError> {
+/// Compiles the content of the description.
+pub(crate) fn compile(declared: &DeclaredApi, content: &[u8]) -> Result<LoadedApi, LoadError> {
     let (path, settings) = (&declared.schema, settings(declared));
-    let mut loaded = compile_with(path, text, &settings)?;
+    let mut loaded = compile_with(path, content, &settings)?;
     let unused = loaded.api.unused(&settings);
     let one = |why: &&str| format!("warning: {why}\n  --> {}", path.display());
     loaded.warnings.extend(unused.iter().map(one));
     Ok(loaded)
 }
 
-fn compile_with(path: &Path, text: &str, settings: &Settings) -> Result<LoadedApi, LoadError> {
-    match Api::compile_with(text, settings) {
+fn compile_with(path: &Path, content: &[u8], settings: &Settings) -> Result<LoadedApi, LoadError> {
+    match Api::compile_file(content, settings) {
         Ok(api) => {
             let warnings = told(path, "warning", api.warnings());
             Ok(LoadedApi { api: Arc::new(api), warnings })

@@ -46,8 +46,8 @@ pub struct SharedDetectors {
     all: Option<Arc<Detectors>>,
     /// Only that for deviations from declared APIs, where the semantic detector does not run.
     declared: Option<Arc<Detectors>>,
-    /// By file and settings, with its text.
-    apis: BTreeMap<(PathBuf, Settings), (String, LoadedApi)>,
+    /// By file and settings, with its content.
+    apis: BTreeMap<(PathBuf, Settings), (Vec<u8>, LoadedApi)>,
     /// What has not been told of them.
     warnings: Vec<String>,
 }
@@ -111,15 +111,15 @@ impl SharedDetectors {
     }
 
     fn api(&mut self, settings: &DeclaredApi) -> Result<Arc<Api>, LoadError> {
-        let text = declared::read(settings)?;
+        let content = declared::read(settings)?;
         let key = (settings.schema.clone(), declared::settings(settings));
-        if let Some((_, known)) = self.apis.get(&key).filter(|(known, _)| *known == text) {
+        if let Some((_, known)) = self.apis.get(&key).filter(|(known, _)| *known == content) {
             return Ok(Arc::clone(&known.api));
         }
-        let loaded = declared::compile(settings, &text)?;
+        let loaded = declared::compile(settings, &content)?;
         self.warnings.extend(loaded.warnings.iter().cloned());
         let api = Arc::clone(&loaded.api);
-        self.apis.insert(key, (text, loaded));
+        self.apis.insert(key, (content, loaded));
         Ok(api)
     }
 }

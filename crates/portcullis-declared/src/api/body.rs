@@ -43,6 +43,9 @@ impl Api {
         if let Some(graphql) = &self.graphql {
             return graphql.body(content_types, body, found);
         }
+        if let Some(grpc) = &self.grpc {
+            return grpc.body(operation, content_types, body, found);
+        }
         if !asked.body {
             return;
         }

@@ -45,6 +45,9 @@ impl Api {
         if let Some(graphql) = &self.graphql {
             return graphql.head(head, found);
         }
+        if let Some(grpc) = &self.grpc {
+            return grpc.head(head, found);
+        }
         let (number, fit) = self.operation(head.method, head.path, found)?;
         let operation = &self.operations[number];
         let names = &self.templates[fit.template as usize].names;

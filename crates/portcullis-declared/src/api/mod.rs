@@ -8,6 +8,7 @@ mod plan;
 
 use crate::field::Field;
 use crate::graphql::{Graphql, GraphqlLimits};
+use crate::grpc::{self, Grpc};
 use crate::openapi;
 use crate::path::Paths;
 use crate::problem::Problem;
@@ -31,6 +32,8 @@ pub struct Api {
     pub(crate) rpc: Option<Rpc>,
     /// It is one of GraphQL, and has no paths.
     pub(crate) graphql: Option<Graphql>,
+    /// It is one of gRPC, and has no path templates.
+    pub(crate) grpc: Option<Grpc>,
     pub(crate) warnings: Vec<Problem>,
 }
 
@@ -53,6 +56,10 @@ impl OperationId {
         OperationId(0)
     }
 
+    pub(crate) fn numbered(number: usize) -> OperationId {
+        OperationId(number)
+    }
+
     /// The number of the operation.
     pub fn number(self) -> usize {
         self.0
@@ -71,14 +78,34 @@ impl Api {
         openapi::compile(text, settings)
     }
 
+    /// The same of the content of a file: a text, or a set of file descriptors of Protocol Buffers.
+    pub fn compile_file(content: &[u8], settings: &Settings) -> Result<Api, Vec<Problem>> {
+        if grpc::is_descriptor_set(content) {
+            return grpc::compile(content);
+        }
+        match std::str::from_utf8(content) {
+            Ok(text) => Api::compile_with(text, settings),
+            Err(error) => {
+                let message = format!(
+                    "this is neither text in UTF-8 (it is not from byte {} on) nor a set of file descriptors",
+                    error.valid_up_to()
+                );
+                Err(vec![Problem::new("", message)])
+            }
+        }
+    }
+
     /// What the description says and is not enforced.
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings
     }
 
     /// The numbers of path templates and of operations: methods or tools where it is one of JSON-RPC, types
-    /// and their fields where it is one of GraphQL.
+    /// and their fields where it is one of GraphQL, services and their methods where it is one of gRPC.
     pub fn counts(&self) -> (usize, usize) {
+        if let Some(grpc) = &self.grpc {
+            return grpc.counts();
+        }
         match (&self.rpc, &self.graphql) {
             (Some(rpc), _) => (0, rpc.count()),
             (None, Some(graphql)) => graphql.counts(),
@@ -92,7 +119,7 @@ impl Api {
         if settings.graphql.is_some() && self.graphql.is_none() {
             unused.push("`graphql` has no effect: this is no schema of GraphQL");
         }
-        if settings.answers && (self.rpc.is_some() || self.graphql.is_some()) {
+        if settings.answers && (self.rpc.is_some() || self.graphql.is_some() || self.grpc.is_some()) {
             unused.push("`responses` has no effect: only answers of OpenAPI documents are compared");
         }
         unused
@@ -103,6 +130,9 @@ impl Api {
         let (outer, inner) = self.counts();
         let plural =
             |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        if self.grpc.is_some() {
+            return format!("{} with {}", plural(outer, "service"), plural(inner, "method"));
+        }
         match (&self.rpc, &self.graphql) {
             (Some(rpc), _) => plural(inner, rpc.of()),
             (None, Some(_)) => format!("{} with {}", plural(outer, "type"), plural(inner, "field")),
@@ -112,12 +142,31 @@ impl Api {
 
     /// The fields of each operation that are known by their types, in the order of their numbers.
     pub fn fields(&self) -> impl Iterator<Item = &[Field]> {
-        self.operations.iter().map(|operation| operation.fields.as_slice())
+        let of_paths = self.operations.iter().map(|operation| operation.fields.as_slice());
+        of_paths.chain(self.grpc.iter().flat_map(Grpc::fields))
+    }
+
+    /// The name of the field to which these numbers lead from the message that an operation of gRPC takes, or
+    /// of the innermost one on the way that is declared: `order.items.note`.
+    pub fn message_field(&self, operation: OperationId, path: &[u64]) -> Option<String> {
+        self.grpc.as_ref()?.name(operation, path)
+    }
+
+    /// The field to which these numbers lead from the message of an operation of gRPC carries messages.
+    pub fn is_message_field(&self, operation: OperationId, path: &[u64]) -> bool {
+        self.grpc.as_ref().is_some_and(|grpc| grpc.has_message(operation, path))
+    }
+
+    /// Bodies are messages of Protocol Buffers.
+    pub fn has_messages(&self) -> bool {
+        self.grpc.is_some()
     }
 
     /// Whether bodies have anything to do with what is asked about: the methods of JSON-RPC and the
-    /// operations of GraphQL are named in them.
+    /// operations of GraphQL are named in them, and messages of gRPC have the parameters of a call.
     pub fn asks_for_bodies(&self, asked: Aspects) -> bool {
-        asked.body || asked.unknown_path && (self.rpc.is_some() || self.graphql.is_some())
+        asked.body
+            || asked.unknown_path && (self.rpc.is_some() || self.graphql.is_some())
+            || asked.unknown_parameter && self.grpc.is_some()
     }
 }

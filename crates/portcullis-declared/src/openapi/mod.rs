@@ -68,8 +68,15 @@ pub(crate) fn compile(text: &str, settings: &Settings) -> Result<Api, Vec<Proble
 }
 
 fn of_graphql(graphql: Graphql) -> Api {
-    let (paths, graphql) = (Paths::new(), Some(graphql));
-    Api { paths, templates: Vec::new(), operations: Vec::new(), rpc: None, graphql, warnings: Vec::new() }
+    Api {
+        paths: Paths::new(),
+        templates: Vec::new(),
+        operations: Vec::new(),
+        rpc: None,
+        graphql: Some(graphql),
+        grpc: None,
+        warnings: Vec::new(),
+    }
 }
 
 struct Compiler<'d> {
@@ -91,6 +98,7 @@ impl<'d> Compiler<'d> {
             operations: Vec::new(),
             rpc: None,
             graphql: None,
+            grpc: None,
             warnings: Vec::new(),
         };
         let is_old = version.starts_with("3.0");

@@ -1,7 +1,8 @@
 //! What is told by the aspects that are asked about.
 
-use portcullis_declared::{Api, Aspect, Aspects, Deviation, Head, Kind, Sent, limits};
+use portcullis_declared::{Api, Aspect, Aspects, Deviation, Head, Kind, Sent, Settings, limits};
 
+use crate::descriptors::{shop, whole};
 use crate::{api, told};
 
 const OPENAPI: &str = r#"{"openapi": "3.1.0",
@@ -27,6 +28,9 @@ fn cases() -> Vec<Case> {
         format!(r#"{{"jsonrpc": "2.0", "method": "{method}", "params": {params}}}"#)
     };
     let call = rpc("tools/call", r#"{"name": "now", "arguments": {"b": 1}}"#);
+    let grpc = Api::compile_file(&shop(), &Settings::default()).unwrap();
+    let frame = |message: Vec<u8>| [&[0, 0, 0, 0, message.len() as u8][..], &message].concat();
+    let place = "/shop.v1.Orders/Place?x=1";
     let case = |what, api, requests| Case { what, api, requests };
     let json = |text: &str| text.as_bytes().to_vec();
     vec![
@@ -68,6 +72,17 @@ fn cases() -> Vec<Case> {
                 ("PUT", "/", Vec::new()),
             ],
         ),
+        case(
+            "grpc",
+            grpc,
+            vec![
+                ("POST", place, frame([whole(1, 1), whole(99, 1)].concat())),
+                ("POST", place, frame(vec![0x0B, 0x0C])),
+                ("POST", place, vec![1, 0, 0, 0, 1, 9]),
+                ("POST", "/shop.v1.Orders/None", frame(Vec::new())),
+                ("PUT", place, frame(Vec::new())),
+            ],
+        ),
     ]
 }
 
@@ -84,9 +99,10 @@ fn found(
         query: query.map(str::as_bytes),
         fields: std::iter::empty(),
     };
+    let content_type = if api.has_messages() { "application/grpc" } else { "application/json" };
     let mut found = Vec::new();
     if let (Some(operation), Some(body)) = (api.head(&head, asked, &mut found), body) {
-        api.body(operation, std::iter::once(&b"application/json"[..]), body, asked, &mut found);
+        api.body(operation, std::iter::once(content_type.as_bytes()), body, asked, &mut found);
     }
     found
 }
@@ -135,6 +151,9 @@ fn told_if_and_only_if_asked() {
         ("mcp", Aspect::Body),
         ("graphql", Aspect::UnknownPath),
         ("graphql", Aspect::Body),
+        ("grpc", Aspect::UnknownPath),
+        ("grpc", Aspect::UnknownParameter),
+        ("grpc", Aspect::Body),
     ] {
         assert!(seen.contains(&(what, aspect)), "no request shows {aspect:?} of {what}");
     }
@@ -150,6 +169,7 @@ fn unseen_bodies() {
             let unchecked = found.iter().filter(|each| each.kind == Kind::Unchecked).count();
             let is_asked = match what {
                 "openapi" => asked.body,
+                "grpc" => asked.body || asked.unknown_parameter,
                 _ => asked.body || asked.unknown_path,
             };
             assert_eq!(unchecked, usize::from(is_asked), "{what}: {asked:?}");

@@ -5,9 +5,11 @@
 mod answers;
 mod aspects;
 mod bodies;
+mod descriptors;
 mod documents;
 mod fields;
 mod graphql;
+mod grpc;
 mod hostile;
 mod parameters;
 mod paths;

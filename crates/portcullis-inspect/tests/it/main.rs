@@ -10,6 +10,9 @@ mod both;
 mod chunks;
 mod common;
 mod declared;
+#[path = "../../../portcullis-declared/tests/it/descriptors.rs"]
+#[allow(dead_code, reason = "the tests of that crate use the rest")]
+mod descriptors;
 mod inspection;
 mod redirects;
 mod rule_exclusions;

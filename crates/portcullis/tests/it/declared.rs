@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::descriptors::{self, bytes, whole};
 use crate::served::{Served, application, program, says};
 
 const DESCRIPTION: &str = "openapi: 3.0.3
@@ -354,25 +355,125 @@ fn graphql() {
     served.counts("portcullis_semantic_findings_total{class=\"api\",outcome=\"blocked\"}", 3.0);
 }
 
+/// A frame of gRPC around a message.
+fn frame(message: &[u8]) -> Vec<u8> {
+    [&[0][..], &(message.len() as u32).to_be_bytes(), message].concat()
+}
+
+/// Calls of gRPC beside the file descriptors of their service, in every mode that reads bodies.
+#[test]
+fn grpc() {
+    let application = application(|_| says("hello"));
+    let folder = tempfile::tempdir().unwrap();
+    let schema = folder.path().join("shop.binpb");
+    std::fs::write(&schema, descriptors::shop()).unwrap();
+    let schema = schema.display();
+    for mode in [
+        "mode = \"semantic\"",
+        "mode = \"crs\"\nrules = { directives = \"SecRuleEngine On\\nSecRequestBodyAccess On\" }",
+    ] {
+        let site = format!(
+            "{mode}\napi = {{ schema = \"{schema}\", unknown_path = \"block\", unknown_parameter = \"block\", body = \"block\" }}"
+        );
+        let served = Served::start_site(&application, &site, "");
+        let call = |path: &str, content_type: &str, body: &[u8]| {
+            let answer = served.post(path, content_type, body);
+            answer.header("grpc-status").unwrap_or_else(|| answer.status().to_string())
+        };
+        let place = "/shop.v1.Orders/Place";
+        let item = bytes(2, [bytes(1, "pen"), whole(2, 3)].concat());
+        let right = frame(&[bytes(1, "Ann"), item.clone()].concat());
+        assert_eq!(call(place, "application/grpc", &right), "200", "{mode}");
+        assert_eq!(
+            call("/shop.v1.Orders/Upload", "application/grpc", &frame(&bytes(1, "pen")).repeat(3)),
+            "200"
+        );
+        for (path, content_type, body) in [
+            ("/shop.v1.Admin/Drop", "application/grpc", frame(b"")),
+            (place, "application/grpc+proto", frame(&whole(77, 1))),
+            (place, "application/grpc", frame(&[item.clone(), item, bytes(2, bytes(3, b"\xFF"))].concat())),
+            (place, "application/grpc", frame(b"").repeat(2)),
+            (place, "application/grpc-web", [&[1, 0, 0, 0, 3][..], b"\x01\x00a"].concat()),
+        ] {
+            assert_eq!(call(path, content_type, &body), "7", "{mode}: {path} {body:x?}");
+        }
+        // PERMISSION_DENIED is of calls; who sends something else gets a page.
+        assert_eq!(call(place, "application/json", b"{}"), "403", "{mode}");
+        let events = events(&served, 6);
+        let findings: Vec<&Value> = events.iter().map(|event| &event["findings"][0]).collect();
+        let kinds: Vec<&Value> = findings.iter().map(|finding| &finding["kind"]).collect();
+        let expected =
+            ["api.unknown-path", "api.unknown-parameter", "api.body", "api.body", "api.unknown-parameter"];
+        assert_eq!(kinds[..5], expected, "{mode}: {events:#?}");
+        assert_eq!(findings[2]["name"], "items.note");
+        assert_eq!(findings[2]["evidence"], "`items[2].note` must be text in UTF-8 (shop.v1.Item.note)");
+        if mode.contains("semantic") {
+            served.counts("portcullis_bytes_not_inspected_total{reason=\"content_coding\"}", 3.0);
+        }
+    }
+}
+
+/// Attacks in messages are found in fields that have names, which exclusions take, and fields of other types
+/// than text are closed.
+#[test]
+fn named_fields_of_messages() {
+    let application = application(|_| says("hello"));
+    let folder = tempfile::tempdir().unwrap();
+    let schema = folder.path().join("shop.binpb");
+    std::fs::write(&schema, descriptors::shop()).unwrap();
+    let api = format!("api = {{ schema = \"{}\" }}", schema.display());
+    let attack = "1' union select password from users -- -";
+    let order = |note: &str| frame(&[bytes(1, "Ann"), bytes(2, b""), bytes(2, bytes(3, note))].concat());
+    let call = |served: &Served, body: &[u8]| {
+        let answer = served.post("/shop.v1.Orders/Place", "application/grpc", body);
+        answer.header("grpc-status").unwrap_or_else(|| answer.status().to_string())
+    };
+    for (site, name) in [(String::new(), ""), (api.clone(), "items.note")] {
+        let served = Served::start_site(&application, &format!("mode = \"semantic\"\n{site}"), "");
+        assert_eq!(call(&served, &order("red")), "200");
+        assert_eq!(call(&served, &order(attack)), "7");
+        let finding = &events(&served, 1)[0]["findings"][0];
+        let (place, named) = (&finding["place"], finding["name"].as_str().unwrap_or_default());
+        assert_eq!((place, named), (&if name.is_empty() { "text" } else { "json" }.into(), name));
+    }
+    let excluded = format!(
+        "mode = \"semantic\"\n{api}\nsemantic = {{ exclude = [{{ class = \"sqli\", location = \"json:items.note\" }}] }}\n\
+         fields = {{ unusual = \"block\" }}"
+    );
+    let data = format!("[data]\nfolder = \"{}\"\n", folder.path().display());
+    let served = Served::start_site(&application, &excluded, &data);
+    assert_eq!(call(&served, &order(attack)), "200");
+    assert_eq!(call(&served, &frame(&bytes(1, attack))), "7", "another field");
+    // A text where a number is declared, and no attack that the detector knows.
+    assert_eq!(call(&served, &frame(&bytes(2, bytes(2, "7'; =)(")))), "7");
+    let events = events(&served, 2);
+    let kinds = |event: &Value| -> Vec<String> {
+        let findings = event["findings"].as_array().unwrap().iter();
+        findings.map(|finding| finding["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    let last = events.iter().map(kinds).find(|kinds| kinds.iter().any(|kind| kind == "field.unusual-syntax"));
+    assert!(last.is_some_and(|kinds| kinds.iter().any(|kind| kind == "api.body")), "{events:#?}");
+}
+
 /// `portcullis api check` says what is wrong with a description, and what of it is not enforced.
 #[test]
 fn checked_by_hand() {
     let folder = tempfile::tempdir().unwrap();
-    let check = |name: &str, text: &str| {
+    let check = |name: &str, content: &[u8]| {
         let file = folder.path().join(name);
-        std::fs::write(&file, text).unwrap();
+        std::fs::write(&file, content).unwrap();
         let output = Command::new(program()).args(["api", "check"]).arg(&file).output().unwrap();
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said).replace(&file.display().to_string(), name);
         (output.status.code(), said)
     };
     assert_eq!(
-        check("answers.yaml", ANSWERS),
+        check("answers.yaml", ANSWERS.as_bytes()),
         (Some(0), "answers.yaml: 1 path with 1 operation, all of it is enforced\n".to_owned())
     );
     let (code, said) = check(
         "pattern.yaml",
-        "openapi: 3.1.0\npaths:\n  /a:\n    get:\n      parameters:\n        - name: b\n          in: query\n          \
+        b"openapi: 3.1.0\npaths:\n  /a:\n    get:\n      parameters:\n        - name: b\n          in: query\n          \
          schema: { type: string, pattern: '(a)\\1' }\n",
     );
     assert_eq!(code, Some(0));
@@ -381,14 +482,26 @@ fn checked_by_hand() {
     let rest = " at /paths/~1a/get/parameters/0/schema/pattern\n  --> pattern.yaml:8\n\
                 pattern.yaml: 1 path with 1 operation, 1 part is not enforced\n";
     assert!(said.ends_with(rest), "{said}");
-    let (code, said) = check("wrong.graphql", "type Query {\n  a: B\n}\n");
+    let (code, said) = check("wrong.graphql", b"type Query {\n  a: B\n}\n");
     assert_eq!(
         (code, said.as_str()),
         (Some(1), "error: there is no type `B` at Query.a\n  --> wrong.graphql:1\n")
     );
     assert_eq!(
-        check("tools.json", r#"{"tools": [{"name": "a"}]}"#).1,
+        check("tools.json", br#"{"tools": [{"name": "a"}]}"#).1,
         "tools.json: 1 tool, all of it is enforced\n"
     );
-    assert_eq!(check("none.yaml", "a: 1\n").0, Some(1));
+    assert_eq!(check("none.yaml", b"a: 1\n").0, Some(1));
+    assert_eq!(
+        check("shop.binpb", &descriptors::shop()),
+        (Some(0), "shop.binpb: 1 service with 3 methods, all of it is enforced\n".to_owned())
+    );
+    let alone = descriptors::service("Orders", &[("Place", ".shop.v1.Order", false)]);
+    let (code, said) = check(
+        "alone.binpb",
+        &descriptors::set(&[descriptors::file("orders.proto", "shop.v1", "proto3", &[alone])]),
+    );
+    let expected = "error: the type `.shop.v1.Order` is not in the set: write it with its imports \
+                    (`--include_imports`) at shop.v1.Orders.Place\n  --> alone.binpb\n";
+    assert_eq!((code, said.as_str()), (Some(1), expected));
 }

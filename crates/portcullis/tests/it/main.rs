@@ -28,6 +28,9 @@ mod collections;
 mod console;
 mod crs;
 mod declared;
+#[path = "../../../portcullis-declared/tests/it/descriptors.rs"]
+#[allow(dead_code, reason = "the tests of that crate use the rest")]
+mod descriptors;
 mod discovery;
 mod evaluate;
 mod event_database;
