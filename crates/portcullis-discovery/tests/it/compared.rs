@@ -198,6 +198,7 @@ fn zombies_were_asked() {
 
 /// The time that a comparison takes does not grow with the product of both documents.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the test measures time")]
 fn many_endpoints_are_compared_soon() {
     let item = json!({ "get": { "responses": {} } });
     let paths = |part: &str| -> Value {
