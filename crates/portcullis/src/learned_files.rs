@@ -3,14 +3,14 @@
 //! `.decision`, which it takes over.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_learn::OpeningState;
 use serde_json::{Value, json};
 
-use crate::data_folder;
+use crate::{data_folder, new_file};
 
 /// A larger file is none of ours.
 const BYTES_MAX: u64 = 512 << 20;
@@ -90,13 +90,8 @@ pub fn read_to(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
 
 /// Writes a file in one step.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    data_folder::create(folder)?;
-    let mut file = tempfile::Builder::new().prefix(".learned-").tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    data_folder::create(new_file::parent(path))?;
+    new_file::put(path, text.as_bytes(), true)
 }
 
 /// Puts a text where the instance that serves the site takes it over, now or at its next start.

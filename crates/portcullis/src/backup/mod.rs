@@ -11,6 +11,7 @@
 
 mod manifest;
 mod read;
+mod sum;
 mod write;
 
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,8 @@ use sha2::{Digest as _, Sha256};
 use tar::{Archive, Entry, EntryType};
 
 use super::manifest::{self, MANIFEST, MANIFEST_BYTES_MAX, MANIFEST_SUM, Manifest, Part};
+use super::sum::Summed;
+use crate::new_file;
 
 /// Where the parts of an archive go.
 pub struct Target {
@@ -150,10 +152,10 @@ impl Place {
     }
 
     fn beside(part: Part, target: &Path, is_file: bool) -> Result<Place, String> {
-        let parent =
-            target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = new_file::parent(target);
         let beside = tempfile::Builder::new().prefix(".portcullis-restore-").tempdir_in(parent);
-        let beside = beside.map_err(|error| format!("{}: {error}", parent.display()))?;
+        let beside = beside
+            .map_err(|error| format!("{}: {}", target.display(), new_file::not_made(parent, &error)))?;
         Ok(Place { part, beside, target: target.to_owned(), is_file })
     }
 
@@ -192,38 +194,8 @@ impl Place {
                 // Onto a folder only if it is empty.
                 fs::rename(&content, &self.target)?;
             }
-            let parent = self.beside.path().parent().unwrap_or(Path::new("."));
-            File::open(parent)?.sync_all()
+            File::open(new_file::parent(self.beside.path()))?.sync_all()
         };
         take().map_err(|error| format!("{}: {error}", self.target.display()))
-    }
-}
-
-/// Passes bytes on and sums them up.
-pub struct Summed<W> {
-    inner: W,
-    digest: Sha256,
-}
-
-impl<W> Summed<W> {
-    pub fn new(inner: W) -> Summed<W> {
-        Summed { inner, digest: Sha256::new() }
-    }
-
-    /// The SHA-256 of all that was written, in hexadecimal digits.
-    pub fn sha256(self) -> String {
-        HEXLOWER.encode(&self.digest.finalize())
-    }
-}
-
-impl<W: Write> Write for Summed<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.inner.write(bytes)?;
-        self.digest.update(&bytes[..count]);
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
     }
 }

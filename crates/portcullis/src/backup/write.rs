@@ -16,7 +16,8 @@ use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
 use super::manifest::{self, FILES_MAX, Manifest, Part};
-use crate::data_folder;
+use super::sum::sum;
+use crate::{data_folder, new_file};
 
 /// Pages of a database that are copied between two chances for the writer.
 const PAGES: std::ffi::c_int = 4096;
@@ -47,14 +48,14 @@ struct Staged {
 
 /// Writes an archive: whole or not at all, for its owner alone, and only where nothing is.
 pub fn archive(source: &Source, to: &Path) -> Result<Written, String> {
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = new_file::parent(to);
     let wrong = |what: &dyn Display| format!("{}: {what}", to.display());
     if to.symlink_metadata().is_ok() {
         return Err(wrong(&"it is there already, and was left alone; name another file"));
     }
     // Copies have room where the archive has, and end with this process. Both have modes 0700 and 0600.
     let staging = tempfile::Builder::new().prefix(".portcullis-backup-").tempdir_in(folder);
-    let folder_of_copies = staging.map_err(|error| wrong(&error))?;
+    let folder_of_copies = staging.map_err(|error| wrong(&new_file::not_made(folder, &error)))?;
     let mut staged = Staged { folder: folder_of_copies, files: Vec::new() };
     if let Some(document) = &source.document {
         let name = document.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -67,7 +68,7 @@ pub fn archive(source: &Source, to: &Path) -> Result<Written, String> {
     staged.store("events", &data_folder::events(&source.data))?;
     staged.store("sample", &data_folder::sample(&source.data))?;
     let file = tempfile::Builder::new().prefix(".portcullis-backup-").tempfile_in(folder);
-    let mut file = file.map_err(|error| wrong(&error))?;
+    let mut file = file.map_err(|error| wrong(&new_file::not_made(folder, &error)))?;
     staged.pack(file.as_file_mut()).map_err(|error| wrong(&error))?;
     file.persist_noclobber(to).map_err(|error| wrong(&error.error))?;
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| wrong(&error))?;
@@ -223,11 +224,4 @@ fn append<W: io::Write>(
     header.set_mode(0o600);
     header.set_entry_type(tar::EntryType::Regular);
     tar.append_data(&mut header, name, content)
-}
-
-/// The bytes of a file, and their SHA-256.
-fn sum(path: &Path) -> io::Result<(u64, String)> {
-    let mut digest = super::read::Summed::new(io::sink());
-    let bytes = io::copy(&mut File::open(path)?, &mut digest)?;
-    Ok((bytes, digest.sha256()))
 }

@@ -36,6 +36,24 @@ fn refused(archive: &Path, folder: &Path) -> String {
     message
 }
 
+/// The error names the folder that is missing, not the temporary one that was to stand in it.
+#[test]
+fn a_place_in_a_missing_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("backup.tar");
+    fs::write(&archive, packed(&manifest("portcullis-backup", 1, "0.1.0", &list(&[])), &|_| {})).unwrap();
+    let missing = folder.path().join("missing");
+    let output = restore(&archive, &missing.join("data"));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(
+        message.contains(&format!("there is no folder {}; create it first", text(&missing))),
+        "{message}"
+    );
+    assert!(!message.contains(".portcullis"), "{message}");
+    assert_eq!(names(folder.path()), ["backup.tar"]);
+}
+
 /// An instance that runs is copied; another one with the copy has its events, its tokens and its settings.
 #[test]
 fn a_running_instance_is_restored_with_all_that_it_kept() {

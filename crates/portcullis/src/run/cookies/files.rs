@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use portcullis_inspect::{IssuedCookies, IssuedKey};
 
 use super::now;
-use crate::{data_folder, learned_files};
+use crate::{data_folder, learned_files, new_file};
 
 /// Between two times that the cookies of a site are written.
 const WRITE_EVERY: Duration = Duration::from_secs(60);
@@ -104,7 +104,7 @@ impl Files {
     /// Takes another key, of which other nodes have told.
     pub(super) fn set_key(&mut self, key: IssuedKey) {
         let Some(folder) = &self.folder else { return };
-        if let Err(error) = write(&folder.join("key"), hex(key).as_bytes(), true) {
+        if let Err(error) = new_file::put(&folder.join("key"), hex(key).as_bytes(), true) {
             let folder = folder.display().to_string();
             self.report(&format!("the key of issued cookies cannot be written to {folder}: {error}"));
         }
@@ -185,7 +185,7 @@ impl Kept {
         lock.lock()?;
         self.take_over();
         let version = self.cookies.version();
-        write(&self.path, &self.cookies.state(), true)?;
+        new_file::put(&self.path, &self.cookies.state(), true)?;
         (self.version, self.seen) = (version, Identity::of(&self.path));
         Ok(())
     }
@@ -200,7 +200,7 @@ fn key(folder: &Path) -> io::Result<IssuedKey> {
             Some(text) => text,
             None => {
                 let key = new_key()?;
-                match write(&path, hex(key).as_bytes(), false) {
+                match new_file::put(&path, hex(key).as_bytes(), false) {
                     Ok(()) => return Ok(key),
                     // Another process was faster.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -238,18 +238,6 @@ pub(super) fn hex(key: IssuedKey) -> String {
 pub(super) fn parse(text: &[u8]) -> Option<IssuedKey> {
     let bytes = data_encoding::HEXLOWER.decode(text.trim_ascii()).ok()?;
     bytes.try_into().ok().map(IssuedKey)
-}
-
-/// Writes a file in one step, for its owner alone.
-fn write(path: &Path, bytes: &[u8], over: bool) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let permissions = Permissions::from_mode(0o600);
-    let mut file =
-        tempfile::Builder::new().prefix(".issued-").permissions(permissions).tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    let persisted = if over { file.persist(path) } else { file.persist_noclobber(path) };
-    persisted.map(drop).map_err(|error| error.error)
 }
 
 #[cfg(test)]
