@@ -28,20 +28,8 @@ pub struct Flags {
     pub listen: Option<String>,
     /// `--upstream`.
     pub upstream: String,
-    /// `--mode`: `semantic`, `crs`, `both` or `off`; by default `crs` if rules are given, `semantic` if not.
-    pub mode: Option<String>,
-    /// `--level`: `balanced` or `strict`.
-    pub level: Option<String>,
-    /// `--crs`.
-    pub crs: Option<PathBuf>,
-    /// `--paranoia`.
-    pub paranoia: Option<u8>,
-    /// `--detect-only`.
-    pub detect_only: bool,
-    /// `--setup`: files to read before the CRS.
-    pub setup: Vec<PathBuf>,
-    /// `--rules`: files to read after the CRS.
-    pub include: Vec<PathBuf>,
+    /// Those that say what inspects.
+    pub policy: PolicyFlags,
     /// `--http-compat`: `strict` or `apache`.
     pub http_compat: Option<String>,
     /// `--events`.
@@ -79,16 +67,7 @@ impl Config {
                 return wrong(format!("--upstream: {message}"), Some("write `http://127.0.0.1:9000`"));
             }
         };
-        let policy = PolicyFlags {
-            mode: flags.mode,
-            level: flags.level,
-            crs: flags.crs,
-            paranoia: flags.paranoia,
-            detect_only: flags.detect_only,
-            setup: flags.setup,
-            include: flags.include,
-        };
-        let policy = policy.policy()?;
+        let policy = flags.policy.policy()?;
         let compat = match flags.http_compat.as_deref() {
             None | Some("strict") => Compat::Strict,
             Some("apache") => Compat::Apache,
@@ -181,9 +160,9 @@ impl Config {
 /// The flags that say what is inspected; `run`, `check`, `explain`, `rules` and `evaluate` share them.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyFlags {
-    /// `--mode`.
+    /// `--mode`: `semantic`, `crs`, `both` or `off`; by default `crs` if rules are given, `semantic` if not.
     pub mode: Option<String>,
-    /// `--level`.
+    /// `--level`: `balanced` or `strict`.
     pub level: Option<String>,
     /// `--crs`.
     pub crs: Option<PathBuf>,
@@ -191,9 +170,9 @@ pub struct PolicyFlags {
     pub paranoia: Option<u8>,
     /// `--detect-only`.
     pub detect_only: bool,
-    /// `--setup`.
+    /// `--setup`: files to read before the CRS.
     pub setup: Vec<PathBuf>,
-    /// `--rules`.
+    /// `--rules`: files to read after the CRS.
     pub include: Vec<PathBuf>,
 }
 

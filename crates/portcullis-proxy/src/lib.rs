@@ -19,7 +19,7 @@
 //! ```
 //! use std::io::{Read, Write};
 //! use std::sync::Arc;
-//! use portcullis_config::{Config, Flags};
+//! use portcullis_config::{Config, Flags, PolicyFlags};
 //! use portcullis_event::{Action, NotInspected, UpstreamError};
 //! use portcullis_metrics::{DataPlane, DataPlaneNames, Registry};
 //! use portcullis_inspect::IssuedSites;
@@ -28,7 +28,8 @@
 //! // Nothing listens behind it, and nothing is inspected: the answer is a 502 of our own.
 //! let (listen, upstream) = ("127.0.0.1:0".to_string(), "http://127.0.0.1:1".to_string());
 //! let (listen, mode) = (Some(listen), Some("off".to_string()));
-//! let config = Config::from_flags(Flags { listen, upstream, mode, workers: Some(1), ..Flags::default() })?;
+//! let policy = PolicyFlags { mode, ..PolicyFlags::default() };
+//! let config = Config::from_flags(Flags { listen, upstream, policy, workers: Some(1), ..Flags::default() })?;
 //! let registry = Registry::new();
 //! let names = DataPlaneNames {
 //!     verdicts: Action::NAMES,
@@ -64,6 +65,8 @@
 //!
 //! The crate does not know SecLang, does not decide, and writes no file but that of bans. It waits, and it
 //! gives every wait a limit.
+
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod abort;
 mod access;

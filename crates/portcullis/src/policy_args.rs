@@ -1,11 +1,54 @@
-//! The arguments by which `check`, `explain`, `evaluate` and `rules` are told which rules to load.
+//! The arguments that name rules, in every subcommand that has some, and the choice of one policy of a
+//! configuration file.
 
 use std::path::PathBuf;
 
-use portcullis_config::{Config, Policy, PolicyFlags};
+use portcullis_config::{Config, InspectedRoute, NoRoute, Policy, PolicyFlags};
 use portcullis_load::{Loaded, load};
 
 use crate::cli::Failure;
+
+/// The flags that say what inspects, in place of a configuration file.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RuleFlags {
+    /// semantic (parser-based detector), crs (SecLang rules), both, or off; by default crs if rules are
+    /// given, semantic if not
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
+    /// How sure the semantic detector must be: balanced (the default) or strict
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<String>,
+    /// Folder of the CRS: crs-setup.conf (or its .example) and rules/*.conf
+    #[arg(long, value_name = "DIR")]
+    crs: Option<PathBuf>,
+    /// Paranoia level of the CRS, 1 to 4
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
+    paranoia: Option<u8>,
+    /// Detection only: report what would be blocked, block nothing
+    #[arg(long)]
+    detect_only: bool,
+    /// Rule file read before the CRS; may be given several times
+    #[arg(long, value_name = "FILE")]
+    setup: Vec<PathBuf>,
+    /// Rule file read after the CRS; may be given several times
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<PathBuf>,
+}
+
+impl RuleFlags {
+    /// The same, as the configuration reads them.
+    pub fn policy(&self) -> PolicyFlags {
+        PolicyFlags {
+            mode: self.mode.clone(),
+            level: self.level.clone(),
+            setup: self.setup.clone(),
+            crs: self.crs.clone(),
+            paranoia: self.paranoia,
+            include: self.rules.clone(),
+            detect_only: self.detect_only,
+        }
+    }
+}
 
 /// Where the rules come from: a configuration document, or the same flags that `run` has.
 #[derive(Debug, clap::Args)]
@@ -23,27 +66,8 @@ pub struct PolicyArgs {
     /// The route of that site; by default the first one with a policy
     #[arg(long, value_name = "NAME", requires = "site")]
     route: Option<String>,
-    /// semantic, crs or both; by default crs if rules are given, semantic if not
-    #[arg(long, value_name = "MODE")]
-    mode: Option<String>,
-    /// How sure the semantic detector must be: balanced (the default) or strict
-    #[arg(long, value_name = "LEVEL")]
-    level: Option<String>,
-    /// Folder of the CRS
-    #[arg(long, value_name = "DIR")]
-    crs: Option<PathBuf>,
-    /// Paranoia level
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
-    paranoia: Option<u8>,
-    /// Detection only: report what would be blocked, block nothing
-    #[arg(long)]
-    detect_only: bool,
-    /// Rule file read before the CRS; may be given several times
-    #[arg(long, value_name = "FILE")]
-    setup: Vec<PathBuf>,
-    /// Rule file read after the CRS; may be given several times
-    #[arg(long, value_name = "FILE")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    flags: RuleFlags,
 }
 
 impl PolicyArgs {
@@ -54,47 +78,30 @@ impl PolicyArgs {
 
     /// The policy meant.
     pub fn policy(&self) -> Result<Policy, Failure> {
-        match &self.config {
-            Some(path) => {
-                let config = Config::from_file(path).map_err(Failure::failed)?;
-                self.policy_of(&config)
-            }
-            None => {
-                let flags = PolicyFlags {
-                    mode: self.mode.clone(),
-                    level: self.level.clone(),
-                    setup: self.setup.clone(),
-                    crs: self.crs.clone(),
-                    paranoia: self.paranoia,
-                    include: self.rules.clone(),
-                    detect_only: self.detect_only,
-                };
-                let policy = flags.policy().map_err(Failure::usage)?;
-                policy.ok_or_else(|| Failure::usage("mode off inspects nothing"))
-            }
-        }
-    }
-
-    fn policy_of(&self, config: &Config) -> Result<Policy, Failure> {
-        let names = || config.sites.iter().map(|site| site.name.as_str()).collect::<Vec<_>>().join(", ");
-        let Some(wanted) = &self.site else {
-            return match config.policies.as_slice() {
-                [] => Err(Failure::failed("no site of the document inspects anything")),
-                [only] => Ok(only.clone()),
-                more => Err(Failure::usage(format!(
-                    "the document has {} policies; choose one with --site NAME out of {}",
-                    more.len(),
-                    names()
-                ))),
-            };
+        let Some(path) = &self.config else {
+            let policy = self.flags.policy().policy().map_err(Failure::usage)?;
+            return policy.ok_or_else(|| Failure::usage("mode off inspects nothing"));
         };
-        let site = config.sites.iter().find(|site| site.name == *wanted);
-        let site = site.ok_or_else(|| Failure::usage(format!("no site {wanted}; there are {}", names())))?;
-        let fits = |name: &str| self.route.as_ref().is_none_or(|wanted| wanted == name);
-        let policy = site.routes.iter().filter(|route| fits(&route.name)).find_map(|route| route.policy);
-        match policy {
-            Some(policy) => Ok(config.policies[policy].clone()),
-            None => Err(Failure::usage(format!("site {wanted} has no such route that is inspected"))),
-        }
+        let config = Config::from_file(path).map_err(Failure::failed)?;
+        let found = inspected_route(&config, self.site.as_deref(), self.route.as_deref())?;
+        Ok(config.policies[found.policy].clone())
     }
+}
+
+/// The route that `--site` and `--route` name, or the only one that is inspected.
+pub fn inspected_route<'c>(
+    config: &'c Config,
+    site: Option<&str>,
+    route: Option<&str>,
+) -> Result<InspectedRoute<'c>, Failure> {
+    config.inspected_route(site, route).map_err(|why| match why {
+        NoRoute::Several { policies, sites } => Failure::usage(format!(
+            "the document has {policies} policies; choose one with --site NAME out of {}",
+            sites.join(", ")
+        )),
+        NoRoute::NotThere { .. } => Failure::usage(why),
+        NoRoute::NothingInspected => {
+            Failure::usage("nothing is inspected: mode `off`, or no site of the document has a policy")
+        }
+    })
 }

@@ -90,14 +90,14 @@ pub fn text(flags: &Flags) -> String {
         "\n[[sites]]\nname = \"default\"\nhosts = [\"*\"]\nupstream = \"default\"\nmode = {}\n",
         quoted(mode(flags))
     );
-    if let Some(level) = &flags.level {
+    if let Some(level) = &flags.policy.level {
         let _ = writeln!(text, "level = {}", quoted(level));
     }
     let rules = rules(flags);
     if mode(flags) != "off" && !rules.is_empty() {
         let _ = writeln!(text, "rules = {{ {} }}", rules.join(", "));
     }
-    if mode(flags) != "off" && flags.detect_only {
+    if mode(flags) != "off" && flags.policy.detect_only {
         text.push_str("engine = \"detection_only\"\n");
     }
     let _ = write!(text, "\n[upstreams.default]\nendpoints = [{}]\n", quoted(&flags.upstream));
@@ -107,7 +107,7 @@ pub fn text(flags: &Flags) -> String {
 /// The mode that counts, as the flags alone have it.
 fn mode(flags: &Flags) -> &str {
     let default = if rules(flags).is_empty() { "semantic" } else { "crs" };
-    flags.mode.as_deref().unwrap_or(default)
+    flags.policy.mode.as_deref().unwrap_or(default)
 }
 
 fn rules(flags: &Flags) -> Vec<String> {
@@ -116,10 +116,10 @@ fn rules(flags: &Flags) -> Vec<String> {
         (!files.is_empty()).then(|| format!("{key} = [{}]", files.join(", ")))
     };
     let parts = [
-        list("setup", &flags.setup),
-        flags.crs.as_ref().map(|folder| format!("crs = {}", quoted_path(folder))),
-        flags.paranoia.map(|level| format!("paranoia = {level}")),
-        list("include", &flags.include),
+        list("setup", &flags.policy.setup),
+        flags.policy.crs.as_ref().map(|folder| format!("crs = {}", quoted_path(folder))),
+        flags.policy.paranoia.map(|level| format!("paranoia = {level}")),
+        list("include", &flags.policy.include),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -223,6 +223,8 @@ fn is_same_table(one: &dyn TableLike, other: &dyn TableLike) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use portcullis_config::PolicyFlags;
+
     use super::*;
 
     fn flags() -> Flags {
@@ -235,13 +237,15 @@ mod tests {
         let full = Flags {
             listen: Some("127.0.0.1:8123".to_owned()),
             upstream: "https://shop.example:8443".to_owned(),
-            mode: Some("both".to_owned()),
-            level: Some("strict".to_owned()),
-            crs: path("crs"),
-            paranoia: Some(3),
-            detect_only: true,
-            setup: vec!["/s/1.conf".into(), "/s/2*.conf".into()],
-            include: vec!["/s/3.conf".into()],
+            policy: PolicyFlags {
+                mode: Some("both".to_owned()),
+                level: Some("strict".to_owned()),
+                crs: path("crs"),
+                paranoia: Some(3),
+                detect_only: true,
+                setup: vec!["/s/1.conf".into(), "/s/2*.conf".into()],
+                include: vec!["/s/3.conf".into()],
+            },
             http_compat: Some("apache".to_owned()),
             events: path("events"),
             error_log: path("errors"),
@@ -251,12 +255,18 @@ mod tests {
             admin: Some("127.0.0.1:9091".to_owned()),
         };
         let mut all = vec![flags(), full.clone()];
-        all.push(Flags { mode: Some("off".to_owned()), ..flags() });
-        all.push(Flags { mode: Some("off".to_owned()), detect_only: true, crs: path("crs"), ..flags() });
-        all.push(Flags { crs: path("crs"), ..flags() });
-        all.push(Flags { include: vec!["/s/3.conf".into()], ..flags() });
-        all.push(Flags { detect_only: true, ..flags() });
-        all.push(Flags { level: Some("balanced".to_owned()), events: path("events"), ..flags() });
+        let none = PolicyFlags::default;
+        let off = || Some("off".to_owned());
+        let policies = [
+            PolicyFlags { mode: off(), ..none() },
+            PolicyFlags { mode: off(), detect_only: true, crs: path("crs"), ..none() },
+            PolicyFlags { crs: path("crs"), ..none() },
+            PolicyFlags { include: vec!["/s/3.conf".into()], ..none() },
+            PolicyFlags { detect_only: true, ..none() },
+        ];
+        all.extend(policies.map(|policy| Flags { policy, ..flags() }));
+        let policy = PolicyFlags { level: Some("balanced".to_owned()), ..none() };
+        all.push(Flags { policy, events: path("events"), ..flags() });
         all
     }
 
@@ -310,7 +320,8 @@ mod tests {
 
     #[test]
     fn what_the_flags_name_must_still_be_there() {
-        let (before, now) = (text(&flags()), text(&Flags { detect_only: true, ..flags() }));
+        let policy = PolicyFlags { detect_only: true, ..PolicyFlags::default() };
+        let (before, now) = (text(&flags()), text(&Flags { policy, ..flags() }));
         let error = merged(&before, &now, "[[listeners]]\naddress = \"127.0.0.1:1\"\n").unwrap_err();
         assert!(error.contains("`sites`"), "{error}");
         assert!(merged(&before, &before, "anything = 1\n").unwrap().1.is_empty());

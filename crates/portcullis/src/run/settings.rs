@@ -13,6 +13,7 @@ use portcullis_revisions::Document;
 use portcullis_store::{Limits, Store, StoreMetrics};
 
 use crate::cli::Failure;
+use crate::policy_args::RuleFlags;
 use crate::run::audit::Audit;
 use crate::run::console::ConsoleSettings;
 use crate::run::declared_apis::DeclaredApis;
@@ -44,28 +45,8 @@ pub struct Args {
     /// The application: http://host:port or https://host:port
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
-    /// semantic (parser-based detector), crs (SecLang rules), both, or off; by default crs if rules are
-    /// given, semantic if not
-    #[arg(long, value_name = "MODE")]
-    mode: Option<String>,
-    /// How sure the semantic detector must be: balanced (the default) or strict
-    #[arg(long, value_name = "LEVEL")]
-    level: Option<String>,
-    /// Folder of the CRS: crs-setup.conf (or its .example) and rules/*.conf
-    #[arg(long, value_name = "DIR")]
-    crs: Option<PathBuf>,
-    /// Paranoia level of the CRS, 1 to 4
-    #[arg(long, value_name = "N")]
-    paranoia: Option<u8>,
-    /// Detection only: report what would be blocked, block nothing
-    #[arg(long)]
-    detect_only: bool,
-    /// Rule file read before the CRS; may be given several times
-    #[arg(long, value_name = "FILE")]
-    setup: Vec<PathBuf>,
-    /// Rule file read after the CRS; may be given several times
-    #[arg(long, value_name = "FILE")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RuleFlags,
     /// strict, or apache for test suites written against Apache httpd
     #[arg(long, value_name = "PROFILE")]
     http_compat: Option<String>,
@@ -162,13 +143,7 @@ impl Args {
         Flags {
             listen: self.listen.clone(),
             upstream: self.upstream.clone().unwrap_or_default(),
-            mode: self.mode.clone(),
-            level: self.level.clone(),
-            crs: self.crs.clone(),
-            paranoia: self.paranoia,
-            detect_only: self.detect_only,
-            setup: self.setup.clone(),
-            include: self.rules.clone(),
+            policy: self.rules.policy(),
             http_compat: self.http_compat.clone(),
             events: self.events.clone(),
             error_log: self.error_log.clone(),

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use portcullis_config::{Config, Failure as FailurePolicy, Flags, Network, NoRoute};
+use portcullis_config::{Config, Failure as FailurePolicy, Flags, Network};
 use portcullis_exchange::IntegrationKind;
 use portcullis_serve::{HeaderFamily, Protocol};
 
 use crate::cli::Failure;
+use crate::policy_args::{RuleFlags, inspected_route};
 
 /// Arguments of `portcullis serve`.
 #[derive(Debug, clap::Args)]
@@ -121,27 +122,8 @@ pub struct Common {
     /// The route of that site; by default the first one with a policy
     #[arg(long, value_name = "NAME", requires = "site")]
     route: Option<String>,
-    /// semantic, crs or both; by default crs if rules are given, semantic if not
-    #[arg(long, value_name = "MODE")]
-    mode: Option<String>,
-    /// How sure the semantic detector must be: balanced (the default) or strict
-    #[arg(long, value_name = "LEVEL")]
-    level: Option<String>,
-    /// Folder of the CRS: crs-setup.conf (or its .example) and rules/*.conf
-    #[arg(long, value_name = "DIR")]
-    crs: Option<PathBuf>,
-    /// Paranoia level of the CRS, 1 to 4
-    #[arg(long, value_name = "N")]
-    paranoia: Option<u8>,
-    /// Detection only: report what would be blocked, block nothing
-    #[arg(long)]
-    detect_only: bool,
-    /// Rule file read before the CRS; may be given several times
-    #[arg(long, value_name = "FILE")]
-    setup: Vec<PathBuf>,
-    /// Rule file read after the CRS; may be given several times
-    #[arg(long, value_name = "FILE")]
-    rules: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: RuleFlags,
     /// Refuse a request (413) of whose body only a part was sent; by default the part is inspected, and an
     /// event tells of it
     #[arg(long)]
@@ -226,7 +208,9 @@ impl Common {
             // The store is that of the process behind the socket, which may have the same document.
             config.data = None;
         }
-        let (policy, site, route, failure) = self.choose(&config)?;
+        let found = inspected_route(&config, self.site.as_deref(), self.route.as_deref())?;
+        let (policy, failure) = (found.policy, found.failure);
+        let (site, route) = (found.site.to_owned(), found.route.to_owned());
         Ok(Chosen { config, policy, site, route, failure })
     }
 
@@ -235,13 +219,7 @@ impl Common {
             listen: Some(self.listen.clone()),
             // Nothing is forwarded; settings have an upstream all the same.
             upstream: "http://127.0.0.1:9".to_owned(),
-            mode: self.mode.clone(),
-            level: self.level.clone(),
-            crs: self.crs.clone(),
-            paranoia: self.paranoia,
-            detect_only: self.detect_only,
-            setup: self.setup.clone(),
-            include: self.rules.clone(),
+            policy: self.rules.policy(),
             events: self.events.clone(),
             error_log: self.error_log.clone(),
             plan_cache: self.plan_cache.clone(),
@@ -249,21 +227,5 @@ impl Common {
             admin: self.admin.clone(),
             ..Flags::default()
         }
-    }
-
-    /// The policy that inspects, with the names of its site and route.
-    fn choose(&self, config: &Config) -> Result<(usize, String, String, FailurePolicy), Failure> {
-        let chosen = config.inspected_route(self.site.as_deref(), self.route.as_deref());
-        let found = chosen.map_err(|why| match why {
-            NoRoute::Several { policies, sites } => Failure::usage(format!(
-                "the document has {policies} policies; choose one with --site NAME out of {}",
-                sites.join(", ")
-            )),
-            NoRoute::NotThere { .. } => Failure::usage(why),
-            NoRoute::NothingInspected => {
-                Failure::usage("nothing is inspected: mode `off`, or no site of the document has a policy")
-            }
-        })?;
-        Ok((found.policy, found.site.to_owned(), found.route.to_owned(), found.failure))
     }
 }
