@@ -48,63 +48,44 @@ fn is_regular(node: &Node) -> bool {
 /// begins with none of the bytes that the repetition takes, so giving some back never helps; or nothing
 /// follows that could want them.
 fn simplify_possessive(tree: &mut Node, is_last: bool) {
-    match tree {
-        Node::Repeat { node, greed, .. } => {
-            if *greed == Greed::Possessive && is_last && node.single_byte().is_some() {
+    if let Node::Repeat { node, greed, .. } = tree {
+        if *greed == Greed::Possessive && is_last && node.single_byte().is_some() {
+            *greed = Greed::Greedy;
+        }
+        simplify_possessive(node, false);
+    } else if let Node::Capture(_, node) = tree {
+        simplify_possessive(node, is_last);
+    } else if let Node::Alternate(nodes) = tree {
+        nodes.iter_mut().for_each(|node| simplify_possessive(node, is_last));
+    } else if let Node::Concat(nodes) = tree {
+        for at in 0..nodes.len() {
+            let (before, after) = nodes.split_at_mut(at + 1);
+            let Some(node) = before.last_mut() else { continue };
+            if let Node::Repeat { node: inner, greed: greed @ Greed::Possessive, .. } = node
+                && let Some(taken) = inner.single_byte()
+                && after.first().is_some_and(|next| begins_without(next, &taken))
+            {
                 *greed = Greed::Greedy;
             }
-            simplify_possessive(node, false);
+            simplify_possessive(node, is_last && after.is_empty());
         }
-        Node::Capture(_, node) => simplify_possessive(node, is_last),
-        Node::Alternate(nodes) => nodes.iter_mut().for_each(|node| simplify_possessive(node, is_last)),
-        Node::Concat(nodes) => {
-            for at in 0..nodes.len() {
-                let (before, after) = nodes.split_at_mut(at + 1);
-                let Some(node) = before.last_mut() else { continue };
-                if let Node::Repeat { node: inner, greed: greed @ Greed::Possessive, .. } = node
-                    && let Some(taken) = inner.single_byte()
-                    && after.first().is_some_and(|next| begins_without(next, &taken))
-                {
-                    *greed = Greed::Greedy;
-                }
-                simplify_possessive(node, is_last && after.is_empty());
-            }
-        }
-        Node::Byte(_)
-        | Node::Set(_)
-        | Node::Look(_)
-        | Node::EndOrNewline(_)
-        | Node::LineEnding
-        | Node::Keep
-        | Node::Atomic(_)
-        | Node::LookAround { .. }
-        | Node::BackReference { .. }
-        | Node::Conditional { .. } => {}
     }
 }
 
 /// True if whatever `node` matches cannot be followed to where a byte of `taken` comes next.
 fn begins_without(node: &Node, taken: &ClassBytes) -> bool {
-    match node {
-        Node::Look(Look::End) => true,
-        Node::Repeat { node, min, .. } if *min > 0 => begins_without(node, taken),
-        Node::Capture(_, node) => begins_without(node, taken),
-        Node::Concat(nodes) => nodes.first().is_some_and(|first| begins_without(first, taken)),
-        Node::Alternate(nodes) => nodes.iter().all(|node| begins_without(node, taken)),
-        Node::Byte(_)
-        | Node::Set(_)
-        | Node::Look(_)
-        | Node::EndOrNewline(_)
-        | Node::LineEnding
-        | Node::Keep
-        | Node::Repeat { .. }
-        | Node::Atomic(_)
-        | Node::LookAround { .. }
-        | Node::BackReference { .. }
-        | Node::Conditional { .. } => node.single_byte().is_some_and(|mut set| {
-            set.intersect(taken);
-            set.ranges().is_empty()
-        }),
+    if let Some(mut set) = node.single_byte() {
+        set.intersect(taken);
+        return set.ranges().is_empty();
+    }
+    if let Node::Repeat { node, min: 1.., .. } | Node::Capture(_, node) = node {
+        begins_without(node, taken)
+    } else if let Node::Concat(nodes) = node {
+        nodes.first().is_some_and(|first| begins_without(first, taken))
+    } else if let Node::Alternate(nodes) = node {
+        nodes.iter().all(|node| begins_without(node, taken))
+    } else {
+        matches!(node, Node::Look(Look::End))
     }
 }
 

@@ -90,21 +90,34 @@ impl Node {
 
     /// The bytes that it matches one of, if it matches exactly one byte.
     pub(super) fn single_byte(&self) -> Option<ClassBytes> {
+        if let Node::Byte(byte) = self {
+            Some(class::only(*byte))
+        } else if let Node::Set(set) = self {
+            Some(set.clone())
+        } else {
+            None
+        }
+    }
+
+    /// The nodes directly below it, in the order of the pattern.
+    pub(super) fn children_mut(&mut self) -> Vec<&mut Node> {
         match self {
-            Node::Byte(byte) => Some(class::only(*byte)),
-            Node::Set(set) => Some(set.clone()),
-            Node::Look(_)
+            Node::Repeat { node, .. }
+            | Node::Capture(_, node)
+            | Node::Atomic(node)
+            | Node::LookAround { node, .. } => vec![&mut **node],
+            Node::Concat(nodes) | Node::Alternate(nodes) => nodes.iter_mut().collect(),
+            Node::Conditional { condition: Condition::Look(look), yes, no } => {
+                vec![&mut **look, &mut **yes, &mut **no]
+            }
+            Node::Conditional { condition: _, yes, no } => vec![&mut **yes, &mut **no],
+            Node::Byte(_)
+            | Node::Set(_)
+            | Node::Look(_)
             | Node::EndOrNewline(_)
             | Node::LineEnding
             | Node::Keep
-            | Node::Repeat { .. }
-            | Node::Capture(..)
-            | Node::Concat(_)
-            | Node::Alternate(_)
-            | Node::Atomic(_)
-            | Node::LookAround { .. }
-            | Node::BackReference { .. }
-            | Node::Conditional { .. } => None,
+            | Node::BackReference { .. } => Vec::new(),
         }
     }
 

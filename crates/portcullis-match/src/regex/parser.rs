@@ -161,37 +161,17 @@ impl Parser<'_> {
         }
         let mut open = vec![node];
         while let Some(node) = open.pop() {
-            match node {
-                Node::BackReference { group, .. } if *group >= NAMED => {
-                    let Some((offset, name)) = self.references.get((*group - NAMED) as usize) else {
-                        continue;
-                    };
-                    let known = self.names.iter().find(|(known, _)| known == name);
-                    let Some((_, number)) = known else {
-                        return error(*offset, "there is no group of this name");
-                    };
-                    *group = *number;
-                }
-                Node::Repeat { node, .. }
-                | Node::Capture(_, node)
-                | Node::Atomic(node)
-                | Node::LookAround { node, .. } => open.push(node),
-                Node::Concat(nodes) | Node::Alternate(nodes) => open.extend(nodes),
-                Node::Conditional { condition, yes, no } => {
-                    if let Condition::Look(look) = condition {
-                        open.push(look);
-                    }
-                    open.push(yes);
-                    open.push(no);
-                }
-                Node::Byte(_)
-                | Node::Set(_)
-                | Node::Look(_)
-                | Node::EndOrNewline(_)
-                | Node::LineEnding
-                | Node::Keep
-                | Node::BackReference { .. } => {}
+            if let Node::BackReference { group, .. } = node
+                && *group >= NAMED
+                && let Some((offset, name)) = self.references.get((*group - NAMED) as usize)
+            {
+                let known = self.names.iter().find(|(known, _)| known == name);
+                let Some((_, number)) = known else {
+                    return error(*offset, "there is no group of this name");
+                };
+                *group = *number;
             }
+            open.extend(node.children_mut());
         }
         Ok(())
     }
