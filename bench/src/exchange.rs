@@ -114,10 +114,8 @@ impl Engine {
         let plan = portcullis_load::load(policy)?.plan;
         let mut inspector = Inspector::new(plan, Arc::new(Redactor::default()), Arc::new(NoCollections));
         if policy.mode.has_semantic() {
-            let mode = match policy.mode {
-                Mode::Both => DetectionMode::Both,
-                _ => DetectionMode::Semantic,
-            };
+            let mode =
+                if let Mode::Both = policy.mode { DetectionMode::Both } else { DetectionMode::Semantic };
             inspector = inspector.with_semantic(
                 mode,
                 Semantic {

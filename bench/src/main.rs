@@ -2,6 +2,8 @@
 //!
 //! Times are CPU time of the thread, which survives a machine that others use, too.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 use std::alloc::System;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

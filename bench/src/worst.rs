@@ -90,10 +90,12 @@ const PLACES: [Place; 21] = [
 impl Place {
     /// Heads have a limit of their own.
     fn bytes_max(self) -> usize {
-        match self {
-            Place::Query | Place::QueryFields | Place::Cookie | Place::Header => 12 << 10,
-            Place::Cookies | Place::Headers => 48 << 10,
-            _ => usize::MAX,
+        if let Place::Query | Place::QueryFields | Place::Cookie | Place::Header = self {
+            12 << 10
+        } else if let Place::Cookies | Place::Headers = self {
+            48 << 10
+        } else {
+            usize::MAX
         }
     }
 
@@ -176,7 +178,21 @@ impl Place {
             Place::GzipJson => Place::Json,
             Place::GzipJsonValues => Place::JsonValues,
             Place::GzipXmlNodes => Place::XmlNodes,
-            _ => return None,
+            Place::Query
+            | Place::Form
+            | Place::FormFields
+            | Place::Json
+            | Place::JsonValues
+            | Place::JsonNames
+            | Place::JsonDeep
+            | Place::Multipart
+            | Place::Xml
+            | Place::XmlNodes
+            | Place::Cookie
+            | Place::Header
+            | Place::QueryFields
+            | Place::Cookies
+            | Place::Headers => return None,
         })
     }
 }
@@ -468,6 +484,7 @@ fn piece(random: &mut Random, own: &[String]) -> String {
 }
 
 /// By rule: what its operators' arguments are made of, as far as that can be read off them.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other operator has one text or none")]
 fn pieces_of_rules(plan: &Plan) -> Vec<(u64, Vec<String>)> {
     let rules = plan.rules.iter().map(|rule| {
         let arguments = plan.links_of(rule).iter().map(|link| match &link.operator {

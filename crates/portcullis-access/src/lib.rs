@@ -25,6 +25,8 @@
 //! assert_eq!(limiter.check(key, 7 * second).wait, None);
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod ban;
 mod country;
 mod gcra;

@@ -33,6 +33,8 @@
 //! assert!(session.take_decision(exchange).is_some());
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod check;
 mod frame;
 mod session;

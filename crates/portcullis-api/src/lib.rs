@@ -17,6 +17,8 @@
 //! Heads that are not HTTP, or longer than 32 KiB, are refused by the HTTP library, without a problem
 //! document.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod access;
 mod changes;
 mod context;

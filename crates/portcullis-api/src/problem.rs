@@ -124,12 +124,10 @@ impl Problem {
     pub(crate) fn of(kind: Kind) -> Problem {
         let (status, r#type, title) = kind.parts();
         let mut headers = Vec::new();
-        match kind {
-            Kind::Unauthenticated | Kind::WrongLogin | Kind::CodeNeeded | Kind::OidcLogin => {
-                headers.push((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"portcullis\"")));
-            }
-            Kind::Busy => headers.push((RETRY_AFTER, HeaderValue::from_static("1"))),
-            _ => {}
+        if let Kind::Unauthenticated | Kind::WrongLogin | Kind::CodeNeeded | Kind::OidcLogin = kind {
+            headers.push((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"portcullis\"")));
+        } else if let Kind::Busy = kind {
+            headers.push((RETRY_AFTER, HeaderValue::from_static("1")))
         }
         Problem { r#type, title, status, detail: None, column: None, diagnostics: Box::default(), headers }
     }

@@ -11,6 +11,8 @@
 //! asked for decide what a form shows. Times are UTC. This crate does not know where records are stored, and
 //! it reads no clock.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod index;
 mod json;
 mod json3;

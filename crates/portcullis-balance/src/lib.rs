@@ -33,6 +33,7 @@
 //! assert_eq!(group.choose(&mut rotation, &ask(Moment(4))), Err(Refused::Unavailable));
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads"))]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod breaker;
 mod budget;

@@ -6,6 +6,8 @@
 //!                      └──begin(Head)──> Exchange         dropped when full, and counted
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod events;
 mod head;
 mod settings;

@@ -12,6 +12,10 @@ use portcullis_seclang::{Diagnostic, SourceSpan};
 use crate::draft::{DraftLink, Entry};
 
 /// Carries out `setting` if it is one of this module's. `None` if it is not.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the other settings are of settings::apply, which lists them"
+)]
 pub(crate) fn apply(
     settings: &mut AuditSettings,
     setting: &Setting,
@@ -19,11 +23,11 @@ pub(crate) fn apply(
 ) -> Option<Result<(), Diagnostic>> {
     let refused = |message: &str, hint: &str| Some(Err(Diagnostic::error(span, message).with_hint(hint)));
     let without = |message: &str, hint: &str| Some(Err(Diagnostic::warning(span, message).with_hint(hint)));
-    let piped = match setting {
-        Setting::AuditLog(path) | Setting::AuditLog2(path) | Setting::DebugLog(path) => {
-            path.starts_with(b"|")
-        }
-        _ => false,
+    let piped = if let Setting::AuditLog(path) | Setting::AuditLog2(path) | Setting::DebugLog(path) = setting
+    {
+        path.starts_with(b"|")
+    } else {
+        false
     };
     if piped {
         return without(
@@ -89,6 +93,10 @@ fn engine(engine: seclang::AuditEngine) -> AuditEngine {
 }
 
 /// The act of an action that steers logging; `None` for others.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the other actions are of Lowering::act, which lists them"
+)]
 pub(crate) fn act(action: &Action) -> Option<Result<Act, String>> {
     let boxed = |name: &[u8]| -> Box<[u8]> { name.into() };
     let act = match action {
@@ -141,9 +149,14 @@ pub(crate) fn kept_bytes(text: &[u8]) -> Option<(u8, u8)> {
 
 /// The text of every link of the rules that run, in the order of the plan's links.
 pub(crate) fn rule_texts(entries: &[Entry<'_>]) -> Vec<Box<str>> {
-    let running = entries.iter().filter_map(|entry| match entry {
-        Entry::Rule(draft) if draft.removed.is_none() => Some(draft),
-        _ => None,
+    let running = entries.iter().filter_map(|entry| {
+        if let Entry::Rule(draft) = entry
+            && draft.removed.is_none()
+        {
+            Some(draft)
+        } else {
+            None
+        }
     });
     let text = |link: &DraftLink<'_>| {
         let rule =
@@ -160,18 +173,17 @@ pub(crate) fn rule_texts(entries: &[Entry<'_>]) -> Vec<Box<str>> {
 /// operator.
 pub(crate) fn finish(plan: &mut Plan, document: &Document, diagnostics: &mut Vec<Diagnostic>) {
     let acts = || {
-        plan.links.iter().flat_map(|link| &link.acts).filter_map(|act| match act {
-            Act::Audit(act) => Some(act),
-            _ => None,
-        })
+        plan.links
+            .iter()
+            .flat_map(|link| &link.acts)
+            .filter_map(|act| if let Act::Audit(act) = act { Some(act) } else { None })
     };
     let settings = &plan.settings.audit;
     let switched_on =
         |act: &AuditAct| matches!(act, AuditAct::Engine(AuditEngine::On | AuditEngine::RelevantOnly));
     let on = settings.engine != AuditEngine::Off || acts().any(switched_on);
-    let parts = acts().fold(settings.parts, |parts, act| match act {
-        AuditAct::SetParts(more) | AuditAct::AddParts(more) => parts.with(*more),
-        _ => parts,
+    let parts = acts().fold(settings.parts, |parts, act| {
+        if let AuditAct::SetParts(more) | AuditAct::AddParts(more) = act { parts.with(*more) } else { parts }
     });
     let debug = settings.debug_level > 0 || acts().any(|act| matches!(act, AuditAct::DebugLevel(1..)));
     let written = on && settings.log.is_some();

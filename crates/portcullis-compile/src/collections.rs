@@ -9,9 +9,10 @@ use crate::lower::Lowering;
 type Lowered = Result<Act, String>;
 
 fn persistent(collection: Variable) -> Result<(), String> {
-    match collection.shape() {
-        Shape::Persistent => Ok(()),
-        _ => Err(format!("{} is not a persistent collection", collection.name())),
+    if let Shape::Persistent = collection.shape() {
+        Ok(())
+    } else {
+        Err(format!("{} is not a persistent collection", collection.name()))
     }
 }
 
@@ -33,10 +34,12 @@ pub(crate) fn init(lowering: &mut Lowering<'_>, collection: Variable, key: &[u8]
 
 /// Records of one application (`SecWebAppId`).
 pub(crate) fn of_application(lowering: &mut Lowering<'_>, collection: Variable, key: &[u8]) -> Lowered {
-    let identity = match collection {
-        Variable::Session => Some(Variable::Sessionid),
-        Variable::User => Some(Variable::Userid),
-        _ => None,
+    let identity = if let Variable::Session = collection {
+        Some(Variable::Sessionid)
+    } else if let Variable::User = collection {
+        Some(Variable::Userid)
+    } else {
+        None
     };
     let application = &lowering.plan.settings.web_app_id;
     let name = [application.as_slice(), b"_", collection.name().as_bytes()].concat().into();

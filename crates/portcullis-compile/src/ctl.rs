@@ -59,12 +59,10 @@ pub(crate) fn act(ctl: &Ctl, drafts: &[&Draft<'_>], plan: &mut Plan) -> Result<A
 /// Message and hint, if the option is one of ModSecurity 2 that does nothing here.
 pub(crate) fn without_effect(ctl: &Ctl) -> Option<(String, String)> {
     let option = ctl.option()?;
-    match standing::ctl(option) {
-        Standing::Vain(refusal) => Some((
-            format!("ctl:{} has no effect: {}", option.name(), refusal.why),
-            refusal.instead.to_owned(),
-        )),
-        _ => None,
+    if let Standing::Vain(refusal) = standing::ctl(option) {
+        Some((format!("ctl:{} has no effect: {}", option.name(), refusal.why), refusal.instead.to_owned()))
+    } else {
+        None
     }
 }
 

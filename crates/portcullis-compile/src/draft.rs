@@ -171,10 +171,10 @@ impl<'a> Reader<'a, '_> {
             let phase = phase_of(actions);
             let default_phase = if self.modsecurity3 { None } else { phase_of(self.defaults[0]) };
             let phase = phase.or(default_phase).unwrap_or(Phase::RequestBody);
-            let id = actions.iter().rev().find_map(|action| match action.node {
-                Action::Id(id) => Some(id),
-                _ => None,
-            });
+            let id = actions
+                .iter()
+                .rev()
+                .find_map(|action| if let Action::Id(id) = action.node { Some(id) } else { None });
             // libmodsecurity wants an id of each SecRule, and none of a SecAction.
             if id.is_none() && !(self.modsecurity3 && condition_is_none) {
                 let error = Diagnostic::error(span, "the rule has no id");
@@ -204,6 +204,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Actions that only the first link of a chain may have.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other actions may stand in any link")]
     fn check_link(&mut self, actions: &[Spanned<Action>]) {
         for action in actions {
             let what = match action.node {
@@ -278,6 +279,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Reports the actions that ModSecurity 2 does not accept there (`cmd_default_action`).
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other actions may be defaults")]
     fn check_default(&mut self, actions: &[Spanned<Action>]) {
         for action in actions {
             let what = match action.node {
@@ -499,10 +501,10 @@ pub(crate) fn has(actions: &[Spanned<Action>], wanted: impl Fn(&Action) -> bool)
 
 /// The last `phase` among `actions`.
 fn phase_of(actions: &[Spanned<Action>]) -> Option<Phase> {
-    actions.iter().rev().find_map(|action| match action.node {
-        Action::Phase(phase) => Some(phase),
-        _ => None,
-    })
+    actions
+        .iter()
+        .rev()
+        .find_map(|action| if let Action::Phase(phase) = action.node { Some(phase) } else { None })
 }
 
 /// True for `!` targets.

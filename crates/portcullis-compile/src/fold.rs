@@ -351,7 +351,10 @@ impl<'a> Flow<'a> {
                 expand(text, state).map_or(Fact::Any, |text| sum(fact, addend(&text).saturating_neg()))
             }
             // As often as the link has values that match.
-            _ => Fact::Any,
+            SetVarOperation::Set(_)
+            | SetVarOperation::Add(_)
+            | SetVarOperation::Subtract(_)
+            | SetVarOperation::AddNumber(_) => Fact::Any,
         };
         let captured = is_set_by_engine(&self.plan.tx_names[slot.0 as usize]);
         let place = &mut state[slot.0 as usize];

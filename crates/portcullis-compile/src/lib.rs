@@ -9,6 +9,8 @@
 //! reports every mistake it finds; a document with an error gives no plan, so a rule is never dropped
 //! silently.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod audit;
 mod collections;
 mod ctl;

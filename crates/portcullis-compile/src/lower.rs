@@ -169,9 +169,12 @@ impl Lowering<'_> {
     /// `SecUnicodeMapFile`, the last one, with the code page that it or `SecUnicodeCodePage` names; looked
     /// for beside the file that names it.
     fn unicode_map(&mut self, document: &Document, files: &dyn Files) {
-        let wanted = document.directives.iter().rev().find_map(|directive| match directive.node {
-            Directive::Setting(Setting::UnicodeCodePage(page)) => Some(page),
-            _ => None,
+        let wanted = document.directives.iter().rev().find_map(|directive| {
+            if let Directive::Setting(Setting::UnicodeCodePage(page)) = directive.node {
+                Some(page)
+            } else {
+                None
+            }
         });
         for directive in &document.directives {
             let Directive::Setting(Setting::UnicodeMapFile { path, code_page }) = &directive.node else {
@@ -221,7 +224,16 @@ impl Lowering<'_> {
                         }
                     }
                 }
-                _ => {}
+                Directive::Rule(_)
+                | Directive::Script { .. }
+                | Directive::Marker(_)
+                | Directive::DefaultAction(_)
+                | Directive::RemoveById(_)
+                | Directive::RemoveByTag(_)
+                | Directive::RemoveByMsg(_)
+                | Directive::UpdateTarget { .. }
+                | Directive::UpdateAction { .. }
+                | Directive::Setting(_) => {}
             }
         }
     }
@@ -229,9 +241,14 @@ impl Lowering<'_> {
     fn lower(&mut self, entries: &[Entry<'_>]) {
         let running: Vec<&Draft<'_>> = entries
             .iter()
-            .filter_map(|entry| match entry {
-                Entry::Rule(draft) if draft.removed.is_none() => Some(draft),
-                _ => None,
+            .filter_map(|entry| {
+                if let Entry::Rule(draft) = entry
+                    && draft.removed.is_none()
+                {
+                    Some(draft)
+                } else {
+                    None
+                }
             })
             .collect();
         let mut labels: Vec<Label<'_>> = Vec::new();
@@ -287,14 +304,12 @@ impl Lowering<'_> {
             next[phase] += 1;
             let end = self.plan.steps[phase].len();
             let actions = || draft.links[0].actions.iter().rev();
-            let skip_after = actions().find_map(|action| match &action.node {
-                Action::SkipAfter(label) => Some((label, action.span)),
-                _ => None,
+            let skip_after = actions().find_map(|action| {
+                if let Action::SkipAfter(label) = &action.node { Some((label, action.span)) } else { None }
             });
             let Some((label, span)) = skip_after else {
-                let count = actions().find_map(|action| match action.node {
-                    Action::Skip(count) => Some(count as usize),
-                    _ => None,
+                let count = actions().find_map(|action| {
+                    if let Action::Skip(count) = action.node { Some(count as usize) } else { None }
                 });
                 if let Some(count) = count.filter(|&count| count > 0) {
                     self.plan.steps[phase][at].skip_to = end.min(at.saturating_add(1 + count)) as u32;
@@ -425,10 +440,10 @@ impl Lowering<'_> {
     fn chain(&mut self, defaults: &[Spanned<Action>], actions: &[Spanned<Action>]) -> ChainId {
         let mut transformations = Vec::new();
         for action in defaults.iter().chain(actions) {
-            match action.node {
-                Action::TransformNone => transformations.clear(),
-                Action::Transform(transformation) => transformations.push(transformation),
-                _ => {}
+            if let Action::TransformNone = action.node {
+                transformations.clear()
+            } else if let Action::Transform(transformation) = action.node {
+                transformations.push(transformation)
             }
         }
         self.plan.chains.intern(&transformations)
@@ -450,35 +465,73 @@ impl Lowering<'_> {
             let hint = "write the first and last bytes to keep, up to 255, such as 1/4";
             self.warn(action.span, message, Some(hint.to_owned()));
         }
-        let result = match &action.node {
-            node if let Some(act) = audit::act(node) => act,
-            Action::SetVar(set) => self.set_var(set).map(Act::SetVar),
-            Action::InitCol { collection, key } => collections::init(self, *collection, key),
-            Action::SetSid(key) => collections::of_application(self, Variable::Session, key),
-            Action::SetUid(key) => collections::of_application(self, Variable::User, key),
-            Action::SetRsc(key) => collections::of_application(self, Variable::Resource, key),
-            Action::Append(text) => Ok(Act::Append(self.injection("append", text, action.span))),
-            Action::Prepend(text) => Ok(Act::Prepend(self.injection("prepend", text, action.span))),
-            Action::SetEnv(text) => self.set_env(text),
-            Action::ExpireVar { variable, .. } if variable.collection == Variable::Tx => {
-                let message = "expirevar has no effect on TX, which ends with the transaction";
-                self.diagnostics.push(Diagnostic::warning(action.span, message.to_owned()));
-                return None;
-            }
-            Action::ExpireVar { variable, seconds } => collections::expire(self, variable, seconds),
-            Action::DeprecateVar { variable, amount, seconds } => {
-                collections::deprecate(self, variable, amount, seconds)
-            }
-            // The hash engine is never on, so it is off already.
-            Action::Ctl(ast::Ctl::HashEngine(false) | ast::Ctl::HashEnforcement(false)) => return None,
-            Action::Ctl(option) if ctl::without_effect(option).is_some() => {
-                let (message, hint) = ctl::without_effect(option)?;
-                self.warn(action.span, message, Some(hint));
-                return None;
-            }
-            Action::Ctl(ast::Ctl::RateLimit { limit, key }) => self.rate_limit(limit, key),
-            Action::Ctl(option) => ctl::act(option, running, &mut self.plan),
-            other => return self.no_act(other, action.span),
+        let result = match audit::act(&action.node) {
+            Some(act) => act,
+            None => match &action.node {
+                Action::SetVar(set) => self.set_var(set).map(Act::SetVar),
+                Action::InitCol { collection, key } => collections::init(self, *collection, key),
+                Action::SetSid(key) => collections::of_application(self, Variable::Session, key),
+                Action::SetUid(key) => collections::of_application(self, Variable::User, key),
+                Action::SetRsc(key) => collections::of_application(self, Variable::Resource, key),
+                Action::Append(text) => Ok(Act::Append(self.injection("append", text, action.span))),
+                Action::Prepend(text) => Ok(Act::Prepend(self.injection("prepend", text, action.span))),
+                Action::SetEnv(text) => self.set_env(text),
+                Action::ExpireVar { variable, .. } if variable.collection == Variable::Tx => {
+                    let message = "expirevar has no effect on TX, which ends with the transaction";
+                    self.diagnostics.push(Diagnostic::warning(action.span, message.to_owned()));
+                    return None;
+                }
+                Action::ExpireVar { variable, seconds } => collections::expire(self, variable, seconds),
+                Action::DeprecateVar { variable, amount, seconds } => {
+                    collections::deprecate(self, variable, amount, seconds)
+                }
+                // The hash engine is never on, so it is off already.
+                Action::Ctl(ast::Ctl::HashEngine(false) | ast::Ctl::HashEnforcement(false)) => return None,
+                Action::Ctl(option) if ctl::without_effect(option).is_some() => {
+                    let (message, hint) = ctl::without_effect(option)?;
+                    self.warn(action.span, message, Some(hint));
+                    return None;
+                }
+                Action::Ctl(ast::Ctl::RateLimit { limit, key }) => self.rate_limit(limit, key),
+                Action::Ctl(option) => ctl::act(option, running, &mut self.plan),
+                other @ (Action::Id(_)
+                | Action::Phase(_)
+                | Action::Msg(_)
+                | Action::LogData(_)
+                | Action::Tag(_)
+                | Action::Severity(_)
+                | Action::Ver(_)
+                | Action::Rev(_)
+                | Action::Maturity(_)
+                | Action::Accuracy(_)
+                | Action::Block
+                | Action::Deny
+                | Action::Drop
+                | Action::Pass
+                | Action::Allow(_)
+                | Action::Redirect(_)
+                | Action::Proxy(_)
+                | Action::Pause(_)
+                | Action::Status(_)
+                | Action::XmlNs { .. }
+                | Action::Chain
+                | Action::Skip(_)
+                | Action::SkipAfter(_)
+                | Action::Log
+                | Action::NoLog
+                | Action::AuditLog
+                | Action::NoAuditLog
+                | Action::Capture
+                | Action::MultiMatch
+                | Action::Exec(_)
+                | Action::SanitiseArg(_)
+                | Action::SanitiseMatched
+                | Action::SanitiseMatchedBytes(_)
+                | Action::SanitiseRequestHeader(_)
+                | Action::SanitiseResponseHeader(_)
+                | Action::TransformNone
+                | Action::Transform(_)) => return self.no_act(other, action.span),
+            },
         };
         self.tell_of_macros(action.span);
         match result {
@@ -547,13 +600,14 @@ impl Lowering<'_> {
         Ok(SetVar { collection, slot, key, operation })
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other actions are not disruptive")]
     fn disruption(&mut self, draft: &Draft<'_>) -> Disruption {
         let (defaults, own, phase) = (draft.defaults, &*draft.links[0].actions, draft.phase);
         let status_of = |actions: &[Spanned<Action>]| {
-            actions.iter().rev().find_map(|action| match action.node {
-                Action::Status(status) => Some(status),
-                _ => None,
-            })
+            actions
+                .iter()
+                .rev()
+                .find_map(|action| if let Action::Status(status) = action.node { Some(status) } else { None })
         };
         let chosen = disruptive_of(draft, self.plan.settings.modsecurity3).cloned();
         let mut status = status_of(own).or_else(|| status_of(defaults));
@@ -583,6 +637,7 @@ impl Lowering<'_> {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other actions are no metadata")]
     fn metadata(&mut self, draft: &Draft<'_>) -> Metadata {
         let mut metadata = Metadata { place: self.place(draft.span), ..Metadata::default() };
         for action in draft.defaults.iter().chain(&*draft.links[0].actions) {
@@ -698,6 +753,7 @@ fn is_disruptive(action: &Action) -> bool {
 
 /// `log` and `auditlog` after all words for and against them; without any, both. `nolog` takes both away, and
 /// `log` gives only itself back (`msre_action_log_init`).
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other actions log nothing")]
 fn logging(defaults: &[Spanned<Action>], own: &[Spanned<Action>]) -> (bool, bool) {
     let (mut log, mut audit) = (true, true);
     for action in defaults.iter().chain(own) {

@@ -82,9 +82,12 @@ impl<'a> Operators<'a> {
 
     /// A pattern with macros, of which ModSecurity 2 escapes all.
     fn tell_of_escapes(&mut self, template: &Template) {
-        let escaped = template.parts.iter().find_map(|part| match part {
-            Part::Literal(text) => text.iter().copied().find(|byte| br#"+.?/:()[]\""#.contains(byte)),
-            _ => None,
+        let escaped = template.parts.iter().find_map(|part| {
+            if let Part::Literal(text) = part {
+                text.iter().copied().find(|byte| br#"+.?/:()[]\""#.contains(byte))
+            } else {
+                None
+            }
         });
         if let Some(byte) = escaped.filter(|byte| !self.multi_line && !b"/:\"".contains(byte)) {
             let why = format!(
@@ -191,13 +194,22 @@ impl<'a> Operators<'a> {
                 Err(told) if argument.trim_ascii().starts_with(b"clamd:") => Err(told),
                 Err(told) => Ok(self.unable(told)),
             },
-            other => match standing::operator(other) {
-                Standing::Vain(refusal) => {
+            other @ (OperatorName::FuzzyHash
+            | OperatorName::GsbLookup
+            | OperatorName::IpMatchFromDataset
+            | OperatorName::PmFromDataset
+            | OperatorName::RestPath
+            | OperatorName::ValidateDtd
+            | OperatorName::ValidateHash
+            | OperatorName::ValidateNid
+            | OperatorName::ValidateSchema) => {
+                if let Standing::Vain(refusal) = standing::operator(other) {
                     let why = format!("{other} is not carried out: {}", refusal.why);
                     Ok(self.unable((why, Some(refusal.instead.to_owned()))))
+                } else {
+                    Err(refusal(other))
                 }
-                _ => Err(refusal(other)),
-            },
+            }
         }
     }
 
@@ -283,11 +295,10 @@ fn byte_range_of_words(argument: &[u8]) -> Option<ByteSet> {
 }
 
 fn refusal(name: OperatorName) -> OperatorError {
-    match standing::operator(name) {
-        Standing::Refused(refusal) => {
-            (format!("{name} is refused: {}", refusal.why), Some(refusal.instead.to_owned()))
-        }
-        _ => (format!("{name} is not supported by this version"), None),
+    if let Standing::Refused(refusal) = standing::operator(name) {
+        (format!("{name} is refused: {}", refusal.why), Some(refusal.instead.to_owned()))
+    } else {
+        (format!("{name} is not supported by this version"), None)
     }
 }
 

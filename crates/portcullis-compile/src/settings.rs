@@ -91,7 +91,24 @@ pub(crate) fn apply(settings: &mut Settings, setting: &Setting) -> Result<(), St
         }
         Setting::ParseXmlIntoArgs(args) => settings.xml_args = xml_args(*args),
         Setting::UploadFileLimit(count) => settings.upload_file_limit = clamp(*count),
-        other => return Err(no_effect(other)),
+        other @ (Setting::AuditEngine(_)
+        | Setting::AuditLog(_)
+        | Setting::AuditLog2(_)
+        | Setting::AuditLogDirMode(_)
+        | Setting::AuditLogFileMode(_)
+        | Setting::AuditLogFormat(_)
+        | Setting::AuditLogParts(_)
+        | Setting::AuditLogRelevantStatus(_)
+        | Setting::AuditLogStorageDir(_)
+        | Setting::AuditLogType(_)
+        | Setting::DebugLog(_)
+        | Setting::DebugLogLevel(_)
+        | Setting::RequestBodyInMemoryLimit(_)
+        | Setting::RuleInheritance(_)
+        | Setting::SensorId(_)
+        | Setting::StatusEngine(_)
+        | Setting::TmpDir(_)
+        | Setting::TmpSaveUploadedFiles(_)) => return Err(no_effect(other)),
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ pub(crate) fn supported(variable: Variable) -> Result<Option<TargetError>, Targe
             format!("{} is refused: {}", variable.name(), refusal.why),
             Some(refusal.instead.to_owned()),
         )),
-        _ => Ok(None),
+        Standing::Works | Standing::Differs(_) | Standing::NoEffect(_) => Ok(None),
     }
 }
 

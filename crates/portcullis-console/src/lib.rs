@@ -1,6 +1,8 @@
 //! The files of the console, embedded when it was built before the program (`make console`). A program that
 //! was built without it has a page that says so.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 use std::borrow::Cow;
 
 use rust_embed::RustEmbed;

@@ -22,6 +22,8 @@
 //! assert!("../4.25.0".parse::<Version>().is_err());
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod archive;
 mod error;
 mod fetch;

@@ -26,6 +26,8 @@
 //! # Ok::<(), String>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod classes;
 pub mod engines;
 mod grammar;

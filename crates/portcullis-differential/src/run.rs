@@ -247,7 +247,7 @@ impl Runner {
                 _ if self.options.quick => 0,
                 // Each takes an Apache.
                 Peer::ModSecurity2 => 12,
-                _ => 300,
+                Peer::Reference | Peer::ModSecurity3 => 300,
             };
             let name = class.map(|class| class.name);
             // The pair that is then put to the vote need not be minimal, only without what the two
@@ -379,9 +379,8 @@ impl Runner {
             }
             Peer::ModSecurity3 => {
                 let Some(three) = &mut self.three else { return Vec::new() };
-                let mut one = |(rules, request): &Pair| match three.load(rules) {
-                    Loaded::Yes => three.run(request),
-                    _ => None,
+                let mut one = |(rules, request): &Pair| {
+                    if let Loaded::Yes = three.load(rules) { three.run(request) } else { None }
                 };
                 pairs.iter().map(&mut one).collect()
             }

@@ -62,9 +62,10 @@ pub enum Difference {
 impl Difference {
     /// The link that the first difference is at, ours first.
     pub fn link(&self) -> Option<(u32, usize)> {
-        match self {
-            Difference::Match { ours, theirs } => ours.as_ref().or(theirs.as_ref()).map(|entry| entry.link),
-            _ => None,
+        if let Difference::Match { ours, theirs } = self {
+            ours.as_ref().or(theirs.as_ref()).map(|entry| entry.link)
+        } else {
+            None
         }
     }
 

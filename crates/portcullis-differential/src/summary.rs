@@ -61,9 +61,10 @@ impl Summary {
         out.push('\n');
         out.push_str("peer          whose       all  ModSecurity 2 as we  class\n");
         for ((peer, kind, name), tally) in &self.classes {
-            let with = match peer {
-                Peer::ModSecurity3 => tally.with_modsecurity2.to_string(),
-                _ => String::new(),
+            let with = if let Peer::ModSecurity3 = peer {
+                tally.with_modsecurity2.to_string()
+            } else {
+                String::new()
             };
             out.push_str(&format!(
                 "{:<13} {:<7} {:>7}  {with:>19}  {name}\n",

@@ -93,11 +93,10 @@ impl Details {
             return;
         };
         let kind = portcullis_learn::classify(value, |_| false).kind;
-        let number = match kind {
-            ValueType::Whole => {
-                std::str::from_utf8(value.trim_ascii()).ok().and_then(|text| text.parse().ok())
-            }
-            _ => None,
+        let number = if let ValueType::Whole = kind {
+            std::str::from_utf8(value.trim_ascii()).ok().and_then(|text| text.parse().ok())
+        } else {
+            None
         };
         let bytes = u32::try_from(value.len()).unwrap_or(u32::MAX);
         self.parameters.push(Seen { place, name, kind, bytes, number });

@@ -31,6 +31,8 @@
 //! assert_eq!(found, ["/users/{number}"]);
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod batch;
 mod compare;
 mod endpoint;

@@ -68,13 +68,19 @@ impl Node {
                 }
                 ANY | TOKEN if has_name() => NAME.to_owned(),
                 placeholder if is_placeholder(placeholder) => placeholder.to_owned(),
-                name => match lower(name) {
-                    lower if has(&lower) => lower.into_owned(),
-                    _ if has_name() => NAME.to_owned(),
-                    // Whether it is a file is not known.
-                    _ if is_last && is_file(segment) && file_type.is_none() => return None,
-                    _ => name.to_owned(),
-                },
+                name => {
+                    let lower = lower(name);
+                    if has(&lower) {
+                        lower.into_owned()
+                    } else if has_name() {
+                        NAME.to_owned()
+                    } else if is_last && is_file(segment) && file_type.is_none() {
+                        // Whether it is a file is not known.
+                        return None;
+                    } else {
+                        name.to_owned()
+                    }
+                }
             };
             node = node.and_then(|node| node.children.get(&*lower(&key)));
             resolved.push(key);

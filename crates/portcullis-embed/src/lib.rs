@@ -25,6 +25,8 @@
 //! refuses or changes, and everything on the way to the client are not seen. Nothing here opens a socket;
 //! `portcullis-tower` waits for bodies.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod answer;
 mod builder;
 mod error;

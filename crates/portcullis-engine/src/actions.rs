@@ -163,19 +163,21 @@ impl Execution<'_> {
         end: usize,
     ) -> bool {
         let store = &self.message.store;
-        match variable {
-            Variable::MatchedVar => return append(out, end, store.text(self.vars.matched.value)),
-            Variable::MatchedVarName => return append(out, end, &self.vars.matched.name(store)),
-            _ if self.is_open(variable) => {
-                let value = self.open_value(variable, key);
-                return self.append_value(value, out, end);
-            }
-            _ if classes_of(variable).is_empty() && store.scalar(variable).is_none() => {
-                if let Some(text) = self.computed_scalar(variable) {
-                    return append(out, end, &text);
-                }
-            }
-            _ => {}
+        if variable == Variable::MatchedVar {
+            return append(out, end, store.text(self.vars.matched.value));
+        }
+        if variable == Variable::MatchedVarName {
+            return append(out, end, &self.vars.matched.name(store));
+        }
+        if self.is_open(variable) {
+            let value = self.open_value(variable, key);
+            return self.append_value(value, out, end);
+        }
+        if classes_of(variable).is_empty()
+            && store.scalar(variable).is_none()
+            && let Some(text) = self.computed_scalar(variable)
+        {
+            return append(out, end, &text);
         }
         let filter = key.map_or(KeyFilter::All, |key| KeyFilter::Key(key.into()));
         let slots = match (variable, key) {

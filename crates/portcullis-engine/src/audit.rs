@@ -358,25 +358,34 @@ impl Execution<'_> {
 
     fn hide_matched(&mut self, bytes: Option<HiddenBytes>) {
         let Some(variable) = self.vars.matched.variable else { return };
-        let place = match variable {
-            Variable::Args
-            | Variable::ArgsNames
-            | Variable::ArgsGet
-            | Variable::ArgsGetNames
-            | Variable::ArgsPost
-            | Variable::ArgsPostNames => HiddenIn::Arg,
-            Variable::RequestHeaders | Variable::RequestHeadersNames => HiddenIn::RequestHeader,
-            // Cookies are hidden together, with their header.
-            Variable::RequestCookies | Variable::RequestCookiesNames => HiddenIn::RequestHeader,
-            Variable::ResponseHeaders | Variable::ResponseHeadersNames => HiddenIn::ResponseHeader,
-            _ => return,
-        };
+        let Some(place) = hidden_in(variable) else { return };
         if self.vars.matched.count {
             return;
         }
         let cookie = matches!(variable, Variable::RequestCookies | Variable::RequestCookiesNames);
         let name = if cookie { b"Cookie" } else { self.message.store.text(self.vars.matched.key) };
         self.journal.audit.hide(Hidden { place, name: name.to_vec(), bytes: bytes.filter(|_| !cookie) });
+    }
+}
+
+/// The place where audit records hide the matched value of a variable; `None` for those that no record shows.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "records have the names and values of arguments and headers alone"
+)]
+fn hidden_in(variable: Variable) -> Option<HiddenIn> {
+    match variable {
+        Variable::Args
+        | Variable::ArgsNames
+        | Variable::ArgsGet
+        | Variable::ArgsGetNames
+        | Variable::ArgsPost
+        | Variable::ArgsPostNames => Some(HiddenIn::Arg),
+        Variable::RequestHeaders | Variable::RequestHeadersNames => Some(HiddenIn::RequestHeader),
+        // Cookies are hidden together, with their header.
+        Variable::RequestCookies | Variable::RequestCookiesNames => Some(HiddenIn::RequestHeader),
+        Variable::ResponseHeaders | Variable::ResponseHeadersNames => Some(HiddenIn::ResponseHeader),
+        _ => None,
     }
 }
 

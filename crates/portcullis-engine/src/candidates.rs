@@ -109,9 +109,8 @@ impl Candidates {
     /// The prefixes of `TX` keys that are left unwritten where no rule, and no caller that wants all matches,
     /// could read them.
     pub fn unwritten(&self) -> impl Iterator<Item = &[u8]> {
-        self.copying.iter().filter_map(|&at| match &self.list[at as usize].ask {
-            Ask::TxCopies(copies) => Some(copies.prefix()),
-            _ => None,
+        self.copying.iter().filter_map(|&at| {
+            if let Ask::TxCopies(copies) = &self.list[at as usize].ask { Some(copies.prefix()) } else { None }
         })
     }
 }

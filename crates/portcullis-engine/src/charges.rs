@@ -83,10 +83,9 @@ impl Plan {
     pub fn rate_limits(&self) -> impl Iterator<Item = (&Rule, &RateLimit)> {
         self.rules.iter().flat_map(|rule| {
             let acts = self.links_of(rule).iter().flat_map(|link| &link.acts);
-            acts.filter_map(move |act| match act {
-                Act::RateLimit(limit) => Some((rule, limit)),
-                _ => None,
-            })
+            acts.filter_map(
+                move |act| if let Act::RateLimit(limit) = act { Some((rule, limit)) } else { None },
+            )
         })
     }
 }

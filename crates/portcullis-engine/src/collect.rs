@@ -78,47 +78,49 @@ impl Execution<'_> {
     pub(crate) fn is_named(&self, item: &Item, variable: Variable, filter: &KeyFilter) -> bool {
         let key = self.message.store.text(item.key);
         // Exclusions go by name, and a matched variable has the name it was matched under.
-        let (name, key) = match item.variable {
-            Variable::MatchedVars | Variable::MatchedVarsNames => match memchr::memchr(b':', key) {
+        let (name, key) = if matches!(item.variable, Variable::MatchedVars | Variable::MatchedVarsNames) {
+            match memchr::memchr(b':', key) {
                 Some(colon) => (&key[..colon], &key[colon + 1..]),
                 None => (key, b"".as_slice()),
-            },
-            variable => (variable.name().as_bytes(), key),
+            }
+        } else {
+            (item.variable.name().as_bytes(), key)
         };
         variable.name().as_bytes() == name
             && match filter {
                 KeyFilter::All => true,
                 KeyFilter::Xml(_) => false,
                 // A count goes by the bare name.
-                filter => !item.count && filter.accepts(key),
+                KeyFilter::Key(_) | KeyFilter::Regex(_) => !item.count && filter.accepts(key),
             }
     }
 
     /// Adds the values of `target` to `items`.
     pub(crate) fn collect(&mut self, target: &Target, items: &mut Vec<Item>) {
         let before = items.len();
-        match target.variable {
-            Variable::Tx => self.collect_tx(target, items),
-            Variable::Xml => self.collect_xml(&target.filter, items),
-            Variable::Rule => self.collect_rule(&target.filter, items),
-            Variable::Env => self.collect_env(&target.filter, items),
-            variable if !classes_of(variable).is_empty() => {
-                self.collect_classes(variable, classes_of(variable), &target.filter, items);
-            }
-            variable => {
-                if self.is_open(variable) {
-                    self.collect_open(variable, &target.filter, items);
-                } else if let Some(value) = self.scalar(variable) {
-                    items.push(Item::new(variable, Span::default(), value));
-                }
-            }
+        let variable = target.variable;
+        if variable == Variable::Tx {
+            self.collect_tx(target, items);
+        } else if variable == Variable::Xml {
+            self.collect_xml(&target.filter, items);
+        } else if variable == Variable::Rule {
+            self.collect_rule(&target.filter, items);
+        } else if variable == Variable::Env {
+            self.collect_env(&target.filter, items);
+        } else if !classes_of(variable).is_empty() {
+            self.collect_classes(variable, classes_of(variable), &target.filter, items);
+        } else if self.is_open(variable) {
+            self.collect_open(variable, &target.filter, items);
+        } else if let Some(value) = self.scalar(variable) {
+            items.push(Item::new(variable, Span::default(), value));
         }
         if target.count {
             let count = items.len() - before;
             items.truncate(before);
-            let key = match &target.filter {
-                KeyFilter::Key(key) => self.message.store.push(key),
-                _ => Span::default(),
+            let key = if let KeyFilter::Key(key) = &target.filter {
+                self.message.store.push(key)
+            } else {
+                Span::default()
             };
             let data = self.message.store.push(&Decimal::new(count as i64));
             let value = self.message.store.temporary(key, data);
@@ -136,7 +138,7 @@ impl Execution<'_> {
         }
         let count = |class: &Class| match &target.filter {
             KeyFilter::All => self.message.store.class_len(*class),
-            filter => {
+            filter @ (KeyFilter::Key(_) | KeyFilter::Regex(_) | KeyFilter::Xml(_)) => {
                 let keys = self
                     .message
                     .store
@@ -206,7 +208,7 @@ impl Execution<'_> {
             let value = match value {
                 // Rules copy one value under many names, and other rules look at all of them.
                 TxValue::Text(_) => self.message.store.made(key, data),
-                _ => self.message.store.temporary(key, data),
+                TxValue::Unset | TxValue::Int(_) => self.message.store.temporary(key, data),
             };
             items.push(Item::new(Variable::Tx, key, value));
         }

@@ -133,9 +133,12 @@ impl Match {
 impl Plan {
     /// The rules that send requests to a server of their own, and where.
     pub fn diversions(&self) -> impl Iterator<Item = (&Rule, &Arc<Origin>)> {
-        self.rules.iter().filter_map(|rule| match &rule.disruption {
-            Disruption::Proxy(diversion) => Some((rule, &diversion.origin)),
-            _ => None,
+        self.rules.iter().filter_map(|rule| {
+            if let Disruption::Proxy(diversion) = &rule.disruption {
+                Some((rule, &diversion.origin))
+            } else {
+                None
+            }
         })
     }
 }

@@ -66,6 +66,8 @@
 //! # Ok::<(), std::net::AddrParseError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod actions;
 mod arguments;
 mod audit;

@@ -358,11 +358,8 @@ impl Execution<'_> {
         entry.touched = match entry.touched {
             Touched::Set => Touched::Set,
             // A negative amount adds: that is counting, too.
-            touched => {
-                let (base, decay) = match touched {
-                    Touched::Counted { base, decay } => (base, decay),
-                    _ => (before, 0),
-                };
+            Touched::No => Touched::Counted { base: before, decay: before.saturating_sub(after).max(0) },
+            Touched::Counted { base, decay } => {
                 Touched::Counted { base, decay: decay.saturating_add(before.saturating_sub(after).max(0)) }
             }
         };

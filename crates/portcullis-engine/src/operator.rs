@@ -1,5 +1,7 @@
 mod numbers;
 
+use std::cmp::Ordering;
+
 pub use numbers::NumberKind;
 use portcullis_libinjection as libinjection;
 use portcullis_match::{Budget, IpSet, Pcre, WordSet};
@@ -103,7 +105,26 @@ impl Operator {
             | Gt(Number::Computed(t))
             | Le(Number::Computed(t))
             | Lt(Number::Computed(t)) => Some(t),
-            _ => None,
+            Rx(Pattern::Fixed(_))
+            | RxGlobal(Pattern::Fixed(_))
+            | Eq(Number::Constant(_))
+            | Ge(Number::Constant(_))
+            | Gt(Number::Constant(_))
+            | Le(Number::Constant(_))
+            | Lt(Number::Constant(_))
+            | Verify(..)
+            | Pm(_)
+            | IpMatch(_)
+            | DetectSqli
+            | DetectXss
+            | ValidateByteRange(_)
+            | ValidateUrlEncoding
+            | ValidateUtf8Encoding
+            | UnconditionalMatch
+            | NoMatch
+            | GeoLookup(_)
+            | Rbl(_)
+            | InspectFile(_) => None,
         }
     }
 
@@ -116,7 +137,11 @@ impl Operator {
             Eq(n) | Ge(n) | Gt(n) | Le(n) | Lt(n) => *n = Number::Constant(to_int(text)),
             // A pattern is compiled with what compiles patterns, and what `@rsub` puts in is looked at as it
             // runs.
-            _ => {}
+            Rx(_) | RxGlobal(_) | Rsub(_) => {}
+            // They have no template.
+            Verify(..) | Pm(_) | IpMatch(_) | DetectSqli | DetectXss | ValidateByteRange(_)
+            | ValidateUrlEncoding | ValidateUtf8Encoding | UnconditionalMatch | NoMatch | GeoLookup(_)
+            | Rbl(_) | InspectFile(_) => {}
         }
     }
 
@@ -139,32 +164,63 @@ impl Operator {
             | Operator::GeoLookup(_)
             | Operator::Rbl(_)
             | Operator::InspectFile(_) => false,
-            _ => true,
+            Operator::Pm(_)
+            | Operator::Contains(_)
+            | Operator::ContainsWord(_)
+            | Operator::Within(_)
+            | Operator::StrEq(_)
+            | Operator::StrMatch(_)
+            | Operator::BeginsWith(_)
+            | Operator::EndsWith(_)
+            | Operator::Eq(_)
+            | Operator::Ge(_)
+            | Operator::Gt(_)
+            | Operator::Le(_)
+            | Operator::Lt(_)
+            | Operator::IpMatch(_)
+            | Operator::DetectSqli
+            | Operator::DetectXss
+            | Operator::ValidateByteRange(_)
+            | Operator::ValidateUrlEncoding
+            | Operator::ValidateUtf8Encoding
+            | Operator::UnconditionalMatch
+            | Operator::NoMatch => true,
         }
     }
 
     /// True if only the numeric value of the target counts.
     pub fn is_numeric(&self) -> bool {
-        matches!(
-            self,
-            Operator::Eq(_) | Operator::Ge(_) | Operator::Gt(_) | Operator::Le(_) | Operator::Lt(_)
-        )
+        self.comparison().is_some()
+    }
+
+    /// The results of comparing the value with the number that match: 1 less, 2 equal, 4 greater, or a sum of
+    /// them. `None` for operators on texts.
+    #[inline]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only these five compare numbers")]
+    pub(crate) fn comparison(&self) -> Option<(u8, &Number)> {
+        Some(match self {
+            Operator::Lt(number) => (1, number),
+            Operator::Eq(number) => (2, number),
+            Operator::Le(number) => (3, number),
+            Operator::Gt(number) => (4, number),
+            Operator::Ge(number) => (6, number),
+            _ => return None,
+        })
     }
 
     /// Compares a number; `argument` is the expanded template.
     pub fn test_number(&self, value: i64, argument: &[u8]) -> bool {
-        let number = |n: &Number| match n {
-            Number::Constant(n) => *n,
+        let Some((wanted, number)) = self.comparison() else { return false };
+        let number = match number {
+            Number::Constant(number) => *number,
             Number::Computed(_) => to_int(argument),
         };
-        match self {
-            Operator::Eq(n) => value == number(n),
-            Operator::Ge(n) => value >= number(n),
-            Operator::Gt(n) => value > number(n),
-            Operator::Le(n) => value <= number(n),
-            Operator::Lt(n) => value < number(n),
-            _ => false,
-        }
+        let result = match value.cmp(&number) {
+            Ordering::Less => 1,
+            Ordering::Equal => 2,
+            Ordering::Greater => 4,
+        };
+        wanted & result != 0
     }
 
     /// Tests `value`; `argument` is the expanded template. Fills `found` where `capture` is wanted. False,
@@ -274,7 +330,21 @@ impl Operator {
             | Operator::Rbl(_)
             | Operator::InspectFile(_)
             | Operator::GeoLookup(_) => Some(whole),
-            _ => None,
+            // No part of the value, or one that is found only with the transaction's budget.
+            Operator::Rx(Pattern::Computed(_))
+            | Operator::RxGlobal(Pattern::Computed(_))
+            | Operator::Verify(..)
+            | Operator::Rsub(_)
+            | Operator::Eq(_)
+            | Operator::Ge(_)
+            | Operator::Gt(_)
+            | Operator::Le(_)
+            | Operator::Lt(_)
+            | Operator::IpMatch(_)
+            | Operator::ValidateUrlEncoding
+            | Operator::ValidateUtf8Encoding
+            | Operator::UnconditionalMatch
+            | Operator::NoMatch => None,
         }
     }
 }

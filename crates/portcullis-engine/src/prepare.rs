@@ -15,11 +15,15 @@ impl Plan {
 
     /// The patterns of operators and of keys.
     fn regexes(&self) -> impl Iterator<Item = &Pcre> {
-        let of_operators = self.links.iter().filter_map(|link| match &link.operator {
-            Operator::Rx(Pattern::Fixed(regex))
+        let of_operators = self.links.iter().filter_map(|link| {
+            if let Operator::Rx(Pattern::Fixed(regex))
             | Operator::RxGlobal(Pattern::Fixed(regex))
-            | Operator::Verify(_, regex) => Some(&**regex),
-            _ => None,
+            | Operator::Verify(_, regex) = &link.operator
+            {
+                Some(&**regex)
+            } else {
+                None
+            }
         });
         let targets = self.links.iter().map(|link| &link.targets);
         let of_targets = targets.flat_map(|targets| {
@@ -27,16 +31,16 @@ impl Plan {
             targets.include.iter().map(|target| &target.filter).chain(excluded)
         });
         let filters = of_targets.chain(self.ctl_targets.iter().map(|target| &target.filter));
-        of_operators.chain(filters.filter_map(|filter| match filter {
-            KeyFilter::Regex(regex) => Some(&**regex),
-            _ => None,
-        }))
+        of_operators.chain(
+            filters.filter_map(
+                |filter| if let KeyFilter::Regex(regex) = filter { Some(&**regex) } else { None },
+            ),
+        )
     }
 
     fn word_sets(&self) -> impl Iterator<Item = &WordSet> {
-        self.links.iter().filter_map(|link| match &link.operator {
-            Operator::Pm(words) => Some(&**words),
-            _ => None,
-        })
+        self.links
+            .iter()
+            .filter_map(|link| if let Operator::Pm(words) = &link.operator { Some(&**words) } else { None })
     }
 }

@@ -192,17 +192,18 @@ impl Execution<'_> {
 
     /// The question that `operator` has about a value; `None` if no service could answer one about it.
     fn subject(&self, operator: &Operator, item: &Item, form: Span) -> Option<Subject> {
-        match operator {
-            Operator::Rbl(list) => list.name(self.message.store.text(form)).map(Subject::Address),
-            Operator::InspectFile(scanner) => {
-                let content = match item.variable {
-                    Variable::FilesTmpnames => self.message.body.file_content(item.value)?,
-                    _ => self.message.store.data(item.value),
-                };
-                let empty = self.message.store.text(content).is_empty();
-                (!empty).then(|| Subject::Scan(Arc::clone(scanner), content))
-            }
-            _ => None,
+        if let Operator::Rbl(list) = operator {
+            list.name(self.message.store.text(form)).map(Subject::Address)
+        } else if let Operator::InspectFile(scanner) = operator {
+            let content = if item.variable == Variable::FilesTmpnames {
+                self.message.body.file_content(item.value)?
+            } else {
+                self.message.store.data(item.value)
+            };
+            let empty = self.message.store.text(content).is_empty();
+            (!empty).then(|| Subject::Scan(Arc::clone(scanner), content))
+        } else {
+            None
         }
     }
 

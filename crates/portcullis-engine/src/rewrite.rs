@@ -146,9 +146,10 @@ impl Execution<'_> {
         self.journal.rewrites.made_bytes += text.len();
         let result = self.message.store.push(&text);
         self.message.store.set_scalar_span(item.variable, result);
-        match item.variable {
-            Variable::StreamInputBody => self.journal.rewrites.input_changed = true,
-            _ => self.journal.rewrites.output_changed = true,
+        if let Variable::StreamInputBody = item.variable {
+            self.journal.rewrites.input_changed = true
+        } else {
+            self.journal.rewrites.output_changed = true
         }
         result
     }

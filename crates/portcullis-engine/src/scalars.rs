@@ -25,6 +25,7 @@ impl Execution<'_> {
     }
 
     /// The number that stands for a variable which is one.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most variables are no numbers")]
     pub(crate) fn scalar_number(&self, variable: Variable) -> Option<u64> {
         let size = |class| -> u64 {
             self.message.store.class(class).map(|id| self.message.store.data(id).len() as u64).sum()
@@ -44,6 +45,7 @@ impl Execution<'_> {
         })
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a variable that is not listed has no computed value")]
     pub(crate) fn computed_scalar(&self, variable: Variable) -> Option<Vec<u8>> {
         if let Some(number) = self.scalar_number(variable) {
             return Some(number.to_string().into_bytes());
@@ -107,6 +109,7 @@ impl Execution<'_> {
     }
 
     /// Local time, each number with the digits that ModSecurity 2 gives it.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only these are times")]
     fn time_scalar(&self, variable: Variable) -> Option<Vec<u8>> {
         let epoch = self.message.epoch_seconds;
         let local = epoch.saturating_add(self.message.utc_offset_seconds.into());

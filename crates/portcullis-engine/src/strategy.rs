@@ -154,7 +154,11 @@ impl StepKind {
             LinkTest::Values if !candidates.always_runs(phase, at) && is_decided_by_one_value(rule, link) => {
                 StepKind::Decided
             }
-            _ => StepKind::General,
+            LinkTest::Values
+            | LinkTest::Tx(_)
+            | LinkTest::Length(..)
+            | LinkTest::Count(_)
+            | LinkTest::AnyKey => StepKind::General,
         }
     }
 }
@@ -172,6 +176,10 @@ fn is_decided_by_one_value(rule: &Rule, link: &Link) -> bool {
 }
 
 /// The phase before which a variable gets its value, and after which it keeps it.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a rule on a variable that is not listed takes the general way"
+)]
 fn comes_in(variable: Variable) -> Option<Phase> {
     use Variable::*;
     Some(match variable {

@@ -103,8 +103,21 @@ impl Operator {
             Operator::DetectSqli | Operator::DetectXss => 200 + 20 * bytes,
             Operator::Rsub(_) => 200 + 20 * bytes,
             Operator::UnconditionalMatch | Operator::NoMatch => 0,
-            operator if operator.is_numeric() => 0,
-            _ => 20 + bytes,
+            Operator::Eq(_) | Operator::Ge(_) | Operator::Gt(_) | Operator::Le(_) | Operator::Lt(_) => 0,
+            Operator::Contains(_)
+            | Operator::ContainsWord(_)
+            | Operator::Within(_)
+            | Operator::StrEq(_)
+            | Operator::StrMatch(_)
+            | Operator::BeginsWith(_)
+            | Operator::EndsWith(_)
+            | Operator::IpMatch(_)
+            | Operator::ValidateByteRange(_)
+            | Operator::ValidateUrlEncoding
+            | Operator::ValidateUtf8Encoding
+            | Operator::GeoLookup(_)
+            | Operator::Rbl(_)
+            | Operator::InspectFile(_) => 20 + bytes,
         }
     }
 }

@@ -21,6 +21,8 @@
 //! The label of a `.jsonl` file is `--label`, or comes from a folder called `benign` in its path; all others
 //! are attacks.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod detectors;
 mod pad;
 pub mod padding;

@@ -206,16 +206,15 @@ pub fn survives_in(class: Class, payload: &[u8], wrapper: Wrapper, purpose: Purp
     if class == Class::Crlf && matches!(wrapper, Quote | Indented | QuotedFence) {
         return false;
     }
-    let position = match wrapper {
-        OpenFence | Quote | Indented => Position::Before,
-        _ => Position::Around,
-    };
+    let position =
+        if let OpenFence | Quote | Indented = wrapper { Position::Before } else { Position::Around };
     // Redirections without a file are errors of syntax.
     let redirects = matches!(wrapper, Pre | Code | PreCode | Quote | QuotedFence);
     survives(class, payload, position, Kind::Letter, purpose) && !(class == Class::Command && redirects)
 }
 
 /// Signs of the text itself destroy the attack.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the signs of a text destroy no other class")]
 fn disturbs(class: Class, payload: &[u8], position: Position, kind: Kind) -> bool {
     let has_markup = kind == Kind::Html;
     let has_quotes = matches!(kind, Kind::Html | Kind::Json);

@@ -23,16 +23,16 @@ impl Content {
 
     /// The response as a server would send it, if it is one.
     pub fn response_to_wire(&self) -> Option<Vec<u8>> {
-        match self {
-            Content::Response { status, headers, body, .. } => {
-                let mut head = format!("HTTP/1.1 {status} \r\n").into_bytes();
-                for (name, value) in headers {
-                    head.extend_from_slice(&[name.as_bytes(), b": ", value, b"\r\n"].concat());
-                }
-                Some(with_framing(&[&head[..], b"\r\n", body].concat()))
+        if let Content::Response { status, headers, body, .. } = self {
+            let mut head = format!("HTTP/1.1 {status} \r\n").into_bytes();
+            for (name, value) in headers {
+                head.extend_from_slice(&[name.as_bytes(), b": ", value, b"\r\n"].concat());
             }
-            Content::RawResponse(file) => Some(with_framing(file)),
-            _ => None,
+            Some(with_framing(&[&head[..], b"\r\n", body].concat()))
+        } else if let Content::RawResponse(file) = self {
+            Some(with_framing(file))
+        } else {
+            None
         }
     }
 }
@@ -52,7 +52,24 @@ fn value(place: Place, name: &str, bytes: &[u8]) -> Vec<u8> {
         Place::Cookie => header("Cookie", pair),
         // Bytes that cannot stand in a field are coded, as a client has to.
         Place::Header => header(name, encoded_if(bytes, |b| matches!(b, b'\r' | b'\n' | 0))),
-        _ => request("GET", &[b"/?", pair.as_slice()].concat(), &[], b""),
+        Place::Method
+        | Place::Path
+        | Place::PathSegment
+        | Place::QueryString
+        | Place::Query
+        | Place::Name
+        | Place::XmlText
+        | Place::XmlAttribute
+        | Place::XmlDoctype
+        | Place::MultipartField
+        | Place::FileName
+        | Place::FileContent
+        | Place::PartHeader
+        | Place::HeaderName
+        | Place::Text
+        | Place::RawBody
+        | Place::ResponseBody
+        | Place::ResponseHeader => request("GET", &[b"/?", pair.as_slice()].concat(), &[], b""),
     }
 }
 

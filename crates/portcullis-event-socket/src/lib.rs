@@ -19,6 +19,8 @@
 //!
 //! The event store, and what an event means, are not known here.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod client;
 mod connection;
 mod forward;

@@ -15,6 +15,8 @@
 //! assert_eq!(error.to_string(), "it is not a regular file");
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 use std::ffi::OsString;
 use std::fs::{Metadata, OpenOptions, Permissions};
 use std::io::{self, Read as _};

@@ -44,9 +44,12 @@ pub struct SiteApi {
 impl SiteApi {
     /// An API, and what happens to deviations from it.
     pub fn new(api: Arc<Api>, actions: DeviationActions) -> SiteApi {
-        let is_compared = |field: &&Field| match field.place {
-            Place::Query => actions.parameters != ClassAction::Off,
-            _ => actions.body != ClassAction::Off,
+        let is_compared = |field: &&Field| {
+            if let Place::Query = field.place {
+                actions.parameters != ClassAction::Off
+            } else {
+                actions.body != ClassAction::Off
+            }
         };
         let of_operation = |fields: &[Field]| {
             let mut known = DeclaredFields::default();

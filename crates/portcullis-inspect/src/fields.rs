@@ -292,12 +292,14 @@ pub(crate) fn note_unusual(
     let rules = rules();
     let of_kind = |(place, mut name, unusual): (FieldPlace, Vec<u8>, Unusual)| {
         name.truncate(NAME_BYTES_MAX);
-        let is_it = |value: &Value| match place {
-            FieldPlace::PathSegment => matches!(value.place, Place::Path | Place::PathSegment),
-            FieldPlace::Header | FieldPlace::Cookie => {
+        let is_it = |value: &Value| {
+            if let FieldPlace::PathSegment = place {
+                matches!(value.place, Place::Path | Place::PathSegment)
+            } else if let FieldPlace::Header | FieldPlace::Cookie = place {
                 value.place == place.place() && value.name.eq_ignore_ascii_case(&name)
+            } else {
+                FieldPlace::of(value.place) == Some(place) && *value.name == *name
             }
-            _ => FieldPlace::of(value.place) == Some(place) && *value.name == *name,
         };
         let kind = kind_of(place, &unusual, || {
             let is_counted = analysis.findings().iter().any(|found| {

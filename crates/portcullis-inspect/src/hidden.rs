@@ -63,12 +63,14 @@ impl Inspection {
                 HiddenIn::RequestHeader => &[Class::RequestHeaders],
                 HiddenIn::ResponseHeader => &[Class::ResponseHeaders],
             };
-            match hidden.place {
-                HiddenIn::Arg => names.args.push(name),
-                HiddenIn::RequestHeader if name.eq_ignore_ascii_case("cookie") => {
-                    names.add_everywhere("*cookie*")
-                }
-                _ => names.headers.push(name),
+            if let HiddenIn::Arg = hidden.place {
+                names.args.push(name)
+            } else if let HiddenIn::RequestHeader = hidden.place
+                && name.eq_ignore_ascii_case("cookie")
+            {
+                names.add_everywhere("*cookie*")
+            } else {
+                names.headers.push(name)
             }
             for class in classes {
                 let same = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(&hidden.name);

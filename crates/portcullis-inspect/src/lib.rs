@@ -12,6 +12,7 @@
 //! not done.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads"))]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod audit;
 mod audit_semantic;

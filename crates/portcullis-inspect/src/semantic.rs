@@ -493,18 +493,18 @@ impl SemanticRun {
             return Some((place, &value.name));
         }
         let mut noted = self.buffers.analysis.noted_fields().iter();
-        let (field, name) = match value.place {
-            Place::Header | Place::Cookie => noted.find(|(field, name)| {
+        let (field, name) = if let Place::Header | Place::Cookie = value.place {
+            noted.find(|(field, name)| {
                 field.place.place() == value.place && name.eq_ignore_ascii_case(&value.name)
-            })?,
-            Place::Path | Place::PathSegment => {
-                let has_code = |field: &portcullis_learn::Field| !field.carried.shape.syntax.is_empty();
-                let mut segments =
-                    noted.filter(|(field, _)| field.place == FieldPlace::PathSegment && has_code(field));
-                let first = segments.next()?;
-                segments.next().is_none().then_some(first)?
-            }
-            _ => return None,
+            })?
+        } else if let Place::Path | Place::PathSegment = value.place {
+            let has_code = |field: &portcullis_learn::Field| !field.carried.shape.syntax.is_empty();
+            let mut segments =
+                noted.filter(|(field, _)| field.place == FieldPlace::PathSegment && has_code(field));
+            let first = segments.next()?;
+            segments.next().is_none().then_some(first)?
+        } else {
+            return None;
         };
         Some((field.place, name))
     }
@@ -635,12 +635,13 @@ impl SemanticRun {
         let mut names: Vec<&[u8]> = Vec::new();
         for score in analysis.scores(&self.semantic.detectors).filter(|score| self.blocked && blocks(score)) {
             let value = &analysis.values()[score.value as usize];
-            match value.place {
+            if value.place == Place::Cookie {
                 // Without a name it is of the whole header, and of one of those with a name, too.
-                Place::Cookie if value.name.is_empty() || names.contains(&&*value.name) => {}
-                Place::Cookie => names.push(&value.name),
-                place if place.is_response() => {}
-                _ => return Vec::new(),
+                if !value.name.is_empty() && !names.contains(&&*value.name) {
+                    names.push(&value.name);
+                }
+            } else if !value.place.is_response() {
+                return Vec::new();
             }
         }
         names
@@ -858,6 +859,7 @@ impl SemanticRun {
     }
 
     /// The action for `score` if it passes the threshold.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a class without a row of its own blocks")]
     fn action(&self, score: &Score) -> ClassAction {
         let value = &self.buffers.analysis.values()[score.value as usize];
         let said = self.semantic.policy.action(score.class, value.place, &value.name, &self.elsewhere);

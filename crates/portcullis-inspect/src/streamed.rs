@@ -79,10 +79,13 @@ impl Form {
         let report = self.parser.finish(&mut self.parts);
         match report.error {
             _ if self.parts.any => Err(Unreadable::FieldsTooLong),
-            Some(error) => Err(match error.kind {
-                BodyErrorKind::Multipart(MultipartError::NoFilesLimit(_)) => Unreadable::FieldsTooLong,
-                _ => Unreadable::Malformed,
-            }),
+            Some(error) => {
+                Err(if let BodyErrorKind::Multipart(MultipartError::NoFilesLimit(_)) = error.kind {
+                    Unreadable::FieldsTooLong
+                } else {
+                    Unreadable::Malformed
+                })
+            }
             None => Ok(()),
         }
     }
@@ -160,7 +163,7 @@ impl Inspection {
                 self.refuse_upload(Unreadable::Malformed)
             }
             Step::Continue if is_new_part => self.refuse_upload(Unreadable::FieldsTooLong),
-            step => step,
+            step @ (Step::Continue | Step::Ask | Step::Interrupt(_)) => step,
         }
     }
 

@@ -34,9 +34,10 @@ impl Token {
     /// Returns the text between the quotes; the token itself if it is no quoted text.
     pub fn inner<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         let bytes = self.span.of(text);
-        match self.kind {
-            TokenKind::Text => bytes.get(1..bytes.len() - 1).unwrap_or_default(),
-            _ => bytes,
+        if let TokenKind::Text = self.kind {
+            bytes.get(1..bytes.len() - 1).unwrap_or_default()
+        } else {
+            bytes
         }
     }
 

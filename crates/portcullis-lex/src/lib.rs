@@ -16,6 +16,8 @@
 //!
 //! One module per language; each has its own tests in plain text.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod base64;
 pub mod expr;
 pub mod graphql;

@@ -34,6 +34,8 @@
 //! The tables of words, fingerprints, tags and attributes are libinjection's, under the BSD 3-clause licence
 //! in `LICENSE-libinjection`.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod sqli;
 pub mod xss;
 

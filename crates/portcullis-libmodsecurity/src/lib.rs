@@ -14,6 +14,8 @@
 //! events that are sent to another process (`SecEventSocket`), by the first event, and for nothing else. Rule
 //! sets with the same content share one plan.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod audit;
 mod body;
 mod cache;

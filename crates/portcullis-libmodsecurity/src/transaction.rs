@@ -384,7 +384,12 @@ impl Transaction {
             Stage::ResponseBody if is_wanted && self.response_body.seen > 0 => {
                 spots.push(BlindSpot::ResponseBodyStreamed);
             }
-            _ => {}
+            Stage::Begun
+            | Stage::RequestHead
+            | Stage::RequestBody
+            | Stage::ResponseHead
+            | Stage::ResponseBody
+            | Stage::Logged => {}
         }
         spots
     }

@@ -16,6 +16,8 @@
 //!
 //! Not in this crate: starting proxies (the caller does), HTTP/2, and sending to anything but loopback.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod certificate;
 mod client;
 mod cpu;

@@ -21,6 +21,8 @@
 //! # Ok::<(), portcullis_migrate::Error>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod apache;
 mod bunkerweb;
 mod caddy;

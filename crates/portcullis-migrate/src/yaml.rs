@@ -46,26 +46,17 @@ impl Node {
 
     /// The text of a scalar.
     pub fn text(&self) -> Option<&str> {
-        match &self.value {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
+        if let Value::Text(text) = &self.value { Some(text) } else { None }
     }
 
     /// What is in a list.
     pub fn items(&self) -> &[Node] {
-        match &self.value {
-            Value::List(items) => items,
-            _ => &[],
-        }
+        if let Value::List(items) = &self.value { items } else { &[] }
     }
 
     /// What is in a table.
     pub fn members(&self) -> &[(String, usize, Node)] {
-        match &self.value {
-            Value::Table(members) => members,
-            _ => &[],
-        }
+        if let Value::Table(members) = &self.value { members } else { &[] }
     }
 }
 

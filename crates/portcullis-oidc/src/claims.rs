@@ -33,10 +33,12 @@ pub(crate) fn find<'c>(claims: &'c Map<String, Value>, name: &str) -> Option<&'c
 
 /// The groups that a claim names: a text, or a list of texts.
 pub(crate) fn groups(value: &Value, name: &str) -> Result<Vec<String>, OidcError> {
-    let groups = match value {
-        Value::String(group) => Some(vec![group.clone()]),
-        Value::Array(all) => all.iter().map(|group| group.as_str().map(str::to_owned)).collect(),
-        _ => None,
+    let groups = if let Value::String(group) = value {
+        Some(vec![group.clone()])
+    } else if let Value::Array(all) = value {
+        all.iter().map(|group| group.as_str().map(str::to_owned)).collect()
+    } else {
+        None
     };
     groups.ok_or_else(|| OidcError::token(format!("`{name}` is neither a text nor a list of texts")))
 }

@@ -93,6 +93,7 @@ fn read(
     Ok(Answer { status, body: body.map_err(|error| failed(&error, what))? })
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library's other errors speak for themselves")]
 fn failed(error: &ureq::Error, what: &str) -> OidcError {
     let why = match error {
         ureq::Error::Timeout(_) => "no answer in time".to_string(),

@@ -35,6 +35,8 @@
 //! assert!(matches!(wrong, OidcError::Provider(_)), "nothing listens there");
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod claims;
 mod connection;
 mod error;

@@ -164,6 +164,7 @@ impl Receiver {
 }
 
 /// An answer with all of its body.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library's other errors are of the connection")]
 fn whole(mut response: ureq::http::Response<ureq::Body>, bytes_max: u64) -> Result<Answer, NotTaken> {
     let body = response.body_mut().with_config().limit(bytes_max).read_to_vec();
     let body = body.map_err(|error| match error {
@@ -200,6 +201,7 @@ pub fn is_retryable_in_otlp(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library's other errors are of the connection")]
 fn not_taken(error: &ureq::Error) -> NotTaken {
     let for_now = |why: String| NotTaken::ForNow { why, after: None };
     match error {

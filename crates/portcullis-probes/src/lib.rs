@@ -15,6 +15,8 @@
 //! assert!(union.text.to_ascii_lowercase().windows(6).any(|word| word == b"select"));
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod change;
 mod seed;
 

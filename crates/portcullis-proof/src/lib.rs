@@ -12,6 +12,8 @@
 //!
 //! Binaries: `chaos`, `smuggling`, `soak`. Everything talks to loopback addresses only and stops by itself.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod backend;
 pub mod chaos;
 pub mod load;

@@ -117,7 +117,12 @@ impl Answer {
             UpstreamError::InvalidResponse => (502, "The application's answer is not valid."),
             UpstreamError::Overloaded => (503, "The application has too many requests at this moment."),
             UpstreamError::NoEndpoint => (503, "No server of the application is available."),
-            _ => (502, "The application cannot be reached."),
+            UpstreamError::Dns
+            | UpstreamError::Connect
+            | UpstreamError::Tls
+            | UpstreamError::Closed
+            | UpstreamError::Write
+            | UpstreamError::BodyTruncated => (502, "The application cannot be reached."),
         };
         Answer::new(status, Content::Message(text.into()), Cause::Upstream(error))
     }

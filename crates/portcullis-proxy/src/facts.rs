@@ -22,9 +22,10 @@ pub(crate) struct Facts<'a> {
 
 /// The host that the request is for: the target's own, where it has one.
 pub(crate) fn host(head: &RequestHead) -> &[u8] {
-    match head.target_form() {
-        TargetForm::Absolute | TargetForm::Authority => head.target_authority().unwrap_or_default(),
-        _ => head.host(),
+    if let TargetForm::Absolute | TargetForm::Authority = head.target_form() {
+        head.target_authority().unwrap_or_default()
+    } else {
+        head.host()
     }
 }
 

@@ -188,7 +188,17 @@ pub(crate) async fn run<'g>(
             _ if is_closed && retry.on_closed => Retried::Closed,
             UpstreamError::ResponseTimeout if retry.on_timeout => Retried::Timeout,
             UpstreamError::InvalidResponse if retry.on_invalid => Retried::Invalid,
-            _ => return Err(Fault::Upstream(error)),
+            UpstreamError::NoEndpoint
+            | UpstreamError::Overloaded
+            | UpstreamError::Dns
+            | UpstreamError::Connect
+            | UpstreamError::ConnectTimeout
+            | UpstreamError::Tls
+            | UpstreamError::Closed
+            | UpstreamError::Write
+            | UpstreamError::ResponseTimeout
+            | UpstreamError::InvalidResponse
+            | UpstreamError::BodyTruncated => return Err(Fault::Upstream(error)),
         };
         if !repeatable {
             return Err(Fault::Upstream(error));

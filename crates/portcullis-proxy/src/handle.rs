@@ -233,7 +233,7 @@ async fn unserved(exchange: &mut Exchange<'_>, text: &'static str) -> Answer {
             let step = exchange.transaction.life.request_end(has_body);
             exchange.settle(step).await
         }
-        step => step,
+        step @ (Step::Ask | Step::Interrupt(_)) => step,
     };
     exchange.pause().await;
     match step {
@@ -244,10 +244,7 @@ async fn unserved(exchange: &mut Exchange<'_>, text: &'static str) -> Answer {
 
 /// `answer`, unless rules want the connection dropped: their verdict cannot make a refusal milder.
 fn unless_dropped(step: Step, answer: Answer) -> Answer {
-    match step {
-        Step::Interrupt(Interruption::Drop) => Answer::verdict(Interruption::Drop),
-        _ => answer,
-    }
+    if let Step::Interrupt(Interruption::Drop) = step { Answer::verdict(Interruption::Drop) } else { answer }
 }
 
 /// The server to which a rule sends a request, and the target there.
@@ -304,7 +301,7 @@ async fn decide(exchange: &mut Exchange<'_>, route: &Route) -> Result<Ready, Ans
     exchange.transaction.recharge();
     let step = match step {
         Step::Continue => body.inspect_upload(&mut exchange.transaction, &shared).await,
-        step => step,
+        step @ (Step::Ask | Step::Interrupt(_)) => step,
     };
     count(exchange, route, &step, read).await?;
     if let Some((status, text)) = exchange.transaction.life.oversized() {

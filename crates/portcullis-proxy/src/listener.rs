@@ -30,6 +30,7 @@ pub struct Inherited {
 }
 
 /// Why a socket cannot be bound, and what to do about it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the system's other errors speak for themselves")]
 pub fn cannot_listen(address: SocketAddr, error: &io::Error) -> String {
     let why = match error.kind() {
         io::ErrorKind::AddrInUse => format!(

@@ -130,10 +130,7 @@ pub(crate) async fn take(exchange: &mut Exchange<'_>, trailers: &[String]) -> Re
         }
         BodyPlan::Hold { limit_bytes, over_limit } => (limit_bytes, over_limit),
     };
-    let declared = match framing {
-        BodyFraming::Length(length) => Some(length),
-        _ => None,
-    };
+    let declared = if let BodyFraming::Length(length) = framing { Some(length) } else { None };
     // Whoever else looks at bodies is shown what is held.
     let uploads = match transaction.agents {
         None => transaction.life.upload_limit(),

@@ -128,9 +128,12 @@ impl<'c> Sink<'c> {
             }
             sent?;
         }
-        match &mut *self.client.stream {
-            Stream::Http2(pipe) if ends => pipe.finish(trailers).map_err(|_| Broken::Failed),
-            _ => Ok(()),
+        if let Stream::Http2(pipe) = &mut *self.client.stream
+            && ends
+        {
+            pipe.finish(trailers).map_err(|_| Broken::Failed)
+        } else {
+            Ok(())
         }
     }
 }
@@ -165,6 +168,8 @@ async fn send_interim(connection: &mut Connection, patience: Duration, head: &[u
             Some((head, _)) => pipe.inform(head).map_err(|_| Broken::Failed),
             None => Ok(()),
         },
-        stream => write_all(stream, timer, patience, &mut [IoSlice::new(head)]).await,
+        stream @ (Stream::Plain(_) | Stream::Tls(_)) => {
+            write_all(stream, timer, patience, &mut [IoSlice::new(head)]).await
+        }
     }
 }

@@ -171,7 +171,7 @@ async fn finish(
     match &mut upstream.stream {
         Stream::Http2(pipe) => pipe.finish(None).map_err(|_| Stopped::Upstream),
         _ if chunked => write(upstream, timer, patience, &mut [IoSlice::new(LAST_CHUNK)]).await,
-        _ => Ok(()),
+        Stream::Plain(_) | Stream::Tls(_) => Ok(()),
     }
 }
 

@@ -53,6 +53,10 @@ fn macro_value(transaction: &Transaction<'_>, chain: &Chain, name: &[u8]) -> BSt
 }
 
 /// Does what one action of a matching link does, if it is a non-disruptive one.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "metadata, flow and disruptive actions are read elsewhere"
+)]
 pub(crate) fn perform(transaction: &mut Transaction<'_>, chain: &Chain, action: &Action) {
     let expanded = |transaction: &Transaction<'_>, text: &[u8]| expand(transaction, chain, text);
     match action {
@@ -195,7 +199,14 @@ fn control(transaction: &mut Transaction<'_>, ctl: &Ctl) {
             remove_target(transaction, regex(msg).map(Chosen::Msg), target);
         }
         // Logs and limits.
-        _ => {}
+        Ctl::AuditEngine(_)
+        | Ctl::AuditLogParts(_)
+        | Ctl::DebugLogLevel(_)
+        | Ctl::RateLimit { .. }
+        | Ctl::RequestBodyLimit(_)
+        | Ctl::ResponseBodyLimit(_)
+        | Ctl::HashEngine(_)
+        | Ctl::HashEnforcement(_) => {}
     }
 }
 

@@ -285,7 +285,16 @@ impl Make<'_> {
             CtlOption::AuditLogParts => "+E".to_owned(),
             CtlOption::DebugLogLevel => "3".to_owned(),
             CtlOption::RateLimit => format!("r;{}", self.text()),
-            _ => self.one_of(&["On", "Off"]).to_owned(),
+            CtlOption::AuditEngine
+            | CtlOption::ForceRequestBodyVariable
+            | CtlOption::ForceResponseBodyVariable
+            | CtlOption::HashEnforcement
+            | CtlOption::HashEngine
+            | CtlOption::ParseXmlIntoArgs
+            | CtlOption::RequestBodyAccess
+            | CtlOption::ResponseBodyAccess
+            | CtlOption::ResponseBodyProcessor
+            | CtlOption::RuleEngine => self.one_of(&["On", "Off"]).to_owned(),
         };
         format!("{name}={value}")
     }

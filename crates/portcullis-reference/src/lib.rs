@@ -45,6 +45,8 @@
 //! assert_eq!(outcome.interruption.unwrap().status, 403);
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod actions;
 pub mod anything;
 mod body;

@@ -227,10 +227,12 @@ impl Loader<'_> {
     }
 
     fn check_action(&mut self, action: &Spanned<Action>) {
-        let what = match &action.node {
-            Action::Exec(_) => "exec",
-            Action::Ctl(Ctl::HashEngine(true) | Ctl::HashEnforcement(true)) => "hashes",
-            _ => return,
+        let what = if let Action::Exec(_) = &action.node {
+            "exec"
+        } else if let Action::Ctl(Ctl::HashEngine(true) | Ctl::HashEnforcement(true)) = &action.node {
+            "hashes"
+        } else {
+            return;
         };
         self.problem(action.span, what);
     }
@@ -238,9 +240,12 @@ impl Loader<'_> {
     fn targets(&mut self, targets: &[Spanned<Target>], actions: &[Action]) -> Vec<LoadedTarget> {
         let spaces: Vec<(BString, BString)> = actions
             .iter()
-            .filter_map(|action| match action {
-                Action::XmlNs { prefix, uri } => Some((prefix.clone(), uri.clone())),
-                _ => None,
+            .filter_map(|action| {
+                if let Action::XmlNs { prefix, uri } = action {
+                    Some((prefix.clone(), uri.clone()))
+                } else {
+                    None
+                }
             })
             .collect();
         let mut out = Vec::new();
@@ -293,9 +298,14 @@ impl Loader<'_> {
             self.check_action(action);
         }
         let own: Vec<Action> = actions.iter().map(|action| action.node.clone()).collect();
-        let chain = self.items.iter_mut().find_map(|item| match item {
-            Item::Chain(chain) if chain.id == id => Some(chain),
-            _ => None,
+        let chain = self.items.iter_mut().find_map(|item| {
+            if let Item::Chain(chain) = item
+                && chain.id == id
+            {
+                Some(chain)
+            } else {
+                None
+            }
         });
         // One that is not there, or not any more, is not changed.
         let Some(chain) = chain.filter(|chain| (link as usize) < chain.links.len()) else { return };
@@ -309,6 +319,10 @@ impl Loader<'_> {
         chain.links[link as usize].actions.extend(own);
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the rest is about logs, files and limits of whole bodies"
+    )]
     fn setting(&mut self, setting: &Setting, span: SourceSpan) {
         let limits = &mut self.settings.body.limits;
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);

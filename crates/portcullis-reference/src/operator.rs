@@ -135,7 +135,16 @@ impl Test {
             OperatorName::Rbl => Ok(Test::Rbl(argument.trim_ascii().to_ascii_lowercase().into())),
             OperatorName::GeoLookup => Ok(Test::Geo),
             OperatorName::InspectFile if argument.starts_with(b"clamd:") => Ok(Test::Scan),
-            other => Err(format!("{other}")),
+            other @ (OperatorName::FuzzyHash
+            | OperatorName::GsbLookup
+            | OperatorName::InspectFile
+            | OperatorName::IpMatchFromDataset
+            | OperatorName::PmFromDataset
+            | OperatorName::RestPath
+            | OperatorName::ValidateDtd
+            | OperatorName::ValidateHash
+            | OperatorName::ValidateNid
+            | OperatorName::ValidateSchema) => Err(format!("{other}")),
         }
     }
 

@@ -59,7 +59,23 @@ pub(crate) fn run(
                 Some(Some(name)) => listed(name.clone()),
             }
         }
-        _ => Told::NotAsked,
+        Test::Always
+        | Test::Never
+        | Test::Rx(_)
+        | Test::RxGlobal(_)
+        | Test::Verify(..)
+        | Test::RxMacro(..)
+        | Test::Text(..)
+        | Test::StrMatch(_)
+        | Test::Number(..)
+        | Test::Words(_)
+        | Test::Addresses(_)
+        | Test::Sqli
+        | Test::Xss
+        | Test::Bytes(_)
+        | Test::UrlEncoding
+        | Test::Utf8
+        | Test::Rsub(_) => Told::NotAsked,
     }
 }
 

@@ -71,6 +71,7 @@ pub(crate) enum Select {
 
 impl Disruptive {
     /// The last disruptive action of a list that is not `block`.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other actions are not disruptive")]
     pub(crate) fn last_of(actions: &[Action]) -> Option<Disruptive> {
         actions.iter().rev().find_map(|action| match action {
             Action::Pass => Some(Disruptive::Pass),
@@ -111,10 +112,14 @@ impl Chain {
 
     /// `nolog` also takes the match from the audit log, `log` does not bring it back there.
     pub(crate) fn logged(&self) -> bool {
-        let log = |action: &Action| match action {
-            Action::Log => Some(true),
-            Action::NoLog => Some(false),
-            _ => None,
+        let log = |action: &Action| {
+            if let Action::Log = action {
+                Some(true)
+            } else if let Action::NoLog = action {
+                Some(false)
+            } else {
+                None
+            }
         };
         self.starter().last(log).unwrap_or(true)
     }
@@ -146,10 +151,10 @@ impl Link {
     pub(crate) fn transformations(&self) -> Vec<Transformation> {
         let mut out = Vec::new();
         for action in &self.actions {
-            match action {
-                Action::TransformNone => out.clear(),
-                Action::Transform(transformation) => out.push(*transformation),
-                _ => {}
+            if let Action::TransformNone = action {
+                out.clear()
+            } else if let Action::Transform(transformation) = action {
+                out.push(*transformation)
             }
         }
         out

@@ -85,10 +85,10 @@ impl Run<'_> {
             return;
         }
         self.transaction.phase = phase;
-        match phase {
-            Phase::RequestBody => body::read_request(&mut self.transaction, &self.reference.settings),
-            Phase::ResponseBody => body::read_response(&mut self.transaction, &self.reference.settings),
-            _ => {}
+        if let Phase::RequestBody = phase {
+            body::read_request(&mut self.transaction, &self.reference.settings)
+        } else if let Phase::ResponseBody = phase {
+            body::read_response(&mut self.transaction, &self.reference.settings)
         }
         if !is_allowed {
             self.rules();
@@ -151,7 +151,7 @@ impl Run<'_> {
             }
             match self.link(chain, index) {
                 Step::Match => {}
-                other => return other,
+                other @ (Step::NoMatch | Step::Interrupted) => return other,
             }
         }
         Step::Match
@@ -163,7 +163,7 @@ impl Run<'_> {
             Chosen::Tag(regex) => {
                 link.tags().any(|tag| regex.is_match(&expand(&self.transaction, chain, tag)))
             }
-            _ => is_chosen(removed, link),
+            Chosen::Ids(_) | Chosen::Msg(_) => is_chosen(removed, link),
         })
     }
 
@@ -221,9 +221,12 @@ impl Run<'_> {
                 TargetKind::Values => {
                     let nodes = xml_nodes(&self.transaction, &target.select);
                     // Other readings of the text are those of the root element.
-                    let node = |at: usize| match target.select {
-                        Select::XmlText => nodes.first().copied(),
-                        _ => nodes.get(at).copied(),
+                    let node = |at: usize| {
+                        if let Select::XmlText = target.select {
+                            nodes.first().copied()
+                        } else {
+                            nodes.get(at).copied()
+                        }
                     };
                     out.extend(found.into_iter().enumerate().map(|(at, value)| Candidate {
                         full_name: value.name.clone(),
@@ -404,9 +407,10 @@ impl Run<'_> {
 /// The name of a counted target in logs.
 fn count_name(target: &LoadedTarget) -> BString {
     let variable = target.variable.name();
-    match &target.select {
-        Select::Key(key) => format!("&{variable}:{}", escape_key(key)).into(),
-        _ => format!("&{variable}").into(),
+    if let Select::Key(key) = &target.select {
+        format!("&{variable}:{}", escape_key(key)).into()
+    } else {
+        format!("&{variable}").into()
     }
 }
 

@@ -216,13 +216,12 @@ impl<'r> Transaction<'r> {
 
     /// The collection to write to, if it is open.
     pub(crate) fn collection_mut(&mut self, variable: Variable) -> Option<&mut Vec<Pair>> {
-        match variable {
-            Variable::Tx => Some(&mut self.tx),
-            _ => {
-                let (_, open) = self.collections.iter_mut().find(|(v, _)| *v == variable)?;
-                open.changed = true;
-                Some(&mut open.pairs)
-            }
+        if let Variable::Tx = variable {
+            Some(&mut self.tx)
+        } else {
+            let (_, open) = self.collections.iter_mut().find(|(v, _)| *v == variable)?;
+            open.changed = true;
+            Some(&mut open.pairs)
         }
     }
 

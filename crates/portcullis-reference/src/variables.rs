@@ -11,6 +11,7 @@ use crate::transaction::{File, Pair, Transaction, Value};
 /// `re_variables.c`.
 ///
 /// `chain` is the rule that asks, for `RULE:...`. `None`: the variable is not evaluated here.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other variable is a scalar")]
 pub(crate) fn values(
     transaction: &Transaction<'_>,
     variable: Variable,
@@ -36,6 +37,7 @@ pub(crate) fn values(
 }
 
 /// Returns the readings of a variable's values by other applications, beside [`values`]. Nothing counts them.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only arguments and XML have second readings")]
 pub(crate) fn second_readings(
     transaction: &Transaction<'_>,
     variable: Variable,
@@ -80,6 +82,7 @@ fn selected(variable: Variable, select: &Select, pairs: Vec<Pair>) -> Vec<Value>
 }
 
 /// The pairs of a collection; `None` if the variable is no collection of pairs.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other variable is not a collection")]
 fn collection(transaction: &Transaction<'_>, variable: Variable) -> Option<Vec<Pair>> {
     let request = transaction.request;
     let names = |pairs: &[Pair]| pairs.iter().map(|(key, _)| (key.clone(), key.clone())).collect();
@@ -194,6 +197,7 @@ fn rule(select: &Select, chain: &Chain) -> Vec<Value> {
 
 /// The value of a variable that has one at most. `None`: not evaluated here; `Some(None)`: there is no value
 /// now.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other variable has no value here")]
 fn scalar(transaction: &Transaction<'_>, variable: Variable) -> Option<Option<BString>> {
     let request = transaction.request;
     let (raw_path, query) = request.path_and_query();
@@ -358,6 +362,10 @@ fn host_name(host: &[u8]) -> &[u8] {
 }
 
 /// The clock in UTC.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the caller passes the variables of time, of which TIME is left"
+)]
 fn time(at: std::time::SystemTime, variable: Variable) -> BString {
     let seconds = at.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let (days, second) = (seconds / 86_400, seconds % 86_400);

@@ -74,7 +74,16 @@ impl Field {
             Place::Cookie => Field::Cookie(name),
             Place::Path | Place::PathSegment => Field::Path,
             Place::Text | Place::RawBody => Field::Body,
-            _ => return None,
+            Place::Method
+            | Place::QueryString
+            | Place::Name
+            | Place::XmlText
+            | Place::XmlAttribute
+            | Place::XmlDoctype
+            | Place::PartHeader
+            | Place::HeaderName
+            | Place::ResponseBody
+            | Place::ResponseHeader => return None,
         })
     }
 
@@ -295,7 +304,7 @@ fn in_json(node: &mut Value, path: &str, key: &str, wanted: &str, value: &str) -
             let path = if key.is_empty() { path.to_owned() } else { format!("{path}.{key}") };
             items.iter_mut().any(|node| in_json(node, &path, key, wanted, value))
         }
-        scalar => {
+        scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
             let is_wanted = path == wanted;
             if is_wanted {
                 *scalar = Value::String(value.to_owned());

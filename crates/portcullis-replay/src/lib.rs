@@ -9,6 +9,8 @@
 //! Nothing here touches traffic: collections start empty, no audit record is made, and neither DNS nor a
 //! virus scanner is asked.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod curl;
 mod encode;
 mod explain;

@@ -30,7 +30,7 @@ pub fn parse(bytes: &[u8]) -> (RequestHead, Option<Refusal>) {
     let mut parser = RequestParser::new(Limits::default(), Compat::Strict);
     let parsed = match parser.parse(bytes) {
         Parsed::NeedMore => parser.end(bytes),
-        parsed => Some(parsed),
+        parsed @ (Parsed::Head(_) | Parsed::Refused { .. }) => Some(parsed),
     };
     match parsed {
         Some(Parsed::Head(head)) => (head, None),

@@ -11,6 +11,8 @@
 //! into the file becomes a revision from outside, and a change that was made for another text is refused.
 //! The files that a document names (rules, lists, certificates) are not part of its revisions.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod diff;
 mod document;
 mod edit;

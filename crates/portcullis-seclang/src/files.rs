@@ -44,9 +44,10 @@ impl Files for DiskFiles {
         let mut found = vec![PathBuf::new()];
         for component in pattern.components() {
             let part = component.as_os_str();
-            let name = match component {
-                Component::Normal(name) => name.to_str().filter(|name| glob::is_pattern(name)),
-                _ => None,
+            let name = if let Component::Normal(name) = component {
+                name.to_str().filter(|name| glob::is_pattern(name))
+            } else {
+                None
             };
             let Some(name) = name else {
                 found.iter_mut().for_each(|path| path.push(part));
@@ -114,7 +115,10 @@ pub(crate) fn tidied(path: &Path) -> PathBuf {
             Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
                 out.pop();
             }
-            other => out.push(other.as_os_str()),
+            other @ (Component::Prefix(_)
+            | Component::RootDir
+            | Component::ParentDir
+            | Component::Normal(_)) => out.push(other.as_os_str()),
         }
     }
     out

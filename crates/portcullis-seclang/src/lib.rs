@@ -48,6 +48,8 @@
 //! );
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod actions;
 pub mod ast;
 pub mod availability;

@@ -48,6 +48,7 @@ const fn vain(why: &'static str, instead: &'static str) -> Standing {
 use Standing::{Differs, NoEffect, Works};
 
 /// Returns the support status of a directive.
+#[expect(clippy::wildcard_enum_match_arm, reason = "a word without a row works as in ModSecurity 2")]
 pub fn directive(name: DirectiveName) -> Standing {
     use DirectiveName::*;
     if let Handling::Refused(refusal) = name.handling() {
@@ -137,6 +138,7 @@ const ONLY_TEXT: Standing =
     refused("response bodies are not taken apart", "look at RESPONSE_BODY, which has the whole text");
 
 /// Returns the support status of a variable.
+#[expect(clippy::wildcard_enum_match_arm, reason = "a word without a row works as in ModSecurity 2")]
 pub fn variable(variable: Variable) -> Standing {
     use Variable::*;
     match variable {
@@ -248,7 +250,10 @@ pub fn operator(operator: OperatorName) -> Standing {
             "only Coraza has it",
             "use @verifySSN, @verifyCPF or @verifySVNR, or @rx for the form of the number",
         ),
-        _ => Works,
+        BeginsWith | Contains | ContainsWord | DetectSqli | DetectXss | EndsWith | Eq | Ge | Gt | IpMatch
+        | IpMatchFromFile | Le | Lt | NoMatch | Pm | PmFromFile | Streq | StrMatch | UnconditionalMatch
+        | ValidateByteRange | ValidateUrlEncoding | ValidateUtf8Encoding | VerifyCc | VerifyCpf
+        | VerifySsn | Within => Works,
     }
 }
 
@@ -269,7 +274,49 @@ pub fn action(action: ActionName) -> Standing {
         Proxy => Differs(
             "the server must be an endpoint of an upstream in the configuration; macros may make its path, not its host",
         ),
-        _ => Works,
+        Accuracy
+        | Allow
+        | Append
+        | AuditLog
+        | Block
+        | Capture
+        | Chain
+        | Ctl
+        | Deny
+        | DeprecateVar
+        | Drop
+        | ExpireVar
+        | Id
+        | InitCol
+        | Log
+        | LogData
+        | Maturity
+        | Msg
+        | MultiMatch
+        | NoAuditLog
+        | NoLog
+        | Pass
+        | Phase
+        | Prepend
+        | Redirect
+        | Rev
+        | SanitiseArg
+        | SanitiseMatched
+        | SanitiseMatchedBytes
+        | SanitiseRequestHeader
+        | SanitiseResponseHeader
+        | SetRsc
+        | SetSid
+        | SetUid
+        | SetVar
+        | Severity
+        | Skip
+        | SkipAfter
+        | Status
+        | T
+        | Tag
+        | Ver
+        | Xmlns => Works,
     }
 }
 
@@ -287,7 +334,23 @@ pub fn ctl(option: CtlOption) -> Standing {
         RateLimit => {
             Differs("ours: in phases 1 and 2; the limit has `rule` in its key, see docs/configuration.md")
         }
-        _ => Works,
+        AuditEngine
+        | AuditLogParts
+        | DebugLogLevel
+        | ForceRequestBodyVariable
+        | ParseXmlIntoArgs
+        | RequestBodyAccess
+        | RequestBodyLimit
+        | RequestBodyProcessor
+        | ResponseBodyAccess
+        | ResponseBodyLimit
+        | RuleEngine
+        | RuleRemoveById
+        | RuleRemoveByMsg
+        | RuleRemoveByTag
+        | RuleRemoveTargetById
+        | RuleRemoveTargetByMsg
+        | RuleRemoveTargetByTag => Works,
     }
 }
 

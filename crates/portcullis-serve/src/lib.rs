@@ -14,6 +14,8 @@
 //! The crate forwards nothing and does not know SecLang. What it cannot read gets no verdict: the server that
 //! asks is told that it failed, and decides; the shipped configurations refuse then.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod check;
 mod envoy;
 mod server;

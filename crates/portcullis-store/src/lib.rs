@@ -34,6 +34,8 @@
 //! assert_eq!(hits, Some(6));
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod disk;
 mod frame;
 mod keeper;

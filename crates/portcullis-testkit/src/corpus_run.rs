@@ -217,15 +217,9 @@ fn load(name: &str, kind: Kind, every: usize) -> Result<(Vec<String>, Vec<Shot>)
             });
             one("request", requests.map(|raw| repaired(&raw)).collect())
         }
-        Kind::QueryStrings | Kind::Paths | Kind::XmlBodies => {
-            let label = match kind {
-                Kind::QueryStrings => "query",
-                Kind::Paths => "path",
-                _ => "xml",
-            };
-            let values = corpora::values(name)?;
-            one(label, values.iter().step_by(every).map(|value| whole(kind, &value.bytes)).collect())
-        }
+        Kind::QueryStrings => one("query", each(name, every, |value| get("/items?", value))?),
+        Kind::Paths => one("path", each(name, every, path)?),
+        Kind::XmlBodies => one("xml", each(name, every, |value| post("application/xml", value))?),
         Kind::Values => {
             let values = corpora::values(name)?;
             let shots = values.iter().step_by(every).flat_map(|value| {
@@ -259,16 +253,18 @@ fn placed(place: &str, value: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A request that is the value.
-fn whole(kind: Kind, value: &[u8]) -> Vec<u8> {
-    let target =
-        |prefix: &str| format!("GET {prefix}{} HTTP/1.1\r\n{COMMON}\r\n", visible(value).replace(' ', "%20"));
-    match kind {
-        Kind::QueryStrings => target("/items?").into_bytes(),
-        Kind::Paths if value.starts_with(b"/") => target("").into_bytes(),
-        Kind::Paths => target("/").into_bytes(),
-        _ => post("application/xml", value),
-    }
+/// A request of every value of a list, or of each `every`th one.
+fn each(name: &str, every: usize, request: impl Fn(&[u8]) -> Vec<u8>) -> Result<Vec<Vec<u8>>, TestkitError> {
+    Ok(corpora::values(name)?.iter().step_by(every).map(|value| request(&value.bytes)).collect())
+}
+
+fn get(prefix: &str, value: &[u8]) -> Vec<u8> {
+    format!("GET {prefix}{} HTTP/1.1\r\n{COMMON}\r\n", visible(value).replace(' ', "%20")).into_bytes()
+}
+
+/// A request whose target is the value.
+fn path(value: &[u8]) -> Vec<u8> {
+    get(if value.starts_with(b"/") { "" } else { "/" }, value)
 }
 
 fn post(kind: &str, body: &[u8]) -> Vec<u8> {

@@ -39,6 +39,8 @@
 //! # Ok::<(), portcullis_testkit::TestkitError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod agent;
 pub mod answers;
 pub mod base64;

@@ -82,14 +82,13 @@ impl Tree {
                 self.nodes[at][side] = Child::Data(data);
                 return;
             }
-            at = match self.nodes[at][side] {
-                Child::Node(next) => next,
-                _ => {
-                    self.nodes.push([Child::Nothing; 2]);
-                    let next = self.nodes.len() - 1;
-                    self.nodes[at][side] = Child::Node(next);
-                    next
-                }
+            at = if let Child::Node(next) = self.nodes[at][side] {
+                next
+            } else {
+                self.nodes.push([Child::Nothing; 2]);
+                let next = self.nodes.len() - 1;
+                self.nodes[at][side] = Child::Node(next);
+                next
             };
         }
     }

@@ -163,6 +163,7 @@ fn in_one_file(path: &Path) -> CertificateFiles {
 /// Bytes of an OCSP response; they are some thousand.
 const OCSP_BYTES_MAX: u64 = 1 << 20;
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library's other errors speak for themselves")]
 fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
     let chain = certificates(&files.cert).map_err(StartError::new)?;
     let (names, issuer, life) = {
@@ -170,9 +171,8 @@ fn load(files: &CertificateFiles) -> Result<Loaded, StartError> {
         let (_, leaf) = X509Certificate::from_der(&chain[0]).map_err(wrong)?;
         let alternative = leaf.subject_alternative_name().ok().flatten();
         let names = alternative.iter().flat_map(|names| &names.value.general_names);
-        let names = names.filter_map(|name| match name {
-            GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
-            _ => None,
+        let names = names.filter_map(|name| {
+            if let GeneralName::DNSName(name) = name { Some(name.to_ascii_lowercase()) } else { None }
         });
         let validity = leaf.validity();
         let life = Life { from: validity.not_before.timestamp(), until: validity.not_after.timestamp() };

@@ -50,6 +50,10 @@ impl Reason {
         "other",
     ];
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the library's other errors have no reason of their own"
+    )]
     fn of(error: &io::Error) -> Reason {
         let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>()) else {
             return Reason::Closed;
@@ -94,15 +98,16 @@ impl Handshakes {
 
     /// `unissued`: there is no certificate of ours yet, which rustls has no error of its own for.
     pub(crate) fn failed(&self, error: &io::Error, unissued: bool) {
-        let reason = match Reason::of(error) {
-            Reason::Other if unissued => Reason::NotIssued,
-            reason => reason,
-        };
+        let mut reason = Reason::of(error);
+        if unissued && matches!(reason, Reason::Other) {
+            reason = Reason::NotIssued;
+        }
         self.failed.inc(reason as usize);
     }
 
     /// As [`failed`](Handshakes::failed), of a handshake over QUIC, which does not say more.
     #[cfg(feature = "http3")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "in every other case the connection ended")]
     pub(crate) fn quic_failed(&self, error: &quinn::ConnectionError, unissued: bool) {
         use quinn::ConnectionError::{ConnectionClosed, TimedOut, TransportError, VersionMismatch};
         let reason = match error {

@@ -20,6 +20,8 @@
 //! assert!(watch.refresh(|| Ok::<_, ()>(())).is_none(), "nothing has changed");
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 pub mod acme;
 mod certificate;
 mod clear_text;

@@ -139,11 +139,13 @@ impl fmt::Display for NotPinned {
 impl std::error::Error for NotPinned {}
 
 /// Why a handshake with an endpoint failed, for the operator, with what to do about it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library's other errors speak for themselves")]
 pub fn why_failed(error: &io::Error) -> String {
     let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>()) else {
-        return match error.kind() {
-            io::ErrorKind::UnexpectedEof => "it closed the connection in the handshake".to_string(),
-            _ => error.to_string(),
+        return if let io::ErrorKind::UnexpectedEof = error.kind() {
+            "it closed the connection in the handshake".to_string()
+        } else {
+            error.to_string()
         };
     };
     match error {
@@ -154,6 +156,7 @@ pub fn why_failed(error: &io::Error) -> String {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library's other errors speak for themselves")]
 fn refused(why: &CertificateError) -> String {
     match why {
         // Another authority of the same name has signed something else.

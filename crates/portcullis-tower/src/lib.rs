@@ -32,6 +32,8 @@
 //!
 //! [`Builder`]: embed::Builder
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod beside;
 mod flow;
 mod layer;

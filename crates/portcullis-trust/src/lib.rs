@@ -8,6 +8,8 @@
 //! assert!(wrong.starts_with("/nowhere/ca.pem: "), "{wrong}");
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;

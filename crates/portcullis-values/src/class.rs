@@ -82,6 +82,7 @@ pub const CLASS_COUNT: usize = Class::MatchedVarsNames as usize + 1;
 
 /// The classes of a collection's second readings: rules test them, nothing counts them and no macro shows
 /// them.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only the arguments have second readings")]
 pub fn readings_of(variable: Variable) -> &'static [Class] {
     use Class::*;
     match variable {
@@ -96,6 +97,7 @@ pub fn readings_of(variable: Variable) -> &'static [Class] {
 }
 
 /// The classes that make up a collection; none for variables that are not stored as classes.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most variables are not stored as classes")]
 pub fn classes_of(variable: Variable) -> &'static [Class] {
     use Class::*;
     match variable {

@@ -25,6 +25,8 @@
 //! assert_eq!(values.text(form), b"select");
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod chains;
 mod class;
 mod values;

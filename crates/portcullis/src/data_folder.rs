@@ -86,6 +86,7 @@ pub fn check_named(data: &Path) -> Result<(), Failure> {
 }
 
 /// A data folder of the command line that cannot be used, with the way out.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the system's other errors speak for themselves")]
 pub fn wrong(data: &Path, error: &io::Error) -> Failure {
     let (shown, own) = (data.display(), geteuid().as_raw());
     let (what, help) = match error.kind() {

@@ -2,6 +2,8 @@
 //!
 //! Exit codes: 0 done, 1 the work found mistakes or failed, 2 the command line cannot be followed.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod advise;
 mod api;
 mod backup;

@@ -115,13 +115,13 @@ fn notes(plan: &Plan) -> HashMap<RuleIndex, Vec<String>> {
     let acts = |rule: &Rule| plan.links_of(rule).iter().flat_map(|link| &link.acts).collect::<Vec<_>>();
     for rule in &plan.rules {
         for act in acts(rule) {
-            let (rules, what) = match act {
-                Act::RemoveRules(set) => (&plan.ctl_removals[*set as usize], String::new()),
-                Act::RemoveTarget(index) => {
-                    let target = &plan.ctl_targets[*index as usize];
-                    (&target.rules, format!(" for {}", target))
-                }
-                _ => continue,
+            let (rules, what) = if let Act::RemoveRules(set) = act {
+                (&plan.ctl_removals[*set as usize], String::new())
+            } else if let Act::RemoveTarget(index) = act {
+                let target = &plan.ctl_targets[*index as usize];
+                (&target.rules, format!(" for {}", target))
+            } else {
+                continue;
             };
             for affected in rules.iter() {
                 let note = format!("rule {} can switch it off{what} (ctl)", rule.id);

@@ -304,10 +304,12 @@ async fn failed(context: &Context, peer: Peer, error: OidcError) -> Result<Probl
     };
     context.oidc_logins.inc(result);
     log_failure(context, peer, "login.failed", OBJECT.to_owned(), &error.to_string()).await?;
-    let message = match kind {
+    let message = match error {
         // Addresses and settings are for administrators: the audit trail has them.
-        Kind::Provider => "the audit trail says why; log in with name and password, or try again".to_owned(),
-        _ => format!("{error}; begin again"),
+        OidcError::Provider(_) => {
+            "the audit trail says why; log in with name and password, or try again".to_owned()
+        }
+        OidcError::Refused(_) | OidcError::Token(_) => format!("{error}; begin again"),
     };
     Ok(Problem::with(kind, message))
 }

@@ -40,10 +40,12 @@ pub(super) fn look(rules: &Rules<'_, '_>, found: &mut Vec<Diagnostic>) {
 
 fn too_early(variable: Variable, phase: Phase, from: Phase, span: SourceSpan) -> Diagnostic {
     let (name, at, from) = (variable.name(), phase.number(), from.number());
-    let instead = match variable {
-        Variable::ArgsPost => ", or read ARGS_GET, the arguments of the query",
-        Variable::ArgsPostNames => ", or read ARGS_GET_NAMES, the names in the query",
-        _ => "",
+    let instead = if let Variable::ArgsPost = variable {
+        ", or read ARGS_GET, the arguments of the query"
+    } else if let Variable::ArgsPostNames = variable {
+        ", or read ARGS_GET_NAMES, the names in the query"
+    } else {
+        ""
     };
     let message = format!("{name} has no value in phase {at}: it gets one in phase {from}");
     warning(span, message, format!("write phase:{from}{instead}"))
@@ -74,11 +76,13 @@ impl<'r> Made<'r> {
     const SUGGESTED_MAX: usize = 50;
 
     fn by(rules: &Rules<'r, '_>) -> Made<'r> {
-        let explicit_off =
-            rules.document.directives.iter().rev().find_map(|directive| match directive.node {
-                Directive::Setting(Setting::RequestBodyAccess(on)) => Some(!on),
-                _ => None,
-            });
+        let explicit_off = rules.document.directives.iter().rev().find_map(|directive| {
+            if let Directive::Setting(Setting::RequestBodyAccess(on)) = directive.node {
+                Some(!on)
+            } else {
+                None
+            }
+        });
         let mut made = Made {
             first: HashMap::new(),
             keys: BTreeMap::new(),
@@ -123,6 +127,7 @@ impl<'r> Made<'r> {
         *first = (*first).min(position);
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other actions provide nothing")]
     fn action(&mut self, action: &Action, position: Position) {
         match action {
             Action::InitCol { collection, .. } => self.provide(Need::Opened(*collection), position),

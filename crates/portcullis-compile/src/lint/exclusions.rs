@@ -56,7 +56,20 @@ fn at_run_time(rules: &Rules<'_, '_>, option: &Ctl, span: SourceSpan) -> Option<
         Ctl::RuleRemoveTargetByMsg { msg, target } => {
             ("ctl:ruleRemoveTargetByMsg", RuleSelector::Msg(msg.clone()), Some(target))
         }
-        _ => return None,
+        Ctl::AuditEngine(_)
+        | Ctl::AuditLogParts(_)
+        | Ctl::DebugLogLevel(_)
+        | Ctl::ForceRequestBodyVariable(_)
+        | Ctl::RateLimit { .. }
+        | Ctl::RequestBodyAccess(_)
+        | Ctl::RequestBodyLimit(_)
+        | Ctl::RequestBodyProcessor(_)
+        | Ctl::ResponseBodyAccess(_)
+        | Ctl::ResponseBodyLimit(_)
+        | Ctl::RuleEngine(_)
+        | Ctl::HashEngine(_)
+        | Ctl::HashEnforcement(_)
+        | Ctl::ParseXmlIntoArgs(_) => return None,
     };
     // A pattern that is none is an error of its own.
     let matcher = Matcher::new(&selector).ok()?;
@@ -159,9 +172,12 @@ fn is_sum(target: &Target, rules: &Rules<'_, '_>) -> bool {
     else {
         return false;
     };
-    rules.links().flat_map(|(_, draft, link)| actions(draft, link)).any(|action| match &action.node {
-        Action::SetVar(set) => is_addition(action) && set.variable.key.eq_ignore_ascii_case(key),
-        _ => false,
+    rules.links().flat_map(|(_, draft, link)| actions(draft, link)).any(|action| {
+        if let Action::SetVar(set) = &action.node {
+            is_addition(action) && set.variable.key.eq_ignore_ascii_case(key)
+        } else {
+            false
+        }
     })
 }
 
@@ -186,6 +202,7 @@ fn counts_go_on(rules: &Rules<'_, '_>, gone: impl Fn(&Draft<'_>) -> bool) -> boo
 }
 
 /// True if the rule refuses what it matches.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other actions decide nothing")]
 fn denies(draft: &Draft<'_>) -> bool {
     let last = |actions: &[Spanned<Action>]| {
         actions.iter().rev().find_map(|action| match &action.node {

@@ -29,13 +29,15 @@ pub(super) fn look(rules: &Rules<'_, '_>, found: &mut Vec<Diagnostic>) {
 }
 
 fn excluded(action: &Action) -> Option<&Target> {
-    match action {
-        Action::Ctl(
-            Ctl::RuleRemoveTargetById { target, .. }
-            | Ctl::RuleRemoveTargetByTag { target, .. }
-            | Ctl::RuleRemoveTargetByMsg { target, .. },
-        ) => Some(target),
-        _ => None,
+    if let Action::Ctl(
+        Ctl::RuleRemoveTargetById { target, .. }
+        | Ctl::RuleRemoveTargetByTag { target, .. }
+        | Ctl::RuleRemoveTargetByMsg { target, .. },
+    ) = action
+    {
+        Some(target)
+    } else {
+        None
     }
 }
 

@@ -29,6 +29,7 @@ pub(super) fn look(rules: &Rules<'_, '_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// The path that the end of the value has to be, if the operator names one and leaves no place for a query.
+#[expect(clippy::wildcard_enum_match_arm, reason = "no other operator compares with a path")]
 fn path_to_the_end(condition: &Condition) -> Option<&[u8]> {
     let argument = condition.operator.node.argument.trim_ascii();
     let path = match condition.operator.node.name {

@@ -19,13 +19,11 @@ impl Lowering<'_> {
     pub(super) fn upload_folder(&mut self, document: &Document) {
         let mut keeping = None;
         for directive in &document.directives {
-            match &directive.node {
-                Directive::Setting(Setting::UploadDir(path)) => {
-                    let folder = self.folder(directive.span.file).join(&*String::from_utf8_lossy(path));
-                    self.plan.settings.upload_folder = Some(Arc::new(folder));
-                }
-                Directive::Setting(Setting::UploadKeepFiles(_)) => keeping = Some(directive.span),
-                _ => {}
+            if let Directive::Setting(Setting::UploadDir(path)) = &directive.node {
+                let folder = self.folder(directive.span.file).join(&*String::from_utf8_lossy(path));
+                self.plan.settings.upload_folder = Some(Arc::new(folder));
+            } else if let Directive::Setting(Setting::UploadKeepFiles(_)) = &directive.node {
+                keeping = Some(directive.span)
             }
         }
         let settings = &self.plan.settings;
@@ -51,6 +49,7 @@ impl Lowering<'_> {
     }
 
     /// `@rsub` changes a body in place of the variable, so it takes no other one; and both need their switch.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only the two streams can be changed")]
     pub(super) fn check_rewriting(&mut self, condition: &ast::Condition) {
         let operator = &condition.operator;
         let changes = operator.node.name == OperatorName::Rsub;
@@ -135,9 +134,8 @@ impl Lowering<'_> {
         defaults: &[Spanned<Action>],
         own: &[Spanned<Action>],
     ) -> Option<Template> {
-        let pause = defaults.iter().chain(own).rev().find_map(|action| match &action.node {
-            Action::Pause(text) => Some((text, action.span)),
-            _ => None,
+        let pause = defaults.iter().chain(own).rev().find_map(|action| {
+            if let Action::Pause(text) = &action.node { Some((text, action.span)) } else { None }
         });
         let (text, span) = pause?;
         let template = self.text_at(text, span);
@@ -159,9 +157,12 @@ pub(super) fn namespaces<'a>(
     defaults: &'a [Spanned<Action>],
     own: &'a [Spanned<Action>],
 ) -> Vec<(&'a [u8], &'a [u8])> {
-    let spaces = defaults.iter().chain(own).filter_map(|action| match &action.node {
-        Action::XmlNs { prefix, uri } => Some((prefix.as_slice(), uri.as_slice())),
-        _ => None,
+    let spaces = defaults.iter().chain(own).filter_map(|action| {
+        if let Action::XmlNs { prefix, uri } = &action.node {
+            Some((prefix.as_slice(), uri.as_slice()))
+        } else {
+            None
+        }
     });
     spaces.collect()
 }

@@ -81,18 +81,12 @@ pub fn classes(peer: Peer) -> &'static [Class] {
 impl Case<'_> {
     /// Our entry of the first difference.
     fn our_match(&self) -> Option<&Entry> {
-        match self.difference {
-            Difference::Match { ours, .. } => ours.as_ref(),
-            _ => None,
-        }
+        if let Difference::Match { ours, .. } = self.difference { ours.as_ref() } else { None }
     }
 
     /// Their entry of the first difference.
     fn their_match(&self) -> Option<&Entry> {
-        match self.difference {
-            Difference::Match { theirs, .. } => theirs.as_ref(),
-            _ => None,
-        }
+        if let Difference::Match { theirs, .. } = self.difference { theirs.as_ref() } else { None }
     }
 
     /// True if one of the two entries is of such a link.

@@ -76,12 +76,11 @@ pub(super) const CLASSES: &[Class] = &[
             let kept = || case.rules.links().any(keeps);
             let about_kept = names(case, |name| name.eq_ignore_ascii_case(b"TX:s"))
                 || case.about(|link| link.operator.contains("%{tx.s}"))
-                || match case.difference {
-                    Difference::Tx { key, ours, .. } => {
-                        let ours = ours.as_ref().map_or(&b""[..], |ours| ours);
-                        key == "s" || key.contains_str("remote_addr") || ours.contains_str("127")
-                    }
-                    _ => false,
+                || if let Difference::Tx { key, ours, .. } = case.difference {
+                    let ours = ours.as_ref().map_or(&b""[..], |ours| ours);
+                    key == "s" || key.contains_str("remote_addr") || ours.contains_str("127")
+                } else {
+                    false
                 };
             names(case, |name| name.starts_with(b"MATCHED_VAR"))
                 || about_kept && kept()
@@ -137,18 +136,18 @@ pub(super) const CLASSES: &[Class] = &[
                     .map(|(key, _)| key.to_string())
                     .collect::<Vec<_>>()
             };
-            match case.difference {
-                Difference::Tx { theirs: Some(theirs), .. } => is_below(theirs),
-                Difference::Tx { .. } => false,
-                _ => {
-                    below(case.their_match())
-                        || case.about(|link| {
-                            keys().iter().any(|key| {
-                                link.operator.contains(&format!("%{{tx.{key}}}"))
-                                    || link.targets.iter().any(|t| *t == format!("TX:{key}"))
-                            })
+            if let Difference::Tx { theirs: Some(theirs), .. } = case.difference {
+                is_below(theirs)
+            } else if let Difference::Tx { .. } = case.difference {
+                false
+            } else {
+                below(case.their_match())
+                    || case.about(|link| {
+                        keys().iter().any(|key| {
+                            link.operator.contains(&format!("%{{tx.{key}}}"))
+                                || link.targets.iter().any(|t| *t == format!("TX:{key}"))
                         })
-                }
+                    })
             }
         },
     },
@@ -485,9 +484,10 @@ pub(super) const CLASSES: &[Class] = &[
                 let action = format!("setvar:'tx.{key}=");
                 case.rules.links().flat_map(|link| &link.actions).any(|a| a.starts_with(&action) && reads(a))
             };
-            let about = match case.difference {
-                Difference::Tx { key, .. } => sets(key.as_bstr()),
-                _ => case.about(|link| reads(&link.operator)),
+            let about = if let Difference::Tx { key, .. } = case.difference {
+                sets(key.as_bstr())
+            } else {
+                case.about(|link| reads(&link.operator))
             };
             let body = case.request.body.as_ref().map_or(&b""[..], |body| body);
             let query = case.request.uri.splitn_str(2, "?").nth(1).unwrap_or_default();

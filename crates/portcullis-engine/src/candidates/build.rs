@@ -170,11 +170,12 @@ fn reads(plan: &Plan, link: &Link) -> Option<Vec<Read>> {
             (Variable::Xml, _) => return None,
             (_, filter) => match stored(variable) {
                 Stored::Classes(classes) => {
-                    classes.into_iter().for_each(|class| match filter {
-                        KeyFilter::Key(key) => {
+                    classes.into_iter().for_each(|class| {
+                        if let KeyFilter::Key(key) = filter {
                             read(Origin::Key(class, key.to_ascii_lowercase().into_boxed_slice()))
+                        } else {
+                            read(Origin::Class(class))
                         }
-                        _ => read(Origin::Class(class)),
                     });
                 }
                 Stored::Scalar => read(Origin::Scalar(variable)),
@@ -194,7 +195,32 @@ fn gates_of<'a>(link: &'a Link, plain: &ByteSet) -> Cow<'a, Gates> {
         | Operator::RxGlobal(Pattern::Fixed(regex))
         | Operator::Verify(_, regex) => regex.gates(plain),
         Operator::Pm(words) => words.gates(plain),
-        operator => Cow::Owned(Gates::of_gate(gate(operator), plain)),
+        operator @ (Operator::Rx(Pattern::Computed(_))
+        | Operator::RxGlobal(Pattern::Computed(_))
+        | Operator::Contains(_)
+        | Operator::ContainsWord(_)
+        | Operator::Within(_)
+        | Operator::Rsub(_)
+        | Operator::StrEq(_)
+        | Operator::StrMatch(_)
+        | Operator::BeginsWith(_)
+        | Operator::EndsWith(_)
+        | Operator::Eq(_)
+        | Operator::Ge(_)
+        | Operator::Gt(_)
+        | Operator::Le(_)
+        | Operator::Lt(_)
+        | Operator::IpMatch(_)
+        | Operator::DetectSqli
+        | Operator::DetectXss
+        | Operator::ValidateByteRange(_)
+        | Operator::ValidateUrlEncoding
+        | Operator::ValidateUtf8Encoding
+        | Operator::UnconditionalMatch
+        | Operator::NoMatch
+        | Operator::GeoLookup(_)
+        | Operator::Rbl(_)
+        | Operator::InspectFile(_)) => Cow::Owned(Gates::of_gate(gate(operator), plain)),
     }
 }
 
@@ -220,7 +246,24 @@ fn gate(operator: &Operator) -> Gate {
         Operator::ValidateByteRange(allowed) => Gate::of_byte(allowed.complement()),
         Operator::ValidateUrlEncoding => Gate::of_byte(ByteSet::EMPTY.with(b'%')),
         Operator::ValidateUtf8Encoding => Gate::of_byte(ByteSet::range(0x80, 0xff)),
-        _ => Gate::open(),
+        // They may match any value, or their text is known only when the rule runs.
+        Operator::Rx(_)
+        | Operator::RxGlobal(_)
+        | Operator::Verify(..)
+        | Operator::Pm(_)
+        | Operator::Within(_)
+        | Operator::Rsub(_)
+        | Operator::Eq(_)
+        | Operator::Ge(_)
+        | Operator::Gt(_)
+        | Operator::Le(_)
+        | Operator::Lt(_)
+        | Operator::IpMatch(_)
+        | Operator::UnconditionalMatch
+        | Operator::NoMatch
+        | Operator::GeoLookup(_)
+        | Operator::Rbl(_)
+        | Operator::InspectFile(_) => Gate::open(),
     }
 }
 

@@ -12,6 +12,10 @@ pub(super) enum Stored {
     Unsteady,
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a variable that is not listed is unsteady, and its rules always run"
+)]
 pub(super) fn stored(variable: Variable) -> Stored {
     use Variable::*;
     match variable {
@@ -75,15 +79,16 @@ pub(super) fn stored(variable: Variable) -> Stored {
 /// The message that a variable belongs to.
 pub(super) fn side(variable: Variable) -> Side {
     use Variable::*;
-    match variable {
+    let is_of_response = matches!(
+        variable,
         ResponseBody
-        | ResponseContentLength
-        | ResponseContentType
-        | ResponseHeaders
-        | ResponseHeadersNames
-        | ResponseProtocol
-        | ResponseStatus
-        | StatusLine => Side::Response,
-        _ => Side::Request,
-    }
+            | ResponseContentLength
+            | ResponseContentType
+            | ResponseHeaders
+            | ResponseHeadersNames
+            | ResponseProtocol
+            | ResponseStatus
+            | StatusLine
+    );
+    if is_of_response { Side::Response } else { Side::Request }
 }

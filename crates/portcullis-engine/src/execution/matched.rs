@@ -50,9 +50,10 @@ impl Execution<'_> {
         let LinkAt { link, .. } = at;
         let rule = self.plan.rule(at.rule);
         self.run.patterns.charge(MATCH_UNITS);
-        let form = match &link.operator {
-            Operator::Rsub(substitution) => self.substitute(substitution, item, form, argument),
-            _ => form,
+        let form = if let Operator::Rsub(substitution) = &link.operator {
+            self.substitute(substitution, item, form, argument)
+        } else {
+            form
         };
         self.vars.matched =
             Matched { variable: Some(item.variable), count: item.count, key: item.key, value: form };

@@ -55,11 +55,12 @@ pub(crate) fn texts_of(plan: &Plan) -> impl Iterator<Item = &Template> {
 
 /// True if a macro of `text` may stand for such a key.
 fn names(text: &Template, prefix: &[u8]) -> bool {
-    text.parts.iter().any(|part| match part {
-        Part::Variable { variable: Variable::Tx, key } => {
+    text.parts.iter().any(|part| {
+        if let Part::Variable { variable: Variable::Tx, key } = part {
             key.as_ref().is_none_or(|key| starts_with(key, prefix))
+        } else {
+            false
         }
-        _ => false,
     })
 }
 
@@ -87,12 +88,13 @@ fn words_read(link: &Link, prefix: &[u8]) -> Option<Vec<Vec<u8>>> {
 const WORD_BYTES_MIN: usize = 4;
 
 fn may_write(act: &Act, prefix: &[u8]) -> bool {
-    match act {
-        Act::SetVar(SetVar { collection: Variable::Tx, slot: None, key, .. }) => match key.parts.first() {
+    if let Act::SetVar(SetVar { collection: Variable::Tx, slot: None, key, .. }) = act {
+        match key.parts.first() {
             Some(Part::Literal(text)) => may_meet(text, prefix),
             _ => true,
-        },
-        _ => false,
+        }
+    } else {
+        false
     }
 }
 

@@ -119,7 +119,7 @@ impl LinkTest {
         if of_tx && target.slot.is_none() && !target.count {
             return LinkTest::AnyKey;
         }
-        let Some((wanted, number)) = comparison(&link.operator) else { return LinkTest::Values };
+        let Some((wanted, number)) = link.operator.comparison() else { return LinkTest::Values };
         let than = match number {
             Number::Constant(number) => Than::Constant(*number),
             Number::Computed(Template { parts }) => match parts.as_slice() {
@@ -174,15 +174,4 @@ fn leaves_numbers(chain: ChainId, chains: &Chains) -> bool {
         at = node.parent;
     }
     true
-}
-
-fn comparison(operator: &Operator) -> Option<(u8, &Number)> {
-    Some(match operator {
-        Operator::Lt(number) => (1, number),
-        Operator::Eq(number) => (2, number),
-        Operator::Le(number) => (3, number),
-        Operator::Gt(number) => (4, number),
-        Operator::Ge(number) => (6, number),
-        _ => return None,
-    })
 }

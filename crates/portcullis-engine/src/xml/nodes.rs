@@ -73,12 +73,13 @@ impl Execution<'_> {
                 }
             }
             // As in ModSecurity 2, where operators that take the document itself look at this.
-            _ if self.message.store.class_len(Class::XmlText) > 0 => {
-                let data = self.message.store.push(b"[XML document tree]");
-                let value = self.message.store.temporary(Span::default(), data);
-                push(items, value, XmlOrigin::None);
+            KeyFilter::All | KeyFilter::Key(_) | KeyFilter::Regex(_) => {
+                if self.message.store.class_len(Class::XmlText) > 0 {
+                    let data = self.message.store.push(b"[XML document tree]");
+                    let value = self.message.store.temporary(Span::default(), data);
+                    push(items, value, XmlOrigin::None);
+                }
             }
-            _ => {}
         }
     }
 

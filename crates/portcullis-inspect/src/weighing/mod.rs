@@ -334,13 +334,15 @@ impl Gate {
         if !is_key || !ends || link.negated || !link.targets.exclude.is_empty() {
             return None;
         }
-        let threshold = match &link.operator {
-            Operator::Ge(Number::Constant(number)) => Threshold::Fixed(*number),
-            Operator::Ge(Number::Computed(template)) => match template.parts.as_slice() {
+        let threshold = if let Operator::Ge(Number::Constant(number)) = &link.operator {
+            Threshold::Fixed(*number)
+        } else if let Operator::Ge(Number::Computed(template)) = &link.operator {
+            match template.parts.as_slice() {
                 [portcullis_engine::Part::Tx(slot)] => Threshold::Slot(*slot),
                 _ => return None,
-            },
-            _ => return None,
+            }
+        } else {
+            return None;
         };
         let name = &*plan.tx_names[score.0 as usize];
         let (_, prefix, level) = SCORES.iter().find(|(known, ..)| *known == name)?;

@@ -37,6 +37,7 @@ pub(super) enum Kind {
 impl Spot {
     /// The spot of a match of a rule: its variable and the key in it. Nothing if the rule looked at nothing
     /// (`SecAction`).
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other variable is a spot of its own")]
     pub fn of_match(variable: Option<Variable>, key: &[u8]) -> Spot {
         use Variable as V;
         let (variable, key) = named(variable.unwrap_or(V::RemoteAddr), key);
@@ -59,7 +60,7 @@ impl Spot {
         };
         let name = match kind {
             Kind::Path | Kind::Target | Kind::Query | Kind::Body | Kind::Xml => b"".as_slice(),
-            _ => key,
+            Kind::Argument | Kind::Name | Kind::Cookie | Kind::Header | Kind::File | Kind::Other(_) => key,
         };
         Spot { kind, name: name.to_ascii_lowercase().into() }
     }
@@ -101,7 +102,11 @@ impl Spot {
             Place::RawBody => self.kind == Kind::Body,
             Place::XmlText | Place::XmlAttribute | Place::XmlDoctype => self.kind == Kind::Xml,
             Place::FileName | Place::PartHeader => self.kind == Kind::File,
-            _ => false,
+            Place::Method
+            | Place::FileContent
+            | Place::Text
+            | Place::ResponseBody
+            | Place::ResponseHeader => false,
         }
     }
 }

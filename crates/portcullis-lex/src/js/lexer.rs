@@ -252,7 +252,22 @@ impl Iterator for Lexer<'_> {
             // `a++ / b` and `++ /x/`: the former is what people write.
             TokenKind::Step => false,
             TokenKind::Comment { .. } => self.operand,
-            _ => true,
+            TokenKind::Template { closes: false, .. }
+            | TokenKind::Open
+            | TokenKind::OpenBracket
+            | TokenKind::OpenBrace
+            | TokenKind::Semicolon
+            | TokenKind::Comma
+            | TokenKind::Dot
+            | TokenKind::OptionalDot
+            | TokenKind::Spread
+            | TokenKind::Arrow
+            | TokenKind::Assign
+            | TokenKind::Prefix
+            | TokenKind::Sign
+            | TokenKind::Binary
+            | TokenKind::Question
+            | TokenKind::Colon => true,
         };
         Some(Token { kind, span, newline })
     }

@@ -39,10 +39,7 @@ pub enum TokenKind {
 impl TokenKind {
     /// A word's marks; none for others.
     pub fn marks(self) -> Marks {
-        match self {
-            TokenKind::Word(marks) => marks,
-            _ => Marks::NONE,
-        }
+        if let TokenKind::Word(marks) = self { marks } else { Marks::NONE }
     }
 
     /// True for what ends a command.

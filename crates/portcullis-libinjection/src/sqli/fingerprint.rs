@@ -127,11 +127,9 @@ const CODES: [u8; 128] = {
     while i < TokenKind::ALL.len() {
         // The original folds the letters' case before it looks, and so takes a type for a Transact-SQL
         // statement.
-        let kind = match TokenKind::ALL[i] {
-            TokenKind::SqlType => TokenKind::Tsql,
-            kind => kind,
-        };
-        codes[TokenKind::ALL[i].letter() as usize] = kind as u8 + 1;
+        let kind = TokenKind::ALL[i];
+        let coded = if let TokenKind::SqlType = kind { TokenKind::Tsql } else { kind };
+        codes[kind.letter() as usize] = coded as u8 + 1;
         i += 1;
     }
     codes

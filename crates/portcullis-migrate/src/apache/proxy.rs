@@ -215,7 +215,9 @@ pub(crate) fn paths(path: &PathMatch) -> Vec<(PathMatch, bool)> {
         PathMatch::Prefix(prefix) if !prefix.ends_with('/') => {
             vec![(PathMatch::Exact(prefix.clone()), false), (PathMatch::Prefix(format!("{prefix}/")), true)]
         }
-        other => vec![(other.clone(), false)],
+        other @ (PathMatch::Prefix(_) | PathMatch::Exact(_) | PathMatch::Pattern(_)) => {
+            vec![(other.clone(), false)]
+        }
     }
 }
 
@@ -243,11 +245,19 @@ fn rewrites(path: &PathMatch, target: &str) -> Option<Vec<(PathMatch, Option<Str
     let same =
         own == target || (own.trim_end_matches('/') == target.trim_end_matches('/') && !own.is_empty());
     let rewrite = |path: String| (!same).then_some(path);
-    Some(match path {
-        PathMatch::Prefix(prefix) if !prefix.ends_with('/') => vec![
-            (PathMatch::Exact(prefix.clone()), rewrite(target.to_owned())),
-            (PathMatch::Prefix(format!("{prefix}/")), rewrite(format!("{}/", target.trim_end_matches('/')))),
-        ],
-        _ => vec![(path.clone(), rewrite(target.to_owned()))],
-    })
+    Some(
+        if let PathMatch::Prefix(prefix) = path
+            && !prefix.ends_with('/')
+        {
+            vec![
+                (PathMatch::Exact(prefix.clone()), rewrite(target.to_owned())),
+                (
+                    PathMatch::Prefix(format!("{prefix}/")),
+                    rewrite(format!("{}/", target.trim_end_matches('/'))),
+                ),
+            ]
+        } else {
+            vec![(path.clone(), rewrite(target.to_owned()))]
+        },
+    )
 }

@@ -40,9 +40,8 @@ pub(crate) fn read(item: &Directive, cx: &mut Context<'_>) -> Option<(PathMatch,
     let is_target = ["https://", "http://", "/"].iter().any(|start| target.starts_with(start))
         && !target.contains(['{', '%'])
         && !target.chars().any(char::is_control);
-    let groups = pattern(path, is_pattern).and_then(|path| match &path {
-        PathMatch::Pattern(pattern) => text::groups(pattern),
-        _ => Some(0),
+    let groups = pattern(path, is_pattern).and_then(|path| {
+        if let PathMatch::Pattern(pattern) = &path { text::groups(pattern) } else { Some(0) }
     });
     let in_range = |at: usize| {
         target[at + 1..]

@@ -228,10 +228,18 @@ impl Destination {
     fn around<'s>(&self, site: &'s Site) -> Option<&'s Route> {
         let place = self.place();
         let unconditional = site.routes.iter().filter(|route| route.is_unconditional());
-        let fitting = unconditional.filter_map(|route| match &route.path {
-            PathMatch::Exact(exact) if *exact == *place => Some((usize::MAX, route)),
-            PathMatch::Prefix(prefix) if place.starts_with(prefix.as_str()) => Some((prefix.len(), route)),
-            _ => None,
+        let fitting = unconditional.filter_map(|route| {
+            if let PathMatch::Exact(exact) = &route.path
+                && *exact == *place
+            {
+                Some((usize::MAX, route))
+            } else if let PathMatch::Prefix(prefix) = &route.path
+                && place.starts_with(prefix.as_str())
+            {
+                Some((prefix.len(), route))
+            } else {
+                None
+            }
         });
         fitting.max_by_key(|(length, _)| *length).map(|(_, route)| route)
     }

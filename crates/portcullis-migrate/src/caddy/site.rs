@@ -216,7 +216,7 @@ impl Reader<'_> {
                     cx.leave(item, left::directive(item.name()));
                     settings.closed.push(item.entry);
                 }
-                _ => {}
+                Matcher::All | Matcher::Paths(_) | Matcher::Clients { .. } | Matcher::Other => {}
             }
         }
         settings

@@ -228,9 +228,12 @@ fn rules(ingress: &Ingress, global: &Global, said: &mut Said, cx: &mut Context<'
             false => waf.rules.push(source),
         }
     }
-    let says_engine = |source: &RuleSource| match &source.kind {
-        RuleKind::Inline(text) => text.to_ascii_lowercase().contains("secruleengine"),
-        _ => false,
+    let says_engine = |source: &RuleSource| {
+        if let RuleKind::Inline(text) = &source.kind {
+            text.to_ascii_lowercase().contains("secruleengine")
+        } else {
+            false
+        }
     };
     if !waf.rules.iter().any(says_engine) {
         waf.engine = Some(Engine::DetectionOnly);

@@ -178,7 +178,7 @@ impl Location<'_> {
                 self.path = PathMatch::Pattern(with_rest);
                 rewrite.map(|to| to + "$1")
             }
-            _ => rewrite,
+            PathMatch::Prefix(_) | PathMatch::Exact(_) | PathMatch::Pattern(_) => rewrite,
         };
         Some((Action::Forward { upstream: target.upstream, rewrite }, Some(target.host)))
     }

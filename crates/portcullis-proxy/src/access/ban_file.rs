@@ -119,9 +119,12 @@ fn changes(jails: &Jails) -> Vec<u64> {
 
 /// Takes over the bans that are not forgotten yet. How many lines are none.
 fn read(path: &Path, jails: &Jails, now: u64) -> io::Result<usize> {
-    let text = portcullis_files::read_text(path, BYTES_MAX).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => io::Error::other("it is larger than such a file can be"),
-        _ => error,
+    let text = portcullis_files::read_text(path, BYTES_MAX).map_err(|error| {
+        if let io::ErrorKind::FileTooLarge = error.kind() {
+            io::Error::other("it is larger than such a file can be")
+        } else {
+            error
+        }
     })?;
     let clock = seconds_since_1970();
     let mut wrong = 0;

@@ -105,7 +105,7 @@ pub(crate) fn response_plan(transaction: &Transaction, plan: BodyPlan) -> (BodyP
             asked.plan(plan, |agent| agent.response == portcullis_config::ResponseShown::Body),
             Some(WAIT_MAX),
         ),
-        plan => (plan, None),
+        plan @ (BodyPlan::Skip | BodyPlan::Hold { .. }) => (plan, None),
     }
 }
 
@@ -184,7 +184,7 @@ impl Asked {
         let (status, action) = match stop.as_ref()? {
             Interruption::Deny { status } => (*status, Action::Deny),
             Interruption::Redirect { status, .. } => (*status, Action::Redirect),
-            _ => return stop,
+            Interruption::Proxy { .. } | Interruption::Drop => return stop,
         };
         let reason = transaction.decision.as_ref().map_or(String::new(), |decision| decision.reason.clone());
         transaction.life.reject(status, reason, action);

@@ -38,9 +38,12 @@ impl Call {
             why: Failed::Connect,
             line: Some(format!("no connection to {endpoint}: {why}")),
         };
-        let stream = upstream::dial(endpoint, tls, None).await.map_err(|failed| match failed.error {
-            portcullis_event::UpstreamError::Connect => Failed::Connect.into(),
-            _ => connect(&failed),
+        let stream = upstream::dial(endpoint, tls, None).await.map_err(|failed| {
+            if let portcullis_event::UpstreamError::Connect = failed.error {
+                Failed::Connect.into()
+            } else {
+                connect(&failed)
+            }
         })?;
         if tls.is_some() && !stream.is_http2_agreed() {
             return Err(connect(&"it does not agree to HTTP/2 (ALPN `h2`)"));

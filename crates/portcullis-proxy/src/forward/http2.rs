@@ -56,11 +56,12 @@ pub(super) async fn start(
         pipe.ends_after(held.len());
     }
     upload::write(upstream, &connection.timer, patience, &mut [IoSlice::new(held)]).await?;
-    match &mut upstream.stream {
-        Stream::Http2(pipe) if has_trailers => {
-            pipe.finish(body.trailers.map()).map_err(|_| Stopped::Upstream)
-        }
-        _ => Ok(()),
+    if let Stream::Http2(pipe) = &mut upstream.stream
+        && has_trailers
+    {
+        pipe.finish(body.trailers.map()).map_err(|_| Stopped::Upstream)
+    } else {
+        Ok(())
     }
 }
 

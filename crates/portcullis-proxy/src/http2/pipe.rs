@@ -68,9 +68,10 @@ impl Pipe {
     /// Waits until all that was written has gone to the transport.
     #[cfg(feature = "http3")]
     pub(crate) fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.send.state {
-            Send::Quic(outgoing) => outgoing.poll_sent(context),
-            _ => Poll::Ready(Ok(())),
+        if let Send::Quic(outgoing) = &mut self.send.state {
+            outgoing.poll_sent(context)
+        } else {
+            Poll::Ready(Ok(()))
         }
     }
 
@@ -137,7 +138,7 @@ impl Pipe {
             Receive::Failed(error) => {
                 return Poll::Ready(Err(error.take().unwrap_or(Reason::INTERNAL_ERROR.into())));
             }
-            _ => {
+            Receive::Nothing | Receive::Body(_) | Receive::Quic(_) | Receive::Ended => {
                 return Poll::Ready(Err(Reason::INTERNAL_ERROR.into()));
             }
         };

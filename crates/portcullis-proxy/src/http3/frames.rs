@@ -160,16 +160,14 @@ impl Frames {
 
     /// The bytes of a complete head that the library gets.
     fn numbered(&mut self, number: u64) -> Result<Option<Bytes>, Broken> {
-        let kind = match self.at {
-            At::StreamType => {
-                self.at = if number == CONTROL { At::Type } else { At::Rest };
-                return Ok(Some(std::mem::take(&mut self.head).into()));
-            }
-            At::Length { kind } => kind,
-            _ => {
-                self.at = At::Length { kind: number };
-                return Ok(None);
-            }
+        let kind = if let At::StreamType = self.at {
+            self.at = if number == CONTROL { At::Type } else { At::Rest };
+            return Ok(Some(std::mem::take(&mut self.head).into()));
+        } else if let At::Length { kind } = self.at {
+            kind
+        } else {
+            self.at = At::Length { kind: number };
+            return Ok(None);
         };
         let max = match kind {
             DATA => u64::MAX,

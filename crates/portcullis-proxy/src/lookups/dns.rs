@@ -62,24 +62,26 @@ pub(super) fn reply(message: &[u8], id: u16, name: &str, family: Family) -> Opti
     }
     let ttl = |seconds: u32| seconds.clamp(1, TTL_SECONDS_MAX);
     // Behind an alias the record has another name, so names are not compared.
-    let records = packet.answers.iter().filter_map(|record| match &record.rdata {
-        RData::A(a) => Some((IpAddr::from(Ipv4Addr::from(a.address)), record.ttl)),
-        RData::AAAA(a) => Some((IpAddr::from(Ipv6Addr::from(a.address)), record.ttl)),
-        _ => None,
+    let records = packet.answers.iter().filter_map(|record| {
+        if let RData::A(a) = &record.rdata {
+            Some((IpAddr::from(Ipv4Addr::from(a.address)), record.ttl))
+        } else if let RData::AAAA(a) = &record.rdata {
+            Some((IpAddr::from(Ipv6Addr::from(a.address)), record.ttl))
+        } else {
+            None
+        }
     });
     let (addresses, seconds): (Vec<IpAddr>, Vec<u32>) = records.unzip();
     if let (RCODE::NoError, Some(seconds)) = (packet.rcode(), seconds.into_iter().min()) {
         return Some(Reply::Addresses(addresses, ttl(seconds)));
     }
-    let negative = packet.name_servers.iter().find_map(|record| match &record.rdata {
-        RData::SOA(soa) => Some(soa.minimum.min(record.ttl)),
-        _ => None,
+    let negative = packet.name_servers.iter().find_map(|record| {
+        if let RData::SOA(soa) = &record.rdata { Some(soa.minimum.min(record.ttl)) } else { None }
     });
-    match packet.rcode() {
-        RCODE::NoError | RCODE::NameError => {
-            Some(Reply::Addresses(Vec::new(), ttl(negative.unwrap_or(NEGATIVE_TTL_SECONDS))))
-        }
-        _ => Some(Reply::Failed),
+    if let RCODE::NoError | RCODE::NameError = packet.rcode() {
+        Some(Reply::Addresses(Vec::new(), ttl(negative.unwrap_or(NEGATIVE_TTL_SECONDS))))
+    } else {
+        Some(Reply::Failed)
     }
 }
 

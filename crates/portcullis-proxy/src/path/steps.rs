@@ -66,7 +66,16 @@ impl Step {
             Step::Dots if path.windows(2).any(|pair| pair == b"/.") => Some(resolve(&path)),
             Step::Normpath if path.windows(2).any(|pair| pair == b"/.") => Some(normpath(&path)),
             Step::Trim if path.iter().any(|byte| matches!(byte, b'.' | b' ')) => Some(segments(&path, trim)),
-            _ => None,
+            Step::Params
+            | Step::Backslash
+            | Step::Unreserved
+            | Step::Decode
+            | Step::DecodeAllButSlash
+            | Step::DecodeLeniently
+            | Step::Merge
+            | Step::Dots
+            | Step::Normpath
+            | Step::Trim => None,
         };
         changed.map_or(path, Cow::Owned)
     }

@@ -95,13 +95,18 @@ pub fn left_out(plan: &Plan, transaction: &Transaction) -> Vec<LeftOut> {
 /// Returns the trace of the rule with index `rule`.
 pub fn watched(plan: &Plan, transaction: &Transaction, rule: RuleIndex) -> Watched {
     let dead = plan.dead.iter().find(|dead| dead.rule == rule);
-    let passed_over = notes(transaction).iter().find_map(|note| match note {
-        Note::NotRun { rule: other, why, .. } if *other == rule => Some(reason(plan, *why)),
-        _ => None,
+    let passed_over = notes(transaction).iter().find_map(|note| {
+        if let Note::NotRun { rule: other, why, .. } = note
+            && *other == rule
+        {
+            Some(reason(plan, *why))
+        } else {
+            None
+        }
     });
     let links = plan.links_of(plan.rule(rule));
-    let test = |note: &Note| match note {
-        Note::Tested { link, target, value, matched } => {
+    let test = |note: &Note| {
+        if let Note::Tested { link, target, value, matched } = note {
             let at = &links[*link as usize];
             Some(Test {
                 link: *link,
@@ -111,8 +116,9 @@ pub fn watched(plan: &Plan, transaction: &Transaction, rule: RuleIndex) -> Watch
                 operator: format!("{}{}", if at.negated { "!" } else { "" }, at.operator_text),
                 matched: *matched,
             })
+        } else {
+            None
         }
-        _ => None,
     };
     Watched {
         rule_id: plan.rule(rule).id.0,

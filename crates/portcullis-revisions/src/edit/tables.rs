@@ -47,15 +47,13 @@ fn only(list: &mut Item, is_meant: impl Fn(&dyn TableLike) -> bool) -> Option<Pl
 
 /// The tables of a list.
 pub(super) fn tables(list: &mut Item) -> Box<dyn Iterator<Item = Place<'_>> + '_> {
-    match list {
-        Item::ArrayOfTables(tables) => {
-            Box::new(tables.iter_mut().map(|table| Place { table, is_inline: false }))
-        }
-        Item::Value(Value::Array(array)) => {
-            let tables = array.iter_mut().filter_map(Value::as_inline_table_mut);
-            Box::new(tables.map(|table| Place { table, is_inline: true }))
-        }
-        _ => Box::new(std::iter::empty()),
+    if let Item::ArrayOfTables(tables) = list {
+        Box::new(tables.iter_mut().map(|table| Place { table, is_inline: false }))
+    } else if let Item::Value(Value::Array(array)) = list {
+        let tables = array.iter_mut().filter_map(Value::as_inline_table_mut);
+        Box::new(tables.map(|table| Place { table, is_inline: true }))
+    } else {
+        Box::new(std::iter::empty())
     }
 }
 
@@ -87,17 +85,15 @@ pub(super) fn push(parent: Place<'_>, key: &str, mut table: Table) -> Result<(),
         true => Item::Value(Value::Array(Array::new())),
         false => Item::ArrayOfTables(ArrayOfTables::new()),
     });
-    match item {
-        Item::ArrayOfTables(tables) => {
-            table.decor_mut().set_prefix("\n");
-            tables.push(table);
-            Ok(())
-        }
-        Item::Value(Value::Array(array)) => {
-            push_value(array, Value::InlineTable(table.into_inline_table()));
-            Ok(())
-        }
-        _ => Err(unfit(format!("`{key}` is no list"))),
+    if let Item::ArrayOfTables(tables) = item {
+        table.decor_mut().set_prefix("\n");
+        tables.push(table);
+        Ok(())
+    } else if let Item::Value(Value::Array(array)) = item {
+        push_value(array, Value::InlineTable(table.into_inline_table()));
+        Ok(())
+    } else {
+        Err(unfit(format!("`{key}` is no list")))
     }
 }
 

@@ -120,7 +120,7 @@ impl<'a> Node<'a> {
             }
             Node::Item(Item::Value(Value::InlineTable(table)), _)
             | Node::Value(Value::InlineTable(table)) => Ok((table, true)),
-            other => Err(other),
+            other @ (Node::Item(..) | Node::Value(_)) => Err(other),
         }
     }
 }
@@ -164,13 +164,15 @@ fn remove(node: Node<'_>, key: &str, pointer: &str) -> Result<(), RevisionError>
 
 /// The values of a list.
 fn list_of(node: &Node<'_>) -> Option<Vec<Json>> {
-    match node {
-        Node::Item(item, _) => match json_of(item) {
+    if let Node::Item(item, _) = node {
+        match json_of(item) {
             Json::Array(list) => Some(list),
-            _ => None,
-        },
-        Node::Value(Value::Array(array)) => Some(array.iter().map(json_of_value).collect()),
-        _ => None,
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Object(_) => None,
+        }
+    } else if let Node::Value(Value::Array(array)) = node {
+        Some(array.iter().map(json_of_value).collect())
+    } else {
+        None
     }
 }
 
@@ -314,18 +316,20 @@ fn item_of(new: &Json, is_inline: bool) -> Result<Option<Item>, RevisionError> {
     if is_inline || value.to_string().trim().chars().count() <= LINE_CHARS_MAX {
         return Ok(Some(Item::Value(value)));
     }
-    Ok(Some(match new {
-        Json::Object(_) => table_of(new)?.map_or(Item::Value(value), Item::Table),
-        Json::Array(list) if list.iter().all(Json::is_object) => {
-            let mut tables = ArrayOfTables::new();
-            for each in list {
-                if let Some(table) = table_of(each)? {
-                    tables.push(table);
-                }
+    Ok(Some(if let Json::Object(_) = new {
+        table_of(new)?.map_or(Item::Value(value), Item::Table)
+    } else if let Json::Array(list) = new
+        && list.iter().all(Json::is_object)
+    {
+        let mut tables = ArrayOfTables::new();
+        for each in list {
+            if let Some(table) = table_of(each)? {
+                tables.push(table);
             }
-            Item::ArrayOfTables(tables)
         }
-        _ => Item::Value(value),
+        Item::ArrayOfTables(tables)
+    } else {
+        Item::Value(value)
     }))
 }
 

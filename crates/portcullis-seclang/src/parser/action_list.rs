@@ -39,10 +39,10 @@ pub(super) fn read(list: View<'_>, sink: &mut Sink) -> Vec<Spanned<Action>> {
         let (item, length) = entry(list.from(at), sink);
         at += length;
         let Some(item) = item else { continue };
-        match item.action {
-            ActionName::Id => once("id", item.span, &mut id_at, sink),
-            ActionName::Phase => once("phase", item.span, &mut phase_at, sink),
-            _ => {}
+        if let ActionName::Id = item.action {
+            once("id", item.span, &mut id_at, sink)
+        } else if let ActionName::Phase = item.action {
+            once("phase", item.span, &mut phase_at, sink)
         }
         action::read(&item, list, &mut out, sink);
     }

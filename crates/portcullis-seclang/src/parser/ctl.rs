@@ -72,7 +72,25 @@ fn checked(option: CtlOption, value: View<'_>, sink: &mut Sink) -> Vec<Ctl> {
         CtlOption::RuleRemoveTargetByMsg => {
             removal(value, option, sink, text, |msg, target| Ctl::RuleRemoveTargetByMsg { msg, target })
         }
-        _ => one(option, value, sink).into_iter().collect(),
+        CtlOption::AuditEngine
+        | CtlOption::AuditLogParts
+        | CtlOption::DebugLogLevel
+        | CtlOption::ForceRequestBodyVariable
+        | CtlOption::ForceResponseBodyVariable
+        | CtlOption::HashEnforcement
+        | CtlOption::HashEngine
+        | CtlOption::ParseXmlIntoArgs
+        | CtlOption::RateLimit
+        | CtlOption::RequestBodyAccess
+        | CtlOption::RequestBodyLimit
+        | CtlOption::RequestBodyProcessor
+        | CtlOption::ResponseBodyAccess
+        | CtlOption::ResponseBodyLimit
+        | CtlOption::ResponseBodyProcessor
+        | CtlOption::RuleEngine
+        | CtlOption::RuleRemoveById
+        | CtlOption::RuleRemoveByMsg
+        | CtlOption::RuleRemoveByTag => one(option, value, sink).into_iter().collect(),
     }
 }
 

@@ -119,10 +119,12 @@ pub(super) fn read(line: View<'_>, ends: bool, document: &mut Document, sink: &m
 
 /// For a rule with a mistake: whether a link follows it. `None` for other directives.
 fn refused_chain(name: DirectiveName, views: &[View<'_>]) -> Option<bool> {
-    let actions = match name {
-        DirectiveName::Rule => views.get(2),
-        DirectiveName::Action | DirectiveName::RuleScript => views.last(),
-        _ => return None,
+    let actions = if let DirectiveName::Rule = name {
+        views.get(2)
+    } else if let DirectiveName::Action | DirectiveName::RuleScript = name {
+        views.last()
+    } else {
+        return None;
     };
     let is_chain = |word: &[u8]| word.trim_ascii().eq_ignore_ascii_case(b"chain");
     Some(actions.is_some_and(|view| view.bytes.split(|&b| b == b',').any(is_chain)))
@@ -131,17 +133,17 @@ fn refused_chain(name: DirectiveName, views: &[View<'_>]) -> Option<bool> {
 /// The directives that have the loader read something else.
 fn include(name: DirectiveName, views: &[View<'_>], span: SourceSpan, sink: &mut Sink) -> Next {
     let Some(&first) = views.first() else { return Next::Line };
-    let next = match name {
-        DirectiveName::RemoteRules => remote::read(views, sink).map(|file| Next::Fetch { file, span }),
-        DirectiveName::RemoteRulesFailAction => remote::read_fail_action(first, sink).map(Next::FailAction),
-        _ => {
-            let pattern = first.str().filter(|text| !text.is_empty()).map(PathBuf::from);
-            if pattern.is_none() {
-                sink.error(first.span(), "a file name is missing or not UTF-8");
-            }
-            let optional = name == DirectiveName::IncludeOptional;
-            pattern.map(|pattern| Next::Include { pattern, span, optional })
+    let next = if let DirectiveName::RemoteRules = name {
+        remote::read(views, sink).map(|file| Next::Fetch { file, span })
+    } else if let DirectiveName::RemoteRulesFailAction = name {
+        remote::read_fail_action(first, sink).map(Next::FailAction)
+    } else {
+        let pattern = first.str().filter(|text| !text.is_empty()).map(PathBuf::from);
+        if pattern.is_none() {
+            sink.error(first.span(), "a file name is missing or not UTF-8");
         }
+        let optional = name == DirectiveName::IncludeOptional;
+        pattern.map(|pattern| Next::Include { pattern, span, optional })
     };
     next.unwrap_or(Next::Line)
 }
@@ -283,7 +285,97 @@ fn rules(name: DirectiveName, views: &[View<'_>], words: &[Word], sink: &mut Sin
         DirectiveName::RuleUpdateTargetByMsg => {
             update_target(Some(RuleSelector::Msg(first.bytes.into())), views, sink)
         }
-        _ => None,
+        // The caller reads these.
+        DirectiveName::Include
+        | DirectiveName::IncludeOptional
+        | DirectiveName::ArgumentSeparator
+        | DirectiveName::ArgumentsLimit
+        | DirectiveName::AuditEngine
+        | DirectiveName::AuditLog
+        | DirectiveName::AuditLog2
+        | DirectiveName::AuditLogDirMode
+        | DirectiveName::AuditLogFileMode
+        | DirectiveName::AuditLogFormat
+        | DirectiveName::AuditLogParts
+        | DirectiveName::AuditLogRelevantStatus
+        | DirectiveName::AuditLogStorageDir
+        | DirectiveName::AuditLogType
+        | DirectiveName::CacheTransformations
+        | DirectiveName::ChrootDir
+        | DirectiveName::CollectionTimeout
+        | DirectiveName::Compatibility
+        | DirectiveName::ComponentSignature
+        | DirectiveName::ConnEngine
+        | DirectiveName::ConnReadStateLimit
+        | DirectiveName::ConnWriteStateLimit
+        | DirectiveName::ContentInjection
+        | DirectiveName::CookieFormat
+        | DirectiveName::CookieV0Separator
+        | DirectiveName::DataDir
+        | DirectiveName::Dataset
+        | DirectiveName::DebugLog
+        | DirectiveName::DebugLogLevel
+        | DirectiveName::DisableBackendCompression
+        | DirectiveName::EventSocket
+        | DirectiveName::ExpansionLimit
+        | DirectiveName::GeoLookupDb
+        | DirectiveName::GsbLookupDb
+        | DirectiveName::GuardianLog
+        | DirectiveName::HashEngine
+        | DirectiveName::HashKey
+        | DirectiveName::HashMethodPm
+        | DirectiveName::HashMethodRx
+        | DirectiveName::HashParam
+        | DirectiveName::HttpBlKey
+        | DirectiveName::IgnoreRuleCompilationErrors
+        | DirectiveName::InterceptOnError
+        | DirectiveName::ParseXmlIntoArgs
+        | DirectiveName::PcreMatchLimit
+        | DirectiveName::PcreMatchLimitRecursion
+        | DirectiveName::PdfProtect
+        | DirectiveName::PdfProtectMethod
+        | DirectiveName::PdfProtectSecret
+        | DirectiveName::PdfProtectTimeout
+        | DirectiveName::PdfProtectTokenName
+        | DirectiveName::ReadStateLimit
+        | DirectiveName::RemoteRules
+        | DirectiveName::RemoteRulesFailAction
+        | DirectiveName::RequestBodyAccess
+        | DirectiveName::RequestBodyInMemoryLimit
+        | DirectiveName::RequestBodyJsonDepthLimit
+        | DirectiveName::RequestBodyLimit
+        | DirectiveName::RequestBodyLimitAction
+        | DirectiveName::RequestBodyNoFilesLimit
+        | DirectiveName::RequestEncoding
+        | DirectiveName::ResponseBodyAccess
+        | DirectiveName::ResponseBodyLimit
+        | DirectiveName::ResponseBodyLimitAction
+        | DirectiveName::ResponseBodyMimeType
+        | DirectiveName::ResponseBodyMimeTypesClear
+        | DirectiveName::RuleEngine
+        | DirectiveName::RuleInheritance
+        | DirectiveName::RulePerfTime
+        | DirectiveName::RxPreFilter
+        | DirectiveName::SecondReadings
+        | DirectiveName::SemanticDetector
+        | DirectiveName::SensorId
+        | DirectiveName::ServerSignature
+        | DirectiveName::StatusEngine
+        | DirectiveName::StreamInBodyInspection
+        | DirectiveName::StreamOutBodyInspection
+        | DirectiveName::TmpDir
+        | DirectiveName::TmpSaveUploadedFiles
+        | DirectiveName::UnicodeCodePage
+        | DirectiveName::UnicodeMap
+        | DirectiveName::UnicodeMapFile
+        | DirectiveName::UploadDir
+        | DirectiveName::UploadFileLimit
+        | DirectiveName::UploadFileMode
+        | DirectiveName::UploadKeepFiles
+        | DirectiveName::WebAppId
+        | DirectiveName::WriteStateLimit
+        | DirectiveName::XmlExternalDtd
+        | DirectiveName::XmlExternalEntity => None,
     };
     node.into_iter().collect()
 }
@@ -356,9 +448,10 @@ fn check_argument(operator: OperatorName, argument: View<'_>, span: SourceSpan, 
             true
         }
         Argument::Addresses | Argument::Bytes if missing => {
-            let (needs, so) = match operator.argument() {
-                Argument::Bytes => ("byte values", "it matches every text that is not empty"),
-                _ => ("addresses", "it finds nothing"),
+            let (needs, so) = if let Argument::Bytes = operator.argument() {
+                ("byte values", "it matches every text that is not empty")
+            } else {
+                ("addresses", "it finds nothing")
             };
             sink.warn_hint(place, format!("{operator} has no {needs}: {so}"), operator.meaning());
             true

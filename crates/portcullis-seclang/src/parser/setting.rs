@@ -114,7 +114,49 @@ pub(super) fn read(name: Name, arguments: &[View<'_>], sink: &mut Sink) -> Optio
         Name::XmlExternalDtd => Setting::XmlExternalDtd(values::switch(first, what, sink)?),
         Name::XmlExternalEntity => external_entity(first, what, sink)?,
         // Only names that the table calls settings come here.
-        _ => return None,
+        Name::Include
+        | Name::IncludeOptional
+        | Name::Action
+        | Name::CacheTransformations
+        | Name::ChrootDir
+        | Name::ConnEngine
+        | Name::ConnReadStateLimit
+        | Name::ConnWriteStateLimit
+        | Name::Dataset
+        | Name::DefaultAction
+        | Name::GsbLookupDb
+        | Name::GuardianLog
+        | Name::HashEngine
+        | Name::HashKey
+        | Name::HashMethodPm
+        | Name::HashMethodRx
+        | Name::HashParam
+        | Name::IgnoreRuleCompilationErrors
+        | Name::InterceptOnError
+        | Name::Marker
+        | Name::PdfProtect
+        | Name::PdfProtectMethod
+        | Name::PdfProtectSecret
+        | Name::PdfProtectTimeout
+        | Name::PdfProtectTokenName
+        | Name::ReadStateLimit
+        | Name::RemoteRules
+        | Name::RemoteRulesFailAction
+        | Name::RequestEncoding
+        | Name::ResponseBodyMimeTypesClear
+        | Name::Rule
+        | Name::RulePerfTime
+        | Name::RuleRemoveById
+        | Name::RuleRemoveByMsg
+        | Name::RuleRemoveByTag
+        | Name::RuleScript
+        | Name::RuleUpdateActionById
+        | Name::RuleUpdateTargetById
+        | Name::RuleUpdateTargetByMsg
+        | Name::RuleUpdateTargetByTag
+        | Name::RxPreFilter
+        | Name::UnicodeMap
+        | Name::WriteStateLimit => return None,
     })
 }
 

@@ -66,7 +66,7 @@ impl<'o> Talk<'o> {
             match self.take_message(message.exchange, message.message) {
                 Next::Read => {}
                 Next::GoAway => next = Next::GoAway,
-                end => return end,
+                end @ (Next::Close | Next::Status(..)) => return end,
             }
         }
     }

@@ -238,15 +238,13 @@ fn tokens(
 
 /// An object with the members of another one in place of its own; null takes one away.
 fn changed(honest: Value, changes: &Value) -> Value {
-    let mut all = match honest {
-        Value::Object(all) => all,
-        _ => Map::new(),
-    };
+    let mut all = if let Value::Object(all) = honest { all } else { Map::new() };
     for (name, value) in changes.as_object().into_iter().flatten() {
-        match value {
-            Value::Null => all.remove(name),
-            value => all.insert(name.clone(), value.clone()),
-        };
+        if value.is_null() {
+            all.remove(name);
+        } else {
+            all.insert(name.clone(), value.clone());
+        }
     }
     Value::Object(all)
 }

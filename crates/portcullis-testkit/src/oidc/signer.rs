@@ -82,12 +82,11 @@ impl Signer {
         let part = |value: &Value| BASE64URL_NOPAD.encode(value.to_string().as_bytes());
         let signed = format!("{}.{}", part(&header), part(claims));
         let signature = self.signature(sign, signed.as_bytes()).unwrap_or_default();
-        let signed = match sign {
-            Sign::Altered => {
-                let other = changed(claims.clone(), &json!({"groups": ["waf-admins", "more"]}));
-                format!("{}.{}", part(&header), part(&other))
-            }
-            _ => signed,
+        let signed = if let Sign::Altered = sign {
+            let other = changed(claims.clone(), &json!({"groups": ["waf-admins", "more"]}));
+            format!("{}.{}", part(&header), part(&other))
+        } else {
+            signed
         };
         format!("{signed}.{}", BASE64URL_NOPAD.encode(&signature))
     }

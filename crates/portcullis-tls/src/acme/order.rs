@@ -67,6 +67,7 @@ pub(super) async fn run(account: &Account, name: &str, challenges: &Challenges) 
 }
 
 /// Has the authority look at the challenges of an order. They are answered until it has made up its mind.
+#[expect(clippy::wildcard_enum_match_arm, reason = "every other state is final")]
 async fn prove(order: &mut Order, challenges: &Challenges) -> Result<(), Failure> {
     let mut expected = Vec::new();
     let mut authorizations = order.authorizations();
@@ -120,6 +121,7 @@ async fn reason(order: &mut Order) -> Result<Option<String>, Error> {
 }
 
 impl From<Error> for Failure {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the library's other errors are of the connection")]
     fn from(error: Error) -> Self {
         let kind = match &error {
             Error::Api(Problem { r#type, status, .. }) => match r#type.as_deref() {

@@ -311,9 +311,12 @@ impl Printer<'_> {
 }
 
 fn check(written: io::Result<()>) -> Result<(), Stop> {
-    written.map_err(|error| match error.kind() {
-        io::ErrorKind::BrokenPipe => Stop::ReaderGone,
-        _ => Stop::Failed(Failure::failed(format_args!("cannot write to standard output: {error}"))),
+    written.map_err(|error| {
+        if let io::ErrorKind::BrokenPipe = error.kind() {
+            Stop::ReaderGone
+        } else {
+            Stop::Failed(Failure::failed(format_args!("cannot write to standard output: {error}")))
+        }
     })
 }
 

@@ -49,6 +49,6 @@ pub fn local(address: SocketAddr) -> String {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => format!("127.0.0.1:{}", address.port()),
         IpAddr::V6(ip) if ip.is_unspecified() => format!("[::1]:{}", address.port()),
-        _ => address.to_string(),
+        IpAddr::V4(_) | IpAddr::V6(_) => address.to_string(),
     }
 }

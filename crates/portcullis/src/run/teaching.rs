@@ -176,9 +176,10 @@ impl Learner {
             && let Some(taught) = self.taught.take()
         {
             self.site.set_session(None);
-            let result = match order {
-                SessionOrder::Accept => &self.teaching.accepted,
-                _ => &self.teaching.dismissed,
+            let result = if let SessionOrder::Accept = order {
+                &self.teaching.accepted
+            } else {
+                &self.teaching.dismissed
             };
             result.inc();
             if order == SessionOrder::Accept {
