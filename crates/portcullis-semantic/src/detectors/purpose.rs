@@ -31,7 +31,7 @@ pub(super) use self::files::{
 pub use self::plain::{takes_plain_value, takes_search};
 pub(super) use self::queries::{
     is_attribute, takes_cells, takes_columns, takes_conditions, takes_filters, takes_formula, takes_number,
-    takes_pattern,
+    takes_parser, takes_pattern,
 };
 pub(crate) use self::queries::{is_search, takes_statements};
 pub(super) use self::reports::{is_of_report, quotes_code, takes_headers};

@@ -19,11 +19,11 @@ pub use self::orm::Orm;
 pub(crate) use self::orm::asks_in_form;
 
 use super::document;
-use super::purpose::takes_text;
+use super::purpose::{self, names_secret, takes_text};
 use super::scan::{Nesting, is_one_of, is_word, run, skip_space, string_end};
 use crate::limits::LOOK_SHARE;
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Place, Profile, kinds};
-use queries::leaves_query;
+use queries::{leaves_query, local_parameters};
 use said::{closes_its_own, is_said, is_statement};
 use words::{HINTS, METHODS, is_credential, is_filter, is_secret, operator, speaks_of_filter};
 
@@ -52,11 +52,18 @@ kinds! {
     SCRIPT_FIELD "nosql.script-field" Critical Quotable "asks for a field of the document (`this.x`)";
     QUERY_LANGUAGE "nosql.query-language" Critical Quotable
         "ends a string or a call and goes on in a query language of graphs, metrics or interfaces";
+    LOCAL_PARAMETERS "nosql.local-parameters" Critical Quotable
+        "parameters that have a search server read the query with another parser: {!join from=..}";
+    SECRET_OPERAND "nosql.secret-operand" Critical Quotable
+        "an expression of the database is given a secret of the document";
     METHOD "nosql.method" Error Quotable "calls a method of a collection";
 }
 
 /// A longer text that begins with a bracket is code.
 const SPLICE_BYTES_MAX: usize = 256;
+
+/// Bytes of the path of a field that is an operand.
+const OPERAND_BYTES_MAX: usize = 64;
 
 /// Bytes of the statement before a `return` that are looked at.
 const HEAD_BYTES_MAX: usize = 1_024;
@@ -85,7 +92,9 @@ impl Detector for NoSql {
         let first = skip_space(text, 0);
         if input.location.place == Place::RawBody {
             let is_json = matches!(text.get(first), Some(b'{' | b'['));
-            Scan { is_mention: !is_json, ..Scan::new(text, found) }.empty_operands();
+            let mut scan = Scan { is_mention: !is_json, ..Scan::new(text, found) };
+            scan.empty_operands();
+            scan.secret_operands();
             return;
         }
         let opens = matches!(text.get(first), Some(b'{' | b'[' | b'$' | b'\'' | b'"' | b',' | b'}' | b']'));
@@ -108,11 +117,15 @@ impl Detector for NoSql {
         }
         if input.groups.has(b'$') && (input.location.place != Place::Name || input.groups.has(b':')) {
             scan.keys(first);
+            scan.secret_operands();
         }
         if !input.is_json {
             scan.splice(first);
             scan.script(first);
             scan.methods();
+            if let Some(span) = local_parameters(text).filter(|_| !purpose::takes_parser(input.location)) {
+                scan.add(LOCAL_PARAMETERS, span.start as usize, span.end as usize);
+            }
             if let Some(span) = leaves_query(text) {
                 scan.add(QUERY_LANGUAGE, span.start as usize, span.end as usize);
             }
@@ -284,6 +297,27 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
         }
     }
 
+    /// `"$expr": {"$lt": ["$password", "x"]}`: a secret of the document as the operand of an expression, by
+    /// which one asks for it letter by letter. Elsewhere `$password` is a variable of settings.
+    fn secret_operands(&mut self) {
+        let text = self.text;
+        if memchr::memmem::find(text, b"$expr").is_none() {
+            return;
+        }
+        for at in memchr::memchr_iter(b'$', text).filter(|at| *at > 0) {
+            let quote = text[at - 1];
+            let end = run(text, at + 1, OPERAND_BYTES_MAX, |b| is_word(b) || b == b'.');
+            let path = &text[at + 1..end];
+            let is_value = text.get(end) == Some(&quote)
+                && matches!(quote, b'"' | b'\'')
+                && text.get(skip_space(text, end + 1)) != Some(&b':');
+            if is_value && path.rsplit(|b| *b == b'.').next().is_some_and(names_secret) {
+                self.add(SECRET_OPERAND, at - 1, end + 1);
+                return;
+            }
+        }
+    }
+
     /// `"password": {"$nin": []}`: nothing below the operator, so that no value of the body shows it.
     fn empty_operands(&mut self) {
         let text = self.text;
@@ -418,7 +452,9 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
     fn conditions(&mut self, first: usize) {
         let text = self.text;
         let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
-        if text[first..].starts_with(b"this.") && (has(b"==") || has(b".match(")) {
+        if text[first..].starts_with(b"this.")
+            && (has(b"==") || has(b".match(") || compares_secret(&text[first + 5..]))
+        {
             self.add(SCRIPT_FIELD, first, first + 5);
         }
         let is_pair = |at: &usize| text.get(at + 1) == Some(&text[*at]);
@@ -484,6 +520,15 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
             }
         }
     }
+}
+
+/// `password < 'i'`, `pin[0]>'4'`: a secret is compared by an order, or a letter of it by any sign.
+fn compares_secret(text: &[u8]) -> bool {
+    let end = run(text, 0, OPERAND_BYTES_MAX, is_word);
+    let sign = skip_space(text, end);
+    let is_order = matches!(text.get(sign), Some(b'<' | b'>'))
+        && matches!(text.get(skip_space(text, sign + 1)), Some(b'\'' | b'"' | b'=' | b'0'..=b'9'));
+    names_secret(&text[..end]) && (is_order || text.get(end) == Some(&b'['))
 }
 
 /// A quote that the text did not open and a semicolon after it stand before `to`.

@@ -45,6 +45,37 @@ pub(super) fn leaves_query(text: &[u8]) -> Option<Span> {
     if goes_on { span(quote) } else { None }
 }
 
+/// `{!join from=id to=x}`, `{!func}`, `_query_:"{!xmlparser v='..'}"`: at the beginning of a query of Solr,
+/// or of one in it, what has another parser read it. Merge fields of other products name an object:
+/// `{!Contact.Name}`.
+pub(super) fn local_parameters(text: &[u8]) -> Option<Span> {
+    const PARSERS: &[&[u8]] = words!("nosql", "solr-parsers");
+    memchr::memmem::find_iter(text, b"{!").find_map(|at| {
+        let begins = match text[..at].trim_ascii_end().last() {
+            None => true,
+            Some(b) => matches!(b, b'"' | b'\'' | b':' | b'(' | b'+' | b'-') || text[at - 1] == b' ',
+        };
+        let name = at + 2;
+        let end = run(text, name, WORD_BYTES_MAX, is_word);
+        let (name, end) = match text.get(end) {
+            Some(b'=') if text[name..end] == *b"type" => {
+                (end + 1, run(text, end + 1, WORD_BYTES_MAX, is_word))
+            }
+            _ => (name, end),
+        };
+        let is_ended = match text.get(end) {
+            Some(b'}') => true,
+            Some(b' ') => {
+                let key = skip_space(text, end);
+                let key_end = run(text, key, WORD_BYTES_MAX, |b| is_word(b) || b == b'.');
+                key_end > key && text.get(key_end) == Some(&b'=')
+            }
+            _ => false,
+        };
+        (begins && is_ended && PARSERS.contains(&&text[name..end])).then(|| Span::new(at, end + 1))
+    })
+}
+
 /// Words that begin a clause of Cypher.
 fn is_clause(word: &[u8]) -> bool {
     const CLAUSES: &[&[u8]] = words!("nosql", "cypher-clauses");

@@ -168,3 +168,81 @@ fn selectors() {
     assert!(blocks(r#"{"selector":{"user":"a","password":{"$ne":"x"}}}"#));
     assert!(blocks(r#"{"username":{"$gt":""},"password":{"$gt":""}}"#));
 }
+
+/// What chooses the parser of a query, where the query is the visitor's.
+#[test]
+fn parsers_of_search_servers() {
+    for text in [
+        "{!join from=id to=x}secret:*",
+        "{!func}if(exists(query({!v='password:a*'})),1,0)",
+        "{!parent which='*:*'}",
+        " {!xmlparser v='<x/>'}",
+        "{!type=graph from=a to=b}x",
+        "*:* OR _query_:\"{!xmlparser v='<a/>'}\"",
+        "lamp +{!frange l=0}price",
+        "{!lucene q.op=AND}a b",
+    ] {
+        for (place, name) in [(Place::Query, "q"), (Place::Form, "search"), (Place::Json, "term")] {
+            let (have, is_blocked) = look(NoSql, place, name, text.as_bytes());
+            assert!(is_blocked && have.contains("local-parameters"), "{name}={text}: {have}");
+        }
+    }
+    for text in [
+        "Dear {!Contact.FirstName}, thank you",
+        "{!Account.Name}",
+        "{!IF(a = b, 1, 2)}",
+        "{!$User.Id}",
+        "{!v.items}",
+        "if (a) {!b}",
+        "class A{!term}",
+        "what does {! mean in Solr",
+        "{ !term }",
+        "{{!-- a comment --}}",
+        "{{! comment }}",
+        "{!important rule=1}",
+    ] {
+        passes_at(NoSql, Place::Form, "text", text);
+    }
+    for (name, text) in [
+        ("fq", "{!geofilt sfield=store pt=45.1,-93.8 d=5}"),
+        ("facet.query", "{!term f=cat}x"),
+        ("fq", "{!tag=c}a:b"),
+    ] {
+        passes_at(NoSql, Place::Query, name, text);
+    }
+}
+
+/// Whatever the expression computes, and whatever the field is for: nobody asks for the order of passwords.
+#[test]
+fn secrets_of_a_document() {
+    for text in [
+        "{\"user\":\"a\",\"$expr\":{\"$lt\":[\"$password\",\"i\"]}}",
+        "{\"$expr\":{\"$eq\":[{\"$strLenCP\":\"$password\"},14]}}",
+        "{'$expr': {'$gt': [{'$substr': ['$user.reset_token', 0, 1]}, 'a']}}",
+    ] {
+        for name in ["filter", "id", "q"] {
+            let (have, is_blocked) = look(NoSql, Place::Form, name, text.as_bytes());
+            assert!(is_blocked && have.contains("secret-operand"), "{name}={text}: {have}");
+        }
+        blocks_at(NoSql, Place::RawBody, text, "secret-operand");
+    }
+    for text in ["this.password < 'i'", "this.pin[0] == 3", "this.password>='a'"] {
+        blocks_at(NoSql, Place::Query, text, "script-field");
+    }
+    for text in [
+        "{\"$expr\": {\"$gt\": [\"$spent\", \"$budget\"]}}",
+        "{\"password\": \"$password\", \"host\": \"$host\"}",
+        "{\"$group\": {\"_id\": \"$token\"}}",
+        "{\"$expr\": {\"$eq\": [\"$a.b\", \"$$password\"]}}",
+        "set \"$password\" before you start",
+        "this.password = value",
+        "this.items < 3",
+        "this.password is too short",
+        "this.title<b>",
+    ] {
+        for place in [Place::Json, Place::RawBody] {
+            let (have, _) = look(NoSql, place, "filter", text.as_bytes());
+            assert!(!have.contains("secret-operand") && !have.contains("script-field"), "{text}: {have}");
+        }
+    }
+}

@@ -59,6 +59,13 @@ pub(in crate::detectors) fn takes_number(location: Location<'_>) -> bool {
     is_of_field && has_last_word(innermost(location.name), NUMBERS)
 }
 
+/// The field is one of Solr's own, whose value may choose its parser: `fq`, `facet.query`, `bf`.
+pub(in crate::detectors) fn takes_parser(location: Location<'_>) -> bool {
+    const NAMES: &[&[u8]] = words!("purpose", "solr-parameters");
+    let first = location.name.split(|b| matches!(b, b'.' | b'[')).next().unwrap_or_default();
+    is_of_field(location.place) && NAMES.contains(&first)
+}
+
 /// The field of a query string lists columns: to show, to sort or to group by.
 pub(in crate::detectors) fn takes_columns(location: Location<'_>) -> bool {
     const LISTS: &[&[u8]] = words!("purpose", "columns");
