@@ -60,6 +60,8 @@ kinds! {
     POLYGLOT "template.polyglot" Critical Active "delimiters of several engines, one in the other";
     METHOD "template.method" Error Quotable
         "a method of a variable, or a function of numbers, is called, and the value is that expression";
+    TEX_FILE "template.tex-file" Critical Active
+        "TeX reads or writes a file of the machine, or takes in what a command writes: \\input{/etc/..}";
     FLOOD "template.flood" Critical Active "an expression makes millions of elements or letters";
     WHOLE "template.whole" Notice Quotable "the value is one expression, or a few, or a parameter of a page";
 }
@@ -108,6 +110,12 @@ const HINTS: &[Hint] = &[
     Hint::text("{!!"),
     Hint::text("#foreach"),
     Hint::text("\\write18"),
+    Hint::text("\\input"),
+    Hint::text("\\include"),
+    Hint::text("\\openin"),
+    Hint::text("\\openout"),
+    Hint::text("\\lstinputlisting"),
+    Hint::text("\\verbatiminput"),
     Hint::text("tal:"),
     Hint::text("%import "),
     Hint::text("% import "),
@@ -155,7 +163,7 @@ const HINTS: &[Hint] = &[
 ];
 
 static PROFILE: Profile = Profile::new(Class::Template, KINDS)
-    .needs(ByteGroups::of(b"{[<#@"))
+    .needs(ByteGroups::of(b"{[<#@\\"))
     .hints(HINTS)
     .weights(include_str!("../../../weights/template.tsv"));
 

@@ -3,7 +3,9 @@
 use memchr::memmem;
 use portcullis_types::Span;
 
-use super::{CODE, COMMENT_PROBE, PHP_BLOCK, POLYGLOT, PREPROCESSING, SHELL_TEXT, SMARTY, Template};
+use super::{
+    CODE, COMMENT_PROBE, PHP_BLOCK, POLYGLOT, PREPROCESSING, SHELL_TEXT, SMARTY, TEX_FILE, Template,
+};
 use crate::detectors::code::scan::{Fact, Scan};
 use crate::{Found, Input};
 
@@ -53,6 +55,12 @@ pub(super) fn detect(detector: &Template, input: &Input<'_>, found: &mut Found<'
     // TeX runs a command of the system.
     if let Some(at) = memmem::find(text, b"\\write18{") {
         found.add(CODE, Span::new(at, text.len().min(at + 40)));
+    }
+    if input.groups.has(b'\\') {
+        tex(text, found);
+    }
+    if input.groups.has(b'@') {
+        perl(detector, text, found);
     }
     // `tal:content="python:open('x').read()"`: attributes of Zope and Chameleon with Python.
     for at in memmem::find_iter(text, b"tal:").take(16) {
@@ -117,6 +125,96 @@ fn toolkit(text: &[u8], found: &mut Found<'_>) {
             _ => continue,
         };
         found.add(kind, Span::new(at, at + 4 + end));
+    }
+}
+
+/// Bytes of an option, of the name of a stream and of a path behind a command of TeX.
+const TEX_BYTES_MAX: usize = 160;
+
+/// `\input{/etc/passwd}`, `\openin\f=/etc/passwd`, `\input|"id"`: TeX takes a file of the machine in, opens
+/// it, or runs what stands behind a pipe. Documents take in pieces of their own, and TeX's files.
+fn tex(text: &[u8], found: &mut Found<'_>) {
+    const COMMANDS: &[&[u8]] = words!("template", "tex-commands");
+    for at in memchr::memchr_iter(b'\\', text) {
+        let rest = &text[at + 1..text.len().min(at + 1 + TEX_BYTES_MAX)];
+        let Some(command) = COMMANDS.iter().find(|name| rest.starts_with(name)) else { continue };
+        let mut rest = &rest[command.len()..];
+        if rest.first().is_some_and(u8::is_ascii_alphabetic) {
+            continue;
+        }
+        if !found.may_read(rest.len()) {
+            return;
+        }
+        // `[language=C]`, `\stream=`, `5=`
+        if let Some(option) = rest.strip_prefix(b"[") {
+            rest = memchr::memchr(b']', option).map_or(option, |end| &option[end + 1..]);
+        } else if command.starts_with(b"open") {
+            let stream = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'\\').count();
+            rest = rest[stream..].trim_ascii_start();
+            rest = rest.strip_prefix(b"=").unwrap_or(rest);
+        }
+        let rest = rest.trim_ascii_start();
+        let path = rest.strip_prefix(b"{").unwrap_or(rest).trim_ascii_start();
+        let path = path.strip_prefix(b"\"").unwrap_or(path);
+        let end = path.iter().position(|b| b.is_ascii_whitespace() || b"}\"\\%".contains(b));
+        let path = &path[..end.unwrap_or(path.len())];
+        if path.len() > 1 && path.starts_with(b"|") || path == b"|" || is_of_machine(path) {
+            found.add(TEX_FILE, Span::new(at, text.len().min(at + 1 + TEX_BYTES_MAX)));
+            return;
+        }
+    }
+}
+
+/// The path leads from the root, or up, into a folder of the machine, and to no file of TeX.
+fn is_of_machine(path: &[u8]) -> bool {
+    const FOLDERS: &[&[u8]] = words!("code", "folders");
+    const OWN: &[&[u8]] = words!("template", "tex-files");
+    let mut inner = path;
+    while let Some(rest) = inner.strip_prefix(b"../") {
+        inner = rest;
+    }
+    let climbs = inner.len() < path.len();
+    let inner = inner.strip_prefix(b"/").or(climbs.then_some(inner));
+    let extension = memchr::memrchr(b'.', path).map_or(&path[..0], |dot| &path[dot + 1..]);
+    inner.is_some_and(|inner| {
+        let slash = memchr::memchr(b'/', inner);
+        // What people write lies in their own folders.
+        slash.is_some_and(|end| inner[..end] != *b"home" && FOLDERS.contains(&&inner[..end]))
+            && !OWN.contains(&extension)
+            && memmem::find(inner, b"tex").is_none()
+    })
+}
+
+/// Bytes of an expression of Perl in a text.
+const PERL_BYTES_MAX: usize = 512;
+
+/// `Total: @{[`id`]}`, `@{[readpipe 'id']}`: Perl puts what a list computes into a text. What runs commands
+/// or opens files has no place there.
+fn perl(detector: &Template, text: &[u8], found: &mut Found<'_>) {
+    const WORDS: &[&[u8]] = words!("template", "perl-words");
+    for at in memmem::find_iter(text, b"@{[").take(64) {
+        let window = &text[at + 3..text.len().min(at + 3 + PERL_BYTES_MAX)];
+        let Some(end) = memmem::find(window, b"]}").filter(|end| found.may_read(*end)) else { continue };
+        let inner = &window[..end];
+        let span = Span::new(at, at + end + 5);
+        let is_command = memchr::memchr(b'`', inner)
+            .and_then(|open| memchr::memchr(b'`', &inner[open + 1..]))
+            .is_some_and(|len| len > 1);
+        let is_named = || {
+            let is_part = |b: u8| b.is_ascii_alphanumeric() || b"_$@%&>:".contains(&b);
+            let mut words = inner.split(|b| !is_part(*b)).filter(|word| !word.is_empty());
+            words.any(|word| WORDS.contains(&word))
+        };
+        let calls = || {
+            let mut scan = Scan::new(inner, &detector.names, &detector.shell);
+            std::iter::from_fn(|| scan.next_fact()).any(|(fact, _)| {
+                matches!(fact, Fact::Execute | Fact::Eval | Fact::ShellArgument | Fact::FileArgument)
+            })
+        };
+        if is_command || is_named() || calls() {
+            found.add(CODE, span);
+            return;
+        }
     }
 }
 

@@ -406,3 +406,73 @@ fn padded_expressions() {
         assert!(!is_blocked, "{text}: {have}");
     }
 }
+
+/// Whoever sets a text with TeX opens what it names, in a field for text above all.
+#[test]
+fn files_of_tex() {
+    for text in [
+        "\\input{/etc/passwd}",
+        "\\include{../../../../etc/passwd}",
+        "Text \\lstinputlisting[language=C]{/proc/self/environ} text",
+        "\\newread\\f\\openin\\f=/etc/passwd\\loop\\read\\f to\\l\\l\\repeat",
+        "\\openout5=/var/www/x.php",
+        "\\verbatiminput{/root/.ssh/id_rsa}",
+        "\\input|\"id\"",
+        "\\input{|id}",
+        "\\input /etc/hosts ",
+        "\\immediate\\write18{id}",
+    ] {
+        let (have, blocks) = look(Class::Template, Place::Json, "description", text.as_bytes());
+        assert!(blocks, "{text}: {have}");
+    }
+    for text in [
+        "\\input{chapters/intro}",
+        "\\input{../preamble.tex}",
+        "\\include{results}",
+        "\\input{/home/ann/thesis/preamble}",
+        "\\input{/usr/share/texmf/tex/plain.tex}",
+        "\\includegraphics[width=5cm]{/var/figures/a.png}",
+        "\\lstinputlisting[language=Python]{code/a.py}",
+        "\\openin5=data.txt",
+        "\\usepackage[utf8]{inputenc}",
+        "C:\\include\\etc",
+        "use \\input{file} to take in a file",
+        "\\verbatiminput{src/main.rs}",
+    ] {
+        let (have, blocks) = look(Class::Template, Place::Json, "description", text.as_bytes());
+        assert!(!blocks, "{text}: {have}");
+    }
+}
+
+/// Perl computes lists in its texts.
+#[test]
+fn lists_in_texts_of_perl() {
+    for text in [
+        "@{[`id`]}",
+        "Total: @{[ `cat x` ]} items",
+        "Hi @{[readpipe 'id']}",
+        "@{[map{open F,$_;<F>}'config.php']}",
+        "a @{[system('id')]} b",
+    ] {
+        for name in ["description", "name", "template"] {
+            let (have, blocks) = look(Class::Template, Place::Json, name, text.as_bytes());
+            assert!(blocks, "{name}={text}: {have}");
+        }
+    }
+    for text in [
+        "print \"Total: @{[ $a + $b ]}\\n\";",
+        "@{[ scalar @list ]} items",
+        "@{[ map { $_->name } @items ]}",
+        "\"@{[ join ', ', sort keys %h ]}\"",
+        "@{[]}",
+        "`@{[`",
+        "@{items}",
+        "mail me @{[home]}",
+        "@{[ $open ? 'yes' : 'no' ]}",
+        "@{[ uc $name ]} and `code`",
+        "@media{[a]}",
+    ] {
+        let (have, blocks) = look(Class::Template, Place::Json, "description", text.as_bytes());
+        assert!(!blocks, "{text}: {have}");
+    }
+}
