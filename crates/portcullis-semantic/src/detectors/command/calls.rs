@@ -213,7 +213,8 @@ impl<'c, 'i> Calls<'c, 'i> {
             let line = &self.text[position.at..];
             found.may_read(stranger::LINE_BYTES_MAX.min(line.len()) / 2);
         }
-        let Some(span) = stranger(self.text, position, names_machine) else { return };
+        let machine = names_machine.then_some(self.names);
+        let Some(span) = stranger(self.text, position, machine) else { return };
         let rows =
             [(is_file, "scripts"), (is_whole_body, "bare-in-body"), (takes_password, "password-signs")];
         if let Some((_, row)) = rows.into_iter().find(|(holds, _)| *holds) {

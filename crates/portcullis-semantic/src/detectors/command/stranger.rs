@@ -8,6 +8,7 @@
 use portcullis_lex::shell::{Lexer, Marks, TokenKind, Variables};
 use portcullis_types::Span;
 
+use super::names::Names;
 use super::positions::{Position, Sign};
 use super::shape::{self, Shape};
 
@@ -32,9 +33,11 @@ fn takes_arguments(sign: Sign) -> bool {
 
 /// Where a command stands at `position` that is one by its shape.
 ///
-/// In a field that `names_machine` a separator and a name behind it are enough: no name of a host has them.
-pub(super) fn stranger(text: &[u8], position: &Position, names_machine: bool) -> Option<Span> {
-    by_arguments(text, position).or_else(|| alone(text, position, names_machine))
+/// In a field for a `machine`, which comes with the names of commands, a separator and a name behind it are
+/// enough: no name of a host has them. One word behind another may be a list of hosts, if no command is
+/// called so.
+pub(super) fn stranger(text: &[u8], position: &Position, machine: Option<&Names>) -> Option<Span> {
+    by_arguments(text, position).or_else(|| alone(text, position, machine))
 }
 
 /// Bytes of the word before the separator.
@@ -47,7 +50,8 @@ const END_BYTES_MAX: usize = 3;
 /// `;fmt config.php`, `x|pr *`, `$(iconv config.php)`, `;"$SHELL" config.php`: no more than one word stands
 /// before the separator, and a command with a file, a pattern or a redirection is all there is behind it.
 /// A sentence has words on both sides, and a list has no space within its items.
-fn alone(text: &[u8], position: &Position, names_machine: bool) -> Option<Span> {
+fn alone(text: &[u8], position: &Position, machine: Option<&Names>) -> Option<Span> {
+    let names_machine = machine.is_some();
     let before = text[..position.start].trim_ascii();
     let is_word = |b: &u8| b.is_ascii_graphic() && !matches!(b, b'=' | b'<' | b'>' | b'{' | b'(' | b'#');
     let is_reference = position.sign == Sign::Semicolon && ends_reference(&text[..position.start]);
@@ -56,7 +60,16 @@ fn alone(text: &[u8], position: &Position, names_machine: bool) -> Option<Span> 
     }
     let line = &text[..text.len().min(position.at + LINE_BYTES_MAX)];
     let is_parted = line.get(position.at).is_none_or(u8::is_ascii_whitespace);
-    let may_part = before.iter().all(|b| matches!(b, b'\'' | b'"' | b')')) && position.sign != Sign::Newline;
+    // An ampersand without a space joins what an address asks: `a.example/?x&date`.
+    let may_be_known = position.sign != Sign::Ampersand || is_parted;
+    let is_known = |name: &[u8]| may_be_known && machine.is_some_and(|names| names.get(name).is_some());
+    // `a & dir`
+    let begins_known = || {
+        let rest = line.get(position.at..).unwrap_or_default().trim_ascii_start();
+        is_known(&rest[..rest.iter().take_while(|b| b.is_ascii_alphanumeric()).count()])
+    };
+    let may_part = position.sign != Sign::Newline
+        && (before.iter().all(|b| matches!(b, b'\'' | b'"' | b')')) || names_machine && begins_known());
     if !before.iter().all(is_word) || is_parted && !may_part {
         return None;
     }
@@ -83,7 +96,13 @@ fn alone(text: &[u8], position: &Position, names_machine: bool) -> Option<Span> 
     let Arguments { files, words, count, .. } = arguments;
     let is_substituted = matches!(position.sign, Sign::Substitution | Sign::Backtick);
     let is_one = match name {
-        _ if names_machine && (count > 0 || before.is_empty() || is_substituted || name == Name::Hidden) => {
+        _ if names_machine
+            && (count > 0
+                || before.is_empty()
+                || is_substituted
+                || name == Name::Hidden
+                || is_known(first.span.of(line))) =>
+        {
             true
         }
         Name::Pattern => false,

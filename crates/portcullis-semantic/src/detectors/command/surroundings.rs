@@ -8,14 +8,17 @@ use std::cell::OnceCell;
 
 use portcullis_lex::shell::Variables;
 
-use super::SENSITIVE_FILE;
 use super::call::Call;
 use super::names::Names;
 use super::positions::{Position, Sign, schedule};
+use super::{HOST, PATH, SENSITIVE_FILE};
 use crate::detectors::shown::Shown;
 
 /// Back-ticks in a row that quote.
 const TICKS_MAX: usize = 8;
+
+/// Bytes of what ends or cuts off a command that is all of a text.
+const BREAK_OUT_END_BYTES_MAX: usize = 4;
 
 /// Bytes of the beginning of a line that are read for a command or a prompt.
 const HEAD_BYTES_MAX: usize = 64;
@@ -48,6 +51,9 @@ impl<'n, 't> Surroundings<'n, 't> {
             }
             Sign::Substitution => !call.is_hidden() && !call.has_host() && self.is_command_line(position),
             Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical => {
+                if self.is_break_out(position, call) {
+                    return false;
+                }
                 let is_said = || !call.has(SENSITIVE_FILE) || !self.is_all(position, call);
                 !call.is_telling() || !call.is_disguised() && is_said() && self.is_command_line(position)
             }
@@ -60,6 +66,21 @@ impl<'n, 't> Surroundings<'n, 't> {
         let is_first = before.iter().all(|b| b.is_ascii_alphanumeric() || b"_-./ ".contains(b));
         let rest = &self.text[call.end.min(self.text.len())..];
         is_first && rest.iter().all(|b| b.is_ascii_whitespace() || b";#&".contains(b))
+    }
+
+    /// `';cat x;'`, `"|tac x #`, `;cat x`: a quote at most stands before the sign, and a command with a
+    /// file or a host right behind it is all of the text. Nobody writes to others so.
+    fn is_break_out(&self, position: &Position, call: &Call) -> bool {
+        let before = self.text[..position.start].trim_ascii();
+        let is_glued = self.text.get(position.at).is_some_and(|b| !b.is_ascii_whitespace());
+        let rest = &self.text[call.end.min(self.text.len())..];
+        before.len() <= 1
+            && before.iter().all(|b| matches!(b, b'\'' | b'"'))
+            && (!before.is_empty() || position.sign == Sign::Semicolon)
+            && is_glued
+            && [PATH, HOST, SENSITIVE_FILE].iter().any(|kind| call.has(*kind))
+            && rest.len() <= BREAK_OUT_END_BYTES_MAX
+            && rest.iter().all(|b| b" ;|&#'\"".contains(b))
     }
 
     /// A command begins the line or the quotation that `position` stands in. Positions come in order.

