@@ -244,6 +244,8 @@ const HINTS: &[Hint] = &[
     Hint::text("pathname."),
     Hint::text("open3."),
     Hint::text("marshal."),
+    Hint::text(")(\""),
+    Hint::text(")('"),
     Hint::text("argf."),
     Hint::text("subprocess."),
     Hint::text("shutil."),

@@ -97,6 +97,8 @@ struct Frame {
     has_call: bool,
     /// A statement stands behind it: `foreach(..)`.
     is_control: bool,
+    /// It calls what another call gave, or a function without a name.
+    calls_result: bool,
 }
 
 /// What a parenthesis calls.
@@ -699,6 +701,7 @@ impl<'r> Reader<'r> {
                     root: path.root.filter(|root| path.parts > 1 || *root == Root::Called && path.is_new),
                     is_new: path.is_new,
                 });
+                frame.calls_result = self.last_is(b')') && self.path.is_none();
             } else if self.depth > 0 {
                 self.frames[self.depth - 1].has_variable = true;
             }
@@ -733,6 +736,10 @@ impl<'r> Reader<'r> {
         }
         let is_constant = !frame.has_variable && !frame.has_call;
         self.after_call = Some(false);
+        // `strrev('..')('/etc/x')`, `(fn($x)=>f($x))('/etc/x')`
+        if frame.calls_result && is_constant && frame.names_file && self.depth == 0 {
+            self.program.note(Act::Calls { is_known: false });
+        }
         let Some(callee) = frame.callee else {
             if let Some(outer) = self.depth.checked_sub(1).and_then(|at| self.frames.get_mut(at)) {
                 outer.has_variable |= frame.has_variable;
@@ -813,8 +820,18 @@ impl<'r> Reader<'r> {
         let argument = &self.text[callee.name.span.end as usize..];
         let loads_neighbour = loads(name) && argument.get(2..).is_some_and(is_neighbour);
         let of_file = frame.names_file && is_word && !loads_neighbour;
+        // `require('fs')` as the first thing; what a program keeps of it stands behind a name.
+        let is_first = self.text.trim_ascii_start().starts_with(name) && loads(name);
+        if is_first && argument.get(2..).is_some_and(begins_with_module) {
+            self.program.note(Act::Reaches { is_bare: true });
+        }
         let is_known = of_known || of_variables || of_variable;
-        if is_constant && !prints(name) && (of_file || is_known) || of_variable {
+        // `show_source(end(scandir(pos(localeconv()))))`: the file comes out of calls that need no argument.
+        let gives_result = frame.has_call
+            && !frame.has_variable
+            && matches!(self.names.get(name), Some(Group::File | Group::Execute | Group::Eval | Group::Info));
+        let is_known = is_known || gives_result;
+        if (is_constant && !prints(name) && (of_file || is_known)) || of_variable || gives_result {
             self.program.note(Act::Calls { is_known });
         }
     }
@@ -871,6 +888,13 @@ fn is_variable_of_system(name: &[u8]) -> bool {
             | b"setenv"
             | b"putenv"
     )
+}
+
+/// `fs')`, `node:vm')`: a module of Node.js that reaches files, programs, other machines or the engine.
+fn begins_with_module(text: &[u8]) -> bool {
+    const MODULES: &[&[u8]] = words!("code", "node-modules");
+    let Some(end) = memchr::memchr3(b'\'', b'"', b'`', text) else { return false };
+    MODULES.contains(&text[..end].strip_prefix(b"node:").unwrap_or(&text[..end]))
 }
 
 /// `./config.json`: a module of a program, from where it stands in its folders.

@@ -283,3 +283,38 @@ fn space_around() {
         }
     }
 }
+
+/// What a call gave, or a function without a name, is called with a file; a module of the engine is loaded.
+#[test]
+fn results_that_are_called() {
+    for text in [
+        "(fn($x)=>readfile($x))('wp-config.php')",
+        "strrev('elifdaer')('/etc/passwd')",
+        "str_rot13('ernqsvyr')('config.php')",
+        "require('fs')",
+        "require(\"node:vm\")",
+        "show_source(next(array_reverse(scandir(pos(localeconv())))))",
+    ] {
+        let (have, blocks) = look(Class::Code, Place::Form, "name", text.as_bytes());
+        assert!(blocks && have.contains("value-"), "{text}: {have}");
+    }
+    for text in [
+        "f(x)(y)",
+        "connect(mapState)(Component)",
+        "t('hello')('world')",
+        "require('react')",
+        "require('./fs')",
+        "(see above)('x.txt')",
+        "pickle. Loads of it",
+        "thread.sleep",
+        "Read the fine manual (RTFM) (config.php)",
+        "const fs = require('fs')",
+        "gulp.task('a')(b)",
+        "max(min(), 3)",
+        "count(items(a))",
+    ] {
+        let (have, blocks) = look(Class::Code, Place::Form, "name", text.as_bytes());
+        assert!(!blocks, "{text}: {have}");
+    }
+    assert!(!look(Class::Code, Place::Query, "q", b"require('fs')").1);
+}
