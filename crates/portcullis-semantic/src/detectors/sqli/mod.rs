@@ -175,6 +175,7 @@ impl Detector for Sqli {
             is_password: purpose::takes_password(location),
             takes_conditions: purpose::takes_conditions(location),
             takes_number: purpose::takes_number(location),
+            takes_columns: purpose::takes_columns(location),
             is_file,
             is_encoded: !is_file && !input.document.is_file && quotes::is_encoded(text),
             is_document: input.document.is_file,

@@ -1030,3 +1030,39 @@ fn strings_of_formulas() {
     }
     passes_at(Class::Sqli, Place::Json, "filterByFormula", "AND({Status}=\"Done\",{Owner}=\"and\")");
 }
+
+/// Names of columns belong into such a field, not what asks the database or chooses among them.
+#[test]
+fn questions_in_place_of_a_column() {
+    for text in [
+        "(select 1)",
+        "(case id when 3 then 1 else 2 end)",
+        "name,version()",
+        "name,@@version",
+        "(case when 1 then price else name end)",
+    ] {
+        for name in ["sort", "fields", "$select", "order_by"] {
+            blocks_in(name, text, true);
+        }
+    }
+    for text in [
+        "name,version",
+        "-price,name asc",
+        "items(id,snippet(title))",
+        "id,comments.limit(5){message}",
+        "sum(price)",
+        "count()",
+        "if(exists(popularity),1,0) desc",
+        "in case of rain, when it ends",
+        "random()",
+        "name as title, price",
+        "_geoDistance(pt,10,20)",
+        "user,database",
+        "user(id,name),version",
+    ] {
+        for name in ["sort", "fields", "$select"] {
+            blocks_in(name, text, false);
+        }
+    }
+    blocks_in("q", "name,version()", false);
+}

@@ -242,6 +242,12 @@ impl Walk<'_, '_> {
             [CONDITION, TAUTOLOGY, CONSTANT_COMPARISON, NULL_TEST].iter().any(|kind| self.has(*kind));
         let is_case = self.has(CASE_WHEN) && self.does.ends_case && compares;
         let is_union = self.does.unites && self.does.has_select;
+        // Where names of columns belong, what asks the database or chooses among them is none.
+        let asks = self.has(SYSTEM_VARIABLE)
+            || self.has(INFO_FUNCTION) && memchr::memmem::find(self.text, b"()").is_some()
+            || self.has(SUBSELECT) && !self.has(STATEMENT_PLAIN);
+        let is_in_place_of_column =
+            self.pieces.field.takes_columns && (asks || self.has(CASE_WHEN) && self.does.ends_case);
         let does = &self.does;
         does.calls
             || does.asks
@@ -252,6 +258,7 @@ impl Walk<'_, '_> {
             || does.joins_tables
             || is_case
             || is_union
+            || is_in_place_of_column
     }
 
     /// All of the value begins with a number and goes on with a condition, where only a number belongs.

@@ -23,6 +23,8 @@ pub(in crate::detectors::sqli) struct Field<'n> {
     pub is_of_cells: bool,
     /// The number of a record or a page belongs there.
     pub takes_number: bool,
+    /// The field lists columns, by their names.
+    pub takes_columns: bool,
     /// A file: all of it is only mentioned.
     pub is_file: bool,
     /// The value is what an encoder of addresses wrote: `%20` is no operator.
