@@ -359,6 +359,9 @@ mod tests {
             "x' or .//password or '",
             "x' or @admin='1",
             "x\" or /users/user=\"a",
+            "x' or not(//x) or '",
+            "x' or boolean(../secret) or 'a'='b",
+            "') and exists(@admin) and ('1",
         ] {
             blocks(Xpath, text, "function-of-path break-out");
         }
@@ -404,6 +407,9 @@ mod tests {
             "$.a['b']/c[0]",
             "'src' or './lib'",
             "it's 'a' or @bob = 'c'",
+            "the dogs' or not(e) or 'x'",
+            "url('x') or not(//cdn.example/a.png)",
+            "see (//example.org) or (./readme)",
         ] {
             passes_at(Xpath, Place::Query, "q", text);
         }
