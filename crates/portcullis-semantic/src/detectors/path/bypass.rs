@@ -3,7 +3,7 @@
 
 use portcullis_types::Span;
 
-use super::{DOT_ENCODED, HOST_STEP, LINE_END, PARAMETER_ODD, TRIMMED};
+use super::{CLIMB_ALIAS, DOT_ENCODED, HOST_STEP, LINE_END, PARAMETER_ODD, TRIMMED};
 use crate::KindId;
 
 /// What `path`, as sent, has of these.
@@ -17,6 +17,9 @@ pub(super) fn bypass(path: &[u8]) -> Option<(KindId, Span)> {
         }
         if is_encoded_dot(segment) {
             return Some((DOT_ENCODED, span));
+        }
+        if is_alias_step(segment) && path.get(start).is_some_and(|next| *next != b'/') {
+            return Some((CLIMB_ALIAS, span));
         }
     }
     if let Some(at) = line_end(path) {
@@ -79,6 +82,15 @@ fn is_extension(text: &[u8]) -> bool {
 /// `/%2e/admin`: a client that knows what a dot is leaves such a segment out.
 fn is_encoded_dot(segment: &[u8]) -> bool {
     segment.eq_ignore_ascii_case(b"%2e")
+}
+
+/// `/static../settings.py`: a server that puts a folder in place of `/static` has the two dots stand alone. A
+/// title that breaks off has words with hyphens, a capital or three dots.
+fn is_alias_step(segment: &[u8]) -> bool {
+    let is_name = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'_';
+    segment
+        .strip_suffix(b"..")
+        .is_some_and(|name| name.first().is_some_and(u8::is_ascii_lowercase) && name.iter().all(is_name))
 }
 
 /// Where a sign stands at the end that frameworks take away as white space and proxies do not: controls and
@@ -151,6 +163,8 @@ mod tests {
             "/api/private%3b.js",
             "/x/%3B/y",
             "/%2e/admin",
+            "/static../app/settings.py",
+            "/app/media_files../.env",
             "/a/%2E/b",
             "/admin%09",
             "/admin%1F",
@@ -185,6 +199,16 @@ mod tests {
             "/x;jsessionid=1.node2",
             "/a/./b",
             "/v1.2/%2ewell-known",
+            "/wiki/Wait../talk",
+            "/wiki/wait.../talk",
+            "/to-be-continued../comments",
+            "/static../",
+            "/static..",
+            "/repo/compare/v1.0..v1.1/a",
+            "/repo/compare/main...feature/x",
+            "/a/..b/c",
+            "/1../2",
+            "/m%C3%BC../x",
         ] {
             assert!(bypass(path.as_bytes()).is_none(), "{path}");
         }

@@ -70,6 +70,8 @@ kinds! {
     DOT_ENCODED "path.dot-encoded" Critical Quotable
         "a segment of the request's path that is one dot, encoded";
     TRIMMED "path.trimmed" Critical Quotable
+    CLIMB_ALIAS "path.climb-alias" Critical Quotable
+        "a folder's name in the request's path ends in two dots, which behind an alias of a server go up";
         "the request's path ends in a sign that some servers take away before they look at it";
     LINE_END "path.line-end" Critical Quotable "the request's path goes on behind an encoded line end";
     HOST_STEP "path.host-step" Critical Quotable
