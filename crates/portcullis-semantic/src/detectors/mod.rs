@@ -18,6 +18,7 @@ mod formula;
 pub mod graphql;
 pub mod ldap;
 pub mod leak;
+mod linked;
 pub mod log4j;
 pub mod mail;
 mod marks;

@@ -194,6 +194,14 @@ const FAR: &[&str] = &[
     "hr+'../--",
     "\"!#",
     "'case q",
+    "[a](javascript:",
+    "[a](javascript:alert(",
+    "<img src=\"file:///etc/passwd",
+    "![a](http://169.254.169.254/",
+    "\\input[",
+    "@{[",
+    "{!join a=",
+    "$expr\"$password\"",
 ];
 
 /// What looks ahead finds far away is looked for once, or charged.

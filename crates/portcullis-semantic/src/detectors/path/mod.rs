@@ -13,11 +13,14 @@ mod target;
 mod tests;
 mod wrappers;
 
+use std::cell::OnceCell;
+
 use portcullis_lex::path::{Path, Root};
 use portcullis_types::Span;
 
 use super::scan::find_in;
-use super::{purpose, scanner};
+use super::shown::Shown;
+use super::{linked, purpose, scanner};
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
 use bypass::{bypass, ends_in_extension};
 use hints::HINTS;
@@ -67,11 +70,11 @@ kinds! {
         "the path of the request has a separator or a dot that is written as no UTF-8 has it";
     PARAMETER_ODD "path.parameter-odd" Critical Quotable
         "a path parameter without a name, or one that is an extension, which rules of access and servers read differently";
+    CLIMB_ALIAS "path.climb-alias" Critical Quotable
+        "a folder's name in the request's path ends in two dots, which behind an alias of a server go up";
     DOT_ENCODED "path.dot-encoded" Critical Quotable
         "a segment of the request's path that is one dot, encoded";
     TRIMMED "path.trimmed" Critical Quotable
-    CLIMB_ALIAS "path.climb-alias" Critical Quotable
-        "a folder's name in the request's path ends in two dots, which behind an alias of a server go up";
         "the request's path ends in a sign that some servers take away before they look at it";
     LINE_END "path.line-end" Critical Quotable "the request's path goes on behind an encoded line end";
     HOST_STEP "path.host-step" Critical Quotable
@@ -465,6 +468,7 @@ impl PathTraversal {
     fn wrappers(&self, input: &Input<'_>, start: usize, found: &mut Found<'_>) -> bool {
         let text = input.text;
         let mut is_whole = false;
+        let shown = OnceCell::new();
         for colon in memchr::memchr_iter(b':', text) {
             let name = text[..colon].iter().rev().take(20).take_while(|b| is_scheme(**b)).count();
             let (begin, rest) = (colon - name, &text[colon + 1..]);
@@ -492,7 +496,12 @@ impl PathTraversal {
             if begin != start || is_document {
                 // After other text a URL opens nothing but the file that it names.
                 let is_own = is_document && wrappers::is_of_author(&text[..begin], rest);
-                if !is_own && (kind != FILE_URL || is_document || names_file(ends_token)) {
+                // Who makes a document of the text loads the file.
+                let is_loaded =
+                    || linked::is_loaded(text, begin) && !shown.get_or_init(|| Shown::of(text)).has(begin);
+                if kind == FILE_URL && !is_own && names_file(ends_token) && is_loaded() {
+                    found.add(FILE, span);
+                } else if !is_own && (kind != FILE_URL || is_document || names_file(ends_token)) {
                     found.mention(kind, span);
                 }
                 continue;

@@ -443,3 +443,29 @@ fn files_of_editors_and_programs() {
         assert!(is_blocked, "{text}: {have}");
     }
 }
+
+/// Who makes a document of a text loads the files that its elements name.
+#[test]
+fn files_that_a_text_loads() {
+    let at = |text: &str| testing::look(Class::Path, Place::Json, "description", text.as_bytes());
+    for text in [
+        "<link rel=attachment href=\"file:///etc/passwd\">",
+        "Notes: <iframe src=\"file:///etc/passwd\"></iframe> and more",
+        "![x](file:///proc/self/environ)",
+        "<img src='file:///etc/shadow'>",
+    ] {
+        let (have, blocks) = at(text);
+        assert!(blocks, "{text}: {have}");
+    }
+    for text in [
+        "Open file:///etc/passwd in your browser to see it.",
+        "`<iframe src=\"file:///etc/passwd\">` is what it tried",
+        "<img src=\"file:///C:/Users/ann/AppData/Local/Temp/msohtmlclip1/01/clip_image002.png\">",
+        "<a href=\"file:///srv/share/plan.pdf\">plan</a>",
+        "[plan](file:///srv/share/plan.pdf)",
+        "![a](images/a.png)",
+    ] {
+        let (have, blocks) = at(text);
+        assert!(!blocks, "{text}: {have}");
+    }
+}

@@ -342,3 +342,38 @@ fn numbers_that_are_no_addresses() {
         assert!(!have.contains("!numbers"), "{text}: {have}");
     }
 }
+
+/// What a renderer of a text loads by itself is asked for, whatever the field is for.
+#[test]
+fn addresses_that_a_text_loads() {
+    for text in [
+        "![logo](http://169.254.169.254/latest/meta-data/)",
+        "see <iframe src=\"http://169.254.169.254/latest/user-data\" width=800></iframe>",
+        "![x](http://2852039166/latest/meta-data/iam/)",
+        "<svg><image href=\"http://169.254.169.254/latest/meta-data/\"/></svg>",
+        "<p style=\"background:url(http://169.254.169.254/latest/)\">x</p>",
+        "[![a](http://[::ffff:169.254.169.254]/)](https://example.com)",
+        "<img src=\"http://127.0.0.1:8500/v1/kv/?recurse\">",
+        "<object data='http://metadata.google.internal/computeMetadata/v1/'></object>",
+    ] {
+        for name in ["comment", "body", "description"] {
+            let (have, blocks) = look(Place::Json, name, text);
+            assert!(blocks, "{name}={text}: {have}");
+        }
+    }
+    for text in [
+        "![screen](http://localhost:3000/logo.png) is what I see",
+        "<img src=\"http://10.0.0.5/logo.png\">",
+        "The page http://169.254.169.254/latest/meta-data/ answers with keys.",
+        "Read [the docs](http://169.254.169.254/latest/) first.",
+        "<a href=\"http://169.254.169.254/latest/meta-data/\">the address</a>",
+        "`![logo](http://169.254.169.254/latest/meta-data/)` asks for keys",
+        "```html\n<img src=\"http://169.254.169.254/latest/meta-data/\">\n```\n",
+        "<iframe src=\"https://player.example/v/1\" width=\"560\"></iframe>",
+        "![chart](http://192.168.1.5:8080/chart.png)",
+        "curl http://127.0.0.1:9200/_search",
+        "<a href=\"http://localhost:8500/ui\">consul</a>",
+    ] {
+        passes(Place::Json, "comment", text);
+    }
+}

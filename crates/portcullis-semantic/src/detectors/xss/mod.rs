@@ -34,8 +34,9 @@ use self::script::walk_code;
 use self::style::{STYLE_BYTES_MAX, style_breaks_out};
 use self::url::{Scheme, scheme};
 use self::words::event_name;
-use crate::detectors::purpose;
 use crate::detectors::scan::{is_one_of, skip_space};
+use crate::detectors::shown::Shown;
+use crate::detectors::{linked, purpose};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
@@ -219,7 +220,7 @@ impl Detector for Xss {
             self.attributes(input, found);
         }
         if input.groups.has(b':') {
-            self.address(text, found);
+            self.address(input, found);
         }
         self.code(input, found);
         if input.groups.has(b'(') {
@@ -302,30 +303,43 @@ impl Xss {
     }
 
     /// The value is an address, or has some after `=`, a quote or white space.
-    fn address(&self, text: &[u8], found: &mut Found<'_>) {
+    fn address(&self, input: &Input<'_>, found: &mut Found<'_>) {
+        let text = input.text;
         if let Some((kind, from)) = scheme(text) {
-            self.note_address(text, (0, text.len()), (kind, from), found);
+            self.note_address(text, (0, text.len()), (kind, from), true, found);
         }
+        let mut shown = None;
         for colon in memchr::memchr_iter(b':', text) {
-            let Some((at, (kind, from))) = inner_scheme(text, colon) else { continue };
-            if at > 0 && !self.note_address(text, (at, address_end(text, at)), (kind, from), found) {
+            let Some((at, scheme)) = inner_scheme(text, colon).filter(|(at, _)| *at > 0) else { continue };
+            // What Markdown shows as code is no link of it.
+            let target = linked::link_target(text, at).filter(|_| !input.document.is_file);
+            let is_link = target.is_some() && !shown.get_or_insert_with(|| Shown::of(text)).has(at);
+            // An element of XML may be called `data:html`, too.
+            if target.is_none() && matches!(text[at - 1], b'<' | b']') {
+                continue;
+            }
+            let end = target.unwrap_or_else(|| address_end(text, at));
+            if !self.note_address(text, (at, end), scheme, is_link, found) {
                 return;
             }
         }
     }
 
-    /// Notes the address in `text` from `at` to `end`. False if no more may be read.
+    /// Notes the address in `text` from `at` to `end`; one that is followed is no quotation. False if no more
+    /// may be read.
     fn note_address(
         &self,
         text: &[u8],
         (at, end): (usize, usize),
         (scheme, from): (Scheme, usize),
+        is_followed: bool,
         found: &mut Found<'_>,
     ) -> bool {
         let span = Span::new(at, end);
         match scheme {
             Scheme::Image => {}
-            Scheme::Data if at == 0 => found.add(DATA_URL, span),
+            Scheme::Data if memchr::memchr(b',', span.of(text)).is_none() && at > 0 => {}
+            Scheme::Data if is_followed => found.add(DATA_URL, span),
             Scheme::Data => found.mention(DATA_URL, span),
             Scheme::Script => {
                 let outcome = walk_code(&text[..end], (at + from).min(end), &self.names);
@@ -333,8 +347,8 @@ impl Xss {
                 let kind = script_url(&outcome);
                 let acts = outcome.holds && (at == 0 || outcome.effects.any(Effects::ACTS));
                 if outcome.effects.any(Effects::SINKS) || acts {
-                    // In a text about code it is quoted; as a value by itself it is followed.
-                    match at == 0 {
+                    // In a text about code it is quoted; as a value by itself or a link it is followed.
+                    match is_followed {
                         true => found.add(kind, span),
                         false => found.mention(kind, span),
                     }
@@ -512,7 +526,7 @@ fn inner_scheme(text: &[u8], colon: usize) -> Option<(usize, (Scheme, usize))> {
     let begins = start == 0
         || matches!(
             text[start - 1],
-            b'=' | b'"' | b'\'' | b' ' | b'\t' | b'(' | b'>' | b'\n' | b'/' | b'`' | b','
+            b'=' | b'"' | b'\'' | b' ' | b'\t' | b'(' | b'<' | b'>' | b']' | b'\n' | b'/' | b'`' | b','
         );
     if !begins || letters < 4 {
         return None;

@@ -588,3 +588,47 @@ fn ends_of_probes() {
     }
     passes_at(Class::Xss, Place::Form, "comment", "it calls \"alert(1)\" then");
 }
+
+/// A link is followed, in a field for text too: the renderer makes of Markdown and BBCode what it is.
+#[test]
+fn links_of_texts() {
+    let blocked = |name: &str, text: &str| {
+        crate::detectors::testing::look(Class::Xss, Place::Json, name, text.as_bytes())
+    };
+    for text in [
+        "[more](javascript:alert(1))",
+        "We came in May. [more](javascript:alert`1`) It was quiet.",
+        "![a](JaVaScRiPt:alert(document.cookie))",
+        "[more]( javascript:alert(1))",
+        "[more](<javascript:alert(1)>)",
+        "[a]: javascript:alert(1)\n\nsee [x][a]",
+        "<javascript:alert(1)>",
+        "[url=javascript:alert(1)]more[/url]",
+        "[url]javascript:alert(1)[/url]",
+        "[more](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
+        "[more](vbscript:msgbox(1))",
+    ] {
+        for name in ["comment", "markdown", "body", "name"] {
+            let (have, is_blocked) = blocked(name, text);
+            assert!(is_blocked, "{name}={text}: {have}");
+        }
+    }
+    for text in [
+        "Use `[more](javascript:history.back())` to go back.",
+        "```\n[a](javascript:alert(1))\n```\n",
+        "    [a](javascript:alert(1))\n",
+        "[none](javascript:void(0))",
+        "[top](javascript:;)",
+        "The scheme javascript: has no place in a link, alert(1) or not.",
+        "[JavaScript: the good parts](https://books.example/1)",
+        "[a](https://a.example/javascript:x)",
+        "![logo](data:image/png;base64,iVBORw0KGgo=)",
+        "[note]: see alert(1) in javascript",
+        "Note [1]: data: text and html",
+        "<data:html>x</data:html>",
+        "[log]data:text/html",
+    ] {
+        let (have, is_blocked) = blocked("comment", text);
+        assert!(!is_blocked, "{text}: {have}");
+    }
+}
