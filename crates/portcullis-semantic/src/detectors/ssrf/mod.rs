@@ -330,7 +330,9 @@ impl Ssrf {
     /// `168.63.129.16`: a host and nothing else says little, but where a host or an address is asked for
     /// nobody means the service that hands out keys.
     fn bare_host(&self, input: &Input<'_>, found: &mut Found<'_>) {
-        let is_asked_for = purpose::takes_host(input.location) || purpose::names_address(input.location);
+        let is_asked_for = purpose::takes_host(input.location)
+            || purpose::names_address(input.location)
+            || names_host_asked(input);
         if is_asked_for && self.host_kind(&Host::read(input.text.trim_ascii())) == Some(METADATA) {
             found.add(METADATA, Span::new(0, input.text.len()));
         }
@@ -431,6 +433,16 @@ impl Ssrf {
             }
         }
     }
+}
+
+/// A header field by which proxies are told the host that is asked. Machines of a network may be called
+/// `metadata`, but no site stands at the address.
+fn names_host_asked(input: &Input<'_>) -> bool {
+    const NAMES: &[&[u8]] =
+        &[b"host", b"x-forwarded-host", b"x-host", b"x-http-host-override", b"x-forwarded-server"];
+    input.location.place == Place::Header
+        && memchr::memchr(b'.', input.text).is_some()
+        && NAMES.iter().any(|known| input.location.name.eq_ignore_ascii_case(known))
 }
 
 /// No page or picture that people would show stands at such an address.

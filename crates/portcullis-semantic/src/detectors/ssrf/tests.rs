@@ -257,6 +257,12 @@ fn services_of_clouds() {
     for (name, text) in [("host", "168.63.129.16"), ("server", "metadata.google.internal")] {
         assert!(look(Place::Form, name, text).1, "{name}={text}");
     }
+    for host in ["169.254.169.254", "metadata.google.internal"] {
+        assert!(look(Place::Header, "X-Forwarded-Host", host).1, "{host}");
+    }
+    for host in ["shop.example", "10.0.0.5", "metadata", "localhost", "169.253.169.254"] {
+        passes(Place::Header, "X-Forwarded-Host", host);
+    }
     // A cookie of a visitor's address and the time.
     passes(Place::Cookie, "k", "10.35.61.122.1394059811");
     for (name, text) in
