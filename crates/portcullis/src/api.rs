@@ -52,7 +52,7 @@ enum Command {
     /// Load the description of an API, as `api = { schema = "FILE" }` does: report what is wrong with it and
     /// what of it is not enforced. Exit code 1 if it cannot be loaded
     Check {
-        /// OpenAPI, OpenRPC, tools of an MCP server, or a schema of GraphQL
+        /// OpenAPI, OpenRPC, tools of an MCP server, a schema of GraphQL, or file descriptors of gRPC
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
