@@ -130,3 +130,32 @@ fn found_if_and_only_if_on() {
         }
     }
 }
+
+/// However much a client adds of what is only reported, what is refused is refused.
+#[test]
+fn reports_hide_no_refusal() {
+    let off = DeviationActions {
+        unknown_path: ClassAction::Off,
+        unknown_parameter: ClassAction::Off,
+        parameters: ClassAction::Off,
+        body: ClassAction::Off,
+        security: ClassAction::Off,
+        responses: ClassAction::Off,
+    };
+    let (log, block) = (ClassAction::Log, ClassAction::Block);
+    let wrong = r#"{"jsonrpc": "2.0", "method": "add", "params": ["x"]}, "#;
+    let shop = shop();
+    for count in [0, 1, 40, 90] {
+        let batch = format!("[{}{{\"jsonrpc\": \"2.0\", \"method\": \"drop\"}}]", wrong.repeat(count));
+        let actions = DeviationActions { unknown_path: block, body: log, ..off };
+        let inspector = with(OPENRPC.as_bytes(), actions);
+        let report = send(&inspector, "POST /", "application/json", batch.as_bytes());
+        assert_eq!(report.action, Action::Deny, "{count} wrong parameters");
+        let message = [whole(1, 1).repeat(count), whole(99, 1)].concat();
+        let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+        let frame = [&[0][..], &length, &message].concat();
+        let actions = DeviationActions { unknown_parameter: block, body: log, ..off };
+        let report = send(&with(&shop, actions), "POST /shop.v1.Orders/Place", "application/grpc", &frame);
+        assert_eq!(report.action, Action::Deny, "{count} wrong fields");
+    }
+}
