@@ -115,6 +115,7 @@ impl Graphql {
     ) {
         let types: Vec<&[u8]> = content_types.take(2).collect();
         let mut of_type = |rule: &str| {
+            found.push(unread(Place::RawBody, b"", rule));
             found.push(deviation(Kind::ContentType, Place::Header, b"content-type", rule.to_owned(), ""));
         };
         let [content_type] = types.as_slice() else {
@@ -135,7 +136,10 @@ impl Graphql {
         }
         match json::read(body) {
             Ok(value) => self.value(&value, found),
-            Err(rule) => found.push(deviation(Kind::Body, Place::RawBody, b"", rule, "")),
+            Err(rule) => {
+                found.push(unread(Place::RawBody, b"", &rule));
+                found.push(deviation(Kind::Body, Place::RawBody, b"", rule, ""));
+            }
         }
     }
 
@@ -144,6 +148,7 @@ impl Graphql {
             Value::Array(requests) if requests.len() > self.limits.batch => {
                 let (most, count) = (self.limits.batch, requests.len());
                 let rule = format!("must have at most {most} requests, has {count}");
+                found.push(unread(Place::Json, b"", &rule));
                 found.push(deviation(Kind::Limit, Place::Json, b"", rule, ""));
             }
             Value::Array(requests) => {
@@ -161,7 +166,7 @@ impl Graphql {
             Some(Value::String(document)) => self.document(document.as_bytes(), false, &mut at),
             None | Some(Value::Null) if is_persisted(request) => {}
             None | Some(Value::Null) => at.tell(Kind::Missing, "is required".to_owned(), ""),
-            Some(_) => at.tell(Kind::Body, "must be a text".to_owned(), ""),
+            Some(_) => at.unread(Kind::Body, "must be a text".to_owned()),
         }
     }
 
@@ -169,22 +174,22 @@ impl Graphql {
     fn document(&self, text: &[u8], is_read: bool, at: &mut At<'_, '_>) {
         if self.limits.persisted_only {
             let rule = "must not be there: only persisted queries are accepted".to_owned();
-            return at.tell(Kind::Limit, rule, "");
+            return at.unread(Kind::Limit, rule);
         }
         if text.len() > DOCUMENT_BYTES_MAX {
-            return at.tell(Kind::Limit, "has too many bytes".to_owned(), "");
+            return at.unread(Kind::Limit, "has too many bytes".to_owned());
         }
         let parts = match Reader::new(text, Parts::default()).document() {
             Ok(parts) => parts,
             Err(offset) => {
                 let (line, column) = place_of(text, offset);
                 let rule = format!("is no document of GraphQL from line {line}, column {column} on");
-                return at.tell(Kind::Body, rule, "");
+                return at.unread(Kind::Body, rule);
             }
         };
         if parts.is_cut {
             let rule = format!("must have at most {GRAPHQL_PARTS_MAX} parts");
-            return at.tell(Kind::Limit, rule, "");
+            return at.unread(Kind::Limit, rule);
         }
         let walk = Walk::new(self, is_read, at);
         walk.document(&parts.list);
@@ -197,6 +202,11 @@ fn is_persisted(request: &Value) -> bool {
         || ["id", "documentId", "doc_id", "queryId"]
             .iter()
             .any(|name| request.get(name).is_some_and(Value::is_string))
+}
+
+/// What is not read may ask for any operation, and is none of the declared ones.
+fn unread(place: Place, name: &[u8], rule: &str) -> Deviation {
+    deviation(Kind::Method, place, name, format!("no operation can be read: {rule}"), "")
 }
 
 fn deviation(kind: Kind, place: Place, name: &[u8], rule: String, pointer: &str) -> Deviation {
@@ -233,6 +243,13 @@ impl At<'_, '_> {
     fn tell(&mut self, kind: Kind, rule: String, pointer: &str) {
         let what = if self.name.is_empty() { "the document" } else { "`query`" };
         self.found.push(deviation(kind, self.place, &self.name, format!("{what} {rule}"), pointer));
+    }
+
+    /// Tells of a document whose operations are not read.
+    fn unread(&mut self, kind: Kind, rule: String) {
+        let what = if self.name.is_empty() { "the document" } else { "`query`" };
+        self.found.push(unread(self.place, &self.name, &format!("{what} {rule}")));
+        self.tell(kind, rule, "");
     }
 
     /// The same of a part of the document.

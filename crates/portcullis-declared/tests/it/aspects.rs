@@ -207,6 +207,28 @@ fn no_aspect_crowds_out_another() {
     }
 }
 
+/// A schema without mutations has none that comes in a form which is not read here.
+#[test]
+fn operations_in_disguise() {
+    let api = api(GRAPHQL);
+    let only_paths = Aspects { unknown_path: true, ..Aspects::default() };
+    let batch = format!("[{}]", [r#"{"query": "{ a }"}"#; 10].join(", "));
+    for (body, is_found) in [
+        (r#"{"query": "{ a }"}"#, false),
+        (r#"{"query": "{ b }"}"#, false),
+        (batch.as_str(), false),
+        (r#"{"query": "mutation { a }"}"#, true),
+        (r#"{"query": "{ a }", "query": "mutation { a }"}"#, true),
+        (r#"{"query": "mutation { a } }"}"#, true),
+        (r#"{"query": ["mutation { a }"]}"#, true),
+        (r#"{"query": "mutation { a }""#, true),
+        (&batch.replace('[', r#"[{"query": "mutation { a }"}, "#), true),
+    ] {
+        let found = found(&api, ("POST", "/"), only_paths, sent(body.as_bytes()));
+        assert_eq!(!found.is_empty(), is_found, "{body}: {:?}", told(&found));
+    }
+}
+
 /// Servers that take a message in another way than it is written find no method that is not declared.
 #[test]
 fn methods_in_disguise() {
