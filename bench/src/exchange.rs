@@ -12,11 +12,12 @@ use portcullis_http::message::{RequestHead, ResponseHead};
 use portcullis_inspect::{
     Connection, Inspector, Outcome, PolicyNames, Scratch, Semantic, SemanticPolicy, Step,
 };
+use portcullis_learn::Site;
 use portcullis_semantic::{Analysis, Detectors};
-
 use portcullis_types::RuleId;
 
 use crate::cases::Message;
+use crate::site::{self, Knows};
 
 /// A message with its heads parsed, which is not measured here.
 pub struct Prepared {
@@ -74,6 +75,8 @@ pub struct Engine {
     scratch: Option<Scratch>,
     /// The line of the last event, if lines are written.
     line: Option<Vec<u8>>,
+    /// What is learned of fields, if anything is.
+    fields: Option<Arc<Site>>,
 }
 
 /// What became of an exchange.
@@ -109,8 +112,13 @@ pub fn policy(mode: crate::Mode, crs: &Path, paranoia: u8) -> Policy {
 }
 
 impl Engine {
-    /// Loads the rules.
+    /// Loads the rules, for a site that knows nothing of its requests.
     pub fn new(policy: &Policy) -> Result<Engine, portcullis_load::LoadError> {
+        Engine::of_site(policy, Knows::Nothing)
+    }
+
+    /// Loads the rules, for a site that knows this of its requests. Fields are to be [taught](Self::teach).
+    pub fn of_site(policy: &Policy, knows: Knows) -> Result<Engine, portcullis_load::LoadError> {
         let plan = portcullis_load::load(policy)?.plan;
         let mut inspector = Inspector::new(plan, Arc::new(Redactor::default()), Arc::new(NoCollections));
         if policy.mode.has_semantic() {
@@ -127,6 +135,14 @@ impl Engine {
                 },
             );
         }
+        let (inspector, fields) = match knows {
+            Knows::Nothing => (inspector, None),
+            Knows::Api => (site::with_api(inspector), None),
+            Knows::Fields => {
+                let (inspector, fields) = site::with_fields(inspector);
+                (inspector, Some(fields))
+            }
+        };
         let client = "192.0.2.7:4711".parse().unwrap_or_else(|error| panic!("{error}"));
         let connection = Connection {
             client,
@@ -140,12 +156,33 @@ impl Engine {
             capture_share: 0.0,
         };
         let names = PolicyNames { site: "bench".into(), route: "/".into(), generation: 1 };
-        Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: None, line: None })
+        Ok(Engine { inspector: Arc::new(inspector), names, connection, scratch: None, line: None, fields })
     }
 
     /// From now on the event of an exchange is also written, as files and the store have it.
     pub fn write_events(&mut self) {
         self.line = Some(Vec::new());
+    }
+
+    /// Has the fields of these messages learned, as if many clients had sent them for days.
+    pub fn teach(&mut self, messages: &[Prepared]) {
+        let Some(fields) = self.fields.clone() else { return };
+        let usual = self.connection.clone();
+        for (at, message) in (0..site::DAYS * u64::from(site::NETWORKS)).zip(messages.iter().cycle()) {
+            let network = (at % u64::from(site::NETWORKS)) as u8;
+            self.connection.client.set_ip([192, 0, network, 7].into());
+            self.connection.epoch_millis = usual.epoch_millis + at % site::DAYS * 86_400_000;
+            self.exchange(message);
+        }
+        site::learn(&fields);
+        self.connection = usual;
+    }
+
+    /// Drops what waits to be learned, which a thread of its own would have done.
+    pub fn forget_taught(&self) {
+        if let Some(fields) = &self.fields {
+            fields.take();
+        }
     }
 
     /// Inspects all of it.

@@ -12,6 +12,7 @@ mod growth;
 mod honest;
 mod random;
 mod reference;
+mod site;
 mod worst;
 
 pub use cases::{CASES, Case, Message, TEXTS};
@@ -20,6 +21,7 @@ pub use growth::growth;
 pub use honest::honest;
 pub use random::Random;
 pub use reference::ZeroLine;
+pub use site::Knows;
 pub use worst::{Goal, Search, search};
 
 use portcullis_event::Action;

@@ -16,7 +16,9 @@ use portcullis_engine::Plan;
 use portcullis_load::{LoadError, Patterns, PlanCache, PlanCacheError, Used, load_sharing};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
-use portcullis_bench::{CASES, Case, Engine, Goal, Message, Mode, Prepared, Search, TEXTS, ZeroLine, policy};
+use portcullis_bench::{
+    CASES, Case, Engine, Goal, Knows, Message, Mode, Prepared, Search, TEXTS, ZeroLine, policy,
+};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -33,6 +35,9 @@ struct Options {
     /// What inspects: crs, semantic or both.
     #[arg(long, default_value = "crs")]
     mode: Mode,
+    /// What the site knows of its requests: nothing, fields (learned), api (declared, for get and json_1k).
+    #[arg(long, default_value = "nothing")]
+    site: Knows,
     /// Writes the line of each event, too.
     #[arg(long)]
     events: bool,
@@ -100,7 +105,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Some(builds) = options.plan_builds {
         return plan_builds(&policy, builds, options.plan_cache.as_deref());
     }
-    let mut engine = Engine::new(&policy)?;
+    let mut engine = Engine::of_site(&policy, options.site)?;
     if options.events {
         engine.write_events();
     }
@@ -188,9 +193,13 @@ fn plan_builds(
 
 fn run(engine: &mut Engine, zero: Option<&ZeroLine>, case: &Case, options: &Options) {
     let messages: Vec<Prepared> = case.messages(options.seed).map(Prepared::new).collect();
+    engine.teach(&messages);
     if let Some(iterations) = options.iterations {
         for at in 0..iterations {
             case.check(options.mode, engine.exchange(&messages[at % messages.len()]));
+            if at % messages.len() == 0 {
+                engine.forget_taught();
+            }
         }
         return;
     }
@@ -217,6 +226,7 @@ fn run(engine: &mut Engine, zero: Option<&ZeroLine>, case: &Case, options: &Opti
             engine.exchange(message);
         }
         batches.push(begin.elapsed().as_secs_f64() * 1e6 / messages.len() as f64);
+        engine.forget_taught();
     }
     batches.sort_unstable_by(f64::total_cmp);
     let bytes = messages.iter().map(Prepared::bytes).sum::<usize>() / messages.len();
