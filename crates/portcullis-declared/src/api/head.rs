@@ -52,14 +52,14 @@ impl Api {
         let operation = &self.operations[number];
         let names = &self.templates[fit.template as usize].names;
         let query = head.query.unwrap_or_default();
-        let is_right = operation.is_right(query);
+        let looked = operation.look(query);
         if asked.parameters {
-            for parameter in &operation.parameters {
+            for (number, parameter) in operation.parameters.iter().enumerate() {
                 if !found.has_room(Aspect::Parameters) {
                     break;
                 }
                 let violations = match parameter.place {
-                    Place::Query if is_right => continue,
+                    Place::Query if looked.is_right(number) => continue,
                     Place::Query => parameter.of_query(query),
                     Place::PathSegment => {
                         let at = names.iter().position(|name| *name == parameter.name);
@@ -76,7 +76,7 @@ impl Api {
                 parameter.tell(violations, found);
             }
         }
-        if asked.unknown_parameter && !is_right {
+        if asked.unknown_parameter && !looked.knows_names {
             operation.unknown_parameters(query, found);
         }
         if asked.security && !operation.security.is_empty() {

@@ -96,11 +96,25 @@ pub(crate) enum Credential {
     Unseen,
 }
 
+/// What is known of the parameters of a query at first sight.
+pub(super) struct Looked {
+    /// By number, those that are there once and that a fast test accepts, and those that may be away and are.
+    right: u64,
+    /// All names are of parameters that are no objects.
+    pub knows_names: bool,
+}
+
+impl Looked {
+    /// True if the parameter of the query with this number is surely right.
+    pub fn is_right(&self, number: usize) -> bool {
+        number < u64::BITS as usize && self.right >> number & 1 == 1
+    }
+}
+
 impl Operation {
-    /// True if the query is surely right: each pair is one of a parameter that is there once, and a fast test
-    /// accepts its text; and all that are required are there. Most queries are.
-    pub(super) fn is_right(&self, query: &[u8]) -> bool {
-        let mut seen = 0u64;
+    /// What one pass over the query tells without schemas, which is all that most queries need.
+    pub(super) fn look(&self, query: &[u8]) -> Looked {
+        let (mut seen, mut other, mut knows_names) = (0u64, 0u64, true);
         let is_plain = memchr::memchr2(b'%', b'+', query).is_none();
         let read = |text| if is_plain { Cow::Borrowed(text) } else { decoded(text) };
         for pair in pairs(query) {
@@ -109,20 +123,26 @@ impl Operation {
                 parameter.place == Place::Query && parameter.name.as_bytes() == &*name
             };
             let mut known = self.parameters.iter().take(u64::BITS as usize).enumerate();
-            let Some((number, parameter)) = known.find(|(_, parameter)| is_it(parameter)) else {
-                return false;
+            let found = known.find(|(_, parameter)| is_it(parameter));
+            // The names that an object has in the query are those of its members.
+            let Some((number, parameter)) = found.filter(|(_, parameter)| !parameter.is_object()) else {
+                knows_names = false;
+                continue;
             };
-            if seen >> number & 1 == 1 || !parameter.is_right(&read(pair.value)) {
-                return false;
+            let bit = 1 << number;
+            if seen & bit != 0 || !parameter.is_right(&read(pair.value)) {
+                other |= bit;
             }
-            seen |= 1 << number;
+            seen |= bit;
         }
-        let is_there = |(number, parameter): (usize, &Parameter)| {
-            parameter.place != Place::Query
-                || !parameter.required && !parameter.is_object()
-                || number < u64::BITS as usize && seen >> number & 1 == 1
-        };
-        self.parameters.iter().enumerate().all(is_there)
+        let mut right = seen & !other;
+        if knows_names {
+            for (number, parameter) in self.parameters.iter().take(u64::BITS as usize).enumerate() {
+                let may_be_away = !parameter.required && !parameter.is_object();
+                right |= u64::from(may_be_away && seen >> number & 1 == 0) << number;
+            }
+        }
+        Looked { right, knows_names }
     }
 
     pub(super) fn unknown_parameters(&self, query: &[u8], found: &mut Told<'_>) {

@@ -185,7 +185,9 @@ impl Compiler<'_> {
         let number = |name: &str, usual: i64| get(name).map_or(Some(usual), Value::as_i64);
         let size =
             |name: &str, usual: u64| get(name).map_or(Some(usual), Value::as_u64).map(|size| size as usize);
-        match get("type")?.as_str()? {
+        // A list of words says the type, too.
+        let kind = get("type").map_or_else(|| has("enum").then_some("string"), Value::as_str)?;
+        match kind {
             "integer" if !has("enum") => {
                 let (low, high) = match get("format").and_then(Value::as_str) {
                     Some("int32") => (i64::from(i32::MIN), i64::from(i32::MAX)),

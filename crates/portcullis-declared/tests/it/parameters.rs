@@ -184,3 +184,59 @@ fn credentials() {
     assert_eq!(of(&[("Authorization", "Bearer abc")]), needs);
     assert_eq!(of(&[("Authorization", "Basic abc"), ("x-id", "1")]), needs);
 }
+
+/// Parameters that a fast test knows, that it does not, lists and objects: whichever stand beside one another
+/// in a query, and however often, the deviations are those of each of them alone.
+#[test]
+fn each_as_if_it_were_alone() {
+    let declared = [
+        (
+            r#"{"name": "word", "in": "query", "required": true, "schema": {"enum": ["books", "music"]}}"#,
+            "word",
+        ),
+        (r#"{"name": "code", "in": "query", "schema": {"type": "string", "pattern": "^[a-z]+$"}}"#, "code"),
+        (r#"{"name": "n", "in": "query", "schema": {"type": "integer", "maximum": 9}}"#, "n"),
+        (
+            r#"{"name": "all", "in": "query", "schema": {"type": "array", "items": {"type": "integer"}}}"#,
+            "all",
+        ),
+        (
+            r#"{"name": "o", "in": "query", "style": "deepObject", "schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}"#,
+            "o",
+        ),
+    ];
+    let pairs = [
+        "word=books",
+        "word=wine",
+        "code=x",
+        "code=7",
+        "n=7",
+        "n=1%30",
+        "all=1",
+        "all=x",
+        "o[a]=1",
+        "o[a]=x",
+    ];
+    let alone: Vec<_> = declared.iter().map(|(parameter, name)| (query(parameter), *name)).collect();
+    let together = query(&declared.map(|(parameter, _)| parameter).join(","));
+    let is_of = |pair: &str, name: &str| pair.split(['=', '[']).next() == Some(name);
+    for chosen in 0u32..1 << pairs.len() {
+        let mut sent: Vec<&str> =
+            pairs.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1).map(|(_, pair)| *pair).collect();
+        if chosen % 3 == 0 {
+            sent.reverse();
+        }
+        if chosen % 5 == 0 {
+            sent.insert(sent.len() / 2, "x=1");
+        }
+        let mut expected: Vec<String> = Vec::new();
+        for (api, name) in &alone {
+            let own: Vec<&str> = sent.iter().filter(|pair| is_of(pair, name)).copied().collect();
+            expected.extend(of_line(api, &format!("GET /?{}", own.join("&"))));
+        }
+        if sent.contains(&"x=1") {
+            expected.push("query:x is not declared".to_owned());
+        }
+        assert_eq!(of_line(&together, &format!("GET /?{}", sent.join("&"))), expected, "{sent:?}");
+    }
+}
