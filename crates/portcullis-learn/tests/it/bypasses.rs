@@ -60,6 +60,17 @@ fn spellings_of_names_and_places() {
     }
 }
 
+/// What programs take for data behind their name comes with parameters of queries and forms, not with JSON.
+#[test]
+fn other_places_below_a_known_path() {
+    let mut learner = Learner::of_numbers();
+    for place in [FieldPlace::Query, FieldPlace::Form] {
+        assert!(learner.judges("POST", "/item/x", place, "id", ATTACK).is_some(), "{place:?}");
+    }
+    assert!(learner.judges("PUT", "/item", FieldPlace::Json, "id", ATTACK).is_some());
+    assert!(learner.judges("PUT", "/item/report.txt", FieldPlace::Json, "id", ATTACK).is_none());
+}
+
 /// Elements of an array of JSON are judged as the value that stands there otherwise.
 #[test]
 fn arrays_of_json() {
