@@ -67,6 +67,10 @@ fn written_otherwise() {
     check(";c''at /etc/passwd", "split-name sensitive-file");
     check(";c\\at /et\\c/passwd", "split-name sensitive-file");
     check(";/???/??t /???/p??s??", "glob-name sensitive-file");
+    check("&&head /et\"c\"/pa's'swd", "split-name sensitive-file");
+    // Here a string of the program around the command ends, and another one begins much later.
+    let listing = "run(\"stop it && echo {q} stopped\", shell)\n\nThen look at the \"log\"";
+    assert!(!kinds(listing).contains("split-name"));
     check(";{cat,/etc/passwd}", "brace-list sensitive-file");
     check(";cat$IFS$9/etc/passwd", "ifs sensitive-file");
     check(";who$@ami", "assembled-name recon");

@@ -450,7 +450,9 @@ impl<'r, 't> Reader<'r, 't> {
                     note_argument(&mut call, command, word, raw, shape, seen.last_option);
                     seen.named_command |= seen.count == 0 && self.names.get(word).is_some();
                     seen.add(shape, word, command);
-                    if marks.has(Marks::SPLIT) && shape != Shape::Word && shape != Shape::Option {
+                    // What has spaces between its quotes is a text that begins and ends there: no name.
+                    let is_name = !raw.iter().any(u8::is_ascii_whitespace);
+                    if marks.has(Marks::SPLIT) && shape != Shape::Word && shape != Shape::Option && is_name {
                         call.note(SPLIT_NAME);
                     }
                     call.end = token.span.end as usize;
