@@ -448,8 +448,11 @@ mod tests {
         // Cut short, to a part of a bucket and to nothing: the process goes on.
         for bytes in [1_000_000, 4096 + 100, 0] {
             file.set_len(bytes).unwrap();
-            keys.iter().for_each(|key| assert!(one.add(key.as_bytes(), 100).is_some()));
-            assert!(keys.iter().all(|key| one.get(key.as_bytes(), 100).is_some()));
+            for key in keys.iter().map(String::as_bytes) {
+                let is_kept = || one.add(key, 100).is_some() && one.get(key, 100).is_some();
+                // Between the two the process may see that the file was cut, and begin a new one.
+                assert!(is_kept() || is_kept());
+            }
         }
         // Without a head it is a new file for those that open it, with another secret.
         assert_eq!(Process::new(folder.path()).add(b"192.0.2.1", 100), Some(1));

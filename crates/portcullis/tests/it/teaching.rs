@@ -57,7 +57,8 @@ fn begin(managed: &Managed) {
 
 /// What the site itself has learned beside the session.
 fn values(managed: &Managed) -> Value {
-    managed.ask("GET", "/fields?site=site", &Value::Null).1["items"][0]["values"].clone()
+    let (_, fields) = managed.ask("GET", "/fields?site=site", &Value::Null);
+    fields["items"].as_array().unwrap().iter().find(|field| field["name"] == "id").unwrap()["values"].clone()
 }
 
 /// Only what the named clients do teaches, only what is let through, and it counts only once it was confirmed
