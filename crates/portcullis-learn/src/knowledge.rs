@@ -315,11 +315,7 @@ impl Knowledge {
             return (Judged::New, None);
         }
         let of_name = self.of_name(hash(template, &page.name));
-        // Programs that take what follows their name for data read their parameters from queries and forms.
-        let is_read =
-            |place: FieldPlace| is_whole || (place == FieldPlace::Json) == (field.place == FieldPlace::Json);
-        let is_like = |place: FieldPlace| field.place.is_like(place) && is_read(place);
-        let mut entries = of_name.filter(|(_, entry)| is_like(entry.place));
+        let mut entries = of_name.filter(|(_, entry)| field.place.is_like(entry.place, is_whole));
         let (method, carried) = (page.method, &field.carried);
         let is_own = |entry: &Entry| {
             entry.place == field.place && (field.place.is_of_site() || entry.method == method)

@@ -139,9 +139,12 @@ impl FieldPlace {
         matches!(self, FieldPlace::Query | FieldPlace::Form | FieldPlace::Json)
     }
 
-    /// A field that was never sent in one of them is judged as one of the same name in the other.
-    pub(crate) fn is_like(self, other: FieldPlace) -> bool {
-        self == other || self.is_of_parameters() && other.is_of_parameters()
+    /// A field that was never sent in one of them is judged as one of the same name in the other. Below a
+    /// page that is known, JSON is none: programs that take what follows their name for data read parameters.
+    pub(crate) fn is_like(self, other: FieldPlace, is_whole: bool) -> bool {
+        let is_json = |place| place == FieldPlace::Json;
+        let is_read = is_whole || is_json(self) == is_json(other);
+        self == other || self.is_of_parameters() && other.is_of_parameters() && is_read
     }
 
     /// Clients send its fields with every request to the site, whatever the page.
@@ -319,7 +322,7 @@ impl Store {
             let template = match learned.news {
                 _ if place.is_of_site() => Some(SITE.to_owned()),
                 // Nothing that was refused makes a page known.
-                KindNews::Refused if from.standing != Standing::Trusted => Some(self.known_template(path)),
+                KindNews::Refused if from.standing != Standing::Trusted => Some(self.known_template(path).0),
                 _ => self.template(path, from),
             };
             let Some(template) = template else { continue };

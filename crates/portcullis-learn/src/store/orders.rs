@@ -97,12 +97,12 @@ impl Store {
         place: FieldPlace,
         name: &[u8],
     ) -> Option<(&Key, &Profile)> {
-        let (template, method, name) = match place {
+        let ((template, is_whole), method, name) = match place {
             // Findings name the path above a segment, keys have it.
             FieldPlace::PathSegment if name.starts_with(b"/") => {
                 (self.known_template(name), path::method(method), SEGMENT.as_bytes())
             }
-            _ if place.is_of_site() => (SITE.to_owned(), SITE.as_bytes(), name),
+            _ if place.is_of_site() => ((SITE.to_owned(), true), SITE.as_bytes(), name),
             _ => (self.known_template(path), path::method(method), name),
         };
         let named = |name: String| {
@@ -113,7 +113,7 @@ impl Store {
                 from.take_while(|(key, _)| key.template == first.template && key.name == first.name)
             };
             let own = of_name().find(|(key, _)| key.place == place && key.method.as_bytes() == method);
-            own.or_else(|| of_name().find(|(key, _)| place.is_like(key.place)))
+            own.or_else(|| of_name().find(|(key, _)| place.is_like(key.place, is_whole)))
         };
         let mut known = Vec::new();
         let as_sent = path::name(place.place(), name, &mut known);
@@ -123,25 +123,31 @@ impl Store {
         found.or_else(as_listed).map(|(key, field)| (key, &field.profile))
     }
 
-    /// The template that requests for `path` are judged by.
-    pub(super) fn known_template(&self, path: &[u8]) -> String {
+    /// The template that requests for `path` are judged by, and whether that is all of it.
+    pub(super) fn known_template(&self, path: &[u8]) -> (String, bool) {
         if let Ok(template) = std::str::from_utf8(path)
             && self.has_page(template)
         {
-            return template.to_owned();
+            return (template.to_owned(), true);
         }
         let canonical = path::canonical(path);
-        let mut template = String::new();
+        let (mut template, mut is_whole) = (String::new(), true);
         for segment in path::segments(&canonical) {
             let name = path::placeholder(segment).or_else(|| std::str::from_utf8(segment).ok());
             let below =
                 |name: &str| Some(format!("{template}/{name}")).filter(|_| self.is_known(&template, name));
             match name.and_then(below).or_else(|| below(ANY)) {
                 Some(next) => template = next,
-                None => break,
+                None => {
+                    is_whole = false;
+                    break;
+                }
             }
         }
-        if template.is_empty() { "/".to_owned() } else { template }
+        if template.is_empty() {
+            template.push('/');
+        }
+        (template, is_whole)
     }
 
     /// True if something is known at `name` below `template`, or below that.
