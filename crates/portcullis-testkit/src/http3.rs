@@ -133,11 +133,12 @@ impl Client {
 
     /// As [`raw`](Client::raw), with a pause behind each piece.
     pub fn raw_pieces(&self, pieces: &[&[u8]], pause: Duration, end: bool) -> Result<Ended, TestkitError> {
-        let closed = |error: &quinn::ConnectionError| match error {
-            quinn::ConnectionError::ApplicationClosed(close) => {
+        let closed = |error: &quinn::ConnectionError| {
+            if let quinn::ConnectionError::ApplicationClosed(close) = error {
                 Ok(Ended::Closed(close.error_code.into_inner()))
+            } else {
+                Err(trouble(error))
             }
-            other => Err(trouble(other)),
         };
         self.runtime.block_on(within(async {
             let (mut send, mut receive) = match self.connection.open_bi().await {

@@ -138,7 +138,9 @@ impl Pipe {
             Receive::Failed(error) => {
                 return Poll::Ready(Err(error.take().unwrap_or(Reason::INTERNAL_ERROR.into())));
             }
-            Receive::Nothing | Receive::Body(_) | Receive::Quic(_) | Receive::Ended => {
+            #[cfg(feature = "http3")]
+            Receive::Quic(_) => return Poll::Ready(Err(Reason::INTERNAL_ERROR.into())),
+            Receive::Nothing | Receive::Body(_) | Receive::Ended => {
                 return Poll::Ready(Err(Reason::INTERNAL_ERROR.into()));
             }
         };
