@@ -78,8 +78,7 @@ impl Sinks {
                 _ if outcome.sent > 0 => Ok(()),
                 Some(failure) => Err(failure.why),
                 None => Err(output.complaint().unwrap_or_else(|| {
-                    let reasons =
-                        outcome.dropped.iter().filter_map(|(why, _)| REASONS.get(*why).copied());
+                    let reasons = outcome.dropped.iter().filter_map(|(why, _)| REASONS.get(*why).copied());
                     reasons.collect::<Vec<_>>().join(", ")
                 })),
             }
