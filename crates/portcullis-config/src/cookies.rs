@@ -121,6 +121,8 @@ pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: &Raw, sticky: &[(&str, &st
 /// The names of cookies that are signed.
 fn signed(mistakes: &mut Mistakes<'_>, raw: &[Spanned<String>], sticky: &[(&str, &str)]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
+    // Some servers read a period as an underscore.
+    let is_same = |a: &str, b: &str| a.replace('.', "_").eq_ignore_ascii_case(&b.replace('.', "_"));
     for name in raw {
         let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'+-.^_`|~".contains(&b);
         let is_name = name.bytes().all(is_token) && name.bytes().any(|b| b.is_ascii_alphanumeric());
@@ -128,9 +130,9 @@ fn signed(mistakes: &mut Mistakes<'_>, raw: &[Spanned<String>], sticky: &[(&str,
             let hint = "cookies that scripts write have no signature, so each name that is signed is listed";
             let message = format!("`{}` is not the name of a cookie", name.value);
             mistakes.wrong_with_hint(name.span.clone(), message, hint.to_owned());
-        } else if names.iter().any(|other| other.eq_ignore_ascii_case(name)) {
+        } else if names.iter().any(|other| is_same(other, name)) {
             mistakes.wrong(name.span.clone(), format!("`{}` is there twice, whatever its case", name.value));
-        } else if let Some((_, upstream)) = sticky.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)) {
+        } else if let Some((_, upstream)) = sticky.iter().find(|(own, _)| is_same(own, name)) {
             let message = format!(
                 "`{}` is the `sticky_cookie` of the upstream `{upstream}`: no upstream sets it, so it would be removed",
                 name.value

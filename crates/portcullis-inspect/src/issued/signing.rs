@@ -155,7 +155,7 @@ impl IssuedCookies {
         CookieSigner {
             site: self.site.clone(),
             pool: Arc::clone(&self.pool),
-            names: names.iter().map(|name| canonical(name.as_bytes())).collect(),
+            names: names.iter().map(|name| folded(before_index(&decoded(name.as_bytes())))).collect(),
             accepts_unsigned,
         }
     }
@@ -237,8 +237,9 @@ impl CookieSigner {
 
     /// The name of ours that a name is read as, by some server at least.
     fn known(&self, name: &[u8]) -> Option<&[u8]> {
-        let name = canonical(name);
-        self.names.iter().find(|known| **known == name).map(Vec::as_slice)
+        let name = decoded(name);
+        let read = [folded(before_index(&name)), folded(before_nul(&name))];
+        self.names.iter().find(|known| read.contains(*known)).map(Vec::as_slice)
     }
 
     fn sign(&self, name: &[u8], value: &[u8], now: u64) -> Vec<u8> {
@@ -300,26 +301,41 @@ fn open(value: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// A name as the most generous of servers read it: without case, escapes, quotes, indices (`a[b]`) and what
-/// stands behind NUL, and with the characters that PHP replaces.
-fn canonical(name: &[u8]) -> Vec<u8> {
-    let mut name = match name.contains(&b'%') {
+/// A name without escapes.
+fn decoded(name: &[u8]) -> Vec<u8> {
+    match name.contains(&b'%') {
         true => percent_decode(name, true),
         false => name.to_vec(),
-    };
-    let is_space = |b: &u8| !b.is_ascii_graphic() || matches!(b, b'"' | b'\'' | b'+');
-    let start = name.iter().position(|b| !is_space(b)).unwrap_or(name.len());
-    name.drain(..start);
-    let end = name.iter().skip(1).position(|b| matches!(b, b'[' | 0)).map_or(name.len(), |at| at + 1);
-    name.truncate(end);
-    name.truncate(name.iter().rposition(|b| !is_space(b)).map_or(0, |at| at + 1));
-    for byte in &mut name {
-        *byte = match *byte {
-            b' ' | b'.' | b'+' | b'[' => b'_',
-            byte => byte.to_ascii_lowercase(),
-        };
     }
-    name
+}
+
+fn is_blank(byte: &u8) -> bool {
+    !byte.is_ascii_graphic() || matches!(byte, b'"' | b'\'' | b'+')
+}
+
+/// A name without the index behind it: `a` of `a[b]`.
+fn before_index(name: &[u8]) -> &[u8] {
+    let name = before_nul(name);
+    let end = name.iter().skip(1).position(|b| *b == b'[').map_or(name.len(), |at| at + 1);
+    &name[..end]
+}
+
+/// A name without blanks before it and what stands behind NUL.
+fn before_nul(name: &[u8]) -> &[u8] {
+    let start = name.iter().position(|b| !is_blank(b)).unwrap_or(name.len());
+    let name = &name[start..];
+    &name[..name.iter().position(|b| *b == 0).unwrap_or(name.len())]
+}
+
+/// A name as the most generous of servers read it: without case and blanks behind it, and with the characters
+/// that PHP replaces. A bracket that nothing closes is one of them: `a[b` is `a_b`.
+fn folded(name: &[u8]) -> Vec<u8> {
+    let end = name.iter().rposition(|b| !is_blank(b)).map_or(0, |at| at + 1);
+    let fold = |byte: &u8| match byte {
+        b' ' | b'.' | b'+' | b'[' => b'_',
+        byte => byte.to_ascii_lowercase(),
+    };
+    name[..end].iter().map(fold).collect()
 }
 
 fn append(field: &mut Vec<u8>, parts: &[&[u8]]) {
@@ -470,7 +486,13 @@ mod tests {
             assert_eq!(left(&signer, &format!("{name}=x")), (String::new(), vec!["unsigned"]), "{name}");
         }
         let dotted = signer_of(7, "shop", &["ASP.NET_SessionId"], false);
-        for name in ["ASP_NET_SessionId", "asp%2Enet_sessionid", "ASP NET_SessionId"] {
+        for name in [
+            "ASP_NET_SessionId",
+            "asp%2Enet_sessionid",
+            "ASP NET_SessionId",
+            "ASP[NET_SessionId",
+            "asp[net[sessionid",
+        ] {
             assert_eq!(left(&dotted, &format!("{name}=x")).0, "", "{name}");
         }
         // Cookies that only mention it.
@@ -564,8 +586,13 @@ mod tests {
                 // A name alone has no value that anybody could have chosen.
                 let Some(equals) = part.iter().position(|b| *b == b'=') else { continue };
                 let decoded = percent_decode(&part[..equals], false);
-                let php = decoded.split(|b| *b == b'[').next().unwrap_or_default().trim_ascii();
-                for read in [&part[..equals], php] {
+                // PHP: an index ends the name, and without its end it is a part of it.
+                let array = decoded.split(|b| *b == b'[').next().unwrap_or_default().trim_ascii();
+                let plain = decoded.trim_ascii().iter().map(|b| match b {
+                    b' ' | b'.' | b'[' => b'_',
+                    b => *b,
+                });
+                for read in [&part[..equals], array, &plain.collect::<Vec<u8>>()] {
                     if read.trim_ascii() == name.as_bytes() {
                         found.push(part[equals + 1..].trim_ascii().to_vec());
                     }
@@ -629,7 +656,7 @@ mod tests {
             parts in prop::collection::vec(
                 prop::sample::select(vec![
                     "session", "SESSION", "user", "ses%73ion", "=", "=", ";", ", ", " ", "\t", "\"", "'", "[", "]",
-                    "a", "x", "%20", "%00", ".", "+", "$", "\\", "\u{a0}", ".AAEAAAAAAAAAAAAAAAAAAAAAAA",
+                    "a", "x", "my", "_", "id", "%20", "%00", ".", "+", "$", "\\", "\u{a0}", ".AAEAAAAAAAAAAAAAAAAAAAAAAA",
                 ]),
                 0..14,
             ),
@@ -638,7 +665,7 @@ mod tests {
             let field = parts.concat();
             let (left, outcomes) = checked(&signer, field.as_bytes(), NOW);
             prop_assert!(!outcomes.contains(&"verified"));
-            for name in ["session", "user"] {
+            for name in ["session", "user", "my_id"] {
                 prop_assert_eq!(readings(&left, name), Vec::<Vec<u8>>::new(), "{:?} of {:?}", left, field);
             }
             // What is left was there, and is left again.
