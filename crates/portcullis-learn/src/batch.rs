@@ -482,15 +482,16 @@ pub(crate) struct Request<'b> {
 }
 
 impl Batch {
-    /// Adds a request that was answered well, which stands for `weight` of them.
-    pub fn add(&mut self, source: Source, method: &[u8], path: &[u8], fields: &Fields, weight: u32) {
+    /// Adds a request that was answered well, which stands for `weight` of them. False if nothing can be
+    /// learned of it, or there is no room.
+    pub fn add(&mut self, source: Source, method: &[u8], path: &[u8], fields: &Fields, weight: u32) -> bool {
         if fields.is_empty() || fields.is_cut {
-            return;
+            return false;
         }
         let method = path::method(method);
         let names: usize = fields.iter().map(|(_, name)| name.len()).sum();
         if !self.has_room(source, method.len() + path.len() + names) {
-            return;
+            return false;
         }
         let (method, path) = (self.keep(method), self.keep(path));
         let first = self.fields.len() as u32;
@@ -499,6 +500,7 @@ impl Batch {
             self.fields.push(Field { name, ..field.clone() });
         }
         self.requests.push(Waiting { source, method, path, fields: first..self.fields.len() as u32, weight });
+        true
     }
 
     /// Adds kinds of findings that a request carried.

@@ -77,8 +77,9 @@ impl Session {
     ) {
         let source = Source { standing: Standing::Trusted, ..source };
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.add(source, method, path, fields, 1);
-        if !found.is_empty() {
+        // What is not counted is not shown, and must not be accepted with the rest.
+        let is_counted = waiting.add(source, method, path, fields, 1);
+        if is_counted && !found.is_empty() {
             waiting.add_kinds(source, method, path, found, KindNews::Carried);
         }
     }

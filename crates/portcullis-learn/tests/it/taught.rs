@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use portcullis_learn::{
-    FieldPlace, Form, KindIn, Knowledge, Limits, OpeningState, Order, SESSION_FIELDS_MAX,
+    FieldPlace, Fields, Form, KindIn, Knowledge, Limits, OpeningState, Order, SESSION_FIELDS_MAX,
     SESSION_SECONDS_MAX, Session, Site, Source, Standing, Store, Teacher,
 };
 use proptest::prelude::*;
@@ -47,6 +47,19 @@ fn of_numbers(networks: u32) -> Learner {
     }
     assert!(learner.judges_get("/item", "id", "4;7").is_some());
     learner
+}
+
+/// A request that is not counted, for it has too many fields, and so was not shown, brings no kinds either.
+#[test]
+fn what_is_not_counted_is_not_taught() {
+    let session = session();
+    let mut many = Fields::default();
+    for number in 0..1_000 {
+        many.note(FieldPlace::Query, format!("f{number}").as_bytes(), b"1");
+    }
+    let kind = KindIn { place: FieldPlace::Query, name: b"id", kind: KIND };
+    session.observe(teacher(), (b"GET", b"/item"), &many, &[kind]);
+    assert!(session.take().is_empty());
 }
 
 /// Once confirmed, one value is enough, however many networks have sent something else; before, none is.
