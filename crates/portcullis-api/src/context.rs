@@ -119,13 +119,19 @@ impl Context {
         one_at_a_time(&self.trials, move || work(&*trials)).await
     }
 
-    /// Sends a test event, on a thread that may block: one at a time.
+    /// Sends a test event, on a thread that may block: one at a time, and none waits, for its receiver may.
     pub(crate) async fn sink_test<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Trials) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let trials = Arc::clone(&self.supplies.trials);
-        one_at_a_time(&self.sink_tests, move || work(&*trials)).await
+        let permit = Arc::clone(&self.sink_tests).try_acquire_owned();
+        let permit = permit.map_err(|_| Problem::with(Kind::Busy, "another test event is on its way"))?;
+        blocking(move || {
+            let _permit = permit;
+            work(&*trials)
+        })
+        .await
     }
 
     /// Looks at the revisions, on a thread that may block: one at a time.
