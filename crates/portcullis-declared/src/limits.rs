@@ -55,6 +55,8 @@ pub const GRAPHQL_PARTS_MAX: usize = 20_000;
 pub const GRAPHQL_FRAGMENTS_MAX: usize = 200;
 /// Messages, fields, enums, their values, services and methods of a set of file descriptors.
 pub const DESCRIPTOR_PARTS_MAX: usize = 200_000;
+/// Bytes of the whole name of something in a set of file descriptors, with what it is declared in.
+pub const DESCRIPTOR_NAME_BYTES_MAX: usize = 1024;
 /// Bytes that the compressed messages of a call unpack to.
 pub const UNPACKED_BYTES_MAX: u64 = 8 << 20;
 /// How much more a compressed message may unpack to than it has.

@@ -327,6 +327,9 @@ impl<'g> Walk<'g, '_, '_> {
         }
         for number in message.required.iter().filter(|number| !sent.contains(number)) {
             let Some(declared) = message.fields.get(number) else { continue };
+            if !self.found.has_room(Aspect::Body) {
+                return;
+            }
             let shown = self.shown(bytes, open, Some(&declared.name));
             let name = name_of(open, Some(&declared.name));
             let pointer = format!("{}.{}", message.name, declared.name);

@@ -10,7 +10,8 @@ use portcullis_lex::protobuf::{Content, NUMBER_MAX, field};
 
 use super::{Enum, Grpc, Message, MessageField, Method, Type};
 use crate::limits::{
-    DESCRIPTOR_PARTS_MAX, DOCUMENT_BYTES_MAX, DOCUMENT_DEPTH_MAX, DOCUMENT_VALUES_MAX, OPERATIONS_MAX,
+    DESCRIPTOR_NAME_BYTES_MAX, DESCRIPTOR_PARTS_MAX, DOCUMENT_BYTES_MAX, DOCUMENT_DEPTH_MAX,
+    DOCUMENT_VALUES_MAX, OPERATIONS_MAX,
 };
 use crate::problem::Problem;
 
@@ -372,6 +373,13 @@ fn named<'m>(bytes: &'m [u8], scope: &str) -> Result<(Vec<(u64, Content<'m>)>, S
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || !name.chars().all(is_name) {
         return Err(problem(&format!("`{}` is no name", name.escape_debug())));
+    }
+    // Each thing that is declared holds its whole name.
+    if scope.len() + name.len() >= DESCRIPTOR_NAME_BYTES_MAX {
+        let start = &scope[..scope.floor_char_boundary(64)];
+        let message =
+            format!("a name has more than {DESCRIPTOR_NAME_BYTES_MAX} bytes with what it is declared in");
+        return Err(Problem::new(start, message));
     }
     let full = if scope.is_empty() { name } else { format!("{scope}.{name}") };
     Ok((members, full))

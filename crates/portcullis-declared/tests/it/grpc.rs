@@ -385,6 +385,10 @@ fn hostile_sets() {
     assert!(compile(&wide).err().unwrap()[0].starts_with("a.E: the set has more than 200000"));
     let tiny = [bytes(1, "a.proto"), whole(99, 1).repeat(limits::DOCUMENT_VALUES_MAX)].concat();
     assert!(compile(&set(&[tiny])).err().unwrap()[0].contains("1,000,000 fields"));
+    // Each of many names would have the long one before it.
+    let small: Vec<Vec<u8>> = (0..2_500).map(|n| message(&format!("M{n}"), &[])).collect();
+    let named = set(&[file("a.proto", &"p".repeat(500_000), "proto3", &small)]);
+    assert!(compile(&named).err().unwrap()[0].contains("more than 1024 bytes"));
     let large = bytes(1, [bytes(1, "a.proto"), bytes(99, vec![0; limits::DOCUMENT_BYTES_MAX])].concat());
     assert!(compile(&large).err().unwrap()[0].contains("16 MiB"));
 }
