@@ -78,6 +78,72 @@ impl Shown {
             in_line(&text[paragraph..], paragraph, &mut spans);
         }
         elements(text, &mut spans);
+        Shown::from_spans(spans)
+    }
+
+    /// Those in which Markdown makes no link of a link and no element of an element: fences and what stands
+    /// between back-ticks. Quotations are rendered, and so are
+    /// indented lines of a paragraph or a list.
+    pub fn in_markdown(text: &[u8]) -> Shown {
+        let mut spans = Vec::new();
+        let mut fence: Option<Fence> = None;
+        let (mut paragraph, mut depth, mut list) = (0, 0, 0);
+        // The line before is empty or code.
+        let mut is_parted = true;
+        let mut at = 0;
+        for line in text.split_inclusive(|&b| b == b'\n') {
+            let start = at;
+            at += line.len();
+            let (quotes, line) = quotation(line);
+            let indent = columns(line);
+            let inner = line.trim_ascii();
+            if let Some(open) = fence {
+                // It ends with the quotation or the list that it stands in, too.
+                if quotes >= open.quotes && (inner.is_empty() || indent >= open.list) {
+                    let is_close = open.closes(inner) && indent < open.list + 4;
+                    if is_close {
+                        spans.push(Span { start: open.start, end: at, inner: open.inner });
+                        (fence, paragraph) = (None, at);
+                    }
+                    continue;
+                }
+                (fence, paragraph) = (None, start);
+            }
+            // Code, where no paragraph and no list goes on.
+            if is_parted && indent >= 4 && list == 0 && quotes == depth && !inner.is_empty() {
+                spans.push(Span { start, end: at, inner: at - line.trim_ascii_start().len() });
+                paragraph = at;
+                continue;
+            }
+            is_parted = inner.is_empty();
+            let content = list_item(inner).filter(|_| indent < list + 4);
+            if content.is_some() || quotes != depth || ends_paragraph(inner) {
+                in_lines(&text[paragraph..start], paragraph, &mut spans);
+                paragraph = start;
+            }
+            if quotes != depth {
+                (depth, list) = (quotes, 0);
+            }
+            let mark_at = content.unwrap_or(0);
+            let is_near = indent < list + 4;
+            if content.is_some() {
+                list = indent + mark_at;
+            } else if !inner.is_empty() {
+                list = list.min(indent);
+            }
+            let inner = &inner[mark_at..];
+            if let Some((mark, len)) = fence_mark(inner).filter(|_| is_near) {
+                in_lines(&text[paragraph..start], paragraph, &mut spans);
+                fence = Some(Fence { mark, len, quotes, list, start, inner: at });
+            }
+        }
+        if fence.is_none() {
+            in_lines(&text[paragraph..], paragraph, &mut spans);
+        }
+        Shown::from_spans(spans)
+    }
+
+    fn from_spans(mut spans: Vec<Span>) -> Shown {
         spans.sort_unstable();
         let mut last = 0;
         let ends = spans.iter().map(|span| {
@@ -110,6 +176,98 @@ impl Shown {
 
 /// Spans within another that are looked past.
 const NESTED_MAX: usize = 64;
+
+/// A fence that is open.
+#[derive(Clone, Copy, Debug)]
+struct Fence {
+    mark: u8,
+    len: usize,
+    /// Marks of quotations before it.
+    quotes: usize,
+    /// The column at which the text of its list begins.
+    list: usize,
+    start: usize,
+    inner: usize,
+}
+
+impl Fence {
+    fn closes(&self, line: &[u8]) -> bool {
+        line.len() >= self.len && line.iter().all(|b| *b == self.mark)
+    }
+}
+
+/// How many marks of quotations begin the line, and what is after them.
+fn quotation(line: &[u8]) -> (usize, &[u8]) {
+    let (mut quotes, mut rest) = (0, line);
+    loop {
+        let spaces = rest.iter().take(4).take_while(|b| **b == b' ').count();
+        if spaces > 3 || rest.get(spaces) != Some(&b'>') {
+            return (quotes, rest);
+        }
+        quotes += 1;
+        rest = &rest[spaces + 1..];
+        rest = rest.strip_prefix(b" ").unwrap_or(rest);
+    }
+}
+
+/// The column at which the text of `line` begins.
+fn columns(line: &[u8]) -> usize {
+    let spaces = line.iter().take_while(|b| matches!(b, b' ' | b'\t'));
+    spaces.fold(0, |column, b| if *b == b'\t' { column / 4 * 4 + 4 } else { column + 1 })
+}
+
+/// Where the text of a list's item begins.
+fn list_item(line: &[u8]) -> Option<usize> {
+    let digits = line.iter().take(10).take_while(|b| b.is_ascii_digit()).count();
+    let is_mark = match line.get(digits)? {
+        b'-' | b'*' | b'+' => digits == 0,
+        b'.' | b')' => (1..10).contains(&digits),
+        _ => false,
+    };
+    (is_mark && matches!(line.get(digits + 1), Some(b' ' | b'\t'))).then_some(digits + 2)
+}
+
+/// The line is empty, or begins or is a block of its own: a heading, a rule, an element.
+fn ends_paragraph(line: &[u8]) -> bool {
+    line.iter().all(|b| b"-=*_ ".contains(b)) || matches!(line.first(), Some(b'#' | b'<'))
+}
+
+/// The mark of a fence, and how often it stands there.
+fn fence_mark(line: &[u8]) -> Option<(u8, usize)> {
+    let mark = *line.first().filter(|b| matches!(b, b'`' | b'~'))?;
+    let len = line.iter().take_while(|b| **b == mark).count();
+    (len >= 3 && (mark == b'~' || !line[len..].contains(&b'`'))).then_some((mark, len))
+}
+
+/// As [`in_line`], unless a back-tick is escaped or in a tag: what then is code, readers do not agree on.
+fn in_lines(paragraph: &[u8], offset: usize, spans: &mut Vec<Span>) {
+    let known = spans.len();
+    in_line(paragraph, offset, spans);
+    let mut ends = known;
+    let mut is_tag = false;
+    for at in memchr::memchr3_iter(b'`', b'<', b'>', paragraph) {
+        while spans.get(ends).is_some_and(|span| span.end <= offset + at) {
+            ends += 1;
+        }
+        let span = spans.get(ends).filter(|span| span.start <= offset + at);
+        let is_inside = span.is_some_and(|span| span.start < offset + at);
+        if is_inside {
+            continue;
+        }
+        match paragraph[at] {
+            b'<' => {
+                let next = paragraph.get(at + 1);
+                is_tag = next.is_some_and(|b| b.is_ascii_alphabetic() || matches!(b, b'/' | b'!' | b'?'));
+            }
+            b'>' => is_tag = false,
+            _ if is_tag || at > 0 && paragraph[at - 1] == b'\\' => {
+                spans.truncate(ends);
+                return;
+            }
+            _ => {}
+        }
+    }
+}
 
 /// Runs of back-ticks that are met by one of the same length. One that is not stands for itself, and a longer
 /// search for its length is not begun again in the paragraph.
@@ -213,6 +371,45 @@ mod tests {
         check("<pre> <x>", false);
     }
 
+    #[track_caller]
+    fn check_markdown(text: &str, want: bool) {
+        let at = text.find("<x>").unwrap();
+        assert_eq!(Shown::in_markdown(text.as_bytes()).has(at), want, "{text}");
+    }
+
+    #[test]
+    fn what_markdown_shows() {
+        for text in [
+            "a\n```html\n<x>\n```\nb",
+            "> ~~~\n> <x>\n> ~~~",
+            "use `<x>` here",
+            "> use `<x>` here",
+            "- a\n\n  ```\n  <x>\n  ```\n",
+            "- ```\n  <x>\n  ```\n",
+            "1. a\n    ```\n    <x>\n    ```\n",
+            "````\n```\n<x>\n````\n",
+            "\t<x>",
+            "a\n\n    b\n    <x>",
+        ] {
+            check_markdown(text, true);
+        }
+        for text in [
+            "> <x>",
+            "a\n    <x>",
+            "- a\n\n    <x>",
+            "<code><x></code>",
+            "> ```\n<x>\n> ```",
+            "````\n```\n````\n<x>\n```\n",
+            "- ```\n<x>\n  ```\n",
+            "\\`<x> `",
+            "<a b=\"`\" <x> `",
+            "`a\n> <x> `",
+            "`a\n\n<x> `",
+        ] {
+            check_markdown(text, false);
+        }
+    }
+
     #[test]
     fn elements() {
         let text = b"<p>a</p><pre class=\"x\"><code><x></code></pre><CODE><y></code><precious><z>";
@@ -243,6 +440,7 @@ mod tests {
         for unit in ["`a\n", "`", "<code>", "\n", "```", "<", "`\n", "</pre", "<pre></code>", "> ", "    \n"]
         {
             let text = unit.repeat(30_000);
+            Shown::in_markdown(text.as_bytes());
             let shown = Shown::of(text.as_bytes());
             for at in (0..text.len()).step_by(7) {
                 shown.has(at);

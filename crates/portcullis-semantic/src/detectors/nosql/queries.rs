@@ -53,9 +53,11 @@ pub(super) fn local_parameters(text: &[u8]) -> Option<Span> {
     memchr::memmem::find_iter(text, b"{!").find_map(|at| {
         let begins = match text[..at].trim_ascii_end().last() {
             None => true,
-            Some(b) => matches!(b, b'"' | b'\'' | b':' | b'(' | b'+' | b'-') || text[at - 1] == b' ',
+            Some(b) => {
+                matches!(b, b'"' | b'\'' | b':' | b'(' | b'+' | b'-') || text[at - 1].is_ascii_whitespace()
+            }
         };
-        let name = at + 2;
+        let name = skip_space(text, at + 2);
         let end = run(text, name, WORD_BYTES_MAX, is_word);
         let (name, end) = match text.get(end) {
             Some(b'=') if text[name..end] == *b"type" => {
@@ -65,10 +67,13 @@ pub(super) fn local_parameters(text: &[u8]) -> Option<Span> {
         };
         let is_ended = match text.get(end) {
             Some(b'}') => true,
-            Some(b' ') => {
+            Some(b) if b.is_ascii_whitespace() => {
                 let key = skip_space(text, end);
+                // A name may be quoted, too.
+                let key = key + usize::from(matches!(text.get(key), Some(b'\'' | b'"')));
                 let key_end = run(text, key, WORD_BYTES_MAX, |b| is_word(b) || b == b'.');
-                key_end > key && text.get(key_end) == Some(&b'=')
+                let behind = key_end + usize::from(matches!(text.get(key_end), Some(b'\'' | b'"')));
+                key_end > key && text.get(behind) == Some(&b'=')
             }
             _ => false,
         };

@@ -181,6 +181,9 @@ fn parsers_of_search_servers() {
         "*:* OR _query_:\"{!xmlparser v='<a/>'}\"",
         "lamp +{!frange l=0}price",
         "{!lucene q.op=AND}a b",
+        "{!join\tfrom=a to=b}x",
+        "{! join from=a to=b}x",
+        "x\n{!join 'from'=a to=b}x",
     ] {
         for (place, name) in [(Place::Query, "q"), (Place::Form, "search"), (Place::Json, "term")] {
             let (have, is_blocked) = look(NoSql, place, name, text.as_bytes());

@@ -13,14 +13,12 @@ mod target;
 mod tests;
 mod wrappers;
 
-use std::cell::OnceCell;
-
 use portcullis_lex::path::{Path, Root};
 use portcullis_types::Span;
 
+use super::linked::Links;
 use super::scan::find_in;
-use super::shown::Shown;
-use super::{linked, purpose, scanner};
+use super::{purpose, scanner};
 use crate::{ByteGroups, Class, Detector, Found, Input, KindId, Layer, Place, Profile, kinds};
 use bypass::{bypass, ends_in_extension};
 use hints::HINTS;
@@ -468,7 +466,7 @@ impl PathTraversal {
     fn wrappers(&self, input: &Input<'_>, start: usize, found: &mut Found<'_>) -> bool {
         let text = input.text;
         let mut is_whole = false;
-        let shown = OnceCell::new();
+        let mut links = Links::new(text);
         for colon in memchr::memchr_iter(b':', text) {
             let name = text[..colon].iter().rev().take(20).take_while(|b| is_scheme(**b)).count();
             let (begin, rest) = (colon - name, &text[colon + 1..]);
@@ -497,8 +495,7 @@ impl PathTraversal {
                 // After other text a URL opens nothing but the file that it names.
                 let is_own = is_document && wrappers::is_of_author(&text[..begin], rest);
                 // Who makes a document of the text loads the file.
-                let is_loaded =
-                    || linked::is_loaded(text, begin) && !shown.get_or_init(|| Shown::of(text)).has(begin);
+                let mut is_loaded = || links.is_loaded(begin) && !links.is_shown(begin);
                 if kind == FILE_URL && !is_own && names_file(ends_token) && is_loaded() {
                     found.add(FILE, span);
                 } else if !is_own && (kind != FILE_URL || is_document || names_file(ends_token)) {

@@ -12,14 +12,13 @@ mod page;
 #[cfg(test)]
 mod tests;
 
-use std::cell::OnceCell;
 use std::sync::LazyLock;
 
 use portcullis_lex::url::{Address, Host, Url, scheme_before};
 use portcullis_types::Span;
 
-use super::shown::Shown;
-use super::{linked, purpose};
+use super::linked::Links;
+use super::purpose;
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Layer, Place, Profile, kinds};
 use judge::{
     embedded, inner_scheme, is_database_port, is_metadata_path, is_number, is_oddly_written, is_outer,
@@ -111,7 +110,7 @@ impl Detector for Ssrf {
         let is_page = is_page(input) || is_of_token(input) || purpose::is_of_report(input.location);
         let names_address = purpose::names_address(input.location);
         let mut urls = 0u32;
-        let shown = OnceCell::new();
+        let mut links = Links::new(text);
         for colon in memchr::memchr_iter(b':', text) {
             let next = text.get(colon + 1).copied();
             let begin = scheme_before(text, colon);
@@ -151,7 +150,7 @@ impl Detector for Ssrf {
             } else {
                 None
             };
-            self.note(input, &url, may_be_local, is_mention, &shown, found);
+            self.note(input, &url, may_be_local, is_mention, &mut links, found);
             urls += 1;
         }
         if urls == 0 && input.location.place != Place::Header {
@@ -172,7 +171,7 @@ impl Ssrf {
         url: &Url,
         local: Option<&'static str>,
         is_mention: bool,
-        shown: &OnceCell<Shown>,
+        links: &mut Links<'_>,
         found: &mut Found<'_>,
     ) {
         let text = input.text;
@@ -180,8 +179,7 @@ impl Ssrf {
         // A service that makes a document or a preview of a text loads its images and frames. Those of a
         // machine's own pages stand in many notes; those of services and of keys in none.
         let begin = url.scheme.start as usize;
-        let is_loaded =
-            is_mention && linked::is_loaded(text, begin) && !shown.get_or_init(|| Shown::of(text)).has(begin);
+        let is_loaded = is_mention && links.is_loaded(begin) && !links.is_shown(begin);
         let has_service = |host: &Host| host.port.is_some_and(is_service_port);
         let serves = is_loaded && url.hosts(text).any(|host| has_service(&Host::read(host)));
         let add = |found: &mut Found<'_>, kind: KindId| match is_mention

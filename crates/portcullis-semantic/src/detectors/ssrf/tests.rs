@@ -354,6 +354,9 @@ fn numbers_that_are_no_addresses() {
 fn addresses_that_a_text_loads() {
     for text in [
         "![logo](http://169.254.169.254/latest/meta-data/)",
+        "> ![a](http://169.254.169.254/latest/meta-data/)",
+        "> <img src=\"http://169.254.169.254/latest/meta-data/\">",
+        &format!("<img {}src=\"http://169.254.169.254/latest/meta-data/\">", "a ".repeat(600)),
         "see <iframe src=\"http://169.254.169.254/latest/user-data\" width=800></iframe>",
         "![x](http://2852039166/latest/meta-data/iam/)",
         "<svg><image href=\"http://169.254.169.254/latest/meta-data/\"/></svg>",

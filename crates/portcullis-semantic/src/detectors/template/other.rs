@@ -130,21 +130,26 @@ fn toolkit(text: &[u8], found: &mut Found<'_>) {
 
 /// Bytes of an option, of the name of a stream and of a path behind a command of TeX.
 const TEX_BYTES_MAX: usize = 160;
+/// Bytes of blanks and comments between them, and of that.
+const TEX_GAP_MAX: usize = 1024;
 
 /// `\input{/etc/passwd}`, `\openin\f=/etc/passwd`, `\input|"id"`: TeX takes a file of the machine in, opens
 /// it, or runs what stands behind a pipe. Documents take in pieces of their own, and TeX's files.
 fn tex(text: &[u8], found: &mut Found<'_>) {
     const COMMANDS: &[&[u8]] = words!("template", "tex-commands");
     for at in memchr::memchr_iter(b'\\', text) {
-        let rest = &text[at + 1..text.len().min(at + 1 + TEX_BYTES_MAX)];
-        let Some(command) = COMMANDS.iter().find(|name| rest.starts_with(name)) else { continue };
-        let mut rest = &rest[command.len()..];
-        if rest.first().is_some_and(u8::is_ascii_alphabetic) {
+        let all = &text[at + 1..];
+        let Some(command) = COMMANDS.iter().find(|name| all.starts_with(name)) else { continue };
+        let all = &all[command.len()..];
+        if all.first().is_some_and(u8::is_ascii_alphabetic) {
             continue;
         }
-        if !found.may_read(rest.len()) {
+        let all = &all[..all.len().min(TEX_GAP_MAX)];
+        if !found.may_read(all.len()) {
             return;
         }
+        let all = behind_comments(all);
+        let mut rest = &all[..all.len().min(TEX_BYTES_MAX)];
         // `[language=C]`, `\stream=`, `5=`
         if let Some(option) = rest.strip_prefix(b"[") {
             rest = memchr::memchr(b']', option).map_or(option, |end| &option[end + 1..]);
@@ -153,8 +158,8 @@ fn tex(text: &[u8], found: &mut Found<'_>) {
             rest = rest[stream..].trim_ascii_start();
             rest = rest.strip_prefix(b"=").unwrap_or(rest);
         }
-        let rest = rest.trim_ascii_start();
-        let path = rest.strip_prefix(b"{").unwrap_or(rest).trim_ascii_start();
+        let rest = behind_comments(rest);
+        let path = rest.strip_prefix(b"{").map_or(rest, behind_comments);
         let path = path.strip_prefix(b"\"").unwrap_or(path);
         let end = path.iter().position(|b| b.is_ascii_whitespace() || b"}\"\\%".contains(b));
         let path = &path[..end.unwrap_or(path.len())];
@@ -163,6 +168,15 @@ fn tex(text: &[u8], found: &mut Found<'_>) {
             return;
         }
     }
+}
+
+/// What stands behind blanks and comments, which end with their lines.
+fn behind_comments(text: &[u8]) -> &[u8] {
+    let mut text = text.trim_ascii_start();
+    while let Some(comment) = text.strip_prefix(b"%") {
+        text = memchr::memchr(b'\n', comment).map_or(&[][..], |end| comment[end..].trim_ascii_start());
+    }
+    text
 }
 
 /// The path leads from the root, or up, into a folder of the machine, and to no file of TeX.

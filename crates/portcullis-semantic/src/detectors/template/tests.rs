@@ -410,8 +410,12 @@ fn padded_expressions() {
 /// Whoever sets a text with TeX opens what it names, in a field for text above all.
 #[test]
 fn files_of_tex() {
+    let blanks = format!("\\input{}/etc/group", " ".repeat(200));
     for text in [
+        &blanks,
         "\\input{/etc/passwd}",
+        "\\input{%\n/etc/group}",
+        "\\input % a\n % b\n {/etc/group}",
         "\\include{../../../../etc/passwd}",
         "Text \\lstinputlisting[language=C]{/proc/self/environ} text",
         "\\newread\\f\\openin\\f=/etc/passwd\\loop\\read\\f to\\l\\l\\repeat",

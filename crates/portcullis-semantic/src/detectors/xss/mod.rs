@@ -34,9 +34,9 @@ use self::script::walk_code;
 use self::style::{STYLE_BYTES_MAX, style_breaks_out};
 use self::url::{Scheme, scheme};
 use self::words::event_name;
+use crate::detectors::linked::Links;
+use crate::detectors::purpose;
 use crate::detectors::scan::{is_one_of, skip_space};
-use crate::detectors::shown::Shown;
-use crate::detectors::{linked, purpose};
 use crate::{ByteGroups, Class, Detector, Found, Hint, Input, KindId, Place, Profile, kinds};
 
 kinds! {
@@ -308,12 +308,12 @@ impl Xss {
         if let Some((kind, from)) = scheme(text) {
             self.note_address(text, (0, text.len()), (kind, from), true, found);
         }
-        let mut shown = None;
+        let mut links = Links::new(text);
         for colon in memchr::memchr_iter(b':', text) {
             let Some((at, scheme)) = inner_scheme(text, colon).filter(|(at, _)| *at > 0) else { continue };
             // What Markdown shows as code is no link of it.
-            let target = linked::link_target(text, at).filter(|_| !input.document.is_file);
-            let is_link = target.is_some() && !shown.get_or_insert_with(|| Shown::of(text)).has(at);
+            let target = links.link_target(at).filter(|_| !input.document.is_file);
+            let is_link = target.is_some() && !links.is_shown(at);
             // An element of XML may be called `data:html`, too.
             if target.is_none() && matches!(text[at - 1], b'<' | b']') {
                 continue;

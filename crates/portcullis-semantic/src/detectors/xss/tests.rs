@@ -607,6 +607,14 @@ fn links_of_texts() {
         "[url]javascript:alert(1)[/url]",
         "[more](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
         "[more](vbscript:msgbox(1))",
+        "> see [a](javascript:alert(1))",
+        "> [url=javascript:alert(1)]x[/url]",
+        "> <javascript:alert(1)>",
+        "text\n    [a](javascript:alert(1))",
+        "- a\n\n    [a](javascript:alert(1))",
+        "- [a]: javascript:alert(1)",
+        &format!("[{}](javascript:alert(1))", "a".repeat(600)),
+        &format!("[a](javascript:/*{}*/alert(1))", "x".repeat(17_000)),
     ] {
         for name in ["comment", "markdown", "body", "name"] {
             let (have, is_blocked) = blocked(name, text);
@@ -617,6 +625,9 @@ fn links_of_texts() {
         "Use `[more](javascript:history.back())` to go back.",
         "```\n[a](javascript:alert(1))\n```\n",
         "    [a](javascript:alert(1))\n",
+        "> [docs](https://example.org)",
+        "> [text](#anchor)",
+        "> ```\n> [a](javascript:alert(1))\n> ```\n",
         "[none](javascript:void(0))",
         "[top](javascript:;)",
         "The scheme javascript: has no place in a link, alert(1) or not.",
