@@ -1,7 +1,7 @@
 // The box in which events are looked for: what is typed or pasted is recognised, fields and their values complete
 // themselves, and what holds already stands beside it as chips.
 
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ask, Problem } from '../api/http.ts';
 import type { FacetPage } from '../api/types.ts';
 import { both, quoted } from '../format.ts';
@@ -28,7 +28,8 @@ export function SearchBox({ filter, mistake = null, onFilter }: {
 }) {
   const [text, setText] = useState('');
   const [open, setOpen] = useState(false);
-  const [at, setAt] = useState(-1);
+  // The option that is active, as long as the text is the same.
+  const [chosen, setChosen] = useState({ text: '', at: -1 });
   const [asked, setAsked] = useState(false);
   const [busy, setBusy] = useState(false);
   const field = useRef<HTMLInputElement>(null);
@@ -48,8 +49,8 @@ export function SearchBox({ filter, mistake = null, onFilter }: {
   }, `named ${asked}`);
   const options = [...completions(text, of === null ? [] : values.value ?? []), ...recognise(text, named.value ?? []).map(shown)].slice(0, SHOWN_MAX);
   const isOpen = open && options.length > 0;
+  const at = chosen.text === text ? chosen.at : -1;
   const active = isOpen ? options[at] : undefined;
-  useEffect(() => setAt(-1), [text]);
   useLayoutEffect(() => {
     document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' });
   }, [at, id]);
@@ -88,7 +89,10 @@ export function SearchBox({ filter, mistake = null, onFilter }: {
     if (step !== 0) {
       event.preventDefault();
       setOpen(true);
-      setAt((old) => (isOpen ? (old + 1 + step + options.length + 1) % (options.length + 1) - 1 : step > 0 ? 0 : options.length - 1));
+      setChosen((last) => {
+        const old = last.text === text ? last.at : -1;
+        return { text, at: isOpen ? (old + 1 + step + options.length + 1) % (options.length + 1) - 1 : step > 0 ? 0 : options.length - 1 };
+      });
     } else if (event.key === 'Escape') {
       if (isOpen) setOpen(false);
       else if (text !== '') setText('');
