@@ -51,6 +51,9 @@ try {
 
   const { browser, page, errors } = await open(base, 'admin', password);
   await reach(page, '#tasks li:has-text("graphs looks like Grafana"):has-text("title grafana")');
+  // The page shows what is known when it is opened.
+  const known = async () => (await (await fetch('/api/v1/interfaces?site=graphs&limit=1000')).json()).items.map((each) => each.path);
+  while (!(await page.evaluate(known)).includes('/api/shadow')) await page.waitForTimeout(100);
   await page.goto(`${base}/#/interfaces?site=graphs`);
   const deviations = '#deviations';
   await reach(page, `${deviations} tr:has-text("Shadow"):has-text("GET /api/shadow")`);
