@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks what people read: links lead to files and headings that exist, tests that docs/bypasses.md names exist, and
-lines fit: 120 columns in documents, 110 in comments of the source (rustfmt sees to its code).
+"""Checks what people read: links lead to files and headings that exist, tests that docs/bypasses.md names exist,
+prose has no words of which the field knows a better one, and lines fit: 120 columns in documents, 110 in comments of
+the source (rustfmt sees to its code).
 
     scripts/check-docs.py        prints each mistake with its file, and exits with 1 if there is one
 """
@@ -14,6 +15,30 @@ FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # `portcullis-http/framing.rs: one`, `two`: a file of a crate; `tests/it/` is left out.
 TESTS = re.compile(r"`(portcullis[\w-]*)/([^`:]+)(?:: (\w+))?`((?:, `\w+`)*)")
+
+# What not to write, and what to write instead. Code (in back-ticks or fences) is not read.
+WORDS = [(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), instead) for pattern, instead in [
+    (r"honest(?:ly)?", "benign"),
+    (r"false alarms?", "false positive"),
+    (r"somebody(?:'s)?", "who it is: a user, an operator, an attacker"),
+    (r"whoever", "who it is, or: anyone who"),
+    (r"(?:is|are|was|were|be|been|being) told", "is reported, is logged; is distinguished"),
+    (r"(?:is|are|was|were) none of (?!them)", "is not one of"),
+    (r"of ours", "our, our own"),
+    (r"of before", "previous"),
+    (r"dear(?:er|est)?", "expensive"),
+    (r"levers?", "optimization"),
+    (r"in vain", "without effect, for nothing"),
+    (r"comes? again", "is repeated; retries"),
+    (r"came of (?:it|them|the)", "result, outcome"),
+    (r"(?:gives?|gave) way", "is dropped, is replaced"),
+    (r"the way out", "fix, hint"),
+    (r"so once", "once"),
+    (r"whereabouts", "geolocation"),
+    (r"glued", "adjacent, directly behind"),
+    (r"oddit(?:y|ies)", "anomaly"),
+    (r"set-ups?", "setup, configuration"),
+]]
 
 
 def anchor(heading):
@@ -72,6 +97,17 @@ def too_long(path, columns):
             yield f"line {number} has {len(line)} columns; at most {columns} are meant"
 
 
+def words(path):
+    """Words of the list above in prose."""
+    text = path.read_text(encoding="utf-8")
+    # With blanks in the place of code, so that lines keep their numbers.
+    text = re.sub(r"`[^`\n]*`|\]\([^)]*\)|\S+\.jsonl", "", FENCE.sub(lambda code: "\n" * code[0].count("\n"), text))
+    for number, line in enumerate(text.splitlines(), 1):
+        for word, instead in WORDS:
+            if found := word.search(line):
+                yield f"line {number}: {found[0]!r} (write: {instead})"
+
+
 def tracked(pattern):
     listed = subprocess.run(["git", "ls-files", pattern], cwd=ROOT, capture_output=True, text=True, check=True)
     return [ROOT / name for name in listed.stdout.split() if (ROOT / name).exists()]
@@ -81,6 +117,7 @@ def main():
     documents, sources = tracked("*.md"), tracked("*.rs")
     wrong = [(path, fault) for path in documents for fault in links(path)]
     wrong += [(path, fault) for path in documents for fault in too_long(path, 120)]
+    wrong += [(path, fault) for path in documents for fault in words(path)]
     wrong += [(path, fault) for path in sources for fault in too_long(path, 110)]
     bypasses = ROOT / "docs" / "bypasses.md"
     wrong += [(bypasses, fault) for fault in tests(bypasses)]
