@@ -12,10 +12,10 @@ use portcullis_query::parse;
 use portcullis_revisions::Exclusion;
 use serde_json::{Value, json};
 
-use crate::cli::{Failure, print};
 use crate::edited::Edited;
 use crate::event_text::text;
 use crate::events::{source, stored};
+use crate::outcome::{Failure, print};
 
 /// Arguments of `portcullis advise`.
 #[derive(Debug, clap::Args)]

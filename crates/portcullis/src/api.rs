@@ -12,8 +12,8 @@ use portcullis_discovery::{
 use portcullis_load::LoadedApi;
 use serde_json::{Value, json};
 
-use crate::cli::{Failure, print};
 use crate::discovery_files as files;
+use crate::outcome::{Failure, print};
 use crate::{learned_files, new_file};
 
 /// Arguments of `portcullis api`.

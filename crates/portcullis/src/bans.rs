@@ -11,7 +11,7 @@ use clap::Subcommand;
 use portcullis_config::Config;
 use serde::Deserialize;
 
-use crate::cli::{Failure, print};
+use crate::outcome::{Failure, print};
 use crate::time_arg;
 
 /// For connecting, and for each part of the answer.

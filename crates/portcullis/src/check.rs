@@ -10,7 +10,7 @@ use portcullis_load::{LoadError, Loaded, load, load_roots};
 use portcullis_seclang::Root;
 
 use crate::checked::{self, Checked};
-use crate::cli::{FAILED, usage_error};
+use crate::outcome::{FAILED, usage_error};
 use crate::policy_args::PolicyArgs;
 use crate::rule_files;
 

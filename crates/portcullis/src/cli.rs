@@ -1,9 +1,5 @@
 //! The command line; the arguments of a subcommand stand in its own file.
 
-use std::fmt::Display;
-use std::io::Write;
-use std::process::ExitCode;
-
 use clap::{Parser, Subcommand};
 
 #[cfg(feature = "bench")]
@@ -13,11 +9,6 @@ use crate::{
     advise, api, backup, bans, check, crs, evaluate, events, exclude, explain, generate, init, learned,
     migrate, profiles, replay, rules, run, serve,
 };
-
-/// The exit code of a command whose work found mistakes or failed.
-pub const FAILED: u8 = 1;
-/// The exit code of a command line that cannot be followed; clap uses the same.
-pub const USAGE: u8 = 2;
 
 /// Portcullis, a web application firewall: a reverse proxy that inspects every request and response with a
 /// parser-based detector, SecLang rules such as the OWASP CRS, or both, and explains each verdict.
@@ -85,68 +76,6 @@ pub enum Command {
     Completions(generate::CompletionsArgs),
     /// Write man pages or shell completions to a folder (packages bring them)
     Generate(generate::Args),
-}
-
-/// The reason why a command ends early.
-#[derive(Debug)]
-pub struct Failure {
-    code: u8,
-    message: String,
-}
-
-impl Failure {
-    /// The command line cannot be followed.
-    pub fn usage(message: impl Display) -> Failure {
-        Failure { code: USAGE, message: message.to_string() }
-    }
-
-    /// The work failed.
-    pub fn failed(message: impl Display) -> Failure {
-        Failure { code: FAILED, message: message.to_string() }
-    }
-
-    /// Tells why and gives the exit code.
-    pub fn exit(self) -> ExitCode {
-        complain(self.message);
-        ExitCode::from(self.code)
-    }
-}
-
-impl Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-/// Writes the result of a command to standard output. A closed pipe is a reader who has seen enough.
-pub fn print(text: &str) -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Failure::failed(format_args!("cannot write to standard output: {error}")).exit()
-        }
-        _ => ExitCode::SUCCESS,
-    }
-}
-
-/// Tells why the command line cannot be followed.
-pub fn usage_error(message: impl Display) -> ExitCode {
-    Failure::usage(message).exit()
-}
-
-/// Writes a warning to standard error.
-pub fn warn(message: impl Display) {
-    // If standard error is closed, the message is lost.
-    let _ = writeln!(std::io::stderr(), "warning: {message}");
-}
-
-/// Writes an error message to standard error. Diagnostics of rules and descriptions begin with their
-/// severity.
-fn complain(message: impl Display) {
-    let message = message.to_string();
-    let severity = if message.starts_with("error") { "" } else { "error: " };
-    // If standard error is closed, the message is lost.
-    let _ = writeln!(std::io::stderr(), "{severity}{message}");
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use portcullis_crs::{CURRENT, Check, Origin, Outcome, Release, Version, installed, known, stage};
 
-use crate::cli::{Failure, print, warn};
+use crate::outcome::{Failure, print, warn};
 
 /// Arguments of `portcullis crs`.
 #[derive(Debug, clap::Args)]

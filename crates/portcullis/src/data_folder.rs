@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use rustix::process::geteuid;
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// The settings of a start with flags, which are kept in the data folder.
 pub const DOCUMENT: &str = "portcullis.toml";

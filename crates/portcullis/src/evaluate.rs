@@ -13,8 +13,8 @@ use portcullis_event::{Action, FindingOutcome, Redactor};
 use portcullis_inspect::{Inspector, PolicyNames, ScoredValue, Scratch, Step, fingerprint};
 use portcullis_store::Store;
 
-use crate::cli::{Failure, print};
 use crate::learned;
+use crate::outcome::{Failure, print};
 use crate::policy_args::PolicyArgs;
 use portcullis_load::SharedDetectors;
 

@@ -6,7 +6,7 @@ use portcullis_clickhouse::Database;
 use portcullis_config::{Config, EventDatabase};
 use portcullis_metrics::Registry;
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// The database of these settings; nothing is asked yet.
 pub fn open(settings: &EventDatabase, registry: &Registry) -> Result<Database, Failure> {

@@ -10,10 +10,10 @@ use portcullis_revisions::Exclusion;
 use serde_json::Value;
 
 use crate::advise;
-use crate::cli::{Failure, print};
 use crate::edited::Edited;
 use crate::event_text::{line, location, text};
 use crate::events::{Place, stored};
+use crate::outcome::{Failure, print};
 
 /// Arguments of `portcullis exclude`.
 #[derive(Debug, clap::Args)]

@@ -16,7 +16,7 @@ use portcullis_inspect::Inspector;
 use portcullis_replay::{Exchange, Message, parse_response, read_message};
 use portcullis_store::Store;
 
-use crate::cli::{Failure, print};
+use crate::outcome::{Failure, print};
 use crate::policy_args::PolicyArgs;
 use portcullis_load::SharedDetectors;
 

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Subcommand};
+use clap::{Command, Subcommand};
 use clap_complete::Shell;
 
-use crate::cli::{Cli, Failure, print};
+use crate::outcome::{Failure, print};
 
 /// Arguments of `portcullis generate`.
 #[derive(Debug, clap::Args)]
@@ -41,24 +41,24 @@ pub struct CompletionsArgs {
     shell: String,
 }
 
-/// Prints the completions of a shell.
-pub fn print_completions(args: &CompletionsArgs) -> ExitCode {
+/// Prints the completions of `program` for a shell.
+pub fn print_completions(args: &CompletionsArgs, mut program: Command) -> ExitCode {
     let shell = match args.shell.as_str() {
         "zsh" => Shell::Zsh,
         "fish" => Shell::Fish,
         _ => Shell::Bash,
     };
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "portcullis", &mut text);
+    clap_complete::generate(shell, &mut program, "portcullis", &mut text);
     print(&String::from_utf8_lossy(&text))
 }
 
 /// Exit code 1 if a file cannot be written.
-pub fn run(args: &Args) -> ExitCode {
+pub fn run(args: &Args, program: Command) -> ExitCode {
     let (What::Man { folder } | What::Completions { folder }) = &args.what;
     let written = std::fs::create_dir_all(folder).and_then(|()| match &args.what {
-        What::Man { .. } => clap_mangen::generate_to(Cli::command(), folder),
-        What::Completions { .. } => completions(folder),
+        What::Man { .. } => clap_mangen::generate_to(program, folder),
+        What::Completions { .. } => completions(program, folder),
     });
     match written {
         Ok(()) => ExitCode::SUCCESS,
@@ -66,9 +66,9 @@ pub fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn completions(folder: &Path) -> io::Result<()> {
+fn completions(mut program: Command, folder: &Path) -> io::Result<()> {
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(shell, &mut Cli::command(), "portcullis", folder)?;
+        clap_complete::generate_to(shell, &mut program, "portcullis", folder)?;
     }
     Ok(())
 }

@@ -19,9 +19,9 @@ use portcullis_load::SharedDetectors;
 use portcullis_store::Store as Collections;
 use serde_json::json;
 
-use crate::cli::{Failure, print};
 use crate::learned_files as files;
 use crate::new_file;
+use crate::outcome::{Failure, print};
 use crate::replay::requests;
 use crate::teaching::{self, SessionArgs};
 

@@ -31,6 +31,7 @@ mod learned;
 mod learned_files;
 mod migrate;
 mod new_file;
+mod outcome;
 mod policy_args;
 mod profiles;
 mod replay;
@@ -47,7 +48,7 @@ mod writable;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -78,7 +79,7 @@ fn main() -> ExitCode {
         cli::Command::Migrate(args) => migrate::run(&args),
         cli::Command::Backup(args) => backup::backup(&args),
         cli::Command::Restore(args) => backup::restore(&args),
-        cli::Command::Completions(args) => generate::print_completions(&args),
-        cli::Command::Generate(args) => generate::run(&args),
+        cli::Command::Completions(args) => generate::print_completions(&args, cli::Cli::command()),
+        cli::Command::Generate(args) => generate::run(&args, cli::Cli::command()),
     }
 }

@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use portcullis_config::Format;
 use portcullis_migrate::{Fate, From, Migrated, Options, migrate};
 
-use crate::cli::{Failure, print};
+use crate::outcome::{Failure, print};
 use crate::{crs, new_file};
 
 /// Arguments of `portcullis migrate`.

@@ -4,7 +4,7 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// Writes a file in one step; without `force` only where nothing is.
 pub fn write(text: &str, output: &Path, force: bool) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use portcullis_config::{Config, InspectedRoute, NoRoute, Policy, PolicyFlags};
 use portcullis_load::{Loaded, load};
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// The flags that say what inspects, in place of a configuration file.
 #[derive(Clone, Debug, clap::Args)]

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use crate::cli::{Failure, print};
+use crate::outcome::{Failure, print};
 use crate::policy_args::PolicyArgs;
 use crate::rule_list::{Entry, State, entries};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use portcullis_post::{Receiver, Settings};
 use serde_json::{Value, json};
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// For one answer.
 const PATIENCE: Duration = Duration::from_secs(40);

@@ -19,8 +19,8 @@ use std::process::ExitCode;
 
 use portcullis_config::Config;
 
-use crate::cli::{Failure, print};
 use crate::data_folder;
+use crate::outcome::{Failure, print};
 use read::Target;
 use write::Source;
 

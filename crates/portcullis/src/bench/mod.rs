@@ -17,7 +17,7 @@ use std::time::Duration;
 use portcullis_loadgen::{Certificates, Report, Role, Study, Subject, Traffic, Transport, Upstream};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{FAILED, Failure, print};
+use crate::outcome::{FAILED, Failure, print};
 use proxy::{Proxy, Settings};
 use target::Target;
 

@@ -11,7 +11,7 @@ use portcullis_loadgen::{Certificates, NAME};
 use tempfile::TempDir;
 
 use super::Mode;
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// The settings of the proxy.
 pub struct Settings<'a> {

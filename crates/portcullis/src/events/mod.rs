@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use portcullis_query::{Field, bare};
 use serde_json::Value;
 
-use crate::cli::{Failure, print};
+use crate::outcome::{Failure, print};
 use crate::run::event_socket::ask;
 use crate::{event_text, runtime_folder};
 use source::Stored;

@@ -7,7 +7,7 @@ use portcullis_config::Config;
 use portcullis_event_store::{EventSource, Store};
 use portcullis_metrics::Registry;
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 use crate::{data_folder, event_database};
 
 /// The store of a data folder.

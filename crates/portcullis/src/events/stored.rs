@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::csv;
 use super::source::{Stored, sample, store};
-use crate::cli::Failure;
+use crate::outcome::Failure;
 use crate::{data_folder, event_text};
 
 /// Events that are listed for a person, unless told otherwise.

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use portcullis_event::Timestamp;
 use portcullis_identity::{Actor, Identities, Role};
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// Entries of a folder that are looked at.
 const ENTRIES_MAX: usize = 1000;

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use portcullis_identity::{NewToken, Token};
 
 use super::{RoleName, actor, now, open, time, time_or};
-use crate::cli::{Failure, print};
+use crate::outcome::{Failure, print};
 use crate::time_arg;
 
 /// Tokens that are read from the file at a time.

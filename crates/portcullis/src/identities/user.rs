@@ -9,7 +9,7 @@ use portcullis_identity::{Change, NewUser, check_password};
 
 use super::secret_input::read_password;
 use super::{RoleName, actor, now, open, time};
-use crate::cli::{Failure, print};
+use crate::outcome::{Failure, print};
 
 /// Users that are read from the file at a time.
 const PAGE: usize = 1000;

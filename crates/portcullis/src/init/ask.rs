@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use portcullis_config::{Config, Format};
 
 use super::document::{self, Answers};
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// Bytes of an answer that are read at most.
 const ANSWER_BYTES_MAX: u64 = 4 << 10;

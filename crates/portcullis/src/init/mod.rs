@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use portcullis_config::{Config, Endpoint, Format, Profile};
 use portcullis_load::load;
 
-use crate::cli::{Failure, print, warn};
 use crate::new_file;
+use crate::outcome::{Failure, print, warn};
 use crate::run::first_lines::ATTACK;
 use crate::run::settings::CONSOLE;
 use ask::Asking;

@@ -9,7 +9,7 @@ use portcullis_config::Profile;
 
 use super::draft::{Carried, Carrier, carried, learned_by};
 use super::find;
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// Arguments of `portcullis profiles diff`.
 #[derive(Debug, clap::Args)]

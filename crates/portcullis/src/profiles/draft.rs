@@ -12,8 +12,8 @@ use portcullis_config::Profile;
 use portcullis_learn::{FieldPlace, Key, OpeningState, Store};
 use serde_json::Value;
 
-use crate::cli::Failure;
 use crate::learned;
+use crate::outcome::Failure;
 
 /// Stands for what only a person can say.
 pub(super) const TODO: &str = "TODO: ";

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use portcullis_config::{Profile, profile, profiles};
 use portcullis_types::nearest;
 
-use crate::cli::{Failure, print};
+use crate::outcome::{Failure, print};
 
 /// Bytes of a profile's file that are read at most.
 const FILE_BYTES_MAX: u64 = 256 << 10;

@@ -11,7 +11,7 @@ use portcullis_config::{Policy, Profile, ProfileField, ProfileRequest};
 use portcullis_probes::{Probe, Spot, probes};
 
 use super::trial::{Tester, with, without_values};
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// Attacks of a class that are tried in one place, at most: of each kind the shortest text.
 const KINDS_MAX: usize = 12;

@@ -19,9 +19,9 @@ use portcullis_store::Store;
 
 use super::opened::{self, Opened};
 use super::{TestArgs, draft, find};
-use crate::cli::Failure;
 use crate::events::stored;
 use crate::init::document::crs_on_this_machine;
+use crate::outcome::Failure;
 use crate::replay::{Request, requests};
 
 /// An address for documentation (RFC 5737).

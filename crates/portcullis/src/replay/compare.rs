@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::requests::{Recorded, Request};
 use super::side::{Side, Verdict};
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// How a request would be decided otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::{Failure, print};
+use crate::outcome::{Failure, print};
 pub use compare::{Change, Counts, compare};
 pub use requests::Request;
 pub use side::Side;

@@ -11,9 +11,9 @@ use portcullis_replay::{read_har, read_message};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::Failure;
 use crate::event_text::text;
 use crate::events::stored;
+use crate::outcome::Failure;
 
 /// A file larger than this is refused.
 const FILE_BYTES_MAX: u64 = 256 << 20;

@@ -11,8 +11,8 @@ use portcullis_replay::Trial;
 use portcullis_store::Store;
 
 use super::requests::Request;
-use crate::cli::Failure;
 use crate::events::stored;
+use crate::outcome::Failure;
 use portcullis_load::SharedDetectors;
 
 /// The verdict of a document on a request.

@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 use super::sockets::Inherited;
 use super::trials::Bench;
 use super::{auto_enforce, fields, live};
-use crate::cli::Failure;
+use crate::outcome::Failure;
 use crate::terminal::{Colour, Paint};
 use crate::{data_folder, event_database, identities};
 

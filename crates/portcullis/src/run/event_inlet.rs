@@ -9,7 +9,7 @@ use portcullis_log::QueueLimits;
 use portcullis_metrics::Registry;
 
 use super::sinks::OnEvent;
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// Takes the events of other processes, if the settings say so. `takes_over`: the predecessor of an upgrade
 /// may still do so.

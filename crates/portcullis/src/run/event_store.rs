@@ -10,8 +10,8 @@ use portcullis_exchange::{Capture, OnRequest};
 use portcullis_log::QueueLimits;
 use portcullis_metrics::Registry;
 
-use crate::cli::Failure;
 use crate::data_folder;
+use crate::outcome::Failure;
 
 /// Opens the store of the data folder, if there is one. `takes_over`: the predecessor of an upgrade may still
 /// write.

@@ -16,7 +16,7 @@ use portcullis_config::{Config, Flags, Format, LISTEN};
 use portcullis_revisions::{DOCUMENT_BYTES_MAX, Document, Text};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 use crate::{data_folder, learned_files};
 
 /// The document of these flags in a data folder, made at the first start.

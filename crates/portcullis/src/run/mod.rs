@@ -58,7 +58,7 @@ use portcullis_metrics::{Registry, catalogue};
 use portcullis_proxy::{Proxy, Services};
 use portcullis_trace::Exporter;
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 use crate::{data_folder, runtime_folder};
 use audit::Audit;
 use console::Console;

@@ -7,7 +7,7 @@ use portcullis_config::{Config, Oidc};
 use portcullis_identity::Role;
 use portcullis_oidc::{Provider, Settings};
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// For one request to the provider; a login makes four at most.
 const TIMEOUT: Duration = Duration::from_secs(5);

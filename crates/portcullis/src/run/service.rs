@@ -24,7 +24,7 @@ use super::settings::{Args, Policies, Settings};
 use super::signals::{Signal, Signals};
 use super::traces;
 use super::upgrade::Program;
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// Reloads that wait while one is done.
 const RELOADS_QUEUED: usize = 16;

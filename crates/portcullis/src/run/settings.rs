@@ -12,7 +12,7 @@ use portcullis_metrics::Registry;
 use portcullis_revisions::Document;
 use portcullis_store::{Limits, Store, StoreMetrics};
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 use crate::policy_args::RuleFlags;
 use crate::run::audit::Audit;
 use crate::run::console::ConsoleSettings;

@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 pub enum Signal {
     /// SIGHUP.

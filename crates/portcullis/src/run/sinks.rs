@@ -10,7 +10,7 @@ use portcullis_log::{EventSender, Format};
 use portcullis_metrics::Registry;
 use portcullis_sinks::{Sender, Sinks};
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// What takes the events of workers.
 pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;

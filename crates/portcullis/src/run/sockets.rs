@@ -6,7 +6,7 @@ use std::os::unix::net::UnixDatagram;
 
 use listenfd::ListenFd;
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// The sockets that `LISTEN_FDS` announced.
 #[derive(Default)]

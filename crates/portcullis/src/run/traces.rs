@@ -6,7 +6,7 @@ use portcullis_config::{Config, TraceParent, Tracing};
 use portcullis_metrics::Registry;
 use portcullis_trace::{Exporter, Settings};
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 
 /// For one batch of traces.
 const COLLECTOR_TIMEOUT: Duration = Duration::from_secs(5);

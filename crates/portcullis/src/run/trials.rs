@@ -20,9 +20,9 @@ use portcullis_replay::{Exchange, Message, parse, parse_response};
 use portcullis_sinks::{Delivery, Sinks};
 
 use crate::checked::{self, Checked};
-use crate::cli::Failure;
 use crate::edited::Edited;
 use crate::explain;
+use crate::outcome::Failure;
 use crate::replay::{Change, Counts, Request, Side, compare};
 
 /// The policies of the proxy.

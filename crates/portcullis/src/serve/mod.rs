@@ -22,7 +22,7 @@ use portcullis_serve::{Limits, Server, Service};
 use portcullis_store::Store;
 use tokio::sync::mpsc;
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 use crate::run::audit::Audit;
 use crate::run::event_socket::EventSocket;
 use crate::run::notify::Notify;

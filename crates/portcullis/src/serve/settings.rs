@@ -7,7 +7,7 @@ use portcullis_config::{Config, Failure as FailurePolicy, Flags, Network};
 use portcullis_exchange::IntegrationKind;
 use portcullis_serve::{HeaderFamily, Protocol};
 
-use crate::cli::Failure;
+use crate::outcome::Failure;
 use crate::policy_args::{RuleFlags, inspected_route};
 
 /// Arguments of `portcullis serve`.
