@@ -4,6 +4,7 @@
 mod difference;
 mod draft;
 mod opened;
+mod tester;
 mod trial;
 
 use std::fmt::Write as _;

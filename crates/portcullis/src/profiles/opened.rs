@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use portcullis_config::{Policy, Profile, ProfileField, ProfileRequest};
 use portcullis_probes::{Probe, Spot, probes};
 
-use super::trial::{Tester, with, without_values};
+use super::tester::{Tester, with, without_values};
 use crate::outcome::Failure;
 
 /// Attacks of a class that are tried in one place, at most: of each kind the shortest text.

@@ -5,27 +5,19 @@
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use portcullis_config::{Mode, Policy, PolicyFlags, Profile, ProfileRequest};
-use portcullis_engine::Plan;
-use portcullis_event::{Event, Finding, Redactor};
-use portcullis_inspect::Inspector;
+use portcullis_event::{Event, Finding};
 use portcullis_load::SharedDetectors;
-use portcullis_replay::Trial;
-use portcullis_store::Store;
 
 use super::opened::{self, Opened};
+use super::tester::{Tester, with, without_values};
 use super::{TestArgs, draft, find};
-use crate::events::stored;
 use crate::init::document::crs_on_this_machine;
 use crate::outcome::Failure;
 use crate::replay::{Request, requests};
 
-/// An address for documentation (RFC 5737).
-const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 50_000);
 /// Recorded requests that are read, at most.
 const REQUESTS_MAX: usize = 10_000;
 /// The host of the requests of a profile: with one that is known, links to others are looked at.
@@ -324,47 +316,4 @@ fn policy(mode: &str, crs: Option<&PathBuf>) -> Result<Policy, Failure> {
         flags.policy().map_err(Failure::usage)?.ok_or_else(|| Failure::usage("mode off inspects nothing"))?;
     policy.semantic.hosts.push(HOST.to_owned());
     Ok(policy)
-}
-
-pub(super) fn with(policy: &Policy, profile: &Profile, at: &str) -> Policy {
-    let mut policy = policy.clone();
-    profile.apply(at, &mut policy);
-    policy
-}
-
-/// With the exclusions of `whole` that are about no value (the method, the content type): a request that is
-/// refused for one of these says nothing about an attack in it.
-pub(super) fn without_values(policy: &Policy, whole: &Policy) -> Policy {
-    let mut with = whole.clone();
-    let is_of_value = |target: &str| ["ARGS", "REQUEST_BODY"].iter().any(|part| target.starts_with(part));
-    with.rule_exclude.retain(|each| !each.target_text.as_deref().is_some_and(is_of_value));
-    with.semantic.exclude.clone_from(&policy.semantic.exclude);
-    with
-}
-
-/// Asks policies of one mode about requests that nobody sent.
-pub(super) struct Tester {
-    plan: Arc<Plan>,
-    detectors: SharedDetectors,
-    now: u64,
-}
-
-impl Tester {
-    fn new(policy: &Policy, detectors: SharedDetectors) -> Result<Tester, Failure> {
-        let plan = portcullis_load::load(policy).map_err(Failure::failed)?.plan;
-        Ok(Tester { plan, detectors, now: stored::now() })
-    }
-
-    pub(super) fn trial(&mut self, policy: &Policy) -> Result<Trial, Failure> {
-        let (redactor, store) = (Arc::new(Redactor::none()), Arc::new(Store::default()));
-        let inspector = Inspector::new(Arc::clone(&self.plan), redactor, store);
-        let inspector = self.detectors.attach(inspector, policy).map_err(Failure::failed)?;
-        Ok(Trial::new(Arc::new(inspector)))
-    }
-
-    /// Whether it is stopped, and what was found.
-    pub(super) fn ask(&self, trial: &mut Trial, request: &[u8]) -> (bool, Option<Box<Event>>) {
-        let tried = trial.ask(request, CLIENT, self.now);
-        (tried.stopped, tried.event)
-    }
 }
