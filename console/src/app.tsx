@@ -2,6 +2,7 @@
 
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
 import { ask, currentSession, isGone, onChange, Problem, setSession } from './api/http.ts';
+import { can } from './api/role.ts';
 import type { Role, Session } from './api/types.ts';
 import { t, type Key } from './i18n/index.ts';
 import { useLoad } from './load.ts';
@@ -39,12 +40,6 @@ const ENTRIES: Entry[] = [
   { path: 'people', title: 'nav.people', role: 'admin' },
   { path: 'audit', title: 'nav.audit', role: 'admin' },
 ];
-const RANK: Record<Role, number> = { viewer: 0, analyst: 1, admin: 2 };
-
-export function can(role: Role): boolean {
-  const session = currentSession();
-  return session !== null && RANK[session.role] >= RANK[role];
-}
 
 export function App() {
   const [, draw] = useReducer((count: number) => count + 1, 0);

@@ -2,8 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
+import { can } from '../api/role.ts';
 import type { AccessList, Ban, Clients, Live, Page, RateLimit, Site } from '../api/types.ts';
-import { can } from '../app.tsx';
 import { ago, number } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
-import { can } from '../app.tsx';
+import { can } from '../api/role.ts';
 import { network } from '../attacks.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { Select } from '../ui/kit.tsx';

@@ -2,9 +2,9 @@
 
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { ask, askBytes } from '../api/http.ts';
+import { can } from '../api/role.ts';
 import type { EventItem, Finding, Score, WafEvent } from '../api/types.ts';
 import { network } from '../attacks.ts';
-import { can } from '../app.tsx';
 import { findingHref } from '../fields.ts';
 import { both, bytes, dateTime, micros, number, quoted, readable } from '../format.ts';
 import { curl, highlight, spanOf } from '../highlight.ts';

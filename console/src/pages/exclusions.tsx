@@ -2,8 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
+import { can } from '../api/role.ts';
 import type { Exclusion } from '../api/types.ts';
-import { can } from '../app.tsx';
 import { ago, dateTime, number } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';

@@ -2,8 +2,8 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { ask, url } from '../api/http.ts';
+import { can } from '../api/role.ts';
 import type { DeviationKind, EventPage, FieldProposal, Interface, InterfaceDeviation, InterfacePage, LearnedField, LearningSite, Page } from '../api/types.ts';
-import { can } from '../app.tsx';
 import { ago, bytes, number } from '../format.ts';
 import { evidence, fieldHref, missing, shape, typeTitle, unusualFilter, type FieldAt } from '../fields.ts';
 import { t, type Key } from '../i18n/index.ts';

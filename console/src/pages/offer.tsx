@@ -2,8 +2,8 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { ask, askTagged } from '../api/http.ts';
+import { can } from '../api/role.ts';
 import type { Application, EventPage, Replayed } from '../api/types.ts';
-import { can } from '../app.tsx';
 import { number, quoted } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';

@@ -2,8 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import { ask, askTagged } from '../api/http.ts';
+import { can } from '../api/role.ts';
 import type { Diagnostic, Page, Revision, RevisionText } from '../api/types.ts';
-import { can } from '../app.tsx';
 import { bytes, dateTime } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';

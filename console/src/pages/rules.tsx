@@ -2,8 +2,8 @@
 
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
+import { can } from '../api/role.ts';
 import type { EventPage, Live, Rule, RulePage, Site } from '../api/types.ts';
-import { can } from '../app.tsx';
 import { ago, number } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';

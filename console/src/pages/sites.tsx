@@ -2,8 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
+import { can } from '../api/role.ts';
 import type { Agent, Certificate, Inspection, Live, Site, SiteStatistics, Statistics, Upstream } from '../api/types.ts';
-import { can } from '../app.tsx';
 import { ago, expiryTone, number } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useLoad } from '../load.ts';

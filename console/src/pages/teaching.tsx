@@ -2,8 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
+import { can } from '../api/role.ts';
 import type { TaughtField, TeachingSession, TeachingSessions } from '../api/types.ts';
-import { can } from '../app.tsx';
 import { typeTitle } from '../fields.ts';
 import { number, time } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';

@@ -2,8 +2,8 @@
 
 import { useState } from 'preact/hooks';
 import { ask } from '../api/http.ts';
+import { can } from '../api/role.ts';
 import type { Ban, Certificate, Explained, FacetPage, FieldProposal, GroupPage, Live, Page, Site, Statistics, Upstream } from '../api/types.ts';
-import { can } from '../app.tsx';
 import { t } from '../i18n/index.ts';
 import { useLoad, type Loaded } from '../load.ts';
 import { windowOf } from '../range.ts';
