@@ -16,7 +16,7 @@ use portcullis_learn::{
 };
 
 use crate::run::kept;
-use crate::run::learning::Learner;
+use crate::run::learner::Learner;
 
 /// Milliseconds of a day.
 const DAY_MILLIS: u64 = 86_400_000;
@@ -141,7 +141,7 @@ fn site(name: &str, learner: &Learner) -> LearningSite {
     let Thresholds { values, networks, days } = limits.thresholds;
     LearningSite {
         site: name.to_owned(),
-        unusual: match learner.unusual_values {
+        unusual: match learner.unusual_values() {
             Unusual::Off => "off",
             Unusual::Detect => "detect",
             Unusual::Block => "block",

@@ -24,6 +24,7 @@ pub mod fields;
 pub mod first_lines;
 mod kept;
 mod kept_document;
+mod learner;
 pub mod learning;
 mod live;
 pub mod notify;

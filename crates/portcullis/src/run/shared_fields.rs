@@ -22,19 +22,15 @@ use portcullis_resp::{Client, Command, Connection, Limits, Reply};
 
 use crate::learned_files as files;
 use crate::run::kept::lock;
-use crate::run::learning::Learner;
+use crate::run::learner::{KEPT, Learner, NODES_MAX};
 use crate::run::redis::{ANSWER_TIME, Health, Link, Session, now};
 
 /// Between two looks at what others have told.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Between two times that a site's fields are sent.
 const SEND_EVERY: Duration = Duration::from_secs(30);
-/// Nodes that are listened to: those that have told something last.
-pub const NODES_MAX: usize = 16;
 /// Bytes of what one node has learned of one site.
 const BYTES_MAX: usize = 8 << 20;
-/// A node that has told nothing for so long is not listened to any more.
-pub const KEPT: Duration = Duration::from_secs(30 * 86_400);
 /// What an answer may bring.
 const LIMITS: Limits = Limits { bytes_max: BYTES_MAX + (1 << 20), values_max: 4_096 };
 /// Digits of a node's name.

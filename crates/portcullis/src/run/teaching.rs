@@ -1,23 +1,31 @@
-//! Sessions in which somebody teaches a site by hand: what its learner does with them.
+//! Sessions in which somebody teaches a site by hand.
 
 use std::sync::Arc;
 
 use portcullis_api::fields::{
-    DecidedSession, KindEffect, SessionError, SessionOrder, TaughtEffect, TaughtField, TaughtKind, Teacher,
-    TeachingSession,
+    KindEffect, SessionError, SessionOrder, TaughtEffect, TaughtField, TaughtKind, Teacher, TeachingSession,
 };
 use portcullis_event::Timestamp;
 use portcullis_learn::{
-    Key, OpeningState, Profile, SESSION_UNDECIDED_SECONDS, Session, Store, Teacher as Whose,
+    Key, OpeningState, Profile, SESSION_UNDECIDED_SECONDS, Session, Site, Store, Teacher as Whose,
 };
 use portcullis_metrics::{Counter, Registry, catalogue};
 
 use crate::events::stored::now;
 use crate::learned_files as files;
-use crate::run::learning::Learner;
+
+/// The teaching of one site: one session at a time.
+pub struct Teaching {
+    name: String,
+    site: Arc<Site>,
+    taught: Option<Taught>,
+    counters: Counters,
+    /// The site has trusted sources.
+    pub has_trusted: bool,
+}
 
 /// A session of a site, that runs or waits for a decision.
-pub struct Taught {
+struct Taught {
     session: Arc<Session>,
     store: Store,
     /// Who has begun it.
@@ -31,7 +39,7 @@ pub struct Taught {
 }
 
 /// What is counted of sessions of one site.
-pub struct TeachingCounters {
+struct Counters {
     started: Counter,
     accepted: Counter,
     dismissed: Counter,
@@ -41,11 +49,11 @@ pub struct TeachingCounters {
     dropped: Counter,
 }
 
-impl TeachingCounters {
-    pub fn new(site: &str, registry: &Registry) -> TeachingCounters {
+impl Counters {
+    fn new(site: &str, registry: &Registry) -> Counters {
         let of_sessions = |result| registry.counter(&catalogue::TEACHING_SESSIONS, &[site, result]);
         let of_requests = |result| registry.counter(&catalogue::TEACHING_REQUESTS, &[site, result]);
-        TeachingCounters {
+        Counters {
             started: of_sessions("started"),
             accepted: of_sessions("accepted"),
             dismissed: of_sessions("dismissed"),
@@ -57,9 +65,15 @@ impl TeachingCounters {
     }
 }
 
-impl Learner {
+impl Teaching {
+    /// Nobody teaches yet.
+    pub fn new(name: &str, site: Arc<Site>, registry: &Registry) -> Teaching {
+        let counters = Counters::new(name, registry);
+        Teaching { name: name.to_owned(), site, taught: None, counters, has_trusted: false }
+    }
+
     /// Takes in what the session has seen, ends it if it is time, and drops it if nobody has decided.
-    pub(super) fn tend_session(&mut self, now: u64) {
+    pub fn tend(&mut self, now: u64) {
         let Some(taught) = &mut self.taught else { return };
         if taught.ended.is_none() && now >= taught.session.time().1 {
             taught.ended = Some(taught.session.time().1);
@@ -69,27 +83,27 @@ impl Learner {
         taught.store.learn(&batch);
         let (learned, refused) = (batch.len() as u64, taught.session.refused());
         taught.requests += learned;
-        self.teaching.learned.add(learned);
-        self.teaching.dropped.add(batch.dropped);
-        self.teaching.refused.add(refused - std::mem::replace(&mut taught.counted_refused, refused));
+        self.counters.learned.add(learned);
+        self.counters.dropped.add(batch.dropped);
+        self.counters.refused.add(refused - std::mem::replace(&mut taught.counted_refused, refused));
         if taught.ended.is_some_and(|ended| now >= ended + SESSION_UNDECIDED_SECONDS * 1_000) {
             let (name, by) = (&self.name, &taught.by);
             eprintln!(
                 "portcullis: site {name}: nobody has accepted what {by} has taught within a day; it is dropped"
             );
             self.taught = None;
-            self.teaching.expired.inc();
+            self.counters.expired.inc();
         }
     }
 
-    /// The session, if there is one, and what accepting it does.
-    pub(super) fn session(&mut self) -> Option<TeachingSession> {
-        self.tend_session(now());
+    /// The session, if there is one, and what accepting it does to what is known.
+    pub fn session(&mut self, known: &Store) -> Option<TeachingSession> {
+        self.tend(now());
         let taught = self.taught.as_ref()?;
-        let mut after = self.known().clone();
+        let mut after = known.clone();
         after.confirm(&taught.store, files::today());
         let field = |(key, shown): (&Key, &Profile)| {
-            let (before, then) = (self.known().field(key), after.field(key));
+            let (before, then) = (known.field(key), after.field(key));
             TaughtField {
                 method: key.method.clone(),
                 path: key.template.clone(),
@@ -124,13 +138,14 @@ impl Learner {
     }
 
     /// Begins a session.
-    pub(super) fn start_session(
+    pub fn start(
         &mut self,
+        known: &Store,
         teacher: Teacher,
         seconds: u64,
         by: &str,
     ) -> Result<TeachingSession, SessionError> {
-        self.tend_session(now());
+        self.tend(now());
         if self.taught.is_some() {
             return Err(SessionError::Exists);
         }
@@ -142,24 +157,26 @@ impl Learner {
         let session = Arc::new(Session::new(whose, now(), seconds));
         self.taught = Some(Taught {
             session: Arc::clone(&session),
-            store: self.known().for_session(),
+            store: known.for_session(),
             by: by.to_owned(),
             requests: 0,
             ended: None,
             counted_refused: 0,
         });
         self.site.set_session(Some(session));
-        self.teaching.started.inc();
+        self.counters.started.inc();
         eprintln!("portcullis: site {}: {by} teaches it by hand for {seconds} s", self.name);
-        self.session().ok_or(SessionError::NoSession)
+        self.session(known).ok_or(SessionError::NoSession)
     }
 
-    /// Ends the session, or decides about what it has learned, which was shown with so many requests.
-    pub(super) fn order_session(
+    /// Ends the session, or decides about what it has learned, which was shown with so many requests. With it
+    /// comes what was accepted.
+    pub fn order(
         &mut self,
+        known: &Store,
         order: SessionOrder,
         requests: Option<u64>,
-    ) -> Result<DecidedSession, SessionError> {
+    ) -> Result<(TeachingSession, Option<Store>), SessionError> {
         if let Some(taught) = &mut self.taught
             && taught.ended.is_none()
             && (order != SessionOrder::Accept || requests == Some(taught.requests))
@@ -167,27 +184,23 @@ impl Learner {
             taught.ended = Some(now().min(taught.session.time().1));
             self.site.set_session(None);
         }
-        let session = self.session().ok_or(SessionError::NoSession)?;
+        let session = self.session(known).ok_or(SessionError::NoSession)?;
         if order == SessionOrder::Accept && requests != Some(session.requests) {
             return Err(SessionError::Changed);
         }
-        let mut not_kept = None;
+        let mut accepted = None;
         if order != SessionOrder::Stop
             && let Some(taught) = self.taught.take()
         {
             self.site.set_session(None);
-            let result = if let SessionOrder::Accept = order {
-                &self.teaching.accepted
-            } else {
-                &self.teaching.dismissed
-            };
-            result.inc();
             if order == SessionOrder::Accept {
-                self.store.confirm(&taught.store, files::today());
-                not_kept = self.keep_decision();
+                self.counters.accepted.inc();
+                accepted = Some(taught.store);
+            } else {
+                self.counters.dismissed.inc();
             }
         }
-        Ok(DecidedSession { session, not_kept })
+        Ok((session, accepted))
     }
 }
 
