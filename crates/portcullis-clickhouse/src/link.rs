@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use portcullis_config::{EventDatabase, Password};
 use portcullis_event_store::QueryError;
+use portcullis_fetch::{NotTaken, Receiver, Settings, basic_login};
 use portcullis_metrics::{EnumCounters, Registry, catalogue};
-use portcullis_post::{NotTaken, Receiver, Settings, basic_login};
 
 /// Bytes of an answer.
 pub(crate) const ANSWER_BYTES_MAX: u64 = 64 << 20;

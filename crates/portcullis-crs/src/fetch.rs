@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use portcullis_trust::Authorities;
+use portcullis_fetch::Authorities;
 
 use crate::{Error, Version, known, limits};
 

@@ -4,8 +4,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use portcullis_fetch::Authorities;
 use portcullis_seclang::{DiskFiles, Files, RemoteFile, limits};
-use portcullis_trust::Authorities;
 use sha2::{Digest, Sha256};
 
 /// Longest time for a remote file, from the name look-up to the last byte.

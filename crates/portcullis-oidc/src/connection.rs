@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use portcullis_trust::Authorities;
+use portcullis_fetch::Authorities;
 use serde::de::DeserializeOwned;
 
 use crate::error::OidcError;

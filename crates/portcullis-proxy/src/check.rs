@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use portcullis_config::{AgentAddress, Config, UpstreamProtocol};
 use portcullis_exchange::BlockPage;
+use portcullis_fetch::Authorities;
 use portcullis_metrics::Registry;
-use portcullis_trust::Authorities;
 
 use crate::access::check_lists;
 use portcullis_tls::{Life, ListenerTls, UpstreamTls, life_of};

@@ -2,7 +2,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_trust::Authorities;
+use portcullis_fetch::Authorities;
 use portcullis_types::percent_decode;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;

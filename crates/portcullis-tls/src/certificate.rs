@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use portcullis_config::CertificateFiles;
+use portcullis_fetch::{certificates, pem};
 use portcullis_metrics::{EnumCounters, Registry, catalogue};
-use portcullis_trust::{certificates, pem};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::sign::CertifiedKey;

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!  listener ──> ListenerTls ──> BySni ──> Certificate: files, or what acme::run has ordered
-//!  upstream ──> UpstreamTls ──> Authorities (portcullis-trust)
+//!  upstream ──> UpstreamTls ──> Authorities (portcullis-fetch)
 //! ```
 //!
 //! The crate does handshakes; how long one may take and what follows it is the proxy's. It writes the files

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use portcullis_config::{ClientAuth, ListenerTls as Settings};
+use portcullis_fetch::{Authorities, pem};
 use portcullis_metrics::{EnumCounters, Registry};
-use portcullis_trust::{Authorities, pem};
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateRevocationListDer;
 use rustls::pki_types::pem::PemObject;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use portcullis_config::{Endpoint, UpstreamProtocol, UpstreamTls as Settings};
+use portcullis_fetch::Authorities;
 use portcullis_metrics::Registry;
-use portcullis_trust::Authorities;
 use rustls::client::ResolvesClientCert;
 use rustls::pki_types::ServerName;
 use rustls::sign::CertifiedKey;

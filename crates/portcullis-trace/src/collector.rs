@@ -2,7 +2,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use portcullis_post::{NotTaken, Receiver, is_retryable_in_otlp};
+use portcullis_fetch::{NotTaken, Receiver, is_retryable_in_otlp};
 use serde_json::Value as Json;
 
 /// The destination of traces.
@@ -32,7 +32,7 @@ impl Collector {
     pub(crate) fn new(settings: Settings) -> io::Result<Collector> {
         let mut headers = vec![("Content-Type".to_string(), "application/json".to_string())];
         headers.extend(settings.headers.iter().cloned());
-        let post = portcullis_post::Settings {
+        let post = portcullis_fetch::Settings {
             url: settings.url.clone(),
             ca: settings.ca.clone(),
             headers,

@@ -4,8 +4,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use portcullis_fetch::NotTaken;
 use portcullis_metrics::{Counter, EnumCounters, Gauge, Registry, catalogue};
-use portcullis_post::NotTaken;
 
 use crate::collector::{Collector, Settings};
 use crate::{Trace, otlp};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use portcullis_post::{Receiver, Settings};
+use portcullis_fetch::{Receiver, Settings};
 use serde_json::{Value, json};
 
 use crate::outcome::Failure;
@@ -154,7 +154,7 @@ impl Api<'_> {
 
     fn read(
         &self,
-        sent: Result<portcullis_post::Answer, portcullis_post::NotTaken>,
+        sent: Result<portcullis_fetch::Answer, portcullis_fetch::NotTaken>,
     ) -> Result<Value, Failure> {
         let answer = sent.map_err(|error| Failure::failed(format_args!("{}: {error}", self.url)))?;
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use portcullis_config::ClickHouse;
 use portcullis_event::Event;
-use portcullis_post::{Answer, NotTaken, Receiver, Settings, basic_login};
+use portcullis_fetch::{Answer, NotTaken, Receiver, Settings, basic_login};
 
 use crate::metrics::REFUSED;
 use crate::otlp::fitting;

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_config::{EventForm, OtlpLogs, Secret};
 use portcullis_event::Event;
-use portcullis_post::{NotTaken, Receiver, Settings, is_retryable_in_otlp};
+use portcullis_fetch::{NotTaken, Receiver, Settings, is_retryable_in_otlp};
 use prost::Message as _;
 
 use crate::metrics::REFUSED;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, net};
 
 use portcullis_config::{Endpoint, SyslogAddress};
-use portcullis_trust::Authorities;
+use portcullis_fetch::Authorities;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use portcullis_config::{JsonTemplate, Webhook};
 use portcullis_event::Event;
-use portcullis_post::{NotTaken, Receiver, Settings};
+use portcullis_fetch::{NotTaken, Receiver, Settings};
 
 use crate::metrics::{RATE_LIMIT, REFUSED};
 use crate::otlp::exposed;

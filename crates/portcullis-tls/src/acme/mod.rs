@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use portcullis_config::{Acme, Config};
-use portcullis_trust::Authorities;
+use portcullis_fetch::Authorities;
 
 use crate::StartError;
 

@@ -1,14 +1,4 @@
-//! Whom we believe over TLS: the certificate authorities that a file names, or those of the system.
-//!
-//! ```
-//! use std::path::Path;
-//! use portcullis_trust::Authorities;
-//!
-//! let wrong = Authorities::of_file(Path::new("/nowhere/ca.pem")).unwrap_err();
-//! assert!(wrong.starts_with("/nowhere/ca.pem: "), "{wrong}");
-//! ```
-
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+//! Certificate authorities that we trust: those that a file names, or those of the system.
 
 use std::io;
 use std::path::Path;
