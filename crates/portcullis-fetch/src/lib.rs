@@ -1,4 +1,4 @@
-//! Requests of ours over HTTP and HTTPS, and the certificate authorities that we trust with TLS.
+//! Our own requests over HTTP and HTTPS, and the certificate authorities that we trust.
 //!
 //! ```text
 //!  body ──> Receiver::send ──> Answer ──accepted──> body of the answer
@@ -6,8 +6,7 @@
 //!                  └── not connected, broken, late ───────┴──> NotTaken
 //! ```
 //!
-//! Receivers may be down, slow or hostile: collectors of traces and logs, databases, webhooks; and what an API
-//! of ours shows.
+//! Receivers may be down, slow or hostile: collectors of traces and logs, databases, webhooks.
 //!
 //! - Redirects are not followed: an answer cannot send us, with what we carry, to another host.
 //! - No proxy that the environment names is used: the receiver is the one that the configuration names.
