@@ -48,6 +48,8 @@
 //! It refuses to know what a payload list says: no whole payloads, no hashes of them; what cannot be told
 //! from the structure of a fragment is not told.
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod analysis;
 mod decode;
 mod detector;

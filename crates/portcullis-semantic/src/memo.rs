@@ -87,10 +87,7 @@ impl Known {
     }
 
     fn table(&mut self, place: Place) -> &mut Recent<FieldResult> {
-        match place {
-            Place::Path => &mut self.paths,
-            _ => &mut self.fields,
-        }
+        if place == Place::Path { &mut self.paths } else { &mut self.fields }
     }
 }
 

@@ -155,7 +155,7 @@ fn prior(severity: Severity) -> [f32; 2] {
         Severity::Emergency | Severity::Alert | Severity::Critical => 4.0,
         Severity::Error => 2.5,
         Severity::Warning => 1.2,
-        _ => 0.3,
+        Severity::Notice | Severity::Info | Severity::Debug => 0.3,
     };
     [weight, weight * MENTIONED]
 }

@@ -96,10 +96,8 @@ pub(crate) fn unwrap(
     let came_by = |layer: Layer| layers.iter().last() == Some(layer);
     let mut try_one = |layer: Layer, spare: &mut Vec<u8>, decode: fn(&[u8], &mut Vec<u8>) -> bool| {
         spare.clear();
-        let text = match layer {
-            Layer::Percent => structured::url_before_query(text).unwrap_or(text),
-            _ => text,
-        };
+        let text =
+            if layer == Layer::Percent { structured::url_before_query(text).unwrap_or(text) } else { text };
         let changed = (only_changed && layer.is_of_signs()).then(|| excerpt::excerpt(text, decode));
         let text = changed.as_deref().unwrap_or(text);
         if decode(text, spare) && spare.as_slice() != text {

@@ -99,7 +99,7 @@ impl Detector for Crlf {
             match writing {
                 Writing::Escape => add(WRITTEN, next),
                 _ if !input.layers.is_empty() => add(ENCODED, next),
-                _ => {}
+                Writing::Plain | Writing::LookAlike => {}
             }
         }
     }

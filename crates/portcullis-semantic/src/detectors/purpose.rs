@@ -105,7 +105,24 @@ pub fn is_made_for(class: Class, name: &[u8]) -> bool {
                     || names_redirect(name)
             }
             Class::Crlf => takes_scripts(location) || takes_markup(location) || takes_headers(location),
-            _ => false,
+            Class::Xxe
+            | Class::Template
+            | Class::Deserialization
+            | Class::NoSql
+            | Class::Ldap
+            | Class::Xpath
+            | Class::Ssi
+            | Class::Mail
+            | Class::Log4j
+            | Class::Prototype
+            | Class::Graphql
+            | Class::Upload
+            | Class::Scanner
+            | Class::Redirect
+            | Class::Protocol
+            | Class::Leak
+            | Class::Field
+            | Class::Api => false,
         }
 }
 

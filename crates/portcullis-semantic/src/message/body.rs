@@ -279,7 +279,7 @@ impl Analysis {
                     self.look(detectors, Location::of(Place::Name), key)
                 });
             }
-            _ => {}
+            Processor::Multipart | Processor::Xml => {}
         }
         report
     }
@@ -466,7 +466,7 @@ fn sniff(body: &[u8]) -> Option<Processor> {
                 memchr::memchr(b'=', body).is_some() && memchr::memchr2(b'\n', b' ', body).is_none();
             is_form.then_some(Processor::UrlEncoded)
         }
-        other => Some(other),
+        other @ (Processor::Multipart | Processor::Json | Processor::Xml) => Some(other),
     }
 }
 

@@ -94,7 +94,10 @@ impl Upload {
                         BodyErrorKind::Multipart(MultipartError::NoFilesLimit(_)) => {
                             Unreadable::FieldsTooLong
                         }
-                        _ => Unreadable::Malformed,
+                        BodyErrorKind::ArgumentsLimit(_)
+                        | BodyErrorKind::Json(_)
+                        | BodyErrorKind::Xml(_)
+                        | BodyErrorKind::Multipart(_) => Unreadable::Malformed,
                     });
                 }
                 // Its other reading would need the beginning, which is gone.

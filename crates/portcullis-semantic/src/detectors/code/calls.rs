@@ -96,7 +96,22 @@ impl<'t> Scan<'_, 't> {
             Group::Sleep if (argument == Argument::Number || argument == Argument::Call) => {
                 self.note(Fact::Sleep, span);
             }
-            _ => {}
+            Group::Info
+            | Group::Decode
+            | Group::File
+            | Group::Open
+            | Group::Print
+            | Group::Hash
+            | Group::Sleep
+            | Group::Reflect
+            | Group::Type
+            | Group::Ognl
+            | Group::Internal
+            | Group::Dunder
+            | Group::Module
+            | Group::Node
+            | Group::Object
+            | Group::Superglobal => {}
         }
     }
 

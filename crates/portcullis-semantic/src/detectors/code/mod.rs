@@ -265,7 +265,27 @@ fn is_of_program(input: &Input<'_>, fact: Fact, span: Span, shell: &command::Nam
         }
         Fact::Module => is_kept(text, span),
         Fact::File | Fact::FileArgument => span.of(text) == b"require" && inner.is_some_and(loads_neighbour),
-        _ => false,
+        Fact::Decode
+        | Fact::Callback
+        | Fact::Probe
+        | Fact::Sleep
+        | Fact::Reflection
+        | Fact::Loaded
+        | Fact::Type
+        | Fact::Made
+        | Fact::Static
+        | Fact::Ognl
+        | Fact::OgnlAssign
+        | Fact::Internal
+        | Fact::Dunder
+        | Fact::Import
+        | Fact::Node
+        | Fact::Object
+        | Fact::Input
+        | Fact::Nested
+        | Fact::VariableCall
+        | Fact::TextCall
+        | Fact::Backtick => false,
     }
 }
 

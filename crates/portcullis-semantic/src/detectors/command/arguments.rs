@@ -107,7 +107,16 @@ pub(super) fn note_argument(
                 && option[1] != b'-'
                 && short.clone().any(|b| matches!(b, b'c' | b'e' | b'r' | b'n'))
         }
-        _ => false,
+        Group::Recon
+        | Group::List
+        | Group::Read
+        | Group::Net
+        | Group::Delay
+        | Group::System
+        | Group::Print
+        | Group::Prefix
+        | Group::PowerShell
+        | Group::Tool => false,
     });
     if after_code_option && shape != Shape::Option {
         call.note(CODE_ARGUMENT);

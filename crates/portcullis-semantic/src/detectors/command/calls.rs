@@ -173,15 +173,13 @@ impl<'c, 'i> Calls<'c, 'i> {
         let location = self.input.location;
         let is_end =
             self.text[call.end..].iter().all(|b| b.is_ascii_whitespace() || matches!(b, b';' | b'&'));
-        let is_asked = match location.place {
+        let is_asked = if location.place == Place::Query {
             // `ping a.example` is what people look for.
-            Place::Query => {
-                let is_said = !call.is_distinctive() && !purpose::names_command(location);
-                is_end && !is_said && !purpose::is_search(location)
-            }
+            let is_said = !call.is_distinctive() && !purpose::names_command(location);
+            is_end && !is_said && !purpose::is_search(location)
+        } else {
             // A part of a value that the sign of the query cut off.
-            Place::Name => self.text.contains(&b' '),
-            _ => false,
+            location.place == Place::Name && self.text.contains(&b' ')
         };
         if position.sign == Sign::Begin && is_asked {
             found.add(HOST_ASKED, call.span());
@@ -224,7 +222,9 @@ impl<'c, 'i> Calls<'c, 'i> {
             && match position.sign {
                 Sign::Begin | Sign::Newline => true,
                 Sign::Backtick => self.surroundings.is_in_sentence(position.start),
-                _ => self.surroundings.is_command_line(position),
+                Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical | Sign::Substitution => {
+                    self.surroundings.is_command_line(position)
+                }
             };
         for kind in [position.sign.kind(), UNKNOWN] {
             add(found, kind, span, is_mentioned);

@@ -113,7 +113,7 @@ fn alone(text: &[u8], position: &Position, machine: Option<&Names>) -> Option<Sp
         Name::Plain if count == 0 && is_between_quotes(text, position, arguments.end) => true,
         // `"; touch x #`
         Name::Plain if is_parted && cuts(text, arguments.end) => files > 0 || (1..=2).contains(&words),
-        _ => files > 0 && words <= 2,
+        Name::Plain | Name::Hidden | Name::Shell | Name::Variable => files > 0 && words <= 2,
     };
     (is_end && is_one).then(|| Span::new(position.start, arguments.end))
 }
@@ -192,13 +192,20 @@ impl Arguments {
                 Shape::Glob => is_pattern(raw),
                 Shape::Option => false,
                 // `<<<"id"`: what a shell is given to run.
-                _ => is_target && (is_file_name(raw) || is_shell),
+                Shape::Host | Shape::Number | Shape::Text | Shape::Expansion | Shape::Word => {
+                    is_target && (is_file_name(raw) || is_shell)
+                }
             };
             is_target = false;
             let is_word = match shape {
                 Shape::Option | Shape::Number => true,
                 Shape::Word => raw.iter().all(u8::is_ascii_lowercase),
-                _ => false,
+                Shape::Sensitive
+                | Shape::Path
+                | Shape::Host
+                | Shape::Text
+                | Shape::Expansion
+                | Shape::Glob => false,
             };
             // `.` is this folder, or all of a document to `jq`.
             let is_other = raw == b"." || name == Name::Test && matches!(raw, b"]" | b"]]");
@@ -222,7 +229,9 @@ fn goes_on(text: &[u8], position: &Position, end: usize) -> bool {
     let rest = &text[end.min(text.len())..];
     match position.sign {
         Sign::Substitution | Sign::Backtick => rest.iter().any(|b| matches!(b, b')' | b'`')),
-        _ => rest.trim_ascii_start().first().is_some_and(|b| b";|&\n#".contains(b)),
+        Sign::Begin | Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical | Sign::Newline => {
+            rest.trim_ascii_start().first().is_some_and(|b| b";|&\n#".contains(b))
+        }
     }
 }
 
@@ -260,7 +269,7 @@ fn ends(text: &[u8], position: &Position, end: usize) -> bool {
             Some(rest) => rest,
             None => return false,
         },
-        _ => rest,
+        Sign::Begin | Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical | Sign::Newline => rest,
     };
     rest.len() <= END_BYTES_MAX && rest.iter().all(|b| b";|&'\"#)} ".contains(b))
 }

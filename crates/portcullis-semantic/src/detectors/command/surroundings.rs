@@ -157,9 +157,10 @@ impl Surroundings<'_, '_> {
     /// after a sign, or hidden, is none.
     pub fn configures(&self, position: &Position, call: &Call, is_step: bool) -> bool {
         let text = self.text;
-        let mut from = match position.sign {
-            Sign::Newline => position.at,
-            _ => memchr::memrchr(b'\n', &text[..position.start]).map_or(0, |at| at + 1),
+        let mut from = if position.sign == Sign::Newline {
+            position.at
+        } else {
+            memchr::memrchr(b'\n', &text[..position.start]).map_or(0, |at| at + 1)
         };
         for _ in 0..CONTINUED_LINES_MAX {
             let Some(before) = continued(&text[..from]) else { break };

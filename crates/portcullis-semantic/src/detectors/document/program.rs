@@ -78,6 +78,7 @@ fn tokens(text: &[u8]) -> impl Iterator<Item = Token> {
 }
 
 /// `"use strict"`, `var`, `!function`, `(function`, `(()=>`, `(self.x=...`.
+#[expect(clippy::wildcard_enum_match_arm, reason = "scripts begin with few of the tokens")]
 fn begins(text: &[u8], first: &Token, second: Option<&Token>) -> bool {
     let is_first_word = |token: &Token| FIRST_WORDS.contains(&token.span.of(text));
     match first.kind {
@@ -134,17 +135,10 @@ impl Reading<'_> {
                 if closes { Before::Operand } else { Before::Operator }
             }
             T::Open if before == Before::Literal => return false,
-            T::Open | T::OpenBracket | T::OpenBrace => {
-                let bracket = match token.kind {
-                    T::Open => Bracket::Parenthesis(before == Before::Head),
-                    T::OpenBracket => Bracket::Square,
-                    _ => Bracket::Brace,
-                };
-                if !self.open(bracket) {
-                    return false;
-                }
-                if token.kind == T::OpenBrace { Before::Member } else { Before::Operator }
-            }
+            T::Open if self.open(Bracket::Parenthesis(before == Before::Head)) => Before::Operator,
+            T::OpenBracket if self.open(Bracket::Square) => Before::Operator,
+            T::OpenBrace if self.open(Bracket::Brace) => Before::Member,
+            T::Open | T::OpenBracket | T::OpenBrace => return false,
             T::Comma if self.open.last() == Some(&Bracket::Brace) => Before::Member,
             T::Close => match self.open.pop() {
                 Some(Bracket::Parenthesis(true)) => Before::Either,

@@ -66,7 +66,19 @@ impl Detector for Log4j {
                 Place::Form | Place::Json | Place::MultipartField | Place::XmlText => {
                     !starts_any_case(&input.text[start..], b"${env:") || asks_secret(input, start, end)
                 }
-                _ => false,
+                Place::Method
+                | Place::Path
+                | Place::QueryString
+                | Place::XmlAttribute
+                | Place::XmlDoctype
+                | Place::FileName
+                | Place::FileContent
+                | Place::PartHeader
+                | Place::HeaderName
+                | Place::Text
+                | Place::RawBody
+                | Place::ResponseBody
+                | Place::ResponseHeader => false,
             };
             // No page has them in its query or the fields of a head; in a body they may be part of a setting.
             let is_all = || input.text[start..end].len() == input.text.trim_ascii().len();

@@ -157,16 +157,14 @@ impl Detector for Scanner {
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
-        match input.location.place {
-            Place::Path => self.path(input.text, found),
-            _ if input.location.name.eq_ignore_ascii_case(b"user-agent") && input.layers.is_empty() => {
-                self.agent(&input.text[..input.text.len().min(256)], found);
-            }
+        let name = input.location.name;
+        if input.location.place == Place::Path {
+            self.path(input.text, found);
+        } else if name.eq_ignore_ascii_case(b"user-agent") && input.layers.is_empty() {
+            self.agent(&input.text[..input.text.len().min(256)], found);
+        } else if name.eq_ignore_ascii_case(b"x-middleware-subrequest") {
             // Next.js takes it as a sign that its checks were done (CVE-2025-29927).
-            _ if input.location.name.eq_ignore_ascii_case(b"x-middleware-subrequest") => {
-                found.add(INTERNAL, Span::new(0, input.text.len()));
-            }
-            _ => {}
+            found.add(INTERNAL, Span::new(0, input.text.len()));
         }
     }
 }

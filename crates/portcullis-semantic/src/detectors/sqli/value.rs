@@ -54,7 +54,17 @@ pub(super) fn columns(text: &[u8], at: usize) -> Option<Span> {
             | TokenKind::Variable
             | TokenKind::QuotedName(_)
             | TokenKind::Word(_) => {}
-            _ => return None,
+            TokenKind::String { .. }
+            | TokenKind::Operator(_)
+            | TokenKind::Open
+            | TokenKind::Close
+            | TokenKind::Comma
+            | TokenKind::Semicolon
+            | TokenKind::Dot
+            | TokenKind::OpenBrace
+            | TokenKind::CloseBrace
+            | TokenKind::Comment(_)
+            | TokenKind::Other => return None,
         }
     }
     let last = tokens.next()?;

@@ -346,7 +346,7 @@ impl Ssrf {
             return match address {
                 Address::V6(_) if kind.is_some() && address.to_v4().is_some() => Some(MAPPED),
                 Address::V4 { is_odd: true, .. } => kind.or(Some(DISGUISED)),
-                _ => kind,
+                Address::V4 { .. } | Address::V6(_) => kind,
             };
         }
         let name = host.name();

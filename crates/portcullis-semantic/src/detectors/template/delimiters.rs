@@ -43,7 +43,9 @@ impl Form {
             Form::Marked | Form::Single => 0,
             // Each sign of a pair is counted.
             Form::Parentheses | Form::Directive => INNER_BYTES_MAX / 4,
-            _ => INNER_BYTES_MAX / 16,
+            Form::Braces | Form::Statement | Form::Output | Form::Script | Form::Brackets => {
+                INNER_BYTES_MAX / 16
+            }
         }
     }
 }

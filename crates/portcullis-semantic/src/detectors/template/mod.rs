@@ -195,10 +195,12 @@ impl Detector for Template {
                 continue;
             }
             // Of braces that hold no call the beginning is read.
-            let cost = match expression.form {
-                Form::Single if memchr::memchr3(b'(', b'*', b'|', inner).is_none() => inner.len() / 8,
-                Form::Single => inner.len() * SINGLE_READINGS,
-                _ => inner.len() * READINGS,
+            let cost = if expression.form != Form::Single {
+                inner.len() * READINGS
+            } else if memchr::memchr3(b'(', b'*', b'|', inner).is_none() {
+                inner.len() / 8
+            } else {
+                inner.len() * SINGLE_READINGS
             };
             // Where there is no end it was looked for in vain.
             let search = match expression.inner.end == expression.span.end {

@@ -165,7 +165,7 @@ pub(super) fn is_arithmetic(text: &[u8]) -> bool {
             // `(7*7)?c`: how FreeMarker writes a number.
             TokenKind::Name if last.is_some_and(|t| t.is(b'?')) => {}
             TokenKind::Name if is_sum(token.span.of(text)) && last.is_some_and(|t| t.is(b'|')) => signs += 1,
-            _ => return false,
+            TokenKind::Name | TokenKind::Text | TokenKind::Sign(_) => return false,
         }
         last = Some(token);
     }

@@ -95,16 +95,14 @@ impl Detector for Upload {
     }
 
     fn detect(&self, input: &Input<'_>, found: &mut Found<'_>) {
-        match input.location.place {
-            Place::FileName => self.names.look(input.text, found),
-            _ if input.is_json => {}
-            _ => {
-                let text = input.text;
-                let is_application = input.document.is_php
-                    && found.may_read(code::PHP_READINGS * text.len())
-                    && !code::runs_input(text, &self.shell);
-                content::look(text, input.groups, is_application, &self.scripts, found);
-            }
+        if input.location.place == Place::FileName {
+            self.names.look(input.text, found);
+        } else if !input.is_json {
+            let text = input.text;
+            let is_application = input.document.is_php
+                && found.may_read(code::PHP_READINGS * text.len())
+                && !code::runs_input(text, &self.shell);
+            content::look(text, input.groups, is_application, &self.scripts, found);
         }
     }
 }

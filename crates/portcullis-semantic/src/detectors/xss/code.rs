@@ -118,7 +118,7 @@ impl Xss {
         let mut note = |kind: KindId| match reading {
             Reading::Suppressed(row) => found.suppress(kind, span, row),
             Reading::Lines => found.mention(kind, span),
-            _ => found.add(kind, span),
+            Reading::Whole | Reading::FirstQuote | Reading::LaterQuote => found.add(kind, span),
         };
         match reading {
             Reading::Whole if outcome.is_worded => return,
@@ -130,7 +130,11 @@ impl Xss {
                 return found.suppress(JS_BREAK_OUT_CALL, span, "password-signs");
             }
             Reading::FirstQuote if ends && effects.any(Effects::CALL) => note(JS_BREAK_OUT_CALL),
-            _ => return,
+            Reading::Whole
+            | Reading::FirstQuote
+            | Reading::LaterQuote
+            | Reading::Lines
+            | Reading::Suppressed(_) => return,
         }
         for (effect, kind) in [
             (Effects::DIALOG, JS_DIALOG),

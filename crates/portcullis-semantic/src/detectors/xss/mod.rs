@@ -445,7 +445,13 @@ fn active(document: &[u8], names: &Names) -> Active {
                     active.attacks |= !is_popup(bytes) && note(from.min(to), to, true);
                 }
             }
-            _ => {}
+            TokenKind::Text
+            | TokenKind::EndTag
+            | TokenKind::Slash
+            | TokenKind::TagEnd { .. }
+            | TokenKind::RawText(_)
+            | TokenKind::Comment(_)
+            | TokenKind::Declaration => {}
         }
     }
     active

@@ -295,7 +295,17 @@ impl<'n, 't> Scan<'n, 't> {
                     self.note(Fact::ShellArgument, token.span);
                 }
             }
-            _ => {}
+            Group::Eval
+            | Group::Info
+            | Group::Decode
+            | Group::Callback
+            | Group::File
+            | Group::Open
+            | Group::Hash
+            | Group::Sleep
+            | Group::Reflect
+            | Group::Dunder
+            | Group::Object => {}
         }
     }
 
@@ -400,12 +410,28 @@ impl<'n, 't> Scan<'n, 't> {
                 }
             }
             Group::Print => self.print(span, lexer, is_call),
-            group if is_call => {
-                // The lexer stands after the path's first name; what is called is its last.
-                let argument = argument_at(lexer, self.text);
-                self.called(group, span, argument, false, false);
+            Group::Execute
+            | Group::Eval
+            | Group::Info
+            | Group::Decode
+            | Group::Callback
+            | Group::File
+            | Group::Open
+            | Group::Hash
+            | Group::Sleep
+            | Group::Reflect
+            | Group::Ognl
+            | Group::Internal
+            | Group::Dunder
+            | Group::Module
+            | Group::Object
+            | Group::Superglobal => {
+                if is_call {
+                    // The lexer stands after the path's first name; what is called is its last.
+                    let argument = argument_at(lexer, self.text);
+                    self.called(group, span, argument, false, false);
+                }
             }
-            _ => {}
         }
     }
 
@@ -495,7 +521,7 @@ impl<'n, 't> Scan<'n, 't> {
             Argument::Name => lexer.next().is_some_and(|token| {
                 token.kind == TokenKind::Name && self.shell.asks_system(token.span.of(self.text))
             }),
-            _ => false,
+            Argument::None | Argument::Call | Argument::Number | Argument::Other => false,
         }
     }
 

@@ -73,7 +73,7 @@ impl<'t> Scan<'_, 't> {
             && match self.argument() {
                 Argument::Text(_) | Argument::Variable | Argument::Call => true,
                 Argument::None => self.names.get(inner) == Some(Group::Info),
-                _ => false,
+                Argument::Number | Argument::Word(_) | Argument::Name | Argument::Other => false,
             }
         {
             self.note(Fact::TextCall, token.span);

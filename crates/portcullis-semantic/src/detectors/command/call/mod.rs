@@ -165,11 +165,8 @@ impl Call {
     /// It may be a whole value: it has arguments, or its name is no word of a language.
     pub fn stands_alone(&self) -> bool {
         let is_bare = self.has(BARE) || self.has(BARE_WORD);
-        match self.group {
-            _ if self.is_closed && !self.has(BARE_WORD) => true,
-            Group::Prefix | Group::Shell if is_bare => false,
-            _ => !is_bare || self.is_distinctive,
-        }
+        let runs_others = matches!(self.group, Group::Prefix | Group::Shell);
+        self.is_closed && !self.has(BARE_WORD) || !is_bare || self.is_distinctive && !runs_others
     }
 
     /// Nothing but a name that could be a name of something else.
@@ -285,7 +282,15 @@ impl<'r, 't> Reader<'r, 't> {
                         }
                         continue;
                     }
-                    _ => return None,
+                    TokenKind::Word(_)
+                    | TokenKind::Semicolon
+                    | TokenKind::Pipe
+                    | TokenKind::Or
+                    | TokenKind::And
+                    | TokenKind::Background
+                    | TokenKind::Newline
+                    | TokenKind::Close
+                    | TokenKind::Comment => return None,
                 }
             };
             lead += 1;
@@ -484,7 +489,14 @@ impl<'r, 't> Reader<'r, 't> {
                         return None;
                     }
                 }
-                _ => {
+                TokenKind::Semicolon
+                | TokenKind::Pipe
+                | TokenKind::Or
+                | TokenKind::And
+                | TokenKind::Background
+                | TokenKind::Newline
+                | TokenKind::Close
+                | TokenKind::Comment => {
                     call.end = token.span.start as usize;
                     let rest = &self.text[call.end..];
                     call.is_closed = rest.len() <= 2 && rest.trim_ascii().len() == 1;

@@ -30,7 +30,8 @@ impl Walk<'_, '_> {
     pub(super) fn is_before_open(&self) -> bool {
         match self.near() {
             Near::Unclear => self.peek().is_some_and(|next| next.kind == TokenKind::Open),
-            near => near == Near::Open,
+            Near::Open => true,
+            Near::Dot | Near::Else => false,
         }
     }
 
@@ -38,7 +39,8 @@ impl Walk<'_, '_> {
     pub(super) fn is_before_dot(&self) -> bool {
         match self.near() {
             Near::Unclear => self.peek().is_some_and(|next| next.kind == TokenKind::Dot),
-            near => near == Near::Dot,
+            Near::Dot => true,
+            Near::Open | Near::Else => false,
         }
     }
 

@@ -168,6 +168,7 @@ impl Walk<'_, '_> {
         true
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a clause begins with few of the words")]
     pub(super) fn clause_word(&mut self, word: Word, span: Span) -> bool {
         let is_after_number = self.is_after_number();
         self.boundary();

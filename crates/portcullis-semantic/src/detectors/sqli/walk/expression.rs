@@ -165,7 +165,19 @@ impl Walk<'_, '_> {
                 let is_divisor = self.depth > 0 && self.begins_with_number();
                 is_divisor && is_secret && next.kind == TokenKind::Number
             }
-            _ => false,
+            Operator::Equal
+            | Operator::NotEqual
+            | Operator::Less
+            | Operator::Greater
+            | Operator::Ampersands
+            | Operator::Divide
+            | Operator::Not
+            | Operator::Tilde
+            | Operator::Match
+            | Operator::Json
+            | Operator::Assign
+            | Operator::Cast
+            | Operator::Colon => false,
         };
     }
 
@@ -180,12 +192,13 @@ impl Walk<'_, '_> {
             Operand::Name | Operand::Complex | Operand::Call | Operand::Select => {
                 is_of(NUMBERS) || is_of(OTHERS) && (!is_column || self.is_secret(self.last_span))
             }
-            _ => false,
+            Operand::None | Operand::Number | Operand::Text | Operand::Literal | Operand::Variable => false,
         };
         self.does.converts |= holds && self.start == Start::Raw && !self.is_inside;
     }
 
     /// `cast(login as int)`, `convert(int, login)`: a call that converts, of something that is no constant.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other tokens are passed over")]
     pub(super) fn is_conversion(&self, name: &[u8]) -> bool {
         const CASTS: &[&[u8]] = &[b"cast", b"try_cast", b"safe_cast"];
         if name.eq_ignore_ascii_case(b"convert") || name.eq_ignore_ascii_case(b"try_convert") {

@@ -124,6 +124,7 @@ fn is_object(word: Word) -> bool {
 
 impl Walk<'_, '_> {
     /// True if a statement that begins with `word`, other than SELECT, goes on as `next` says.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a statement begins with few of the words")]
     pub(super) fn is_statement(&self, word: Word, next: &Following) -> bool {
         use TokenKind as T;
         match word {
@@ -223,6 +224,7 @@ impl Walk<'_, '_> {
 
     /// After the condition in parentheses stands a statement, or it is the function with several arguments.
     /// Code goes on with a brace, a call or a word of its own, and compares with `==`.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other tokens are passed over")]
     fn is_sql_condition(&self) -> bool {
         let mut depth = 0u32;
         let mut ahead = self.lexer.clone().take(CONDITION_TOKENS_MAX);

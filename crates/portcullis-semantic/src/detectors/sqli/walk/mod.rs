@@ -70,7 +70,7 @@ pub(super) fn may_follow_quote(rest: &[u8]) -> bool {
                 .find(|token| !matches!(token.kind, TokenKind::Comment(_) | TokenKind::Open));
             inner.is_some_and(|inner| inner.kind == TokenKind::Word(Word::Select))
         }
-        _ => false,
+        TokenKind::Number | TokenKind::QuotedName(_) | TokenKind::Dot | TokenKind::OpenBrace => false,
     }
 }
 
@@ -512,7 +512,15 @@ impl<'t, 'n> Walk<'t, 'n> {
                 Operand::None
             }
             TokenKind::Other | TokenKind::Dot => Operand::None,
-            _ => return false,
+            TokenKind::Word(_)
+            | TokenKind::Variable
+            | TokenKind::Operator(_)
+            | TokenKind::Open
+            | TokenKind::Close
+            | TokenKind::Comma
+            | TokenKind::Semicolon
+            | TokenKind::CloseBrace
+            | TokenKind::Comment(_) => return false,
         };
         self.last = operand;
         self.last_span = token.span;
@@ -575,24 +583,23 @@ impl<'t, 'n> Walk<'t, 'n> {
         if self.pieces.field.is_encoded && self.is_escaped(token) {
             return false;
         }
-        match token.kind {
-            TokenKind::Comment(comment) => return self.comment(comment, token.span),
-            TokenKind::OpenBrace => {
-                // `{fn x()}`, `{x !0}`: the word belongs to the brace.
-                let is_odbc = matches!(
-                    self.peek(),
-                    Some(Token { kind: TokenKind::Word(_) | TokenKind::QuotedName(_), .. })
-                );
-                if is_odbc && self.expect != Expect::Operator {
-                    self.skip();
-                    self.note(BRACE, token.span);
-                    self.expect = Expect::Operand;
-                    return true;
-                }
-                self.braces += 1;
-                return false;
+        if let TokenKind::Comment(comment) = token.kind {
+            return self.comment(comment, token.span);
+        }
+        if token.kind == TokenKind::OpenBrace {
+            // `{fn x()}`, `{x !0}`: the word belongs to the brace.
+            let is_odbc = matches!(
+                self.peek(),
+                Some(Token { kind: TokenKind::Word(_) | TokenKind::QuotedName(_), .. })
+            );
+            if is_odbc && self.expect != Expect::Operator {
+                self.skip();
+                self.note(BRACE, token.span);
+                self.expect = Expect::Operand;
+                return true;
             }
-            _ => {}
+            self.braces += 1;
+            return false;
         }
         match self.expect {
             Expect::Start => self.begin(token),
@@ -606,17 +613,12 @@ impl<'t, 'n> Walk<'t, 'n> {
     /// The token is an escape of an encoded text, which is skipped, or a word before one: `SELECT%20a`.
     fn is_escaped(&mut self, token: Token) -> bool {
         let (start, end) = (token.span.start as usize, token.span.end as usize);
-        match token.kind {
-            TokenKind::Operator(Operator::Divide) => match escape_end(self.text, start) {
-                Some(end) => {
-                    self.lexer = Lexer::sharing(self.text, end, &self.reads);
-                    *self.ahead.get_mut() = None;
-                    true
-                }
-                None => false,
-            },
-            TokenKind::Word(_) => escape_end(self.text, end).is_some(),
-            _ => false,
+        if token.kind == TokenKind::Operator(Operator::Divide) {
+            let Some(end) = escape_end(self.text, start) else { return false };
+            self.lexer = Lexer::sharing(self.text, end, &self.reads);
+            *self.ahead.get_mut() = None;
+            return true;
         }
+        matches!(token.kind, TokenKind::Word(_)) && escape_end(self.text, end).is_some()
     }
 }

@@ -28,7 +28,7 @@ impl Walk<'_, '_> {
                     self.operand(token)
                 }
                 Part::Statement => self.operand(token),
-                _ => {
+                Part::Join | Part::Compare | Part::Arithmetic | Part::Clause | Part::Filler => {
                     self.note_tail(token.span);
                     self.operator(token)
                 }
@@ -59,7 +59,16 @@ impl Walk<'_, '_> {
             }
             TokenKind::Semicolon => self.operator(token),
             TokenKind::Other if self.word(token.span) == b"]" => self.operator(token),
-            _ => self.operand(token),
+            TokenKind::Number
+            | TokenKind::String { .. }
+            | TokenKind::QuotedName(_)
+            | TokenKind::Variable
+            | TokenKind::Operator(_)
+            | TokenKind::Open
+            | TokenKind::Dot
+            | TokenKind::OpenBrace
+            | TokenKind::Comment(_)
+            | TokenKind::Other => self.operand(token),
         }
     }
 
@@ -73,6 +82,10 @@ impl Walk<'_, '_> {
     /// `and(equals(status,'open'),lessThan(total,'5'))`, all of the value: the filters of an interface, with
     /// several conditions as arguments. To a database that is a row, which is no condition before something
     /// is compared with it.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "names, numbers and texts are all that such a list holds"
+    )]
     fn is_filter(&self) -> bool {
         let (mut depth, mut has_comma) = (0u32, false);
         let mut ahead = self.lexer.clone().take(FILTER_TOKENS_MAX);
@@ -134,7 +147,13 @@ impl Walk<'_, '_> {
             TokenKind::Word(word) => self.operand_word(word, token.span),
             // `master..xp_cmdshell`: the schema between the dots may be left out.
             TokenKind::Dot => self.last == Operand::None,
-            _ => false,
+            TokenKind::Operator(_)
+            | TokenKind::Comma
+            | TokenKind::Semicolon
+            | TokenKind::OpenBrace
+            | TokenKind::CloseBrace
+            | TokenKind::Comment(_)
+            | TokenKind::Other => false,
         }
     }
 
@@ -148,6 +167,10 @@ impl Walk<'_, '_> {
         follows || self.text.get(end) == Some(&b'.') && !self.text.get(end + 1).is_some_and(is_number)
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "few of the words differ from the others of their part"
+    )]
     fn operand_word(&mut self, word: Word, span: Span) -> bool {
         match role(word) {
             Part::Constant => self.take(Operand::Literal, span),
@@ -221,7 +244,7 @@ impl Walk<'_, '_> {
                 _ => false,
             },
             Part::Statement if self.clause == Clause::Free => self.take(Operand::Name, span),
-            _ => false,
+            Part::Join | Part::Compare | Part::Arithmetic | Part::Filler | Part::Statement => false,
         }
     }
 
@@ -271,9 +294,10 @@ impl Walk<'_, '_> {
         let computes = std::mem::take(&mut self.computes);
         let is_factor = operand.is_constant() && (operand != Operand::Text || !self.ends_text(span));
         let operand = if computes && is_factor { Operand::Complex } else { operand };
-        match operand {
-            Operand::Name => self.reads_column(span),
-            _ => self.only_words = false,
+        if operand == Operand::Name {
+            self.reads_column(span);
+        } else {
+            self.only_words = false;
         }
         self.last = operand;
         self.last_span = span;

@@ -80,7 +80,7 @@ impl Walk<'_, '_> {
                 }
                 self.alias()
             }
-            _ => false,
+            TokenKind::OpenBrace | TokenKind::Comment(_) | TokenKind::Other => false,
         }
     }
 
@@ -147,7 +147,18 @@ impl Walk<'_, '_> {
             // A label among statements.
             Operator::Colon if self.clause == Clause::Free => self.expect = Expect::Statement,
             Operator::Colon => return false,
-            _ => {
+            Operator::Equal
+            | Operator::NotEqual
+            | Operator::Less
+            | Operator::Greater
+            | Operator::Plus
+            | Operator::Minus
+            | Operator::Star
+            | Operator::Divide
+            | Operator::Bit
+            | Operator::Tilde
+            | Operator::Match
+            | Operator::Assign => {
                 // `2-(password like 'a%')`
                 self.joins_number |= self.is_after_number() && self.is_before_open();
                 self.computes = self.last != Operand::None && !self.last.is_constant();
@@ -215,7 +226,7 @@ impl Walk<'_, '_> {
                 self.last = Operand::Name;
                 true
             }
-            _ => false,
+            Clause::Expression | Clause::Columns | Clause::Tables | Clause::Ordering => false,
         }
     }
 
@@ -256,7 +267,13 @@ impl Walk<'_, '_> {
                 self.last_span = span;
                 true
             }
-            _ => !closed && self.start != Start::Raw,
+            Operand::None
+            | Operand::Number
+            | Operand::Literal
+            | Operand::Call
+            | Operand::Select
+            | Operand::Variable
+            | Operand::Complex => !closed && self.start != Start::Raw,
         }
     }
 }

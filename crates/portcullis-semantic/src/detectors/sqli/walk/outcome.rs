@@ -135,7 +135,7 @@ impl Walk<'_, '_> {
                 Operand::Text if self.is_left_open() => {}
                 Operand::Text => self.note(BOOLEAN_STRING, span),
                 Operand::Call | Operand::Select => self.note(BOOLEAN_CALL, span),
-                _ => {}
+                Operand::None | Operand::Name | Operand::Variable | Operand::Complex => {}
             }
         }
         self.compared = true;

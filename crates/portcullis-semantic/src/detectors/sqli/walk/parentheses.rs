@@ -55,7 +55,14 @@ impl Walk<'_, '_> {
                 self.open(false);
                 true
             }
-            _ => false,
+            Operand::None
+            | Operand::Number
+            | Operand::Text
+            | Operand::Literal
+            | Operand::Call
+            | Operand::Select
+            | Operand::Variable
+            | Operand::Complex => false,
         }
     }
 

@@ -141,7 +141,13 @@ impl Walk<'_, '_> {
         match head {
             Operand::Number => self.facts.set(AFTER_NUMBER, here),
             Operand::Name => self.facts.set(AFTER_WORD, here),
-            _ => {}
+            Operand::None
+            | Operand::Text
+            | Operand::Literal
+            | Operand::Call
+            | Operand::Select
+            | Operand::Variable
+            | Operand::Complex => {}
         }
     }
 

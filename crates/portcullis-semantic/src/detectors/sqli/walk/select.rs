@@ -70,10 +70,9 @@ impl Walk<'_, '_> {
     /// `1.001; Select case the. When`, `Select case the; Like`: a CASE of SQL goes on with WHEN.
     fn is_spoken_case(&self, next: &Following) -> bool {
         let third = self.lexer.clone().nth(2);
-        let goes_on = third.is_some_and(|token| match token.kind {
-            TokenKind::Word(Word::When) | TokenKind::Operator(_) | TokenKind::Open => true,
-            TokenKind::Dot => self.joins_names(third),
-            _ => false,
+        let goes_on = third.is_some_and(|token| {
+            matches!(token.kind, TokenKind::Word(Word::When) | TokenKind::Operator(_) | TokenKind::Open)
+                || token.kind == TokenKind::Dot && self.joins_names(third)
         });
         begins_spoken_case(next) && !goes_on
     }
@@ -182,7 +181,16 @@ impl Walk<'_, '_> {
             // A percent sign may be one of an escape: `from%20users`.
             TokenKind::Operator(_) => !self.pieces.field.is_encoded,
             TokenKind::Variable => self.word(sign.span) == b"?",
-            _ => false,
+            TokenKind::Number
+            | TokenKind::String { .. }
+            | TokenKind::Word(_)
+            | TokenKind::QuotedName(_)
+            | TokenKind::Open
+            | TokenKind::Close
+            | TokenKind::OpenBrace
+            | TokenKind::CloseBrace
+            | TokenKind::Comment(_)
+            | TokenKind::Other => false,
         })
     }
 

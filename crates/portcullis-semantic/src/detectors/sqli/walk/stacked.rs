@@ -69,7 +69,18 @@ impl Walk<'_, '_> {
                 Operand::Name
             }
             TokenKind::Dot if !self.is_before_part() => return false,
-            _ => Operand::Complex,
+            TokenKind::Number
+            | TokenKind::QuotedName(_)
+            | TokenKind::Variable
+            | TokenKind::Operator(_)
+            | TokenKind::Open
+            | TokenKind::Close
+            | TokenKind::Comma
+            | TokenKind::Dot
+            | TokenKind::OpenBrace
+            | TokenKind::CloseBrace
+            | TokenKind::Comment(_)
+            | TokenKind::Other => Operand::Complex,
         };
         true
     }
@@ -117,7 +128,12 @@ impl Walk<'_, '_> {
                 TokenKind::Operator(Operator::Equal | Operator::Colon) if count == 1 => return false,
                 TokenKind::Comma if count == 1 => return false,
                 TokenKind::Comment(_) | TokenKind::Number | TokenKind::Comma | TokenKind::Semicolon => {}
-                _ => has_signs = true,
+                TokenKind::String { .. }
+                | TokenKind::Variable
+                | TokenKind::Operator(_)
+                | TokenKind::Open
+                | TokenKind::Close
+                | TokenKind::Dot => has_signs = true,
             }
         }
         let needs_nothing = ENDS.iter().any(|known| verb.eq_ignore_ascii_case(known));
@@ -210,7 +226,11 @@ impl Walk<'_, '_> {
                 | TokenKind::Variable
                 | TokenKind::Semicolon
                 | TokenKind::String { .. } => has_signs = true,
-                _ => {}
+                TokenKind::Number
+                | TokenKind::Word(_)
+                | TokenKind::QuotedName(_)
+                | TokenKind::Close
+                | TokenKind::Comma => {}
             }
             last = next.kind;
         }

@@ -71,7 +71,17 @@ impl Walk<'_, '_> {
                 self.expect = Expect::Operand;
                 self.operand(token)
             }
-            _ => false,
+            TokenKind::Number
+            | TokenKind::String { .. }
+            | TokenKind::QuotedName(_)
+            | TokenKind::Variable
+            | TokenKind::Close
+            | TokenKind::Comma
+            | TokenKind::Dot
+            | TokenKind::OpenBrace
+            | TokenKind::CloseBrace
+            | TokenKind::Comment(_)
+            | TokenKind::Other => false,
         }
     }
 
@@ -145,6 +155,7 @@ impl Walk<'_, '_> {
     }
 
     /// Sets what the walk expects after the first word of a statement that fits.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "few of the words change what is expected")]
     fn enter_statement(&mut self, word: Word, span: Span) {
         self.expect = Expect::Operand;
         self.last = Operand::None;
@@ -176,13 +187,19 @@ impl Walk<'_, '_> {
     fn rights(&mut self) {
         let (begun, mut says_whose) = (self.lexer.clone(), false);
         for _ in 0..CONDITION_TOKENS_MAX {
-            let is_part = self.peek().is_some_and(|next| match next.kind {
-                TokenKind::Word(word) => role(word) != Part::Statement || word == Word::Select,
-                TokenKind::QuotedName(_) | TokenKind::String { .. } | TokenKind::Comma | TokenKind::Dot => {
-                    true
+            let is_part = self.peek().is_some_and(|next| {
+                if let TokenKind::Word(word) = next.kind {
+                    return role(word) != Part::Statement || word == Word::Select;
                 }
-                TokenKind::Operator(Operator::Star) | TokenKind::Variable => true,
-                _ => false,
+                matches!(
+                    next.kind,
+                    TokenKind::QuotedName(_)
+                        | TokenKind::String { .. }
+                        | TokenKind::Comma
+                        | TokenKind::Dot
+                        | TokenKind::Variable
+                        | TokenKind::Operator(Operator::Star)
+                )
             });
             if !is_part {
                 break;

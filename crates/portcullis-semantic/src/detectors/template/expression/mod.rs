@@ -369,7 +369,7 @@ impl<'w> Walk<'w> {
                         facts.note(ASSIGNMENT);
                     }
                 }
-                _ => {}
+                TokenKind::Number | TokenKind::Sign(_) => {}
             }
             before_last = last;
             last = Some(token);

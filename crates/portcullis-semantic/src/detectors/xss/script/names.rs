@@ -134,7 +134,20 @@ impl Walk<'_> {
         self.out.effects.insert(match group {
             Group::Reflect | Group::Constructor => Effects::REFLECT,
             Group::Global | Group::Location => Effects::GLOBAL,
-            _ => Effects::default(),
+            Group::Dialog
+            | Group::Execute
+            | Group::Timer
+            | Group::WriteCall
+            | Group::Send
+            | Group::Decode
+            | Group::Data
+            | Group::Markup
+            | Group::Target
+            | Group::Navigate
+            | Group::Indirect
+            | Group::Make
+            | Group::Demo
+            | Group::Any => Effects::default(),
         });
     }
 
@@ -157,7 +170,7 @@ impl Walk<'_> {
             // What a function's constructor is given is code.
             Callee::Name(Group::Constructor) => Effects::EXECUTE,
             Callee::Computed => Effects::COMPUTED,
-            _ => Effects::default(),
+            Callee::None | Callee::Name(_) | Callee::Control | Callee::Operand => Effects::default(),
         };
         self.out.effects.insert(effects);
         self.out.effects.insert(Effects::CALL);
@@ -170,7 +183,7 @@ impl Walk<'_> {
             Callee::Name(Group::Markup) => Effects::WRITE,
             Callee::Name(Group::Data) if self.out.effects.any(Effects::DATA) => Effects::DATA,
             Callee::Computed => Effects::COMPUTED,
-            _ => Effects::default(),
+            Callee::None | Callee::Name(_) | Callee::Control | Callee::Operand => Effects::default(),
         };
         self.out.effects.insert(effects);
         self.out.effects.insert(Effects::ASSIGN);

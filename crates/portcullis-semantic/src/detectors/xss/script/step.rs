@@ -88,15 +88,10 @@ impl Walk<'_> {
             self.out.effects.insert(Effects::WRITE);
         }
         if std::mem::take(&mut self.in_timer) {
-            let is_text = match kind {
-                T::String { .. } | T::Template { .. } => true,
-                // The page's address or name holds a text.
-                T::Name => {
-                    bytes == b"name" || matches!(self.names.script(bytes), Group::Location | Group::Decode)
-                }
-                _ => false,
-            };
-            if is_text {
+            // The page's address or name holds a text.
+            let holds_text =
+                || bytes == b"name" || matches!(self.names.script(bytes), Group::Location | Group::Decode);
+            if matches!(kind, T::String { .. } | T::Template { .. }) || kind == T::Name && holds_text() {
                 self.out.effects.insert(Effects::EXECUTE);
             }
         }
@@ -183,6 +178,7 @@ impl Walk<'_> {
     }
 
     /// A sign before which an operand is needed, or after which one comes.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other signs have no effect of their own")]
     fn operator_sign(&mut self, kind: TokenKind, newline: bool) -> bool {
         use TokenKind as T;
         let holds = match kind {
