@@ -31,6 +31,18 @@ test('evidence is found however it is written', async () => {
     "curl --path-as-is -X POST 'http://h/a' \\\n  -H 'X: it'\\''s' \\\n  --data-raw 'x'");
 });
 
+test('a session shows its browser, whatever it calls itself', async () => {
+  const { browser } = await load('browser');
+  const chrome = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36';
+  assert.equal(browser(chrome), 'Chrome, Windows');
+  assert.equal(browser(`${chrome} Edg/141.0.0.0`), 'Edge, Windows');
+  assert.equal(browser('Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'), 'Firefox, Linux');
+  assert.equal(browser('Mozilla/5.0 (Linux; Android 15; Pixel 9) Chrome/141.0.0.0 Mobile Safari/537.36'), 'Chrome, Android');
+  assert.equal(browser('curl/8.5.0'), 'curl');
+  for (const text of ['', ' ', '<script>', '\u202eevil']) assert.equal(browser(text), null);
+  assert.equal(browser('a'.repeat(500)).length, 40);
+});
+
 test('what is not seen is written as its code', async () => {
   const { visible } = await load('visible');
   const { readable } = await load('format');

@@ -198,7 +198,11 @@ export interface User {
 }
 export interface Token {
   id: number; name: string; role: Role; created: string; expires: string | null; last_used: string | null;
-  revoked: string | null;
+  last_address: string | null; revoked: string | null;
+}
+export interface ListedSession {
+  number: number; user: string; current: boolean; created: string; last_used: string; expires: string;
+  address: string | null; last_address: string | null; agent: string;
 }
 export interface AuditEntry {
   number: number; time: string; actor: string; address: string | null; action: string; object: string; detail: string;

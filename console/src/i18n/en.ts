@@ -770,6 +770,17 @@ export const en = {
   'people.analyst': 'analyst: also sees requests, excludes, edits the lists deny and allow, lifts bans',
   'people.admin': 'admin: also edits the document, sites and bypass, manages users',
 
+  'sessions.own': 'Your sessions',
+  'sessions.all': 'Sessions',
+  'sessions.user': 'User',
+  'sessions.browser': 'Browser',
+  'sessions.from': 'From',
+  'sessions.login': 'Logged in',
+  'sessions.this': 'this one',
+  'sessions.unknown': 'unknown',
+  'sessions.end': 'End',
+  'sessions.endOthers': 'End all others',
+
   'audit.title': 'Audit trail',
   'audit.actor': 'Who',
   'audit.action': 'What',

@@ -6,6 +6,7 @@ import { dateTime } from '../format.ts';
 import { choose, chosen, t, type Language } from '../i18n/index.ts';
 import { useAction } from '../load.ts';
 import { setTheme, theme, type Theme } from '../theme.ts';
+import { Sessions } from './sessions.tsx';
 import { Button, Card, CopyButton, Failure, Input, PageHead, Tabs } from '../ui/kit.tsx';
 
 export function AccountPage({ redraw }: { redraw: () => void }) {
@@ -29,6 +30,7 @@ export function AccountPage({ redraw }: { redraw: () => void }) {
         <Password />
         <OneTimeCodes />
       </div>
+      <Sessions />
     </>
   );
 }

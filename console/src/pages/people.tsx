@@ -6,6 +6,7 @@ import type { Page, Role, Token, User } from '../api/types.ts';
 import { ago, dateTime } from '../format.ts';
 import { t } from '../i18n/index.ts';
 import { useAction, useLoad } from '../load.ts';
+import { Sessions } from './sessions.tsx';
 import { Badge, Button, Card, CopyButton, Dialog, Empty, Failure, Input, PageHead, Select, Skeleton } from '../ui/kit.tsx';
 
 const roles = (): [Role, string][] => [['viewer', t('people.viewer')], ['analyst', t('people.analyst')], ['admin', t('people.admin')]];
@@ -51,7 +52,7 @@ export function PeoplePage() {
               <thead><tr><th scope="col">{t('app.name')}</th><th scope="col">{t('app.role')}</th><th scope="col">{t('people.expires')}</th><th scope="col">{t('people.lastUsed')}</th><th scope="col"><span class="visually-hidden">{t('app.actions')}</span></th></tr></thead>
               <tbody>{tokens.value?.items.map((token) => (
                 <tr key={token.id}>
-                  <td>{token.name}</td><td>{token.role}</td><td>{token.expires ? ago(token.expires) : t('app.never')}</td><td>{token.last_used ? ago(token.last_used) : t('app.never')}</td>
+                  <td>{token.name}</td><td>{token.role}</td><td>{token.expires ? ago(token.expires) : t('app.never')}</td><td>{token.last_used ? ago(token.last_used) : t('app.never')}{token.last_address && <> <span class="mono dim">{token.last_address}</span></>}</td>
                   <td class="right">{token.revoked ? <Badge tone="warn">{t('people.revoked')}</Badge> : (
                     <Button tone="ghost" disabled={change.busy} aria-label={`${t('people.revoke')} ${token.name}`} onClick={() => void change.run(async () => {
                       await ask(`/tokens/${token.id}`, { method: 'DELETE' });
@@ -63,6 +64,7 @@ export function PeoplePage() {
             </table></div>
           )}
         </Card>
+        <Sessions all />
       </div>
       {dialog === 'user' && <UserDialog onClose={() => setDialog(null)} onDone={() => { setDialog(null); users.again(); }} />}
       {dialog === 'token' && <TokenDialog onClose={() => { setDialog(null); tokens.again(); }} />}

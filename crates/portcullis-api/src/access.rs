@@ -50,9 +50,11 @@ pub(crate) struct Principal {
 #[derive(Clone, Debug)]
 pub(crate) enum Credential {
     Token(i64),
-    /// The session's secret, and its end.
+    /// The session's secret, the ids of its user and itself, and its end.
     Session {
         secret: String,
+        user: i64,
+        number: i64,
         expires: u64,
     },
 }
@@ -130,13 +132,13 @@ async fn authenticate(
     headers: &HeaderMap,
     peer: Peer,
 ) -> Result<Principal, Problem> {
-    let now = context.now();
+    let (now, address) = (context.now(), peer.address.to_string());
     let mut authorizations = headers.get_all(AUTHORIZATION).iter();
     if let Some(value) = authorizations.next() {
         // Whoever sends two, or another kind, does not get in by a cookie beside them.
         let token = bearer(value).filter(|_| authorizations.next().is_none()).map(str::to_owned);
         let Some(token) = token else { return Err(invalid_token()) };
-        let found = context.identities(move |identities| identities.token_of(&token, now)).await?;
+        let found = context.identities(move |identities| identities.token_of(&token, &address, now)).await?;
         let Some(token) = found else { return Err(invalid_token()) };
         return Ok(Principal {
             name: token.name,
@@ -149,7 +151,8 @@ async fn authenticate(
         return Err(Problem::of(Kind::Unauthenticated));
     };
     let (looked_up, expected) = (secret.clone(), csrf_token(&secret));
-    let found = context.identities(move |identities| identities.session_of(&looked_up, now)).await?;
+    let found =
+        context.identities(move |identities| identities.session_of(&looked_up, &address, now)).await?;
     let Some(session) = found else {
         return Err(Problem::with(Kind::Unauthenticated, "the session has ended; log in again"));
     };
@@ -164,8 +167,8 @@ async fn authenticate(
             return Err(Problem::with(Kind::CsrfToken, message));
         }
     }
-    let (name, role) = (session.user.name, session.user.role);
-    let credential = Credential::Session { secret, expires: session.expires };
+    let (name, role, user) = (session.user.name, session.user.role, session.user.id);
+    let credential = Credential::Session { secret, user, number: session.number, expires: session.expires };
     Ok(Principal { name, role, credential, peer })
 }
 

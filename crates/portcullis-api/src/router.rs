@@ -26,8 +26,8 @@ use crate::pages::page;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
     advise, audit, bans, check, clients, config, events, exclusion_orders, exclusions, explain, facets,
-    fields, interfaces, live, login, oidc, reload, replay, revisions, rules, setup, sinks, site_settings,
-    statistics, status, stream, teaching, tokens, totp, users,
+    fields, interfaces, live, login, oidc, reload, replay, revisions, rules, sessions, setup, sinks,
+    site_settings, statistics, status, stream, teaching, tokens, totp, users,
 };
 
 /// Prefix of the paths of all routes.
@@ -115,6 +115,9 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(admin, routes!(tokens::revoke))
             .add(admin, routes!(users::list, users::create))
             .add(admin, routes!(users::one, users::change, users::delete))
+            .add(admin, routes!(sessions::list))
+            .add(admin, routes!(sessions::end_one))
+            .add(admin, routes!(sessions::end_of_user))
             .add(admin, routes!(audit::list))
             .add(admin, routes!(reload::reload))
             .add(Access::Public, routes!(setup::setup))
@@ -125,6 +128,8 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(Access::Session, routes!(login::logout))
             .add(Access::Session, routes!(login::session))
             .add(Access::Session, routes!(login::password))
+            .add(Access::Session, routes!(sessions::own, sessions::end_others))
+            .add(Access::Session, routes!(sessions::end_own))
             .add(Access::Session, routes!(totp::offer, totp::confirm));
     let head =
         OpenApiBuilder::new().info(info(context.supplies.version)).components(Some(components())).build();

@@ -77,6 +77,25 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE users ADD COLUMN subject TEXT;
     CREATE UNIQUE INDEX users_of_provider ON users (issuer, subject) WHERE issuer IS NOT NULL;
 ",
+    "
+    -- Sessions have a number, by which they are listed and ended, and say where they were begun and last used.
+    CREATE TABLE numbered_sessions (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        digest BLOB NOT NULL UNIQUE,
+        user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+        created INTEGER NOT NULL,
+        last_used INTEGER NOT NULL,
+        address TEXT,
+        last_address TEXT,
+        agent TEXT NOT NULL DEFAULT ''
+    ) STRICT;
+    INSERT INTO numbered_sessions (digest, user, created, last_used)
+        SELECT digest, user, created, last_used FROM sessions ORDER BY created;
+    DROP TABLE sessions;
+    ALTER TABLE numbered_sessions RENAME TO sessions;
+    CREATE INDEX sessions_of_user ON sessions (user, created);
+    ALTER TABLE tokens ADD COLUMN last_address TEXT;
+",
 ];
 
 /// The identities of one data folder.

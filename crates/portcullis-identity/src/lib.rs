@@ -25,7 +25,7 @@
 //! let new = NewToken { name: "ci".to_owned(), role: Role::Viewer, expires: None };
 //! let (token, secret) = identities.create_token(&new, &Actor::new("command line"), now)?;
 //! assert!(secret.starts_with("pct_"));
-//! assert_eq!(identities.token_of(&secret, now)?.map(|found| found.id), Some(token.id));
+//! assert_eq!(identities.token_of(&secret, "192.0.2.1", now)?.map(|found| found.id), Some(token.id));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -53,7 +53,7 @@ pub use password::{PASSWORD_BYTES_MAX, PASSWORD_CHARACTERS_MIN, PasswordError, c
 pub use provided::Provided;
 pub use role::Role;
 pub use secret::{TOKEN_PREFIX, digest, is_same, random_secret};
-pub use sessions::{SESSION_IDLE_S, SESSION_S, Session, csrf_token};
+pub use sessions::{Ending, SESSION_IDLE_S, SESSION_S, Session, SessionEntry, csrf_token};
 pub use throttle::{Decision, Throttle};
 pub use tokens::{NewToken, Token};
 pub use totp::{TotpSecret, code_of};

@@ -41,6 +41,8 @@ pub struct Token {
     pub expires: Option<u64>,
     /// Last use, to a minute.
     pub last_used: Option<u64>,
+    /// The address of the last use.
+    pub last_address: Option<String>,
     /// Time of revocation.
     pub revoked: Option<u64>,
 }
@@ -52,7 +54,7 @@ impl Token {
     }
 }
 
-const COLUMNS: &str = "id, name, role, created, expires, last_used, revoked";
+const COLUMNS: &str = "id, name, role, created, expires, last_used, revoked, last_address";
 
 impl Identities {
     /// Creates a token; its secret is not kept and cannot be shown again.
@@ -87,7 +89,8 @@ impl Identities {
             let id = transaction.last_insert_rowid();
             record(transaction, by, "token.create", &object(id, name), new.role.name(), now)?;
             let (name, role, expires) = (name.to_owned(), new.role, new.expires);
-            Ok(Token { id, name, role, created: now, expires, last_used: None, revoked: None })
+            let (last_used, last_address, revoked) = (None, None, None);
+            Ok(Token { id, name, role, created: now, expires, last_used, last_address, revoked })
         })?;
         Ok((token, secret))
     }
@@ -116,8 +119,8 @@ impl Identities {
         })
     }
 
-    /// The token with this secret, if it works at this time.
-    pub fn token_of(&self, secret: &str, now: u64) -> Result<Option<Token>, IdentityError> {
+    /// The token with this secret, if it works at this time, for a request from this address.
+    pub fn token_of(&self, secret: &str, address: &str, now: u64) -> Result<Option<Token>, IdentityError> {
         if !has_form(secret, TOKEN_PREFIX) {
             return Ok(None);
         }
@@ -126,15 +129,15 @@ impl Identities {
         let sql = format!("SELECT {COLUMNS}, digest FROM tokens WHERE digest = ?");
         let mut statement = connection.prepare_cached(&sql)?;
         let found =
-            statement.query_row([digest], |row| Ok((token(row)?, row.get::<_, Vec<u8>>(7)?))).optional()?;
+            statement.query_row([digest], |row| Ok((token(row)?, row.get::<_, Vec<u8>>(8)?))).optional()?;
         let Some((found, stored)) = found else { return Ok(None) };
         if !is_same(&stored, &digest) || !found.is_valid(now) {
             return Ok(None);
         }
         if found.last_used.is_none_or(|last| now >= last.saturating_add(LAST_USED_EVERY_S)) {
             // That it cannot be written, for want of space perhaps, does not lock anybody out.
-            let _ =
-                connection.execute("UPDATE tokens SET last_used = ? WHERE id = ?", [now as i64, found.id]);
+            let sql = "UPDATE tokens SET last_used = ?, last_address = ? WHERE id = ?";
+            let _ = connection.execute(sql, params![now as i64, address, found.id]);
         }
         Ok(Some(found))
     }
@@ -162,6 +165,7 @@ fn token(row: &Row<'_>) -> rusqlite::Result<Token> {
         expires: row.get(4)?,
         last_used: row.get(5)?,
         revoked: row.get(6)?,
+        last_address: row.get(7)?,
     })
 }
 

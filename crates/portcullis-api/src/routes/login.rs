@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::header::SET_COOKIE;
+use http::header::{SET_COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use portcullis_identity::{
     Actor, Change, Decision, IdentityError, Origin, Proof, SESSION_S, Throttle, User, csrf_token,
@@ -73,7 +73,7 @@ pub(crate) async fn login(
     headers: HeaderMap,
     Body(login): Body<Login>,
 ) -> Result<Response, Problem> {
-    let old = session_cookie(&headers).map(str::to_owned);
+    let (old, agent) = (session_cookie(&headers).map(str::to_owned), agent(&headers));
     // It ends as it would even if the client leaves meanwhile: leaving must not be a way to try for nothing.
     let work = tokio::spawn(async move {
         let attempt = Attempt::new(&context, peer, &login.name).await?;
@@ -84,7 +84,7 @@ pub(crate) async fn login(
             if let Some(old) = old {
                 identities.end_session(&old, &actor, now)?;
             }
-            identities.start_session(&started, &network, &actor, now)
+            identities.start_session(&started, &network, &agent, &actor, now)
         });
         let secret = secret.await?;
         let cookie = new_session(&secret);
@@ -114,7 +114,8 @@ pub(crate) async fn logout(
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, ENDED)]).into_response())
 }
 
-const ENDED: HeaderValue =
+/// `Set-Cookie` that takes the cookie of a session away.
+pub(crate) const ENDED: HeaderValue =
     HeaderValue::from_static("__Host-portcullis=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0");
 
 /// The user who is logged in, and the token for changes.
@@ -123,7 +124,7 @@ const ENDED: HeaderValue =
 pub(crate) async fn session(
     Extension(principal): Extension<Principal>,
 ) -> Result<axum::Json<SessionItem>, Problem> {
-    let Credential::Session { secret, expires } = principal.credential else {
+    let Credential::Session { secret, expires, .. } = principal.credential else {
         return Err(Problem::of(Kind::Forbidden));
     };
     Ok(axum::Json(SessionItem {
@@ -182,6 +183,11 @@ pub(crate) async fn password(
         Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, ENDED)]).into_response())
     });
     work.await.map_err(|_| Problem::of(Kind::Internal))?
+}
+
+/// The browser as it names itself, for the list of sessions.
+pub(crate) fn agent(headers: &HeaderMap) -> String {
+    headers.get(USER_AGENT).map_or_else(String::new, |value| String::from_utf8_lossy(value.as_bytes()).into())
 }
 
 /// A permit for one computation of a password, for those who are logged in.

@@ -21,6 +21,7 @@ pub(crate) mod reload;
 pub(crate) mod replay;
 pub(crate) mod revisions;
 pub(crate) mod rules;
+pub(crate) mod sessions;
 pub(crate) mod setup;
 pub(crate) mod sinks;
 pub(crate) mod site_settings;

@@ -21,7 +21,7 @@ use crate::context::{Context, blocking, lock};
 use crate::extract::Params;
 use crate::oidc::{OidcLogin, PENDING_S};
 use crate::problem::{Kind, Problem};
-use crate::routes::login::log_failure;
+use crate::routes::login::{agent, log_failure};
 use crate::settings::Peer;
 
 /// The path of the callback, below the console's URL.
@@ -143,11 +143,11 @@ pub(crate) async fn callback(
         Ok(begun) => begun,
         Err(problem) => return shown(&headers, Err(problem)),
     };
-    let old = session_cookie(&headers).map(str::to_owned);
+    let (old, agent) = (session_cookie(&headers).map(str::to_owned), agent(&headers));
     // It ends as it would even if the client leaves meanwhile: leaving must not be a way to try for nothing.
     let work = tokio::spawn(async move {
         let subject = prove(&context, peer, pending, code, iss).await?;
-        let secret = admit(&context, peer, subject, old).await?;
+        let secret = admit(&context, peer, subject, old, agent).await?;
         context.oidc_logins.inc(OK);
         redirect("/", vec![new_session(&secret), login_cookie("", 0)])
     });
@@ -230,6 +230,7 @@ async fn admit(
     peer: Peer,
     subject: Subject,
     old: Option<String>,
+    agent: String,
 ) -> Result<String, Problem> {
     let login = configured(context)?;
     let Subject { issuer, subject, name, groups } = subject;
@@ -257,7 +258,7 @@ async fn admit(
         if let Some(old) = old {
             identities.end_session(&old, &actor, now)?;
         }
-        identities.start_session(&user, &network, &actor, now).map(Some)
+        identities.start_session(&user, &network, &agent, &actor, now).map(Some)
     });
     match secret.await? {
         Some(secret) => Ok(secret),

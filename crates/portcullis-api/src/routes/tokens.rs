@@ -60,6 +60,8 @@ pub(crate) struct TokenItem {
     expires: Option<String>,
     /// Last use, to a minute; null: none.
     last_used: Option<String>,
+    /// The address of the last use; null: not known.
+    last_address: Option<String>,
     /// Time of revocation; null: it was not.
     revoked: Option<String>,
 }
@@ -73,6 +75,7 @@ impl From<Token> for TokenItem {
             created: time(token.created),
             expires: token.expires.map(time),
             last_used: token.last_used.map(time),
+            last_address: token.last_address,
             revoked: token.revoked.map(time),
         }
     }

@@ -20,5 +20,6 @@ mod pages;
 mod replay;
 mod rights;
 mod server;
+mod sessions;
 mod sinks;
 mod slow;

@@ -1,8 +1,10 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use portcullis_identity::{Change, FILE, Identities, IdentityError, NewToken, Origin, Role};
-use rusqlite::Connection;
+use portcullis_identity::{
+    Change, FILE, Identities, IdentityError, NewToken, Origin, Role, digest, random_secret,
+};
+use rusqlite::{Connection, params};
 
 use crate::{NOW, PASSWORD, Place, me};
 
@@ -52,9 +54,25 @@ fn an_older_file_gets_what_is_new() {
     let place = Place::new();
     place.user("anna", Role::Admin);
     let older = "DROP INDEX users_of_provider; ALTER TABLE users DROP COLUMN issuer;
-        ALTER TABLE users DROP COLUMN subject; PRAGMA user_version = 1;";
-    Connection::open(place.folder.path().join(FILE)).unwrap().execute_batch(older).unwrap();
-    assert_eq!(place.command_line().user("anna").unwrap().unwrap().origin, Origin::Local);
+        ALTER TABLE users DROP COLUMN subject; ALTER TABLE tokens DROP COLUMN last_address;
+        DROP TABLE sessions;
+        CREATE TABLE sessions (
+            digest BLOB PRIMARY KEY,
+            user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+            created INTEGER NOT NULL,
+            last_used INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        PRAGMA user_version = 1;";
+    let connection = Connection::open(place.folder.path().join(FILE)).unwrap();
+    connection.execute_batch(older).unwrap();
+    // A session that is open stays open.
+    let (secret, now) = (random_secret("").unwrap(), NOW as i64);
+    let sql = "INSERT INTO sessions (digest, user, created, last_used) VALUES (?, 1, ?, ?)";
+    connection.execute(sql, params![digest(&secret), now, now]).unwrap();
+    let opened = place.command_line();
+    assert_eq!(opened.user("anna").unwrap().unwrap().origin, Origin::Local);
+    let session = opened.session_of(&secret, "192.0.2.1", NOW).unwrap().unwrap();
+    assert_eq!((session.number, session.user.name.as_str()), (1, "anna"));
 }
 
 #[test]
@@ -85,7 +103,7 @@ fn no_secret_is_in_the_files() {
     let user = place.user("anna", Role::Admin);
     let new = NewToken { name: "ci".to_owned(), role: Role::Admin, expires: None };
     let (_, token) = place.server.create_token(&new, &me(), NOW).unwrap();
-    let session = place.server.start_session(&user, "192.0.2.1", &me(), NOW).unwrap();
+    let session = place.server.start_session(&user, "192.0.2.1", "Firefox", &me(), NOW).unwrap();
     let change = Change { password: Some("another fine password".to_owned()), ..Change::default() };
     place.server.change_user("anna", None, &change, &me(), NOW).unwrap();
     let mut all = Vec::new();

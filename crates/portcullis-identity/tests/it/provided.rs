@@ -28,23 +28,23 @@ fn a_user_of_a_provider_is_known_by_issuer_and_subject() {
     assert_ne!(place.admit(&other).unwrap().id, anna.id);
     assert_eq!(place.command_line().users(None, 10).unwrap().len(), 2);
     assert_eq!(place.actions(), ["user.create", "user.create"]);
-    let secret = place.server.start_session(&anna, "192.0.2.1", &me(), NOW).unwrap();
-    assert_eq!(place.server.session_of(&secret, NOW).unwrap().unwrap().user, anna);
+    let secret = place.server.start_session(&anna, "192.0.2.1", "Firefox", &me(), NOW).unwrap();
+    assert_eq!(place.server.session_of(&secret, "192.0.2.1", NOW).unwrap().unwrap().user, anna);
 }
 
 #[test]
 fn the_role_is_that_of_the_last_login() {
     let place = Place::new();
     let anna = place.admit(&provided("1", "anna", Role::Admin)).unwrap();
-    let secret = place.server.start_session(&anna, "192.0.2.1", &me(), NOW).unwrap();
+    let secret = place.server.start_session(&anna, "192.0.2.1", "Firefox", &me(), NOW).unwrap();
     let lower = place.admit(&provided("1", "anna", Role::Viewer)).unwrap();
-    assert_eq!(place.server.session_of(&secret, NOW).unwrap().unwrap().user.role, Role::Viewer);
+    assert_eq!(place.server.session_of(&secret, "192.0.2.1", NOW).unwrap().unwrap().user.role, Role::Viewer);
     // A login that was on its way with the higher role does not begin a session.
-    let stale = place.server.start_session(&anna, "192.0.2.1", &me(), NOW);
+    let stale = place.server.start_session(&anna, "192.0.2.1", "Firefox", &me(), NOW);
     assert!(matches!(stale, Err(IdentityError::Changed)) && lower.version > anna.version);
     // Without a role the sessions end.
     assert_eq!(place.server.dismiss(ISSUER, "1").unwrap().as_deref(), Some("anna"));
-    assert_eq!(place.server.session_of(&secret, NOW).unwrap(), None);
+    assert_eq!(place.server.session_of(&secret, "192.0.2.1", NOW).unwrap(), None);
     assert_eq!(place.server.dismiss(ISSUER, "2").unwrap(), None);
 }
 
@@ -70,10 +70,10 @@ fn a_user_of_a_provider_has_no_password_and_no_code() {
 fn a_disabled_user_of_a_provider_does_not_log_in() {
     let place = Place::new();
     let anna = place.admit(&provided("1", "anna", Role::Admin)).unwrap();
-    let secret = place.server.start_session(&anna, "192.0.2.1", &me(), NOW).unwrap();
+    let secret = place.server.start_session(&anna, "192.0.2.1", "Firefox", &me(), NOW).unwrap();
     let disabled = Change { disabled: Some(true), ..Change::default() };
     place.server.change_user("anna", None, &disabled, &me(), NOW).unwrap();
-    assert_eq!(place.server.session_of(&secret, NOW).unwrap(), None);
+    assert_eq!(place.server.session_of(&secret, "192.0.2.1", NOW).unwrap(), None);
     let refused = place.admit(&provided("1", "anna", Role::Admin));
     assert!(matches!(refused, Err(IdentityError::Disabled)));
     // Deleted, they are another user at the next login.

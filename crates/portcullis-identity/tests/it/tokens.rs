@@ -15,12 +15,12 @@ fn a_token_works_until_it_expires_or_is_revoked() {
     let (token, secret) = place.server.create_token(&new("ci", Some(NOW + 100)), &me(), NOW).unwrap();
     let (other, lasting) = place.server.create_token(&new("other", None), &me(), NOW).unwrap();
     assert!(secret.starts_with("pct_") && secret.len() == 47, "{secret}");
-    let found = place.server.token_of(&secret, NOW + 99).unwrap().unwrap();
+    let found = place.server.token_of(&secret, "192.0.2.1", NOW + 99).unwrap().unwrap();
     assert_eq!((found.id, found.role), (token.id, Role::Analyst));
-    assert_eq!(place.server.token_of(&secret, NOW + 100).unwrap(), None);
+    assert_eq!(place.server.token_of(&secret, "192.0.2.1", NOW + 100).unwrap(), None);
     // The command line revokes, the server sees it at once.
     place.command_line().revoke_token(other.id, &me(), NOW).unwrap();
-    assert_eq!(place.server.token_of(&lasting, NOW).unwrap(), None);
+    assert_eq!(place.server.token_of(&lasting, "192.0.2.1", NOW).unwrap(), None);
     assert!(!place.server.is_token_valid(other.id, NOW).unwrap());
     assert!(place.server.is_token_valid(token.id, NOW).unwrap());
     // Revoking again changes nothing.
@@ -34,7 +34,7 @@ fn a_token_works_until_it_expires_or_is_revoked() {
 fn the_server_sees_what_the_command_line_creates() {
     let place = Place::new();
     let (_, secret) = place.command_line().create_token(&new("ci", None), &me(), NOW).unwrap();
-    assert!(place.server.token_of(&secret, NOW).unwrap().is_some());
+    assert!(place.server.token_of(&secret, "192.0.2.1", NOW).unwrap().is_some());
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn the_last_use_is_written_once_a_minute() {
     let (_, secret) = place.server.create_token(&new("ci", None), &me(), NOW).unwrap();
     let last = || place.server.tokens(None, 1).unwrap()[0].last_used;
     for (time, expected) in [(NOW, NOW), (NOW + 59, NOW), (NOW + 60, NOW + 60), (NOW + 61, NOW + 60)] {
-        place.server.token_of(&secret, time).unwrap();
+        place.server.token_of(&secret, "192.0.2.1", time).unwrap();
         assert_eq!(last(), Some(expected), "{time}");
     }
 }
@@ -90,7 +90,7 @@ fn many_create_at_once() {
                 for number in 0..25 {
                     let (_, secret) =
                         handle.create_token(&new(&format!("{worker}-{number}"), None), &me(), NOW).unwrap();
-                    assert!(handle.token_of(&secret, NOW).unwrap().is_some());
+                    assert!(handle.token_of(&secret, "192.0.2.1", NOW).unwrap().is_some());
                 }
             });
         }
@@ -106,11 +106,11 @@ proptest! {
     fn no_other_text_is_a_token(text in ".{0,80}", at in 0_usize..47, byte in 0_u8..128) {
         let place = Place::new();
         let (_, secret) = place.server.create_token(&new("ci", None), &me(), NOW).unwrap();
-        prop_assert_eq!(place.server.token_of(&text, NOW).unwrap(), None);
-        prop_assert_eq!(place.server.token_of(&random_secret(TOKEN_PREFIX).unwrap(), NOW).unwrap(), None);
+        prop_assert_eq!(place.server.token_of(&text, "192.0.2.1", NOW).unwrap(), None);
+        prop_assert_eq!(place.server.token_of(&random_secret(TOKEN_PREFIX).unwrap(), "192.0.2.1", NOW).unwrap(), None);
         let mut other = secret.clone().into_bytes();
         other[at] = byte;
         let other = String::from_utf8(other).unwrap();
-        prop_assert_eq!(place.server.token_of(&other, NOW).unwrap().is_some(), other == secret);
+        prop_assert_eq!(place.server.token_of(&other, "192.0.2.1", NOW).unwrap().is_some(), other == secret);
     }
 }

@@ -143,6 +143,36 @@ fn the_first_start_has_a_code_and_a_lost_administrator_gets_back() {
     assert!(String::from_utf8_lossy(&missing.stderr).contains("there is no user `anna`"));
 }
 
+/// A session that its user ends from another browser gets nothing any more, whatever the program still knows.
+#[test]
+fn a_session_is_ended_from_another_browser() {
+    let place = tempfile::tempdir().unwrap();
+    let data = place.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    text(command(&["user", "add", "anna", "--role", "viewer"], &data, "a fine long password\n"));
+    let console = Console::start(&data, &place.path().join("log"), &[]);
+    let log_in = || {
+        let login = r#"{"name":"anna","password":"a fine long password"}"#;
+        let head = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", login.len());
+        let request = format!(
+            "POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{head}\r\n{login}"
+        );
+        let answer = exchange(console.address, None, request.as_bytes(), PATIENCE).unwrap();
+        assert_eq!(answer.status, 200);
+        let set = String::from_utf8_lossy(answer.header("set-cookie").expect("a cookie")).into_owned();
+        let session: serde_json::Value = serde_json::from_slice(answer.after_head()).unwrap();
+        let (cookie, csrf) = (set.split(';').next().unwrap(), session["csrf_token"].as_str().unwrap());
+        format!("Cookie: {cookie}\r\nX-CSRF-Token: {csrf}\r\nOrigin: http://localhost\r\n")
+    };
+    let (first, second) = (log_in(), log_in());
+    assert_eq!(console.ask("GET", "/version", &first, "").0, 200);
+    let (status, listed) = console.ask("GET", "/session/sessions", &second, "");
+    assert!(status == 200 && listed.matches("\"user\":\"anna\"").count() == 2, "{listed}");
+    assert_eq!(console.ask("DELETE", "/session/sessions", &second, "").0, 200);
+    assert_eq!(console.ask("GET", "/version", &first, "").0, 401);
+    assert_eq!(console.ask("GET", "/version", &second, "").0, 200);
+}
+
 /// Passwords are no arguments.
 #[test]
 fn command_lines_that_cannot_be_followed() {
