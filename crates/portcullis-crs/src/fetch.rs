@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use portcullis_fetch::Authorities;
+use portcullis_fetch::{self as fetch, Authorities, Client, Connections};
 
 use crate::{Error, Version, known, limits};
 
@@ -29,15 +29,48 @@ impl Origin {
 
     /// The archive.
     pub fn read(&self) -> Result<Vec<u8>, Error> {
-        let read = match self {
-            Origin::File(path) => File::open(path).map_err(Into::into).and_then(bounded),
-            Origin::Url(url) => download(url),
-        };
-        let bytes = read.map_err(|why| Error::Fetch { from: self.to_string(), why: why.to_string() })?;
-        if bytes.len() as u64 > limits::ARCHIVE_BYTES_MAX {
-            return Err(Error::TooLong(self.to_string()));
+        match self {
+            Origin::File(path) => {
+                let bytes = File::open(path).and_then(bounded).map_err(|why| self.failed(why))?;
+                if bytes.len() as u64 > limits::ARCHIVE_BYTES_MAX {
+                    return Err(Error::TooLong(self.to_string()));
+                }
+                Ok(bytes)
+            }
+            Origin::Url(url) => self.download(url),
         }
-        Ok(bytes)
+    }
+
+    fn failed(&self, why: impl std::fmt::Display) -> Error {
+        Error::Fetch { from: self.to_string(), why: why.to_string() }
+    }
+
+    /// By HTTPS, redirects to HTTPS only; or by HTTP from this machine, without redirects.
+    fn download(&self, url: &str) -> Result<Vec<u8>, Error> {
+        let timeout = limits::DOWNLOAD_TIME_MAX;
+        let client = if url.starts_with("https://") {
+            let authorities = Authorities::of_system().map_err(|why| self.failed(why))?;
+            Client::download(&authorities, timeout, limits::REDIRECTS_MAX)
+        } else if is_loopback(url) {
+            Client::direct(None, timeout, Connections::Closed)
+        } else {
+            return Err(self.failed("only https:// URLs are downloaded from other machines"));
+        };
+        let answer = client.get(url).map_err(|why| self.failed(why))?;
+        match answer.status().as_u16() {
+            200 => answer.into_body().read(limits::ARCHIVE_BYTES_MAX).map_err(|error| match error {
+                fetch::Error::TooLong(_) => Error::TooLong(self.to_string()),
+                fetch::Error::Connection(_) | fetch::Error::Late | fetch::Error::Final(_) => {
+                    self.failed(error)
+                }
+            }),
+            404 => Err(self.failed("the server has no such file (404)")),
+            status @ 300..=399 => {
+                Err(self
+                    .failed(format_args!("the server answers {status}, a redirect, which is not followed")))
+            }
+            status => Err(self.failed(format_args!("the server answers {status}"))),
+        }
     }
 }
 
@@ -50,38 +83,11 @@ impl std::fmt::Display for Origin {
     }
 }
 
-type Whatever = Box<dyn std::error::Error>;
-
 /// The limit and one byte more, which tells that there is more.
-fn bounded(from: impl Read) -> Result<Vec<u8>, Whatever> {
+fn bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(limits::ARCHIVE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// By HTTPS, redirects to HTTPS only; or by HTTP from this machine, without redirects.
-fn download(url: &str) -> Result<Vec<u8>, Whatever> {
-    let settings = ureq::Agent::config_builder()
-        .timeout_global(Some(limits::DOWNLOAD_TIME_MAX))
-        .http_status_as_error(false);
-    let settings = if url.starts_with("https://") {
-        let tls = Authorities::of_system()?.https();
-        settings.https_only(true).max_redirects(limits::REDIRECTS_MAX).tls_config(tls)
-    } else if is_loopback(url) {
-        settings.max_redirects(0).proxy(None)
-    } else {
-        return Err("only https:// URLs are downloaded from other machines".into());
-    };
-    let agent: ureq::Agent = settings.build().into();
-    let response = agent.get(url).call()?;
-    match response.status().as_u16() {
-        200 => bounded(response.into_body().into_reader()),
-        404 => Err("the server has no such file (404)".into()),
-        status @ 300..=399 => {
-            Err(format!("the server answers {status}, a redirect, which is not followed").into())
-        }
-        status => Err(format!("the server answers {status}").into()),
-    }
 }
 
 /// Whether it is plain HTTP to a literal loopback address: a name could be any machine's.

@@ -1,5 +1,9 @@
 //! Our own requests over HTTP and HTTPS, and the certificate authorities that we trust.
 //!
+//! Every request of the program goes through a [`Client`], of which there are two sorts: one asks peers that
+//! the configuration names, directly and without following redirects; one downloads public files over HTTPS.
+//! A [`Receiver`] is a client of one URL:
+//!
 //! ```text
 //!  body ──> Receiver::send ──> Answer ──accepted──> body of the answer
 //!                  │              └── not now, or never ──┐
@@ -8,10 +12,8 @@
 //!
 //! Receivers may be down, slow or hostile: collectors of traces and logs, databases, webhooks.
 //!
-//! - Redirects are not followed: an answer cannot send us, with what we carry, to another host.
-//! - No proxy that the environment names is used: the receiver is the one that the configuration names.
-//! - An answer is read up to [`ANSWER_BYTES_MAX`], or a limit of its own where it is what counts
-//!   ([`Receiver::ask`]); connecting, sending and reading end after one time limit.
+//! - An answer is read up to a limit ([`ANSWER_BYTES_MAX`], or one of its own where it is what counts:
+//!   [`Receiver::ask`]); connecting, sending and reading end after one time limit.
 //! - No text of an error has the URL in it, which may be a secret (webhooks) or have one.
 //!
 //! ```
@@ -32,9 +34,11 @@
 
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
+mod client;
 mod receiver;
 mod trust;
 
+pub use client::{Body, Client, Connections, Error};
 pub use receiver::{
     ANSWER_BYTES_MAX, Answer, NotTaken, Receiver, Settings, basic_login, is_retryable_in_otlp,
 };

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{fmt, io};
 
+use http::{Method, Request, Response};
+
+use crate::client::{Body, Client, Connections, Error};
 use crate::trust::Authorities;
 
 /// Bytes of an answer that are read.
@@ -40,7 +43,7 @@ impl fmt::Debug for Settings {
 #[derive(Debug)]
 pub struct Receiver {
     settings: Settings,
-    agent: ureq::Agent,
+    client: Client,
 }
 
 /// What a receiver answered.
@@ -73,16 +76,11 @@ pub enum NotTaken {
 impl Receiver {
     /// Nothing is connected yet. `key` is the setting that names `ca`, for the error.
     pub fn new(settings: Settings, key: &str) -> io::Result<Receiver> {
-        let mut builder = ureq::Agent::config_builder()
-            .max_redirects(0)
-            .http_status_as_error(false)
-            .proxy(None)
-            .timeout_global(Some(settings.timeout));
-        if settings.url.starts_with("https://") {
-            let authorities = Authorities::load(settings.ca.as_deref(), key).map_err(io::Error::other)?;
-            builder = builder.https_only(true).tls_config(authorities.https());
-        }
-        Ok(Receiver { agent: builder.build().into(), settings })
+        let is_tls = settings.url.starts_with("https://");
+        let authorities = is_tls.then(|| Authorities::load(settings.ca.as_deref(), key)).transpose();
+        let authorities = authorities.map_err(io::Error::other)?;
+        let client = Client::direct(authorities.as_ref(), settings.timeout, Connections::Kept);
+        Ok(Receiver { client, settings })
     }
 
     /// Sends one request with this body.
@@ -92,59 +90,49 @@ impl Receiver {
 
     /// The same with headers of this request alone.
     pub fn send_with(&self, body: &[u8], headers: &[(&str, String)]) -> Result<Answer, NotTaken> {
-        let mut response = self.post(body, headers, self.settings.timeout)?;
-        let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        let (head, rest) =
+            self.ask_for(Method::POST, Some(body), headers, self.settings.timeout)?.into_parts();
+        let retry_after = head.headers.get("retry-after").and_then(|value| value.to_str().ok());
         let retry_after = retry_after.and_then(|text| text.trim().parse().ok());
         let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
         // The status has been said; a body that breaks off, is too long or late takes nothing back.
-        let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-        Ok(Answer { status: response.status().as_u16(), body: body.unwrap_or_default(), retry_after })
+        let body = rest.read(ANSWER_BYTES_MAX).unwrap_or_default();
+        Ok(Answer { status: head.status.as_u16(), body, retry_after })
     }
 
     /// Sends one request whose answer is what counts: all of it within `timeout`, with a body of
     /// `answer_bytes_max` at most.
     pub fn ask(&self, body: &[u8], answer_bytes_max: u64, timeout: Duration) -> Result<Answer, NotTaken> {
-        whole(self.post(body, &[], timeout)?, answer_bytes_max)
+        whole(self.ask_for(Method::POST, Some(body), &[], timeout)?, answer_bytes_max)
     }
 
     /// Asks for what is there, within the time of the settings: an answer as that of [`ask`](Self::ask).
     pub fn get(&self, answer_bytes_max: u64) -> Result<Answer, NotTaken> {
-        let mut request = self.agent.get(&self.settings.url);
-        for (name, value) in &self.settings.headers {
-            request = request.header(name, value);
-        }
-        whole(request.call().map_err(|error| not_taken(&error))?, answer_bytes_max)
+        whole(self.ask_for(Method::GET, None, &[], self.settings.timeout)?, answer_bytes_max)
     }
 
-    fn post(
+    fn ask_for(
         &self,
-        body: &[u8],
+        method: Method,
+        body: Option<&[u8]>,
         headers: &[(&str, String)],
         timeout: Duration,
-    ) -> Result<ureq::http::Response<ureq::Body>, NotTaken> {
-        let mut request = self.agent.post(&self.settings.url);
+    ) -> Result<Response<Body>, Error> {
+        let mut request = Request::builder().method(method).uri(&self.settings.url);
         for (name, value) in &self.settings.headers {
             request = request.header(name, value);
         }
         for (name, value) in headers {
             request = request.header(*name, value);
         }
-        let request = request.config().timeout_global(Some(timeout)).build();
-        request.send(body).map_err(|error| not_taken(&error))
+        self.client.send_within(request.body(body)?, timeout)
     }
 }
 
 /// An answer with all of its body.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the library's other errors are of the connection")]
-fn whole(mut response: ureq::http::Response<ureq::Body>, bytes_max: u64) -> Result<Answer, NotTaken> {
-    let body = response.body_mut().with_config().limit(bytes_max).read_to_vec();
-    let body = body.map_err(|error| match error {
-        ureq::Error::BodyExceedsLimit(_) => {
-            NotTaken::ForGood(format!("its answer has more than {bytes_max} bytes"))
-        }
-        error => not_taken(&error),
-    })?;
-    Ok(Answer { status: response.status().as_u16(), body, retry_after: None })
+fn whole(answer: Response<Body>, bytes_max: u64) -> Result<Answer, NotTaken> {
+    let status = answer.status().as_u16();
+    Ok(Answer { status, body: answer.into_body().read(bytes_max)?, retry_after: None })
 }
 
 /// The header that logs a user in (RFC 7617). The name has no colon.
@@ -172,24 +160,13 @@ pub fn is_retryable_in_otlp(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "the library's other errors are of the connection")]
-fn not_taken(error: &ureq::Error) -> NotTaken {
-    let for_now = |why: String| NotTaken::ForNow { why, after: None };
-    match error {
-        // A certificate that is not good for us will not be so in a few seconds.
-        ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-            NotTaken::ForGood(error.to_string())
+impl From<Error> for NotTaken {
+    fn from(error: Error) -> NotTaken {
+        match error {
+            Error::Connection(why) => NotTaken::ForNow { why, after: None },
+            Error::Late => NotTaken::Perhaps(error.to_string()),
+            Error::TooLong(_) | Error::Final(_) => NotTaken::ForGood(error.to_string()),
         }
-        ureq::Error::Io(error) => for_now(error.to_string()),
-        ureq::Error::ConnectionFailed => for_now("no connection".to_string()),
-        ureq::Error::HostNotFound => for_now("its host is not found".to_string()),
-        ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => {
-            for_now("no connection in time".to_string())
-        }
-        ureq::Error::Timeout(_) => NotTaken::Perhaps("it does not answer in time".to_string()),
-        // Would show the URL.
-        ureq::Error::BadUri(_) => NotTaken::ForGood("its URL cannot be used".to_string()),
-        error => NotTaken::ForGood(error.to_string()),
     }
 }
 

@@ -72,8 +72,7 @@ impl Authorities {
         store
     }
 
-    /// For a client of HTTP.
-    pub fn https(&self) -> TlsConfig {
+    pub(crate) fn https(&self) -> TlsConfig {
         let roots = self.0.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
         TlsConfig::builder()
             .root_certs(RootCerts::Specific(Arc::new(roots)))

@@ -1,10 +1,11 @@
 //! Fetching `SecRemoteRules`.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use portcullis_fetch::Authorities;
+use http::Request;
+use portcullis_fetch::{Authorities, Client, Error};
 use portcullis_seclang::{DiskFiles, Files, RemoteFile, limits};
 use sha2::{Digest, Sha256};
 
@@ -27,11 +28,15 @@ impl Files for RuleFiles {
     /// By HTTPS, with the machine's certificate authorities (`SSL_CERT_FILE` names others), without following
     /// redirects; the checksum decides whether it is the right file.
     fn fetch(&self, remote: &RemoteFile) -> io::Result<Vec<u8>> {
-        let text = download(remote).map_err(|error| io::Error::other(format!("{}: {error}", remote.url)))?;
-        if text.len() > limits::FILE_BYTES_MAX {
-            let message = format!("{}: it is longer than {} bytes", remote.url, limits::FILE_BYTES_MAX);
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-        }
+        let text = download(remote).map_err(|error| match error {
+            Error::TooLong(bytes_max) => io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("{}: it is longer than {bytes_max} bytes", remote.url),
+            ),
+            Error::Connection(_) | Error::Late | Error::Final(_) => {
+                io::Error::other(format!("{}: {error}", remote.url))
+            }
+        })?;
         let found = Sha256::digest(&text);
         if found[..] != remote.sha256 {
             let hex: String = found.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -42,24 +47,15 @@ impl Files for RuleFiles {
     }
 }
 
-fn download(remote: &RemoteFile) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .https_only(true)
-        .max_redirects(0)
-        .timeout_global(Some(TIMEOUT))
-        .tls_config(Authorities::of_system()?.https())
-        .build()
-        .into();
-    let mut request = agent.get(&remote.url);
+fn download(remote: &RemoteFile) -> Result<Vec<u8>, Error> {
+    let authorities = Authorities::of_system().map_err(Error::Final)?;
+    let mut request = Request::get(&remote.url);
     if !remote.key.is_empty() {
         request = request.header("ModSec-key", &remote.key);
     }
-    let response = request.call()?;
-    let status = response.status().as_u16();
-    if status != 200 {
-        return Err(format!("the server answered with status {status}").into());
+    let answer = Client::download(&authorities, TIMEOUT, 0).send(request.body(None)?)?;
+    match answer.status().as_u16() {
+        200 => answer.into_body().read(limits::FILE_BYTES_MAX as u64),
+        status => Err(Error::Final(format!("the server answers {status}"))),
     }
-    let mut text = Vec::new();
-    response.into_body().into_reader().take(limits::FILE_BYTES_MAX as u64 + 1).read_to_end(&mut text)?;
-    Ok(text)
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use portcullis_fetch::Authorities;
+use http::Request;
+use portcullis_fetch::{Authorities, Client, Connections, Error};
 use serde::de::DeserializeOwned;
 
 use crate::error::OidcError;
@@ -14,7 +15,7 @@ pub const ANSWER_BYTES_MAX: u64 = 256 << 10;
 /// A client of the provider's endpoints.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    agent: ureq::Agent,
+    client: Client,
 }
 
 /// Status and body of an answer.
@@ -26,18 +27,8 @@ pub(crate) struct Answer {
 impl Connection {
     /// Nothing is connected yet. With TLS no endpoint is asked without it.
     pub(crate) fn new(is_tls: bool, ca: Option<&Path>, timeout: Duration) -> Result<Connection, String> {
-        let mut builder = ureq::Agent::config_builder()
-            .max_redirects(0)
-            .http_status_as_error(false)
-            .proxy(None)
-            // Logins are rare, and a connection that the provider has closed meanwhile would fail one.
-            .max_idle_connections(0)
-            .timeout_global(Some(timeout));
-        if is_tls {
-            let authorities = Authorities::load(ca, "admin.oidc.ca")?;
-            builder = builder.https_only(true).tls_config(authorities.https());
-        }
-        Ok(Connection { agent: builder.build().into() })
+        let authorities = is_tls.then(|| Authorities::load(ca, "admin.oidc.ca")).transpose()?;
+        Ok(Connection { client: Client::direct(authorities.as_ref(), timeout, Connections::Closed) })
     }
 
     /// A JSON object; `what` names it in errors.
@@ -47,11 +38,11 @@ impl Connection {
         what: &str,
         bearer: Option<&str>,
     ) -> Result<T, OidcError> {
-        let mut request = self.agent.get(url).header("Accept", "application/json");
+        let mut request = Request::get(url).header("Accept", "application/json");
         if let Some(token) = bearer {
             request = request.header("Authorization", format!("Bearer {token}"));
         }
-        let answer = read(request.call(), what)?;
+        let answer = self.ask(request.body(None)).map_err(|error| failed(&error, what))?;
         match answer.status {
             200 => answer.json(what),
             status => Err(OidcError::provider(format!("{what}: it answers {status}"))),
@@ -66,12 +57,18 @@ impl Connection {
         authorization: Option<&str>,
         form: &str,
     ) -> Result<Answer, OidcError> {
-        let mut request = self.agent.post(url).header("Accept", "application/json");
+        let mut request = Request::post(url).header("Accept", "application/json");
         request = request.header("Content-Type", "application/x-www-form-urlencoded");
         if let Some(value) = authorization {
             request = request.header("Authorization", value);
         }
-        read(request.send(form.as_bytes()), what)
+        self.ask(request.body(Some(form.as_bytes()))).map_err(|error| failed(&error, what))
+    }
+
+    fn ask(&self, request: http::Result<Request<Option<&[u8]>>>) -> Result<Answer, Error> {
+        let answer = self.client.send(request?)?;
+        let status = answer.status().as_u16();
+        Ok(Answer { status, body: answer.into_body().read(ANSWER_BYTES_MAX)? })
     }
 }
 
@@ -83,24 +80,6 @@ impl Answer {
     }
 }
 
-fn read(
-    response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-    what: &str,
-) -> Result<Answer, OidcError> {
-    let mut response = response.map_err(|error| failed(&error, what))?;
-    let status = response.status().as_u16();
-    let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-    Ok(Answer { status, body: body.map_err(|error| failed(&error, what))? })
-}
-
-#[expect(clippy::wildcard_enum_match_arm, reason = "the library's other errors speak for themselves")]
-fn failed(error: &ureq::Error, what: &str) -> OidcError {
-    let why = match error {
-        ureq::Error::Timeout(_) => "no answer in time".to_string(),
-        ureq::Error::BodyExceedsLimit(_) => format!("its answer has more than {ANSWER_BYTES_MAX} bytes"),
-        ureq::Error::HostNotFound => "its host is not found".to_string(),
-        ureq::Error::ConnectionFailed => "no connection".to_string(),
-        error => error.to_string(),
-    };
-    OidcError::provider(format!("{what}: {why}"))
+fn failed(error: &Error, what: &str) -> OidcError {
+    OidcError::provider(format!("{what}: {error}"))
 }

@@ -11,6 +11,7 @@ use http::header::RETRY_AFTER;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
+use portcullis_fetch::Connections;
 
 use super::Settings;
 
@@ -31,23 +32,15 @@ impl RetryAfter {
 
 /// Asks on threads of its own, since it blocks.
 pub(super) struct Client {
-    agent: ureq::Agent,
+    client: portcullis_fetch::Client,
     retry_after: RetryAfter,
 }
 
 impl Client {
     pub(super) fn new(settings: &Settings, retry_after: &RetryAfter) -> Self {
-        // No proxy that the environment names: the authority is the one that the configuration names.
-        let agent = ureq::Agent::config_builder()
-            .https_only(true)
-            .max_redirects(0)
-            .http_status_as_error(false)
-            .proxy(None)
-            .timeout_global(Some(TIMEOUT))
-            .tls_config(settings.authorities.https())
-            .build()
-            .into();
-        Client { agent, retry_after: retry_after.clone() }
+        let authorities = Some(&settings.authorities);
+        let client = portcullis_fetch::Client::direct(authorities, TIMEOUT, Connections::Kept);
+        Client { client, retry_after: retry_after.clone() }
     }
 }
 
@@ -56,12 +49,12 @@ impl HttpClient for Client {
         &self,
         request: Request<BodyWrapper<Bytes>>,
     ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
-        let (agent, retry_after) = (self.agent.clone(), self.retry_after.clone());
+        let (client, retry_after) = (self.client.clone(), self.retry_after.clone());
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let Ok(body) = body.collect().await;
             let body = body.to_bytes();
-            let asked = tokio::task::spawn_blocking(move || ask(&agent, parts, &body));
+            let asked = tokio::task::spawn_blocking(move || ask(&client, parts, &body));
             let answer = asked.await.map_err(|error| Error::Other(Box::new(error)))?;
             let (parts, body) = answer.map_err(|error| Error::Other(Box::new(error)))?.into_parts();
             if !parts.status.is_success() {
@@ -75,15 +68,11 @@ impl HttpClient for Client {
 }
 
 fn ask(
-    agent: &ureq::Agent,
+    client: &portcullis_fetch::Client,
     parts: http::request::Parts,
     body: &[u8],
-) -> Result<Response<Bytes>, ureq::Error> {
-    let answer = match body {
-        [] => agent.run(Request::from_parts(parts, ()))?,
-        body => agent.run(Request::from_parts(parts, body))?,
-    };
-    let (parts, mut body) = answer.into_parts();
-    let body = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?;
-    Ok(Response::from_parts(parts, body.into()))
+) -> Result<Response<Bytes>, portcullis_fetch::Error> {
+    let body = Some(body).filter(|body| !body.is_empty());
+    let (parts, body) = client.send(Request::from_parts(parts, body))?.into_parts();
+    Ok(Response::from_parts(parts, body.read(ANSWER_BYTES_MAX)?.into()))
 }
