@@ -258,12 +258,17 @@ class Running:
         return seen
 
     def cpu_ns(self):
-        """Nanoseconds on a CPU, user and system, of all threads."""
+        """Nanoseconds on a CPU, user and system, of all threads, those that have ended included."""
         total = 0
         for pid in self.processes():
             try:
-                for thread in os.listdir(f"/proc/{pid}/task"):
-                    total += int(open(f"/proc/{pid}/task/{thread}/schedstat").read().split()[0])
+                total += time.clock_gettime_ns(cpu_clock(pid))
             except OSError:
                 pass
         return total
+
+
+def cpu_clock(pid):
+    """The CPU-time clock of a process, as clock_getcpuclockid(3) has it. The sum over /proc/PID/task would lose a thread
+    that ends between two readings, with all that it had used before: ours has threads that prepare rules and then end."""
+    return (~pid << 3) | 2
