@@ -299,17 +299,16 @@ impl Knowledge {
     ) -> (Judged, Option<u32>) {
         let (template, is_whole) = match field.place {
             FieldPlace::PathSegment => self.walk(name, |_, _, _| ()),
-            place if place.is_of_site() => (self.site(), true),
-            _ => (page.template, page.is_whole),
+            FieldPlace::Header | FieldPlace::Cookie => (self.site(), true),
+            FieldPlace::Query | FieldPlace::Form | FieldPlace::Json => (page.template, page.is_whole),
         };
-        let is_named = match field.place {
-            FieldPlace::PathSegment => {
-                page.name.clear();
-                page.name.extend_from_slice(SEGMENT.as_bytes());
-                // What stands below an unknown path is judged by none.
-                is_whole
-            }
-            place => path::name(place.place(), name, &mut page.name),
+        let is_named = if field.place == FieldPlace::PathSegment {
+            page.name.clear();
+            page.name.extend_from_slice(SEGMENT.as_bytes());
+            // What stands below an unknown path is judged by none.
+            is_whole
+        } else {
+            path::name(field.place.place(), name, &mut page.name)
         };
         if !is_named {
             return (Judged::New, None);

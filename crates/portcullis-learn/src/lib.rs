@@ -42,6 +42,8 @@
 //! assert_eq!(unusual.syntax.to_string(), "apostrophes, equals signs");
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod batch;
 mod bytes;
 mod decision;

@@ -409,10 +409,9 @@ impl Profile {
         let fits = |kind: &&ValueType| !shown.is_empty() && shown.is_within(kind.covers());
         // A path alone may be any: that it stays on the site is told by URLs among its values, and that it is
         // part of a token, by tokens.
-        let is_told = |kind: &&ValueType| match kind {
-            ValueType::OwnUrl => shown.has(ValueType::OwnUrl),
-            ValueType::Token => !shown.is_within(TypeSet::of(&[ValueType::Path])),
-            _ => true,
+        let is_told = |kind: &&ValueType| {
+            (**kind != ValueType::OwnUrl || shown.has(ValueType::OwnUrl))
+                && (**kind != ValueType::Token || !shown.is_within(TypeSet::of(&[ValueType::Path])))
         };
         match ValueType::PLAIN.iter().filter(fits).find(is_told) {
             Some(kind) => Some(Form::Type(*kind)),

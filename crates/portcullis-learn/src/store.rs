@@ -105,7 +105,24 @@ impl FieldPlace {
             Place::Query => Some(FieldPlace::Query),
             Place::Form | Place::MultipartField => Some(FieldPlace::Form),
             Place::Json => Some(FieldPlace::Json),
-            _ => None,
+            Place::Method
+            | Place::Path
+            | Place::PathSegment
+            | Place::QueryString
+            | Place::Name
+            | Place::XmlText
+            | Place::XmlAttribute
+            | Place::XmlDoctype
+            | Place::FileName
+            | Place::FileContent
+            | Place::PartHeader
+            | Place::Header
+            | Place::HeaderName
+            | Place::Cookie
+            | Place::Text
+            | Place::RawBody
+            | Place::ResponseBody
+            | Place::ResponseHeader => None,
         }
     }
 
@@ -315,15 +332,16 @@ impl Store {
         }
         for learned in batch.kinds() {
             let (place, from) = (learned.found.place, learned.source);
-            let (path, of_field) = match place {
-                FieldPlace::PathSegment => (learned.found.name, SEGMENT.as_bytes()),
-                _ => (learned.path, learned.found.name),
+            let (path, of_field) = if place == FieldPlace::PathSegment {
+                (learned.found.name, SEGMENT.as_bytes())
+            } else {
+                (learned.path, learned.found.name)
             };
             let template = match learned.news {
                 _ if place.is_of_site() => Some(SITE.to_owned()),
                 // Nothing that was refused makes a page known.
                 KindNews::Refused if from.standing != Standing::Trusted => Some(self.known_template(path).0),
-                _ => self.template(path, from),
+                KindNews::Carried | KindNews::Tried(_) | KindNews::Refused => self.template(path, from),
             };
             let Some(template) = template else { continue };
             if !path::name(place.place(), of_field, &mut name) {

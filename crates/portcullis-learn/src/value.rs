@@ -143,7 +143,10 @@ impl ValueType {
 
     /// The types that a field of this plain type may carry: `7` is an identifier, too.
     pub fn covers(self) -> TypeSet {
-        use ValueType::{Boolean, Date, Decimal, Email, Hash, OwnUrl, Path, Slug, Token, Uuid, Whole, Word};
+        use ValueType::{
+            Binary, Boolean, Code, Date, Decimal, Email, Hash, Json, Line, Markup, OtherUrl, OwnUrl, Path,
+            Slug, Text, Token, Uuid, Whole, Word,
+        };
         const WORDS: TypeSet = TypeSet::of(&[Word, Boolean, Whole, Hash]);
         const SLUGS: TypeSet = TypeSet(WORDS.0 | TypeSet::of(&[Slug, Uuid, Decimal, Date]).0);
         match self {
@@ -152,7 +155,8 @@ impl ValueType {
             Slug => SLUGS,
             OwnUrl => TypeSet::of(&[OwnUrl, Path]),
             Token => SLUGS | TypeSet::of(&[Token, Email, Path]),
-            other => TypeSet::of(&[other]),
+            Whole | Boolean | Uuid | Hash | Date | Email | OtherUrl | Path | Line | Text | Markup | Code
+            | Json | Binary => TypeSet::of(&[self]),
         }
     }
 }

@@ -102,8 +102,10 @@ impl Store {
             FieldPlace::PathSegment if name.starts_with(b"/") => {
                 (self.known_template(name), path::method(method), SEGMENT.as_bytes())
             }
-            _ if place.is_of_site() => ((SITE.to_owned(), true), SITE.as_bytes(), name),
-            _ => (self.known_template(path), path::method(method), name),
+            FieldPlace::Header | FieldPlace::Cookie => ((SITE.to_owned(), true), SITE.as_bytes(), name),
+            FieldPlace::Query | FieldPlace::Form | FieldPlace::Json | FieldPlace::PathSegment => {
+                (self.known_template(path), path::method(method), name)
+            }
         };
         let named = |name: String| {
             let first =
