@@ -67,7 +67,7 @@ fn measure(value: &Value) -> Result<(), Problem> {
         match value {
             Value::Object(members) => open.extend(members.values().map(|member| (member, depth + 1))),
             Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
     match values > DOCUMENT_VALUES_MAX {

@@ -111,7 +111,7 @@ fn own(schema: &Value) -> Option<Form> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
         Value::Object(_) | Value::Array(_) => None,
-        other => Some(other.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
     };
     let values = match (schema.get("const"), schema.get("enum").and_then(Value::as_array)) {
         (Some(only), _) => Some(vec![text(only)?]),
@@ -127,7 +127,7 @@ fn own(schema: &Value) -> Option<Form> {
             let names: Vec<&str> = match schema.get("type")? {
                 Value::String(name) => vec![name],
                 Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
-                _ => return None,
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
             };
             let mut form = Form::default();
             for name in names {

@@ -38,6 +38,8 @@
 //! assert_eq!(found[0].pointer, "/paths/~1orders~1{id}/get/parameters/1/schema/maximum");
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+
 mod api;
 mod document;
 mod field;

@@ -129,7 +129,11 @@ impl Parameter {
             Reading::Object { style: ObjectStyle::Deep, .. } => {
                 name.strip_prefix(self.name.as_bytes()).is_some_and(|rest| rest.starts_with(b"["))
             }
-            _ => self.name.as_bytes() == name,
+            Reading::One
+            | Reading::List { .. }
+            | Reading::Object { .. }
+            | Reading::Json
+            | Reading::Unread => self.name.as_bytes() == name,
         }
     }
 
@@ -180,7 +184,7 @@ impl Parameter {
                                 None => return vec![broken("is not written as `name[member]`")],
                             }
                         }
-                        _ => &name[..],
+                        ObjectStyle::Pairs(_) | ObjectStyle::Equals(_) | ObjectStyle::Exploded => &name[..],
                     };
                     let key = text(key);
                     let types = types_of(members, *others, &key);
@@ -191,8 +195,16 @@ impl Parameter {
                 }
                 self.check(&[Value::Object(object)])
             }
-            _ if pairs.len() > 1 => vec![broken("is there more than once")],
-            _ => self.of_text(pairs[0].value, |part| decoded(part)),
+            Reading::One
+            | Reading::List { .. }
+            | Reading::Object { .. }
+            | Reading::Json
+            | Reading::Unread => {
+                if pairs.len() > 1 {
+                    return vec![broken("is there more than once")];
+                }
+                self.of_text(pairs[0].value, |part| decoded(part))
+            }
         }
     }
 
@@ -235,16 +247,15 @@ impl Parameter {
                     return vec![broken("is not written as its style says")];
                 };
                 let parts: Vec<&[u8]> = whole.split(|b| b == separator).take(PARTS_MAX).collect();
-                let pairs: Option<Vec<(&[u8], &[u8])>> = match style {
-                    ObjectStyle::Equals(_) => parts
-                        .iter()
-                        .map(|part| {
-                            let at = part.iter().position(|b| *b == b'=')?;
-                            Some((&part[..at], &part[at + 1..]))
-                        })
-                        .collect(),
-                    _ if parts.len() % 2 == 1 => None,
-                    _ => Some(parts.chunks(2).map(|pair| (pair[0], pair[1])).collect()),
+                let pairs: Option<Vec<(&[u8], &[u8])>> = if let ObjectStyle::Equals(_) = style {
+                    let pairs = parts.iter().map(|part| {
+                        let at = part.iter().position(|b| *b == b'=')?;
+                        Some((&part[..at], &part[at + 1..]))
+                    });
+                    pairs.collect()
+                } else {
+                    let is_even = parts.len().is_multiple_of(2);
+                    is_even.then(|| parts.chunks(2).map(|pair| (pair[0], pair[1])).collect())
                 };
                 let Some(pairs) = pairs else { return vec![broken("is not written as its style says")] };
                 let member = |(name, value): (&[u8], &[u8])| {

@@ -284,7 +284,9 @@ impl Rpc {
                     self.message(message, &[number.to_string()], found);
                 }
             }
-            message => self.message(message, &[], found),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                self.message(body, &[], found);
+            }
         }
     }
 

@@ -155,9 +155,10 @@ impl Api {
                 continue;
             }
             let Violation { path, rule, pointer, is_hidden } = violation;
-            let (shown, name) = match place {
-                Place::Json => (shown(&path), json_name(&path)),
-                _ => (path.join("."), path.first().cloned().unwrap_or_default()),
+            let (shown, name) = if place == Place::Json {
+                (shown(&path), json_name(&path))
+            } else {
+                (path.join("."), path.first().cloned().unwrap_or_default())
             };
             let shown = if shown.is_empty() { "the body".to_owned() } else { format!("`{shown}`") };
             let kind = if is_hidden { Kind::ReadOnly } else { Kind::Body };

@@ -58,20 +58,19 @@ impl Api {
                 if !found.has_room(Aspect::Parameters) {
                     break;
                 }
-                let violations = match parameter.place {
-                    Place::Query if looked.is_right(number) => continue,
-                    Place::Query => parameter.of_query(query),
-                    Place::PathSegment => {
-                        let at = names.iter().position(|name| *name == parameter.name);
-                        at.and_then(|at| fit.value(at)).map(|value| parameter.of_value(value))
+                let violations = if parameter.place == Place::Query {
+                    if looked.is_right(number) {
+                        continue;
                     }
-                    Place::Cookie => {
-                        cookie(&head.fields, &parameter.name).map(|value| parameter.of_value(&value))
-                    }
-                    _ => {
-                        let mut values = fields(&head.fields, &parameter.name);
-                        values.next().map(|value| parameter.of_value(value))
-                    }
+                    parameter.of_query(query)
+                } else if parameter.place == Place::PathSegment {
+                    let at = names.iter().position(|name| *name == parameter.name);
+                    at.and_then(|at| fit.value(at)).map(|value| parameter.of_value(value))
+                } else if parameter.place == Place::Cookie {
+                    cookie(&head.fields, &parameter.name).map(|value| parameter.of_value(&value))
+                } else {
+                    let mut values = fields(&head.fields, &parameter.name);
+                    values.next().map(|value| parameter.of_value(value))
                 };
                 parameter.tell(violations, found);
             }

@@ -156,7 +156,9 @@ impl Graphql {
                     self.request(request, b"array.array.query", found);
                 }
             }
-            request => self.request(request, b"query", found),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                self.request(body, b"query", found);
+            }
         }
     }
 
@@ -398,7 +400,18 @@ impl<'g, 'w, 'a, 'f> Walk<'g, 'w, 'a, 'f> {
         let (number, what) = match event {
             Event::Mutation => (1, "mutations"),
             Event::Subscription => (2, "subscriptions"),
-            _ => (0, "queries"),
+            Event::Query
+            | Event::VariableType
+            | Event::Fragment
+            | Event::On
+            | Event::Alias
+            | Event::Field
+            | Event::Argument
+            | Event::Directive
+            | Event::Spread
+            | Event::Inline
+            | Event::Open
+            | Event::Close => (0, "queries"),
         };
         if self.is_read && event != Event::Query {
             let rule = format!("must be sent by POST: it has {what}");

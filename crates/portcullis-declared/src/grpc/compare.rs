@@ -295,7 +295,15 @@ impl<'g> Walk<'g, '_, '_> {
                 Type::Float | Type::Fixed32 => {
                     rest.first_chunk().map(|n| (Content::Fixed32(u32::from_le_bytes(*n)), 4))
                 }
-                _ => varint(rest, 0).map(|(value, length)| (Content::Varint(value), length)),
+                Type::Whole
+                | Type::Whole32
+                | Type::Signed32
+                | Type::Boolean
+                | Type::Text
+                | Type::Bytes
+                | Type::Message(_)
+                | Type::Enum(_)
+                | Type::Group => varint(rest, 0).map(|(value, length)| (Content::Varint(value), length)),
             };
             let Some((content, length)) = read else {
                 let rule = "must be several numbers, and ends inside one".to_owned();

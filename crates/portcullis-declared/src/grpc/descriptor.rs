@@ -400,10 +400,10 @@ fn fields(message: &[u8]) -> Result<Vec<(u64, Content<'_>)>, &'static str> {
 }
 
 fn all<'m>(members: &[(u64, Content<'m>)], number: u64) -> impl Iterator<Item = &'m [u8]> {
-    members.iter().filter_map(move |(known, content)| match content {
-        Content::Bytes(bytes) if *known == number => Some(*bytes),
-        _ => None,
-    })
+    members
+        .iter()
+        .filter(move |(known, _)| *known == number)
+        .filter_map(|(_, content)| if let Content::Bytes(bytes) = content { Some(*bytes) } else { None })
 }
 
 /// The text in a field; of several the last one counts.
@@ -414,11 +414,11 @@ fn text(members: &[(u64, Content<'_>)], number: u64) -> Result<String, &'static 
 }
 
 fn whole(members: &[(u64, Content<'_>)], number: u64) -> Option<u64> {
-    let value = |(known, content): &(u64, Content<'_>)| match content {
-        Content::Varint(value) if *known == number => Some(*value),
-        _ => None,
-    };
-    members.iter().rev().find_map(value)
+    members
+        .iter()
+        .rev()
+        .filter(|(known, _)| *known == number)
+        .find_map(|(_, content)| if let Content::Varint(value) = content { Some(*value) } else { None })
 }
 
 /// The `FeatureSet` in the options of something.

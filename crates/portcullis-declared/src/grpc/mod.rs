@@ -114,7 +114,9 @@ impl Type {
             Type::Double | Type::Float => of(FieldType::Number),
             Type::Boolean => of(FieldType::Boolean),
             Type::Bytes | Type::Message(_) | Type::Group => None,
-            _ => of(FieldType::Whole),
+            Type::Whole | Type::Whole32 | Type::Signed32 | Type::Fixed64 | Type::Fixed32 | Type::Enum(_) => {
+                of(FieldType::Whole)
+            }
         }
     }
 }
@@ -196,10 +198,8 @@ impl Grpc {
                 name.push('.');
             }
             name.push_str(&field.name);
-            match field.of {
-                Type::Message(next) => message = next,
-                _ => break,
-            }
+            let Type::Message(next) = field.of else { break };
+            message = next;
         }
         (!name.is_empty()).then_some(name)
     }

@@ -316,7 +316,7 @@ impl<'d> Compiler<'d> {
                 Reading::List { separator: None, .. } => {
                     self.schemas.resolve(&at).map(|(pointer, _)| child(&pointer, "items"))
                 }
-                _ => None,
+                Reading::List { .. } | Reading::Object { .. } | Reading::Json | Reading::Unread => None,
             };
             let Some(pointer) = at else { continue };
             if let Some(form) = field::form(&self.schemas, &pointer) {

@@ -154,7 +154,7 @@ impl Compiler<'_> {
         match schema.get("additionalProperties")? {
             Value::Object(_) => Some(self.schemas.types(&child(&pointer, "additionalProperties"))),
             Value::Bool(true) => Some(Types { string: true, ..Types::default() }),
-            _ => None,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
         }
     }
 

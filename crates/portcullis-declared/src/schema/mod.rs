@@ -504,7 +504,7 @@ fn count(value: &Value) -> usize {
         match value {
             Value::Object(members) => open.extend(members.values()),
             Value::Array(items) => open.extend(items),
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
     values

@@ -14,7 +14,7 @@ impl Schemas<'_> {
         let members = match schema {
             Value::Object(members) => members,
             Value::Bool(_) => return schema.clone(),
-            _ => {
+            Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 self.wrong(pointer, "a schema is an object, true or false");
                 return Value::Bool(true);
             }
