@@ -2,22 +2,27 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
-use std::ops::Bound;
 
+mod kept;
+mod key;
 mod orders;
+mod room;
 mod taught;
 
+pub(crate) use kept::Written;
+pub use key::{FieldPlace, Key};
+pub(crate) use key::{SEGMENT, SITE};
 pub use orders::{Order, OrderError};
 
-use portcullis_types::Place;
 use serde::{Deserialize, Serialize};
+
+use self::key::first_of_page;
 
 use crate::batch::{self, Batch, KindNews, Request};
 use crate::decision::Decisions;
 use crate::opening::{Opening, OpeningState, opening_id};
 use crate::path::{self, ANY};
 use crate::profile::{Carried, Profile, Source, Standing, Thresholds};
-use crate::session::SESSION_FIELDS_MAX;
 use crate::sibling::{self, Beside, SIBLINGS_MAX};
 
 /// Bytes of memory that a field may take, whatever it carries.
@@ -33,142 +38,6 @@ pub const TEMPLATE_BYTES_MAX: usize = 256;
 pub const NEW_SHARE: usize = 16;
 /// Days after which a field that nobody has sent gives way to a new one.
 pub const IDLE_DAYS_MAX: u32 = 30;
-/// Days after which a name in a path that only one network has asked for gives way to a new one.
-const NAME_IDLE_DAYS: u32 = 7;
-/// Fields that are looked at for one that may give way.
-const LOOKED_AT_MAX: usize = 16;
-/// The name of the segment of a path that stands below a template.
-pub(crate) const SEGMENT: &str = "{segment}";
-/// The template and the method of fields that are the same on all pages of a site. No path has it: `*` is no
-/// name.
-pub(crate) const SITE: &str = "*";
-
-/// Where a field stands.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Key {
-    /// The path, with placeholders for the segments that are values: `/users/{number}`.
-    pub template: String,
-    /// The name of the field, in lower case.
-    pub name: String,
-    /// The method; GET stands for HEAD, too.
-    pub method: String,
-    /// The place.
-    pub place: FieldPlace,
-}
-
-impl Key {
-    /// That of the field `name`, in the one form of names.
-    fn new(template: &str, name: &[u8], method: &[u8], place: FieldPlace) -> Key {
-        let (template, method) =
-            if place.is_of_site() { (SITE, SITE.as_bytes()) } else { (template, method) };
-        Key {
-            template: template.to_owned(),
-            name: String::from_utf8_lossy(name).into_owned(),
-            method: String::from_utf8_lossy(method).into_owned(),
-            place,
-        }
-    }
-}
-
-/// The places of fields that are learned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FieldPlace {
-    /// Parameters of the query string.
-    Query,
-    /// Fields of a form, whatever its coding.
-    Form,
-    /// Values of JSON.
-    Json,
-    /// Segments of paths that are values. Their name is the path above.
-    PathSegment,
-    /// Header fields of an application's own, the same on all pages of a site.
-    Header,
-    /// Cookies, the same on all pages of a site.
-    Cookie,
-}
-
-impl FieldPlace {
-    /// All of them.
-    pub const ALL: [FieldPlace; 6] = [
-        FieldPlace::Query,
-        FieldPlace::Form,
-        FieldPlace::Json,
-        FieldPlace::PathSegment,
-        FieldPlace::Header,
-        FieldPlace::Cookie,
-    ];
-
-    /// That of a value's place, if it is one of parameters.
-    pub fn of(place: Place) -> Option<FieldPlace> {
-        match place {
-            Place::Query => Some(FieldPlace::Query),
-            Place::Form | Place::MultipartField => Some(FieldPlace::Form),
-            Place::Json => Some(FieldPlace::Json),
-            Place::Method
-            | Place::Path
-            | Place::PathSegment
-            | Place::QueryString
-            | Place::Name
-            | Place::XmlText
-            | Place::XmlAttribute
-            | Place::XmlDoctype
-            | Place::FileName
-            | Place::FileContent
-            | Place::PartHeader
-            | Place::Header
-            | Place::HeaderName
-            | Place::Cookie
-            | Place::Text
-            | Place::RawBody
-            | Place::ResponseBody
-            | Place::ResponseHeader => None,
-        }
-    }
-
-    /// The name in lists and state files.
-    pub fn name(self) -> &'static str {
-        match self {
-            FieldPlace::Query => "query",
-            FieldPlace::Form => "form",
-            FieldPlace::Json => "json",
-            FieldPlace::PathSegment => "path-segment",
-            FieldPlace::Header => "header",
-            FieldPlace::Cookie => "cookie",
-        }
-    }
-
-    /// The place of values, or the most usual one of them.
-    pub fn place(self) -> Place {
-        match self {
-            FieldPlace::Query => Place::Query,
-            FieldPlace::Form => Place::Form,
-            FieldPlace::Json => Place::Json,
-            FieldPlace::PathSegment => Place::PathSegment,
-            FieldPlace::Header => Place::Header,
-            FieldPlace::Cookie => Place::Cookie,
-        }
-    }
-
-    /// It is one of parameters: applications take these from wherever they come, and their values may be a
-    /// list.
-    pub fn is_of_parameters(self) -> bool {
-        matches!(self, FieldPlace::Query | FieldPlace::Form | FieldPlace::Json)
-    }
-
-    /// A field that was never sent in one of them is judged as one of the same name in the other. Below a
-    /// page that is known, JSON is none: programs that take what follows their name for data read parameters.
-    pub(crate) fn is_like(self, other: FieldPlace, is_whole: bool) -> bool {
-        let is_json = |place| place == FieldPlace::Json;
-        let is_read = is_whole || is_json(self) == is_json(other);
-        self == other || self.is_of_parameters() && other.is_of_parameters() && is_read
-    }
-
-    /// Clients send its fields with every request to the site, whatever the page.
-    pub fn is_of_site(self) -> bool {
-        matches!(self, FieldPlace::Header | FieldPlace::Cookie)
-    }
-}
 
 /// Who first sent something, until somebody else does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -252,7 +121,7 @@ pub struct Store {
     /// The key of the hashes by which requests are judged.
     pub(crate) seed: Seed,
     /// One person vouches for all of it: no share of one network holds, and fields are at most
-    /// [`SESSION_FIELDS_MAX`].
+    /// [`SESSION_FIELDS_MAX`](crate::session::SESSION_FIELDS_MAX).
     is_taught: bool,
 }
 
@@ -274,26 +143,6 @@ impl PartialEq for Seed {
 }
 
 impl Eq for Seed {}
-
-/// The part of a store that is kept.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Written {
-    segments: BTreeMap<String, BTreeMap<String, Segment>>,
-    fields: Vec<(Key, Field)>,
-    beyond: Beyond,
-    #[serde(default, skip_serializing_if = "Decisions::is_empty")]
-    decisions: Decisions,
-}
-
-/// A key in front of those of all fields of a page.
-fn first_of_page(template: &str) -> Key {
-    Key {
-        template: template.to_owned(),
-        name: String::new(),
-        method: String::new(),
-        place: FieldPlace::Query,
-    }
-}
 
 impl Store {
     /// An empty store.
@@ -542,70 +391,6 @@ impl Store {
         }
     }
 
-    /// Something that a network had sent first is no longer its own.
-    fn release(&mut self, founder: Option<u32>) {
-        if let Some(founder) = founder
-            && let Some(count) = self.unconfirmed.get_mut(&founder)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.unconfirmed.remove(&founder);
-            }
-        }
-    }
-
-    /// True if `network` may add something new.
-    fn may_add(&self, network: u32) -> bool {
-        if self.is_taught {
-            return true;
-        }
-        let own = self.unconfirmed.get(&network).copied().unwrap_or_default();
-        own < (self.limits.fields_max / NEW_SHARE).max(1)
-    }
-
-    /// True if there is room for a new field, if need be after another one has given way.
-    fn has_room(&mut self, key: &Key, from: Source) -> bool {
-        let page = self
-            .fields
-            .range(first_of_page(&key.template)..)
-            .take_while(|(other, _)| other.template == key.template);
-        let is_full = page.take(PAGE_FIELDS_MAX).count() >= PAGE_FIELDS_MAX;
-        if !self.may_add(from.network) || is_full && !self.give_way_on_page(&key.template, from) {
-            return false;
-        }
-        if self.is_taught {
-            return self.fields.len() < SESSION_FIELDS_MAX;
-        }
-        self.fields.len() < self.limits.fields_max || self.give_way(from)
-    }
-
-    /// The same as [`give_way`](Self::give_way), among the fields of one page.
-    fn give_way_on_page(&mut self, template: &str, from: Source) -> bool {
-        let page = self.fields.range(first_of_page(template)..);
-        let mut page = page.take_while(|(key, _)| key.template == template);
-        let found = page.find(|(_, field)| field.may_go(from.day)).map(|(key, _)| key.clone());
-        found.is_some_and(|key| self.drop_field(&key))
-    }
-
-    fn drop_field(&mut self, key: &Key) -> bool {
-        let dropped = self.fields.remove(key);
-        let is_dropped = dropped.is_some();
-        self.release(dropped.and_then(|field| field.founder.0));
-        is_dropped
-    }
-
-    /// Drops a field that nobody else has confirmed or nobody has sent for long; those that are looked at
-    /// follow where the last search ended.
-    fn give_way(&mut self, from: Source) -> bool {
-        let start = self.hand.take();
-        let after = start.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        let after = self.fields.range((after, Bound::Unbounded));
-        let looked_at: Vec<_> = after.chain(self.fields.iter()).take(LOOKED_AT_MAX).collect();
-        let found = looked_at.iter().find(|(_, field)| field.may_go(from.day)).map(|(key, _)| (*key).clone());
-        self.hand = looked_at.last().map(|(key, _)| (*key).clone());
-        found.is_some_and(|key| self.drop_field(&key))
-    }
-
     /// The template of a path, made if it is new; nothing if it is too long.
     fn template(&mut self, path: &[u8], from: Source) -> Option<String> {
         let canonical = path::canonical(path);
@@ -626,89 +411,6 @@ impl Store {
             template.push('/');
         }
         (template.len() <= TEMPLATE_BYTES_MAX).then_some(template)
-    }
-
-    /// True if `name` below `template` is one of those that are told apart, or becomes one.
-    fn is_told_apart(&mut self, template: &str, name: &str, from: Source) -> bool {
-        if let Some(segment) = self.segments.get_mut(template).and_then(|names| names.get_mut(name)) {
-            segment.last_day = segment.last_day.max(from.day);
-            let confirmed = segment.founder.confirm(from.network);
-            self.release(confirmed);
-            return true;
-        }
-        if self.names >= self.limits.fields_max || !self.may_add(from.network) {
-            return false;
-        }
-        let names = self.segments.entry(template.to_owned()).or_default();
-        if names.len() >= SEGMENTS_MAX {
-            let is_idle = |segment: &Segment| {
-                segment.founder.0.is_some() && segment.last_day.saturating_add(NAME_IDLE_DAYS) < from.day
-            };
-            let idle = names.iter().find(|(_, segment)| is_idle(segment)).map(|(name, _)| name.clone());
-            let Some(idle) = idle else { return false };
-            self.forget(template, &idle);
-        }
-        let segment = Segment { founder: Founder(Some(from.network)), last_day: from.day };
-        self.segments.entry(template.to_owned()).or_default().insert(name.to_owned(), segment);
-        self.names += 1;
-        *self.unconfirmed.entry(from.network).or_default() += 1;
-        true
-    }
-
-    /// Drops `name` below `template`, with all that is below it.
-    fn forget(&mut self, template: &str, name: &str) {
-        let page = format!("{template}/{name}");
-        let is_below = |other: &str| {
-            other.strip_prefix(&page).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.fields.retain(|key, _| !is_below(&key.template));
-        self.segments.retain(|template, _| !is_below(template));
-        if let Some(names) = self.segments.get_mut(template) {
-            names.remove(name);
-        }
-        self.count_again();
-    }
-
-    /// Takes over what another store has learned. Where there is no room for a field it is counted as beyond
-    /// the limit.
-    pub fn merge(&mut self, other: Store) {
-        for (template, names) in other.segments {
-            let own = self.segments.entry(template).or_default();
-            for (name, segment) in names {
-                if own.len() < SEGMENTS_MAX || own.contains_key(&name) {
-                    let known = own.entry(name).or_insert_with(|| segment.clone());
-                    known.founder = Founder(None);
-                    known.last_day = known.last_day.max(segment.last_day);
-                }
-            }
-        }
-        let thresholds = self.limits.thresholds;
-        for (key, field) in other.fields {
-            if let Some(own) = self.fields.get_mut(&key) {
-                own.profile.merge(&field.profile, &thresholds);
-                own.founder = Founder(None);
-            } else if self.fields.len() < self.limits.fields_max {
-                self.fields.insert(key, field);
-            } else {
-                self.beyond.fields = self.beyond.fields.saturating_add(field.profile.all.values);
-            }
-        }
-        self.beyond.fields = self.beyond.fields.saturating_add(other.beyond.fields);
-        self.beyond.long = self.beyond.long.saturating_add(other.beyond.long);
-        self.decisions.take_over(&other.decisions, 0);
-        self.carry_decisions_out();
-        self.count_again();
-    }
-
-    /// Counts the names, and what only one network has sent.
-    fn count_again(&mut self) {
-        self.names = self.segments.values().map(BTreeMap::len).sum();
-        self.unconfirmed.clear();
-        let of_names = self.segments.values().flat_map(BTreeMap::values).map(|segment| segment.founder);
-        let founders = of_names.chain(self.fields.values().map(|field| field.founder));
-        for network in founders.filter_map(|founder| founder.0) {
-            *self.unconfirmed.entry(network).or_default() += 1;
-        }
     }
 
     /// The fields, in the order of their templates and names.
@@ -751,49 +453,5 @@ impl Store {
         let fields = self.fields.iter().map(|(key, field)| of_key(key) + field.profile.held_bytes());
         let names = self.names().map(|(_, name)| name.len() + size_of::<(String, Segment)>());
         fields.sum::<usize>() + names.sum::<usize>()
-    }
-
-    pub(crate) fn to_written(&self) -> Written {
-        Written {
-            segments: self.segments.clone(),
-            fields: self.fields.iter().map(|(key, field)| (key.clone(), field.clone())).collect(),
-            beyond: self.beyond,
-            decisions: self.decisions.clone(),
-        }
-    }
-
-    /// A store of what was kept. What does not fit into `limits` is left out and counted.
-    pub(crate) fn from_written(written: Written, limits: Limits) -> Result<Store, String> {
-        let mut store = Store::new(limits);
-        store.beyond = written.beyond;
-        if let Some(mistake) = written.decisions.mistake() {
-            return Err(mistake.to_owned());
-        }
-        store.decisions = written.decisions;
-        for (template, names) in written.segments {
-            if names.len() > SEGMENTS_MAX {
-                return Err(format!(
-                    "{} names below `{template}`, at most {SEGMENTS_MAX} may be",
-                    names.len()
-                ));
-            }
-            store.segments.insert(template, names);
-        }
-        for (key, mut field) in written.fields {
-            if key.template.len() > TEMPLATE_BYTES_MAX || key.name.len() > path::NAME_BYTES_MAX * 3 {
-                return Err(format!("the name or path of field `{}` is too long", key.name));
-            }
-            if let Some(mistake) = field.profile.mistake() {
-                return Err(format!("field `{}` of {}: {mistake}", key.name, key.template));
-            }
-            field.profile.settle(&limits.thresholds);
-            if store.fields.len() < limits.fields_max {
-                store.fields.insert(key, field);
-            } else {
-                store.beyond.fields = store.beyond.fields.saturating_add(field.profile.all.values);
-            }
-        }
-        store.count_again();
-        Ok(store)
     }
 }
