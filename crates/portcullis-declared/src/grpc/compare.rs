@@ -118,6 +118,22 @@ struct Open<'g> {
     of: Option<(u64, usize)>,
 }
 
+/// A field of the innermost message, where it is.
+#[derive(Clone, Copy)]
+struct FieldAt<'s, 'g> {
+    number: u64,
+    /// Where it begins.
+    at: usize,
+    declared: &'s MessageField,
+    bytes: &'s [u8],
+    open: &'s [Open<'g>],
+}
+
+/// A body that does not have the form that is declared.
+const BODY: (Aspect, Kind) = (Aspect::Body, Kind::Body);
+/// Something that is not declared.
+const UNKNOWN: (Aspect, Kind) = (Aspect::UnknownParameter, Kind::UnknownParameter);
+
 impl<'g> Walk<'g, '_, '_> {
     /// Tells something of the body as a whole.
     fn tell(&mut self, rule: String) {
@@ -233,51 +249,45 @@ impl<'g> Walk<'g, '_, '_> {
                 at = start;
                 continue;
             }
-            self.value(bytes, &open, (found.number, at), declared, found.content);
+            let sent = FieldAt { number: found.number, at, declared, bytes, open: &open };
+            self.value(sent, found.content);
             at = next;
         }
     }
 
     /// Compares the content of a field that is no message.
-    fn value(
-        &mut self,
-        bytes: &[u8],
-        open: &[Open<'g>],
-        field: (u64, usize),
-        declared: &MessageField,
-        content: Content<'_>,
-    ) {
-        let rule = match (declared.of, content) {
+    fn value(&mut self, sent: FieldAt<'_, 'g>, content: Content<'_>) {
+        match (sent.declared.of, content) {
             (Type::Text, Content::Bytes(text)) => {
-                std::str::from_utf8(text).is_err().then(|| "must be text in UTF-8".to_owned())
-            }
-            (Type::Bytes, Content::Bytes(_)) => None,
-            // Several numbers at once, as they are written by default.
-            (kind, Content::Bytes(several)) if declared.is_repeated && kind.is_packable() => {
-                return self.several(bytes, open, field, declared, several);
-            }
-            (kind, content) => match self.grpc.fits(kind, content) {
-                Fit::Fits => None,
-                Fit::UnknownValue => {
-                    let rule = "has a value that the enum does not declare".to_owned();
-                    return self.unknown_value(bytes, open, field, declared, rule);
+                if std::str::from_utf8(text).is_err() {
+                    self.report_field(sent, BODY, "must be text in UTF-8".to_owned());
                 }
-                Fit::Wrong(rule) => Some(rule),
-            },
-        };
-        if let Some(rule) = rule {
-            self.wrong(bytes, open, field, declared, rule);
+            }
+            (Type::Bytes, Content::Bytes(_)) => {}
+            // Several numbers at once, as they are written by default.
+            (kind, Content::Bytes(several)) if sent.declared.is_repeated && kind.is_packable() => {
+                self.several(sent, several);
+            }
+            (_, content) => {
+                self.fits(sent, content);
+            }
         }
     }
 
-    fn several(
-        &mut self,
-        bytes: &[u8],
-        open: &[Open<'g>],
-        field: (u64, usize),
-        declared: &MessageField,
-        several: &[u8],
-    ) {
+    /// True if the content is of the type of the field; else it is told.
+    fn fits(&mut self, sent: FieldAt<'_, 'g>, content: Content<'_>) -> bool {
+        match self.grpc.fits(sent.declared.of, content) {
+            Fit::Fits => return true,
+            Fit::UnknownValue => {
+                let rule = "has a value that the enum does not declare".to_owned();
+                self.report_field(sent, UNKNOWN, rule);
+            }
+            Fit::Wrong(rule) => self.report_field(sent, BODY, rule),
+        }
+        false
+    }
+
+    fn several(&mut self, sent: FieldAt<'_, 'g>, several: &[u8]) {
         let mut at = 0;
         while at < several.len() {
             self.values += 1;
@@ -288,7 +298,7 @@ impl<'g> Walk<'g, '_, '_> {
                 return;
             }
             let rest = &several[at..];
-            let read = match declared.of {
+            let read = match sent.declared.of {
                 Type::Double | Type::Fixed64 => {
                     rest.first_chunk().map(|n| (Content::Fixed64(u64::from_le_bytes(*n)), 8))
                 }
@@ -307,16 +317,11 @@ impl<'g> Walk<'g, '_, '_> {
             };
             let Some((content, length)) = read else {
                 let rule = "must be several numbers, and ends inside one".to_owned();
-                return self.wrong(bytes, open, field, declared, rule);
+                return self.report_field(sent, BODY, rule);
             };
             at += length;
-            match self.grpc.fits(declared.of, content) {
-                Fit::Fits => {}
-                Fit::UnknownValue => {
-                    let rule = "has a value that the enum does not declare".to_owned();
-                    return self.unknown_value(bytes, open, field, declared, rule);
-                }
-                Fit::Wrong(rule) => return self.wrong(bytes, open, field, declared, rule),
+            if !self.fits(sent, content) {
+                return;
             }
         }
     }
@@ -348,40 +353,20 @@ impl<'g> Walk<'g, '_, '_> {
 
     /// Tells what keeps the innermost message from being read.
     fn unread(&mut self, bytes: &[u8], open: &[Open<'g>], rule: &str) {
-        self.report(bytes, open, None, (Aspect::Body, Kind::Body), rule.to_owned());
-        let kind = (Aspect::UnknownParameter, Kind::UnknownParameter);
-        self.report(bytes, open, None, kind, format!("{rule}: its fields cannot be read"));
+        self.report(bytes, open, None, BODY, rule.to_owned());
+        self.report(bytes, open, None, UNKNOWN, format!("{rule}: its fields cannot be read"));
     }
 
-    /// Tells what is wrong with a field of the innermost message.
-    fn wrong(
-        &mut self,
-        bytes: &[u8],
-        open: &[Open<'g>],
-        field: (u64, usize),
-        declared: &MessageField,
-        rule: String,
-    ) {
-        self.report(bytes, open, Some((field, declared)), (Aspect::Body, Kind::Body), rule);
-    }
-
-    fn unknown_value(
-        &mut self,
-        bytes: &[u8],
-        open: &[Open<'g>],
-        field: (u64, usize),
-        declared: &MessageField,
-        rule: String,
-    ) {
-        let kind = (Aspect::UnknownParameter, Kind::UnknownParameter);
-        self.report(bytes, open, Some((field, declared)), kind, rule);
+    /// Tells what is wrong with a field.
+    fn report_field(&mut self, sent: FieldAt<'_, 'g>, what: (Aspect, Kind), rule: String) {
+        self.report(sent.bytes, sent.open, Some(sent), what, rule);
     }
 
     fn report(
         &mut self,
         bytes: &[u8],
         open: &[Open<'g>],
-        field: Option<((u64, usize), &MessageField)>,
+        field: Option<FieldAt<'_, 'g>>,
         (aspect, kind): (Aspect, Kind),
         rule: String,
     ) {
@@ -389,14 +374,14 @@ impl<'g> Walk<'g, '_, '_> {
             return;
         }
         let Some(Open { message, start, .. }) = open.last() else { return };
-        let last = field.map(|((number, at), declared)| {
+        let last = field.map(|FieldAt { number, at, declared, .. }| {
             let index = declared.is_repeated.then(|| index(bytes, *start, at, number));
             step(&declared.name, index)
         });
         let shown = self.shown(bytes, open, last.as_deref());
-        let name = name_of(open, field.map(|(_, declared)| declared.name.as_str()));
+        let name = name_of(open, field.map(|sent| sent.declared.name.as_str()));
         let pointer = match field {
-            Some((_, declared)) => format!("{}.{}", message.name, declared.name),
+            Some(sent) => format!("{}.{}", message.name, sent.declared.name),
             None => message.name.clone(),
         };
         let deviation = of_body(kind, format!("{shown} {rule}"), &pointer);
