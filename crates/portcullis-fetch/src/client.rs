@@ -7,8 +7,8 @@ use http::{Request, Response};
 
 use crate::trust::Authorities;
 
-/// Asks peers. Each request ends after one time limit, from the name of the host to the end of the answer; any
-/// status is an answer.
+/// Asks peers. Each request ends after one time limit, from the name of the host to the end of the answer;
+/// any status is an answer.
 #[derive(Clone, Debug)]
 pub struct Client {
     agent: ureq::Agent,
@@ -30,8 +30,8 @@ pub enum Connections {
 #[derive(Debug)]
 pub struct Body(ureq::Body);
 
-/// The reason why there is no answer, or not all of it. No text has the URL in it, which may be a secret or have
-/// one.
+/// The reason why there is no answer, or not all of it. No text has the URL in it, which may be a secret or
+/// have one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// There is no connection, or it broke. There may be one later.
@@ -45,9 +45,9 @@ pub enum Error {
 }
 
 impl Client {
-    /// For peers that the configuration names: over HTTPS alone with authorities, over plain HTTP alone without
-    /// them. No redirect is followed, and no proxy that the environment names is used: neither can send us, with
-    /// what we carry, to another host.
+    /// For peers that the configuration names: over HTTPS alone with authorities, over plain HTTP alone
+    /// without them. No redirect is followed, and no proxy that the environment names is used: neither can
+    /// send us, with what we carry, to another host.
     pub fn direct(authorities: Option<&Authorities>, timeout: Duration, connections: Connections) -> Client {
         let builder = ureq::Agent::config_builder().proxy(None).max_redirects(0);
         let builder = match connections {

@@ -31,7 +31,8 @@ fn server(answer: Vec<u8>) -> (SocketAddr, Receiver<String>) {
             }
             let line = String::from_utf8_lossy(&head).lines().next().unwrap_or("").to_owned();
             let _ = send.send(line);
-            // The client hangs up when it has seen enough; bytes that are not read would break the connection.
+            // The client hangs up when it has seen enough; bytes that are not read would break the
+            // connection.
             let _ = stream.write_all(&answer);
             let _ = stream.shutdown(Shutdown::Write);
             let _ = std::io::copy(&mut stream, &mut std::io::sink());
@@ -121,8 +122,8 @@ fn silence_ends_in_time() {
     assert!(before.elapsed() < TIMEOUT / 2);
 }
 
-/// Peers that the configuration names are asked by us, whatever the environment says; downloads go through its
-/// proxy.
+/// Peers that the configuration names are asked by us, whatever the environment says; downloads go through
+/// its proxy.
 #[test]
 fn the_proxy_of_the_environment() {
     let (proxy, asked) = server(b"HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n".to_vec());
