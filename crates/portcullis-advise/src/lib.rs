@@ -18,6 +18,7 @@ mod cluster;
 mod measure;
 mod options;
 mod path;
+pub mod probes;
 
 pub use advice::{Advice, Case, Measured, NoAdvice, Policies, advise, narrowest};
 pub use cluster::{Cluster, clusters};

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::probes::{Probe, Spot, probes};
 use portcullis_event::Event;
 use portcullis_inspect::Inspector;
-use portcullis_probes::{Probe, Spot, probes};
 use portcullis_replay::{Field, Trial};
 use portcullis_types::Class;
 use serde::Serialize;

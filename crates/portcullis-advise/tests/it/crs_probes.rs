@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use portcullis_advise::probes::{Probe, probes};
 use portcullis_config::Mode;
-use portcullis_probes::{Probe, probes};
 use portcullis_replay::Trial;
 use portcullis_testkit::crs;
 use portcullis_types::Phase;

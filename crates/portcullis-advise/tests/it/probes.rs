@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use portcullis_advise::probes::{Probe, Spot, probes};
 use portcullis_config::Mode;
 use portcullis_event::FindingOutcome;
-use portcullis_probes::{Probe, Spot, probes};
 use portcullis_replay::{Field, Trial};
 use portcullis_semantic::Detectors;
 

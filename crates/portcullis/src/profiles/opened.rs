@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use portcullis_advise::probes::{Probe, Spot, probes};
 use portcullis_config::{Policy, Profile, ProfileField, ProfileRequest};
-use portcullis_probes::{Probe, Spot, probes};
 
 use super::tester::{Tester, with, without_values};
 use crate::outcome::Failure;

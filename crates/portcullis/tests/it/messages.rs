@@ -14,13 +14,15 @@ use crate::served::program;
 use portcullis_metrics::catalogue;
 
 /// Crates that say nothing to people, or whose texts are data: tables of words.
-const WITHOUT_WORDS: &[&str] = &["portcullis-libinjection", "portcullis-lex", "portcullis-probes"];
+const WITHOUT_WORDS: &[&str] = &["portcullis-libinjection", "portcullis-lex"];
 /// Crates that are never shipped.
 const NOT_SHIPPED: &[&str] =
     &["portcullis-differential", "portcullis-proof", "portcullis-reference", "portcullis-testkit"];
-/// Files whose texts are data: country codes, texts that requests are padded with, a table of the documents.
+/// Files and folders whose texts are data: country codes, attacks, texts that requests are padded with, a
+/// table of the documents.
 const DATA: &[&str] = &[
     "portcullis-access/src/country.rs",
+    "portcullis-advise/src/probes",
     "portcullis-engine/src/geo.rs",
     "portcullis-evaluate/src/padding.rs",
     "portcullis-evaluate/src/survival.rs",

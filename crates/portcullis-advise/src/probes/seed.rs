@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use portcullis_types::Class;
 
-use crate::Spot;
+use crate::probes::Spot;
 
 /// A text before any change.
 #[derive(Debug)]

@@ -9,13 +9,11 @@
 //! with a policy that blocks them.
 //!
 //! ```
-//! use portcullis_probes::{Spot, probes};
+//! use portcullis_advise::probes::{Spot, probes};
 //!
 //! let union = probes(Spot::Value).find(|probe| probe.kind == "sqli.union-select").unwrap();
 //! assert!(union.text.to_ascii_lowercase().windows(6).any(|word| word == b"select"));
 //! ```
-
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod change;
 mod seed;
