@@ -1,3 +1,6 @@
+mod cost;
+mod finish;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -5,13 +8,13 @@ use portcullis_engine::{
     Answer, BodyPlan, Charge, HeadParts, Interruption, Judge, KeepFiles, Progress, Question, QuestionId,
     RequestLine, ResponseEdits, RuleEngine, RuleIndex, Transaction,
 };
-use portcullis_event::{Action, AgentWord, Timestamp};
+use portcullis_event::Timestamp;
 use portcullis_http::coding::CodingError;
 use portcullis_http::message::{Refusal, RequestHead};
 use portcullis_types::{Phase, RuleId};
 
 use crate::coded::CodedBody;
-use crate::exchange::{Connection, Outcome, Report, Step};
+use crate::exchange::{Connection, Step};
 use crate::inspector::{Inspector, PolicyNames, Scratch};
 use crate::issued::{ForeignCookie, IssuedCookies, IssuedTo};
 use crate::kept::KeptBody;
@@ -21,9 +24,6 @@ use crate::semantic::{Buffers, ScoredValue, SemanticRun};
 use crate::streamed::Streamed;
 use crate::trial::Shown;
 use crate::weighing::{Vote, Weighed, WeighingHere};
-
-/// More copies of a piece of a body are not charged before they are made.
-const COPIES_MAX: usize = 64;
 
 /// The inspection of one exchange.
 #[derive(Debug)]
@@ -243,70 +243,6 @@ impl Inspection {
             transaction.request_body(data);
         };
         request_coded.feed(chunk, limit_bytes, take);
-    }
-
-    /// Bytes of the response body that were shown, content codings undone.
-    pub fn response_body_shown(&self) -> u64 {
-        self.response.shown
-    }
-
-    /// Bytes of the request body that were shown, content codings undone.
-    pub fn request_body_shown(&self) -> u64 {
-        self.request_body_shown
-    }
-
-    /// The work that rules did, and how much is allowed; see [`Transaction::work_done`].
-    pub fn work_done(&mut self) -> (u64, u64) {
-        self.transaction.work_done()
-    }
-
-    /// The same of the semantic detector, where it inspects.
-    pub fn detector_work(&self) -> Option<(u64, u64)> {
-        self.semantic.as_ref().map(|semantic| semantic.work())
-    }
-
-    /// The reason why it is not known what the rules would have said, if a limit on them was reached: a text
-    /// for who refuses the request for it (`failure.pattern_limit`).
-    pub fn given_up(&self) -> Option<&'static str> {
-        if self.transaction.expansions_cut() > 0 {
-            return Some(
-                "The rules make more text of the request than this site allows (SecExpansionLimit, \
-                 failure.pattern_limit).",
-            );
-        }
-        (self.transaction.patterns_exhausted() > 0).then_some(
-            "The request takes more steps to inspect than this site allows (failure.pattern_limit).",
-        )
-    }
-
-    /// Bytes of memory that the inspection holds, about: each copy of the bodies, and what decodes them.
-    pub fn held_bytes(&self) -> usize {
-        let semantic = self.semantic.as_ref().map_or(0, |semantic| semantic.held_bytes());
-        let coded = self.request_coded.held_bytes() + self.response.coded.held_bytes();
-        let shown = self.shown.as_ref().map_or(0, |shown| shown.held_bytes());
-        self.transaction.held_bytes()
-            + semantic
-            + coded
-            + self.kept_body.held_bytes()
-            + shown
-            + self.streamed_bytes()
-    }
-
-    /// The number of bytes that each byte of the request body which is shown may take, until its end.
-    pub fn request_copies(&self) -> usize {
-        let decoded = match self.request_coded.is_coded() {
-            true => usize::try_from(self.inspector.codings.ratio_max).unwrap_or(usize::MAX).min(COPIES_MAX),
-            false => 1,
-        };
-        // With its frame it is shown once more to both.
-        let framed = if self.request_coded.is_framed() { 2 } else { 0 };
-        decoded + framed + usize::from(self.shown.is_some())
-    }
-
-    /// Bytes of memory that the values of the request body may take from phase 2 on, beside what is held
-    /// then.
-    pub fn request_end_bytes(&self) -> usize {
-        self.transaction.request_values_bytes(usize::try_from(self.request_body_shown).unwrap_or(usize::MAX))
     }
 
     /// Returns the coding error for which rules do not see the content of the request body: its content
@@ -565,92 +501,6 @@ impl Inspection {
         &self.transaction
     }
 
-    /// Phase 5 unless it has run, verdict and event.
-    pub fn finish(mut self: Box<Self>, outcome: &Outcome) -> Report {
-        self.set_elapsed(outcome.duration);
-        self.tell_answer();
-        self.transaction.finish();
-        let coverage = self.coverage(outcome);
-        let action = self.action(outcome);
-        let matched_rules = self
-            .transaction
-            .matches()
-            .iter()
-            .filter(|found| found.log)
-            .map(|found| self.inspector.plan.rule(found.rule).id)
-            .collect();
-        self.audit(action, outcome);
-        let event = match outcome.no_event {
-            true => None,
-            false => self.event(action, outcome, &coverage),
-        };
-        let captured = match event {
-            None => self.captured(action, outcome, &coverage),
-            Some(_) => None,
-        };
-        self.learn(action, outcome);
-        self.discover(action, outcome);
-        let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
-        let (excluded, trial) = (self.excluded(), self.trial());
-        self.try_openings();
-        let cookies = self.semantic.as_ref().map(|semantic| semantic.cookie_counts()).unwrap_or_default();
-        let buffers = self.semantic.take().map(|semantic| semantic.into_buffers()).or(self.spare);
-        let kept_files = self.transaction.kept_files();
-        Report {
-            kept_files,
-            action,
-            event,
-            captured,
-            matched_rules,
-            findings,
-            cookies,
-            excluded,
-            trial,
-            coverage,
-            ambiguities: self.transaction.body_ambiguities(),
-            patterns_exhausted: self.transaction.patterns_exhausted(),
-            patterns_unusable: self.transaction.patterns_unusable(),
-            expansions_cut: self.transaction.expansions_cut(),
-            score_withheld: self.transaction.withheld().is_some() && self.interruption.is_none(),
-            scratch: Scratch {
-                engine: self.transaction.into_scratch(),
-                semantic: buffers.unwrap_or_default(),
-                seen: self.seen.into_buffer(),
-                kept: self.kept_body.into_buffer(),
-            },
-        }
-    }
-
-    /// Has the fields of the request learned, if it was let through and answered well.
-    fn learn(&mut self, action: Action, outcome: &Outcome) {
-        let is_answered = outcome.status.is_some_and(|status| (200..400).contains(&status));
-        let is_passed = matches!(action, Action::Pass | Action::Detect) && outcome.upstream_error.is_none();
-        let is_clean = self.would_interrupt().is_none();
-        let (client, time) = (self.connection.client.ip(), self.connection.epoch_millis);
-        let Inspection { semantic: Some(semantic), transaction, inspector, issued_to, .. } = self else {
-            return;
-        };
-        let rules = || match &inspector.weighing {
-            Some(weighing) => weighing.evidence(transaction.as_view(), issued_to.as_deref()),
-            None => Vec::new(),
-        };
-        if is_passed && is_answered && !self.request_body_forgotten {
-            semantic.learn_fields(is_clean, rules, client, time);
-        } else if !is_passed {
-            semantic.learn_refused(is_clean, rules, client, time);
-        }
-    }
-
-    /// Has kinds of findings on trial tell what would have become of the request.
-    fn try_openings(&mut self) {
-        let is_matched =
-            self.interrupted_by().is_some() || self.transaction.matches().iter().any(|found| found.log);
-        let (client, time) = (self.connection.client.ip(), self.connection.epoch_millis);
-        if let Some(semantic) = &mut self.semantic {
-            semantic.try_openings(is_matched, client, time);
-        }
-    }
-
     /// The rule and phase that interrupted, if one did.
     pub(crate) fn interrupted_by(&self) -> Option<(RuleId, Phase)> {
         self.transaction.interrupted_by().map(|(rule, phase)| (self.inspector.plan.rule(rule).id, phase))
@@ -699,23 +549,6 @@ impl Inspection {
             semantic.weigh_others(&rules.unwrap_or_default(), *agent_score);
         }
         semantic.decide(self.phase, engine == RuleEngine::On)
-    }
-
-    fn action(&self, outcome: &Outcome) -> Action {
-        match &self.interruption {
-            Some(Interruption::Deny { .. }) => Action::Deny,
-            Some(Interruption::Redirect { .. }) => Action::Redirect,
-            Some(Interruption::Drop) => Action::Drop,
-            Some(Interruption::Proxy { .. }) => Action::Proxy,
-            None if self.refusal.is_some() => Action::Refuse,
-            None if let Some(rejection) = &outcome.rejection => rejection.action,
-            None if self.transaction.matches().iter().any(|found| found.log) => Action::Detect,
-            None if self.semantic.as_ref().is_some_and(|semantic| semantic.decision().is_some()) => {
-                Action::Detect
-            }
-            None if outcome.agents.iter().any(AgentWord::is_finding) => Action::Detect,
-            None => Action::Pass,
-        }
     }
 }
 
