@@ -206,7 +206,9 @@ export interface ListedSession {
 }
 export interface AuditEntry {
   number: number; time: string; actor: string; address: string | null; action: string; object: string; detail: string;
+  change: string | null;
 }
+export interface AuditPage extends Page<AuditEntry> { complete: boolean }
 export interface ProbeCount { stopped: number; lost: number }
 export interface Candidate {
   reach: 'kinds' | 'rules' | 'class' | 'field' | 'rules_everywhere';

@@ -787,6 +787,13 @@ export const en = {
   'audit.object': 'Object',
   'audit.detail': 'Detail',
   'audit.address': 'From',
+  'audit.after': 'Not before',
+  'audit.before': 'Before',
+  'audit.search': 'Search',
+  'audit.change': 'Lines that changed',
+  'audit.csv': 'Export as CSV',
+  'audit.jsonl': 'Export as JSON lines',
+  'audit.incomplete': 'The time for looking ran out: narrow the time.',
 
   'account.title': 'Account',
   'account.loggedIn': 'Logged in as {name} ({role}) until {time}.',

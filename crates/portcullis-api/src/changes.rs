@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::response::{IntoResponse, Response};
 use http::HeaderValue;
 use http::header::ETAG;
-use portcullis_identity::{AUDIT_TEXT_MAX, Role};
+use portcullis_identity::{AUDIT_TEXT_MAX, Identities, NewEntry, Role};
 use portcullis_revisions::{
     Applied, Author, Change, Listed, Proposal, RevisionError, Revisions, added_exclusions, diff,
 };
@@ -147,8 +147,17 @@ pub(crate) async fn carry_out(
             Err(problem) => ("refused".to_owned(), Some(problem.summary())),
         };
         let detail = detail(&order.summary, error, &reason);
+        let change = match &result {
+            // Of its lines only those that change, so that the trail has few of what the document says.
+            Ok(Applied { proposal, .. }) => diff(proposal.before.as_str(), proposal.after.as_str(), 0),
+            Err(_) => String::new(),
+        };
         let (actor, now) = (principal.actor(), context.now());
-        context.identities(move |log| log.record(&actor, "config.change", &object, &detail, now)).await?;
+        let record = move |log: &Identities| {
+            let (object, detail, change) = (object.as_str(), detail.as_str(), change.as_str());
+            log.record_entry(&actor, &NewEntry { action: "config.change", object, detail, change }, now)
+        };
+        context.identities(record).await?;
         Ok(answer(&result?, context_lines))
     });
     work.await.map_err(|_| Problem::of(Kind::Internal))?

@@ -37,6 +37,7 @@ mod problem;
 mod queries;
 mod router;
 mod routes;
+mod seat;
 mod server;
 mod settings;
 mod setup;

@@ -119,6 +119,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(admin, routes!(sessions::end_one))
             .add(admin, routes!(sessions::end_of_user))
             .add(admin, routes!(audit::list))
+            .add(admin, routes!(audit::export))
             .add(admin, routes!(reload::reload))
             .add(Access::Public, routes!(setup::setup))
             .add(Access::Public, routes!(login::login))

@@ -96,6 +96,10 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX sessions_of_user ON sessions (user, created);
     ALTER TABLE tokens ADD COLUMN last_address TEXT;
 ",
+    "
+    -- The difference that a change made, where there is one.
+    ALTER TABLE audit ADD COLUMN change TEXT NOT NULL DEFAULT '';
+",
 ];
 
 /// The identities of one data folder.

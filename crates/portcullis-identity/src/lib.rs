@@ -45,7 +45,7 @@ mod tokens;
 mod totp;
 mod users;
 
-pub use audit::{AUDIT_TEXT_MAX, Actor, AuditEntry};
+pub use audit::{AUDIT_CHANGE_MAX, AUDIT_TEXT_MAX, Actor, AuditEntry, AuditFilter, AuditLook, NewEntry};
 pub use error::IdentityError;
 pub use file::{FILE, Identities};
 pub use origin::Origin;

@@ -50,7 +50,7 @@ impl Identities {
                 Some(user) => {
                     let sql = "UPDATE users SET role = ?, version = version + 1 WHERE id = ?";
                     transaction.execute(sql, params![who.role.name(), user.id])?;
-                    let detail = format!("role {}, by the groups at the provider", who.role);
+                    let detail = format!("role {} to {}, by the groups at the provider", user.role, who.role);
                     record(transaction, &by, "user.change", &object(&name), &detail, now)?;
                 }
                 None => {

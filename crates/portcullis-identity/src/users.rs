@@ -188,7 +188,11 @@ impl Identities {
                 transaction.execute(sql, params![value, old.id])
             };
             if let Some(role) = change.role.filter(|role| *role != old.role) {
-                set("UPDATE users SET role = ? WHERE id = ?", &role.name(), format!("role {role}"))?;
+                set(
+                    "UPDATE users SET role = ? WHERE id = ?",
+                    &role.name(),
+                    format!("role {} to {role}", old.role),
+                )?;
             }
             if let Some(disabled) = change.disabled.filter(|disabled| *disabled != old.disabled) {
                 let what = if disabled { "disabled" } else { "enabled" };

@@ -4,9 +4,8 @@
 //! gets nothing twice: `after:` names the event itself, `from:` a place where no event that passes the filter
 //! has been seen yet.
 
-use std::pin::Pin;
+use std::io;
 use std::sync::Arc;
-use std::task::{Context as Waiting, Poll};
 use std::time::Duration;
 
 use axum::Extension;
@@ -15,20 +14,20 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use http_body::Frame;
 use portcullis_event_store::StoredEvent;
 use portcullis_query::Filter;
 use serde::Deserialize;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use utoipa::IntoParams;
 
 use crate::access::Principal;
-use crate::context::{Context, lock};
+use crate::context::Context;
 use crate::extract::Params;
 use crate::problem::{Kind, Problem};
 use crate::queries::ask_store_with;
 use crate::routes::events::{filter, item};
+use crate::seat::{Channel, Seat};
 
 /// Events that are read from the store at a time.
 const BATCH: usize = 100;
@@ -147,7 +146,7 @@ async fn follow(
     principal: Principal,
     filter: Filter,
     mut place: Place,
-    sender: mpsc::Sender<Bytes>,
+    sender: mpsc::Sender<io::Result<Bytes>>,
     seat: Seat,
 ) {
     let _seat = seat;
@@ -169,7 +168,7 @@ async fn follow(
         }
         if !out.is_empty() {
             silent_since = Instant::now();
-            let sent = sender.send(Bytes::from(std::mem::take(&mut out)));
+            let sent = sender.send(Ok(Bytes::from(std::mem::take(&mut out))));
             match tokio::time::timeout(context.limits.write_time_max, sent).await {
                 Ok(Ok(())) => {}
                 _ => break,
@@ -190,57 +189,5 @@ fn write(out: &mut String, event: StoredEvent) {
     let Some(data) = item(event).ok().and_then(|item| serde_json::to_string(&item).ok()) else { return };
     if !data.contains(['\n', '\r']) {
         out.push_str(&format!("event: event\nid: after:{id}\ndata: {data}\n\n"));
-    }
-}
-
-/// A place among the streams, of all and of an identity.
-struct Seat {
-    context: Arc<Context>,
-    key: String,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Seat {
-    fn take(context: &Arc<Context>, principal: &Principal) -> Result<Seat, Problem> {
-        let full =
-            |what: &str| Problem::with(Kind::Busy, format!("{what} has too many streams")).retry_after(10);
-        let permit = Arc::clone(&context.streams).try_acquire_owned();
-        let permit = permit.map_err(|_| full("the program"))?;
-        let key = principal.key();
-        let mut streams = lock(&context.streams_of);
-        let count = streams.entry(key.clone()).or_insert(0);
-        if *count >= context.limits.identity_streams_max {
-            return Err(full("this identity"));
-        }
-        *count += 1;
-        drop(streams);
-        Ok(Seat { context: Arc::clone(context), key, _permit: permit })
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut streams = lock(&self.context.streams_of);
-        if let Some(count) = streams.get_mut(&self.key) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                streams.remove(&self.key);
-            }
-        }
-    }
-}
-
-/// A body whose pieces come through a channel.
-struct Channel(mpsc::Receiver<Bytes>);
-
-impl http_body::Body for Channel {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        waiting: &mut Waiting<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.0.poll_recv(waiting).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod access;
+mod audit;
 mod changes;
 mod client;
 mod database;

@@ -55,6 +55,7 @@ fn an_older_file_gets_what_is_new() {
     place.user("anna", Role::Admin);
     let older = "DROP INDEX users_of_provider; ALTER TABLE users DROP COLUMN issuer;
         ALTER TABLE users DROP COLUMN subject; ALTER TABLE tokens DROP COLUMN last_address;
+        ALTER TABLE audit DROP COLUMN change;
         DROP TABLE sessions;
         CREATE TABLE sessions (
             digest BLOB PRIMARY KEY,

@@ -1,6 +1,7 @@
 //! Identities as the server and the command line see them: two handles on one folder.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod audit;
 mod file;
 mod provided;
 mod sessions;
