@@ -21,6 +21,7 @@
 
 mod access;
 mod changes;
+pub mod console;
 mod context;
 mod counted;
 mod extract;

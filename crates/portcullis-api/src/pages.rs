@@ -6,15 +6,15 @@ use http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY,
 };
 use http::{HeaderMap, HeaderValue, Method};
-use portcullis_console::Asset;
 
+use crate::console::{self, Asset};
 use crate::guard::no_route;
 use crate::problem::{Kind, Problem};
 
 /// The file that is asked for, or the answer that there is no such route.
 pub(crate) async fn page(request: Request) -> Response {
     let gzip = takes_gzip(request.headers());
-    let Some(asset) = portcullis_console::asset(request.uri().path(), gzip) else {
+    let Some(asset) = console::asset(request.uri().path(), gzip) else {
         return no_route().await.into_response();
     };
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -26,7 +26,7 @@ pub(crate) async fn page(request: Request) -> Response {
         (CONTENT_TYPE, HeaderValue::from_static(media_type)),
         (CACHE_CONTROL, HeaderValue::from_static(kept)),
         (VARY, HeaderValue::from_static("Accept-Encoding")),
-        (CONTENT_SECURITY_POLICY, HeaderValue::from_static(portcullis_console::CONTENT_SECURITY_POLICY)),
+        (CONTENT_SECURITY_POLICY, HeaderValue::from_static(console::CONTENT_SECURITY_POLICY)),
     ];
     let mut response = (fields, bytes.into_owned()).into_response();
     if is_gzip {

@@ -5,6 +5,7 @@ mod access;
 mod audit;
 mod changes;
 mod client;
+mod console;
 mod database;
 mod events;
 mod explain;

@@ -25,7 +25,7 @@ fn the_console_is_at_the_root() {
 
 #[test]
 fn compressed_files_go_to_those_who_take_them() {
-    if !portcullis_console::is_built() {
+    if !portcullis_api::console::is_built() {
         return;
     }
     let server = Server::start();

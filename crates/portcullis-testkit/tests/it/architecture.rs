@@ -26,7 +26,6 @@ const THAT_COMPUTE: &[&str] = &[
     "prost",
     "regex-automata",
     "regex-syntax",
-    "rust-embed",
     "ruzstd",
     "serde",
     "serde-saphyr",

@@ -1,8 +1,6 @@
 //! The files of the console, embedded when it was built before the program (`make console`). A program that
 //! was built without it has a page that says so.
 
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
-
 use std::borrow::Cow;
 
 use rust_embed::RustEmbed;
@@ -36,9 +34,9 @@ pub struct Asset {
 /// The file at this path of the console, if there is one. `gzip`: the client takes that coding.
 ///
 /// ```
-/// let page = portcullis_console::asset("/", false).unwrap();
+/// let page = portcullis_api::console::asset("/", false).unwrap();
 /// assert_eq!(page.media_type, "text/html; charset=utf-8");
-/// assert!(portcullis_console::asset("/../Cargo.toml", false).is_none());
+/// assert!(portcullis_api::console::asset("/../Cargo.toml", false).is_none());
 /// ```
 pub fn asset(path: &str, gzip: bool) -> Option<Asset> {
     let name = match path.strip_prefix('/')? {

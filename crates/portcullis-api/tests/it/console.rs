@@ -1,6 +1,6 @@
 //! Files of the console, whether it is part of this build or not.
 
-use portcullis_console::{CONTENT_SECURITY_POLICY, asset, is_built};
+use portcullis_api::console::{CONTENT_SECURITY_POLICY, asset, is_built};
 
 #[test]
 fn only_files_of_the_console_are_given() {
