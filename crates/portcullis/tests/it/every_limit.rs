@@ -268,7 +268,7 @@ const CASES: &[Case] = &[
             let dear = ":<%$(:<%%u00611\\\\u0061:<%&#x61;:w/*".repeat(200);
             post("application/json", format!("{{\"a\":\"{dear}\",\"b\":\"x\"}}"))
         } },
-    Case { row: "fields kept that may go on behind another one that ends in a backslash", to: To::Semantic, comes: Refused(&[403]),
+    Case { row: "fields kept that may continue another one that ends in a backslash", to: To::Semantic, comes: Refused(&[403]),
         request: || {
             let long: String = "or more words ".repeat(6_000);
             post(FORM, format!("x={long}-- -&user=%5C&pw=+or+1%3D1--+-"))
