@@ -48,8 +48,8 @@ fn entries_are_found_by_author_action_object_and_time() {
     assert_eq!(numbers(both), of(&|n| n % 3 == 0 && n >= 3));
 }
 
-/// However few fit, a look goes through a bounded part of the trail; looks one behind the other see all of it,
-/// each entry once.
+/// However few fit, a look goes through a bounded part of the trail; looks one behind the other see all of
+/// it, each entry once.
 #[test]
 fn looks_are_bounded_and_miss_nothing() {
     let place = Place::new();
