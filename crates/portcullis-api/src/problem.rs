@@ -186,7 +186,10 @@ impl IntoResponse for Problem {
 pub(crate) fn of_identity(error: IdentityError, say: &dyn Fn(&str)) -> Problem {
     let kind = match &error {
         IdentityError::NotFound(_) => Kind::NotFound,
-        IdentityError::Exists | IdentityError::LastAdmin | IdentityError::Provided => Kind::Conflict,
+        IdentityError::Exists
+        | IdentityError::ViewExists
+        | IdentityError::LastAdmin
+        | IdentityError::Provided => Kind::Conflict,
         IdentityError::Disabled => Kind::Forbidden,
         IdentityError::Invalid(_) | IdentityError::Password(_) | IdentityError::Code => Kind::Invalid,
         IdentityError::Changed => Kind::PreconditionFailed,

@@ -26,8 +26,8 @@ use crate::pages::page;
 use crate::problem::{PROBLEM_JSON, Problem};
 use crate::routes::{
     advise, audit, bans, check, clients, config, events, exclusion_orders, exclusions, explain, facets,
-    fields, interfaces, live, login, oidc, reload, replay, revisions, rules, sessions, setup, sinks,
-    site_settings, statistics, status, stream, teaching, tokens, totp, users,
+    fields, histogram, interfaces, live, login, oidc, reload, replay, revisions, rules, sessions, setup,
+    sinks, site_settings, statistics, status, stream, teaching, tokens, totp, users, views,
 };
 
 /// Prefix of the paths of all routes.
@@ -65,6 +65,7 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(viewer, routes!(events::list))
             .add(viewer, routes!(stream::stream))
             .add(viewer, routes!(facets::facets))
+            .add(viewer, routes!(histogram::histogram))
             .add(viewer, routes!(events::one))
             .add(analyst, routes!(events::request))
             .add(viewer, routes!(statistics::statistics))
@@ -131,7 +132,9 @@ pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
             .add(Access::Session, routes!(login::password))
             .add(Access::Session, routes!(sessions::own, sessions::end_others))
             .add(Access::Session, routes!(sessions::end_own))
-            .add(Access::Session, routes!(totp::offer, totp::confirm));
+            .add(Access::Session, routes!(totp::offer, totp::confirm))
+            .add(Access::Session, routes!(views::list, views::create))
+            .add(Access::Session, routes!(views::change, views::delete));
     let head =
         OpenApiBuilder::new().info(info(context.supplies.version)).components(Some(components())).build();
     let (router, document) = OpenApiRouter::with_openapi(head).nest(PREFIX, all.router).split_for_parts();

@@ -25,6 +25,7 @@ mod answer;
 mod condition;
 mod cursor;
 mod facets;
+mod histogram;
 mod link;
 mod source;
 mod windows;

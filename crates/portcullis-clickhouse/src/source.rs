@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_config::EventDatabase;
 use portcullis_event_store::{
-    After, EventSource, FacetRequest, Facets, OldestRequest, Page, PageRequest, QueryError, StoredEvent,
+    After, EventSource, FacetRequest, Facets, Histogram, HistogramRequest, OldestRequest, Page, PageRequest,
+    QueryError, StoredEvent,
 };
 use portcullis_metrics::Registry;
 use portcullis_query::{Comparison, Field, Filter, Operator, Value};
@@ -248,6 +249,10 @@ impl EventSource for Database {
 
     fn facets(&self, request: &FacetRequest<'_>) -> Result<Facets, QueryError> {
         self.count(request)
+    }
+
+    fn histogram(&self, request: &HistogramRequest<'_>) -> Result<Histogram, QueryError> {
+        self.over_time(request)
     }
 
     fn oldest(&self, request: &OldestRequest<'_>) -> Result<After, QueryError> {

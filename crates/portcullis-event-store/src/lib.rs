@@ -32,6 +32,7 @@ mod facets;
 mod fields;
 mod folder;
 mod followups;
+mod histogram;
 mod marks;
 mod outcomes;
 mod paths;
@@ -47,6 +48,7 @@ mod writer;
 
 pub use backup::Copied;
 pub use facets::{Facet, FacetRequest, Facets};
+pub use histogram::{Histogram, HistogramRequest, HistogramStep, OutcomeCounts, Steps};
 pub use query::{After, Page, PageRequest, QueryError, Store, StoredEvent};
 pub use recorder::{Recorder, RecorderHandle, SampleHandle, Say};
 pub use rollup::{Dimension, Entry, Latency, Rollup, Rollups, SiteRollup, Tallies, Tally, Top};

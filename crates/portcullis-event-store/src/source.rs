@@ -5,6 +5,7 @@ use std::time::Duration;
 use portcullis_query::Filter;
 
 use crate::facets::{FacetRequest, Facets};
+use crate::histogram::{Histogram, HistogramRequest};
 use crate::query::{After, Page, PageRequest, QueryError, Store, StoredEvent};
 
 /// Stored events that can be asked for: those of a folder ([`Store`]), or of a database that many nodes write
@@ -19,6 +20,9 @@ pub trait EventSource: Send + Sync {
 
     /// How often values of fields occur among the events that pass a filter.
     fn facets(&self, request: &FacetRequest<'_>) -> Result<Facets, QueryError>;
+
+    /// How many events that pass a filter fall into each step of time, by outcome.
+    fn histogram(&self, request: &HistogramRequest<'_>) -> Result<Histogram, QueryError>;
 
     /// Events that pass a filter, oldest first: from the beginning, or from [`After::place`] of the piece
     /// before.
@@ -49,6 +53,10 @@ impl EventSource for Store {
 
     fn facets(&self, request: &FacetRequest<'_>) -> Result<Facets, QueryError> {
         Store::facets(self, request)
+    }
+
+    fn histogram(&self, request: &HistogramRequest<'_>) -> Result<Histogram, QueryError> {
+        Store::histogram(self, request)
     }
 
     fn oldest(&self, request: &OldestRequest<'_>) -> Result<After, QueryError> {

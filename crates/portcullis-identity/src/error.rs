@@ -21,6 +21,8 @@ pub enum IdentityError {
     NotFound(&'static str),
     /// A user of this name exists.
     Exists,
+    /// The user has a view of this name.
+    ViewExists,
     /// A value is not allowed; says what is.
     Invalid(String),
     /// The password is not allowed.
@@ -53,6 +55,7 @@ impl fmt::Display for IdentityError {
             IdentityError::Random => f.write_str("the system gives no random numbers"),
             IdentityError::NotFound(what) => write!(f, "there is no such {what}"),
             IdentityError::Exists => f.write_str("there is a user of this name"),
+            IdentityError::ViewExists => f.write_str("you have a saved view of this name"),
             IdentityError::Invalid(message) => f.write_str(message),
             IdentityError::Password(error) => error.fmt(f),
             IdentityError::Changed => f.write_str("it was changed since you read it"),

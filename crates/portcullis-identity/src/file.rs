@@ -100,6 +100,17 @@ const MIGRATIONS: &[&str] = &[
     -- The difference that a change made, where there is one.
     ALTER TABLE audit ADD COLUMN change TEXT NOT NULL DEFAULT '';
 ",
+    "
+    -- Places in the console.
+    CREATE TABLE views (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        user INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        place TEXT NOT NULL,
+        saved INTEGER NOT NULL,
+        UNIQUE (user, name)
+    ) STRICT;
+",
 ];
 
 /// The identities of one data folder.

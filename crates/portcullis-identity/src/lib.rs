@@ -44,6 +44,7 @@ mod throttle;
 mod tokens;
 mod totp;
 mod users;
+mod views;
 
 pub use audit::{AUDIT_CHANGE_MAX, AUDIT_TEXT_MAX, Actor, AuditEntry, AuditFilter, AuditLook, NewEntry};
 pub use error::IdentityError;
@@ -58,3 +59,4 @@ pub use throttle::{Decision, Throttle};
 pub use tokens::{NewToken, Token};
 pub use totp::{TotpSecret, code_of};
 pub use users::{Change, Edition, NewUser, Proof, User};
+pub use views::{VIEW_NAME_MAX, VIEW_PLACE_MAX, VIEWS_MAX, View};

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use portcullis_event::{Event, KeptRequest, Timestamp};
 use portcullis_event_store::{
-    After, EventSource, FacetRequest, Facets, OldestRequest, Page, PageRequest, QueryError, StoreSettings,
-    StoredEvent, Writer,
+    After, EventSource, FacetRequest, Facets, Histogram, HistogramRequest, HistogramStep, OldestRequest,
+    Page, PageRequest, QueryError, StoreSettings, StoredEvent, Writer,
 };
 use portcullis_identity::Role;
 
@@ -50,6 +50,17 @@ impl EventSource for Far {
         self.answer(Facets { total: 3, complete: true, ..Facets::default() })
     }
 
+    fn histogram(&self, _: &HistogramRequest<'_>) -> Result<Histogram, QueryError> {
+        let steps = vec![HistogramStep { start_ms: 60_000, counts: [1, 2, 0, 0, 0, 0] }];
+        self.answer(Histogram {
+            to_ms: 120_000,
+            step_ms: 60_000,
+            steps,
+            complete: true,
+            ..Histogram::default()
+        })
+    }
+
     fn oldest(&self, _: &OldestRequest<'_>) -> Result<After, QueryError> {
         self.answer(After::default())
     }
@@ -73,6 +84,11 @@ fn events_are_those_of_the_database() {
     // A cursor of a store.
     assert_eq!(server.get("/events?before=17-5", &token).status, 400);
     assert_eq!(server.get("/events/facets", &token).json()["total"], 3);
+    let steps = server.get("/events/histogram", &token).json();
+    assert_eq!(
+        (&steps["total"], &steps["step"], &steps["items"][0]["would_block"]),
+        (&3.into(), &60.into(), &2.into())
+    );
     assert_eq!(server.get("/events/far", &token).json()["event"]["request_id"], "far");
     assert_eq!(server.get("/events/none", &token).status, 404);
     // Statistics and the stream are of this process.
@@ -109,7 +125,7 @@ fn a_database_that_fails_is_told_apart_from_no_events() {
     for (error, status, kind) in failures {
         *far.fails.lock().unwrap() = Some(error);
         server.pass(61);
-        for path in ["/events", "/events/far", "/events/facets"] {
+        for path in ["/events", "/events/far", "/events/facets", "/events/histogram"] {
             let answer = server.get(path, &token);
             let problem = answer.json();
             assert_eq!(answer.status, status, "{path}");

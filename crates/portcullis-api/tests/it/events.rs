@@ -85,6 +85,32 @@ fn facets_of_the_events_that_pass() {
 }
 
 #[test]
+fn events_over_time() {
+    let server = Server::start();
+    let viewer = server.token(Role::Viewer);
+    let none = server.get("/events/histogram", &viewer).json();
+    assert_eq!((none["total"].as_u64(), none["complete"].as_bool()), (Some(0), Some(true)));
+    write(&mut writer(&server), 0..25);
+    let counted = server.get("/events/histogram?filter=time+%3C+2100-01-01", &viewer).json();
+    let facets = server.get("/events/facets?fields=outcome&filter=time+%3C+2100-01-01", &viewer).json();
+    assert_eq!((&counted["total"], &counted["complete"]), (&facets["total"], &true.into()), "{counted}");
+    let sum = |name: &str| -> u64 {
+        counted["items"].as_array().unwrap().iter().map(|item| item[name].as_u64().unwrap()).sum()
+    };
+    assert_eq!((sum("blocked"), sum("others")), (13, 12), "{counted}");
+    let (from, to) = (counted["from"].as_u64().unwrap(), counted["to"].as_u64().unwrap());
+    let step = counted["step"].as_u64().unwrap();
+    assert!(step > 0 && (to - from) / step <= 96, "{counted}");
+    for item in counted["items"].as_array().unwrap() {
+        let start = item["start"].as_u64().unwrap();
+        assert!((from..to).contains(&start) && (start - from).is_multiple_of(step), "{counted}");
+    }
+    for query in ["steps=1", "steps=1001", "steps=x", "filter=%28", "x=1"] {
+        assert_eq!(server.get(&format!("/events/histogram?{query}"), &viewer).status, 400, "{query}");
+    }
+}
+
+#[test]
 fn the_request_of_an_event() {
     let server = Server::start();
     let [viewer, analyst] = [Role::Viewer, Role::Analyst].map(|role| server.token(role));

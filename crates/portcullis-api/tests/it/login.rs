@@ -198,3 +198,37 @@ fn the_first_administrator_is_created_once() {
     let body = json!({"code": other.setup_code, "name": "anna", "password": PASSWORD});
     assert_eq!(other.ask("POST", "/setup").json(body).send().status, 403);
 }
+
+/// Saved views belong to whoever saved them; tokens have none.
+#[test]
+fn views_of_a_session() {
+    let server = Server::start();
+    server.user("anna", Role::Viewer);
+    server.user("otto", Role::Admin);
+    let sessions = ["anna", "otto"].map(|name| server.session(name));
+    let ask = |who: usize, method: &'static str, path: &str| {
+        let (cookie, csrf) = &sessions[who];
+        let ask = server.ask(method, path).header("Cookie", cookie).header("X-CSRF-Token", csrf);
+        ask.header("Origin", &server.origin())
+    };
+    let view = json!({"name": "attacks", "place": "#/events?kind=all&filter=class+%3D+sqli"});
+    let saved = ask(0, "POST", "/session/views").json(&view).send();
+    assert_eq!(saved.status, 201, "{}", saved.text());
+    let saved = saved.json();
+    let path = format!("/session/views/{}", saved["id"]);
+    let list = |who| ask(who, "GET", "/session/views").send().json()["items"].clone();
+    assert_eq!((list(0), list(1)), (json!([saved]), json!([])));
+    assert_eq!(ask(0, "POST", "/session/views").json(&view).send().status, 409);
+    let renamed = json!({"name": "all", "place": view["place"]});
+    for (who, status) in [(1, 404), (0, 200)] {
+        assert_eq!(ask(who, "PUT", &path).json(&renamed).send().status, status);
+    }
+    assert_eq!(list(0)[0]["name"], "all");
+    let elsewhere = json!({"name": "x", "place": "https://elsewhere.example"});
+    assert_eq!(ask(0, "POST", "/session/views").json(elsewhere).send().status, 422);
+    for (who, status) in [(1, 404), (0, 204), (0, 404)] {
+        assert_eq!(ask(who, "DELETE", &path).send().status, status);
+    }
+    assert_eq!(list(0), json!([]));
+    assert_eq!(server.get("/session/views", &server.token(Role::Admin)).status, 403);
+}

@@ -8,7 +8,8 @@ use std::time::Duration;
 use portcullis_clickhouse::Database;
 use portcullis_event::{Event, Timestamp};
 use portcullis_event_store::{
-    EventSource, FacetRequest, Facets, OldestRequest, PageRequest, QueryError, Store, StoreSettings, Writer,
+    EventSource, FacetRequest, Facets, HistogramRequest, OldestRequest, PageRequest, QueryError, Store,
+    StoreSettings, Writer,
 };
 use portcullis_metrics::Registry;
 use portcullis_query::{Field, Filter, parse};
@@ -166,6 +167,9 @@ fn both_answer_as_a_look_at_each_event_does() {
         if number % 5 == 0 {
             check_facets(&both, &filter);
         }
+        if number % 3 == 0 {
+            check_histogram(&both, &filter);
+        }
     }
     both.check(&parse("site = shop", NOW).unwrap(), 7);
     check_single_events(&both);
@@ -184,6 +188,19 @@ fn check_facets(both: &Both, filter: &Filter) {
     for top in [3, 1000] {
         let of = both.sources().map(|(_, source)| facets(source, filter, &fields, top));
         assert_eq!(of[0], of[1], "{filter}");
+    }
+}
+
+/// Steps of few and of many: the same edges and the same counts, of as many requests as pass.
+fn check_histogram(both: &Both, filter: &Filter) {
+    for (steps, now_ms) in [(2, NOW), (96, NOW + 400_000), (1000, 0)] {
+        let request = HistogramRequest { filter, steps, now_ms, patience: PATIENCE };
+        let of = both.sources().map(|(_, source)| source.histogram(&request).unwrap());
+        assert_eq!(of[0], of[1], "{filter}");
+        let counted: u64 = of[0].steps.iter().flat_map(|step| step.counts).sum();
+        let passing: u64 =
+            both.events.iter().filter(|event| filter.matches(event)).map(|event| event.count).sum();
+        assert_eq!(counted, passing, "{filter}");
     }
 }
 

@@ -4,6 +4,7 @@
 mod common;
 mod durability;
 mod facets;
+mod histogram;
 mod hostile;
 mod pages;
 mod recorder;

@@ -48,12 +48,12 @@ fn a_newer_file_is_left_alone() {
     assert!(matches!(Identities::open(place.folder.path()), Err(IdentityError::TooNew(99))));
 }
 
-/// A file of the first version, from before users of providers.
+/// A file of the first version, from before users of providers and saved views.
 #[test]
 fn an_older_file_gets_what_is_new() {
     let place = Place::new();
     place.user("anna", Role::Admin);
-    let older = "DROP INDEX users_of_provider; ALTER TABLE users DROP COLUMN issuer;
+    let older = "DROP TABLE views; DROP INDEX users_of_provider; ALTER TABLE users DROP COLUMN issuer;
         ALTER TABLE users DROP COLUMN subject; ALTER TABLE tokens DROP COLUMN last_address;
         ALTER TABLE audit DROP COLUMN change;
         DROP TABLE sessions;
@@ -74,6 +74,7 @@ fn an_older_file_gets_what_is_new() {
     assert_eq!(opened.user("anna").unwrap().unwrap().origin, Origin::Local);
     let session = opened.session_of(&secret, "192.0.2.1", NOW).unwrap().unwrap();
     assert_eq!((session.number, session.user.name.as_str()), (1, "anna"));
+    opened.save_view(session.user.id, None, "all", "#/events", NOW).unwrap();
 }
 
 #[test]

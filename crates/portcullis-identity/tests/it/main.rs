@@ -7,6 +7,7 @@ mod provided;
 mod sessions;
 mod tokens;
 mod users;
+mod views;
 
 use portcullis_identity::{Actor, Identities, NewUser, Role};
 use tempfile::TempDir;
