@@ -203,7 +203,7 @@ function focusSoon(part: () => HTMLElement | null): void {
 
 function Help({ onClose }: { onClose: () => void }) {
   const keys: [string, Key][] = [
-    ['/', 'keys.filter'], ['j k', 'keys.rows'], ['Enter', 'keys.open'], ['n', 'keys.exclude'], ['g o e s i r x t c', 'keys.go'], ['?', 'keys.help'], ['Esc', 'keys.escape'],
+    ['/', 'keys.filter'], ['j k', 'keys.rows'], ['Enter', 'keys.open'], ['n', 'keys.exclude'], ['z', 'keys.zoom'], ['g o e s i r x t c', 'keys.go'], ['?', 'keys.help'], ['Esc', 'keys.escape'],
   ];
   return (
     <Dialog title={t('app.help')} onClose={onClose}>

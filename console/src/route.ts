@@ -35,11 +35,17 @@ export function go(path: string[], values: Values = {}): void {
   location.hash = href(path, values);
 }
 
+/** Goes to a place that is written as a fragment. */
+export function visit(fragment: string): void {
+  const to = parse(fragment);
+  go(to.path, Object.fromEntries(to.query));
+}
+
 /** Changes parts of the query and stays on the page; no new entry in the history. */
 export function refine(values: Values): void {
   const place = parse(location.hash);
   const all: Values = Object.fromEntries(place.query);
-  history.replaceState(null, '', href(place.path, { ...all, ...values }));
+  history.replaceState(history.state, '', href(place.path, { ...all, ...values }));
   window.dispatchEvent(new HashChangeEvent('hashchange'));
 }
 

@@ -54,9 +54,10 @@ export interface Timeline { times: number[]; passed: number[]; detected: number[
 
 /** Counts by step, sites together, steps without requests as zero. */
 export function timeline(items: SiteStatistics[], from: number, to: number, step: number): Timeline {
-  const slots = Math.max(1, Math.round((to - from) / step));
+  const times = steps(from, to, step);
+  const slots = times.length;
   const zeros = () => new Array<number>(slots).fill(0);
-  const line: Timeline = { times: zeros().map((_, at) => from + at * step), passed: zeros(), detected: zeros(), blocked: zeros() };
+  const line: Timeline = { times, passed: zeros(), detected: zeros(), blocked: zeros() };
   for (const item of items) {
     const at = Math.floor((item.start - from) / step);
     if (at < 0 || at >= slots) continue;
@@ -67,6 +68,11 @@ export function timeline(items: SiteStatistics[], from: number, to: number, step
     line.passed[at]! += Math.max(0, item.requests - blocked - detected);
   }
   return line;
+}
+
+/** The beginnings of the steps from one moment to another. */
+export function steps(from: number, to: number, step: number): number[] {
+  return Array.from({ length: Math.max(1, Math.round((to - from) / step)) }, (_, at) => from + at * step);
 }
 
 /** The step that a moment is in. */

@@ -51,8 +51,8 @@ export interface WafEvent {
 }
 /** The members of an event that the list shows. */
 export type RowEvent = Pick<WafEvent,
-  'request_id' | 'time' | 'site' | 'client' | 'server' | 'request' | 'response' | 'verdict' | 'refusal'
-  | 'upstream_error' | 'also_matched'>;
+  'request_id' | 'time' | 'site' | 'route' | 'mode' | 'client' | 'server' | 'request' | 'response' | 'duration_us' | 'verdict'
+  | 'refusal' | 'upstream' | 'upstream_error' | 'also_matched'>;
 /** The outcome of a request, whatever decided it. */
 export type Outcome = 'blocked' | 'would_block' | 'refused' | 'control' | 'noted';
 export interface EventItem<E = WafEvent> {
@@ -60,6 +60,12 @@ export interface EventItem<E = WafEvent> {
 }
 export interface EventPage extends Page<EventItem> { complete: boolean; skipped: string[] }
 export interface Facet { values: { value: string; count: number }[]; others: number; without: number }
+/** Requests of events over time, by outcome. Steps without events are left out. */
+export interface HistogramPage {
+  from: number; to: number; step: number; total: number; complete: boolean; skipped: string[];
+  items: ({ start: number; others: number } & Record<Outcome, number>)[];
+}
+export interface SavedView { id: number; name: string; place: string; saved: string }
 export interface FacetPage { total: number; complete: boolean; fields: Record<string, Facet> }
 
 export interface Label { label: string; count: number; error: number }

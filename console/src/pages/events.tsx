@@ -5,17 +5,21 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ask, Problem, url } from '../api/http.ts';
 import type { EventItem, EventPage, FacetPage, RowEvent } from '../api/types.ts';
 import { attacks } from '../attacks.ts';
-import { both, localTime, number, quoted, readable, time, zone } from '../format.ts';
+import { both, localTime, moment, number, quoted, readable, time, zone } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useLoad, useReturn } from '../load.ts';
 import { added, period, within } from '../query.ts';
 import { RANGES } from '../range.ts';
-import { go, href, parse, refine, type Place } from '../route.ts';
+import { href, refine, type Place } from '../route.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Button, Card, Dialog, Empty, Failure, Input, PageHead, Select, Skeleton, Tabs, Verdict } from '../ui/kit.tsx';
 import { SearchBox } from '../ui/search.tsx';
 import { visible } from '../visible.ts';
+import { useZoomKey, zoomIn, zoomOut } from '../ui/zoom.ts';
+import { ColumnsButton, columnsOf } from './columns.tsx';
 import { EventRows, rulesOf, why } from './event-rows.tsx';
+import { Histogram } from './histogram.tsx';
+import { Views } from './views.tsx';
 
 type Kind = 'detections' | 'noted' | 'access' | 'all';
 /** Lists, limits, bans and overload decide about clients, not about what they sent. */
@@ -35,12 +39,14 @@ type Item = EventItem<RowEvent>;
 
 /** The members of an event that the list needs: with a hundred thousand, the rest would fill the memory. */
 function row({ cursor, count, has_request, node, outcome, event }: EventItem): Item {
-  const { request_id, time, site, client, server, request: { method, target }, response, verdict, refusal, upstream_error } = event;
+  const {
+    request_id, time, site, route, mode, client, server, request: { method, target }, response, duration_us, verdict, refusal, upstream, upstream_error,
+  } = event;
   return {
     cursor, count, has_request, node, outcome,
     event: {
-      request_id, time, site, client: { addr: client.addr, country: client.country }, server: { host: server?.host },
-      request: { method, target }, response: { status: response?.status }, verdict, refusal, upstream_error,
+      request_id, time, site, route, mode, client: { addr: client.addr, country: client.country, asn: client.asn }, server: { host: server?.host },
+      request: { method, target }, response: { status: response?.status }, duration_us, verdict, refusal, upstream, upstream_error,
       also_matched: outcome === 'noted' ? rulesOf(event).slice(0, NAMED_RULES).map((rule_id) => ({ rule_id })) : [],
     },
   };
@@ -51,7 +57,12 @@ export function EventsPage({ place }: { place: Place }) {
   const kind = (place.query.get('kind') ?? 'detections') as Kind;
   const view = place.query.get('view') ?? 'list';
   const [live, setLive] = useState(true);
-  const list = useEvents(both(filter, KINDS[kind] ?? ''), live);
+  const whole = both(filter, KINDS[kind] ?? '');
+  const list = useEvents(whole, live);
+  const columns = columnsOf(place.query.get('columns'));
+  const isPart = period(filter).to !== '';
+  const widen = () => refine({ filter: within(filter, { from: '', to: '' }) });
+  useZoomKey(isPart, widen);
   return (
     <>
       <PageHead title={t('events.title')}>
@@ -59,17 +70,21 @@ export function EventsPage({ place }: { place: Place }) {
           options={KIND_TITLES.map(([each, title]) => [each, t(title)])} />
         <Tabs label={t('events.view')} value={view} onChange={(next) => refine({ view: next })} options={[['list', t('events.list')], ['attacks', t('events.grouped')]]} />
         <Button icon={live ? 'eye' : 'try'} aria-pressed={live} onClick={() => setLive(!live)}>{t(live ? 'events.live' : 'events.paused')}</Button>
-        <Export filter={both(filter, KINDS[kind] ?? '')} />
+        {view === 'list' && <ColumnsButton columns={columns} />}
+        <Export filter={whole} />
       </PageHead>
       <FilterBar filter={filter} error={list.error} />
       {list.note && <p class="notice warn" role="status">{list.note}</p>}
       <div class="with-facets">
-        <Facets filter={filter} whole={both(filter, KINDS[kind] ?? '')} />
+        <Facets filter={filter} whole={whole} />
         <div>
+          {list.error === null && (
+            <Histogram filter={whole} live={live} onZoom={(from, to) => zoomIn({ filter: within(filter, { from: moment(from), to: moment(to) }) })} />
+          )}
           {list.error !== null && !(list.error instanceof Problem && list.error.kind === 'filter') && <Failure error={list.error} retry={list.again} />}
           {list.items === null ? list.error === null && <Card><Skeleton lines={10} /></Card>
             : view === 'attacks' ? <Attacks items={list.items} more={list.hasMore ? list.more : undefined} empty={<Nothing filter={filter} kind={kind} />} />
-              : <EventRows items={list.items} onEnd={list.more} empty={<Nothing filter={filter} kind={kind} />} />}
+              : <EventRows items={list.items} columns={columns} onEnd={list.more} empty={<Nothing filter={filter} kind={kind} />} />}
         </div>
       </div>
     </>
@@ -194,7 +209,7 @@ function FilterBar({ filter, error }: { filter: string; error: unknown }) {
         <SearchBox filter={filter} mistake={mistake ? (mistake.column ?? 1) - 1 : null}
           onFilter={(next, reading) => refine({ filter: next, ...(reading && reading.kind !== 'filter' ? { kind: 'all' } : {}) })} />
         <PeriodSelect filter={filter} />
-        <Views filter={filter} />
+        <Views name={filter} />
       </div>
       <p class="error" id="filter-mistake" role="alert" hidden={!mistake}>
         {mistake && t('events.mistake', { column: mistake.column ?? 1, message: mistake.detail ?? mistake.title })}
@@ -218,6 +233,9 @@ function PeriodSelect({ filter }: { filter: string }) {
       <Select hidden label={t('range.label')} value={custom ? 'custom' : last} onChange={choose}
         options={[['', t('range.any')], ...RANGES.map(([name, key]): [string, string] => [name, t(key)]), ['custom', t('range.custom')]]} />
       {custom && <Button tone="ghost" onClick={() => setChoosing(true)}>{t('range.change')}</Button>}
+      {to !== '' && (
+        <Button tone="ghost" icon="back" title={t('chart.back')} onClick={() => zoomOut(() => refine({ filter: within(filter, { from: '', to: '' }) }))}>{t('chart.backShort')}</Button>
+      )}
       {choosing && <PeriodDialog filter={filter} onClose={() => setChoosing(false)} />}
     </>
   );
@@ -239,55 +257,6 @@ function PeriodDialog({ filter, onClose }: { filter: string; onClose: () => void
       <Input type="datetime-local" label={t('range.to')} hint={t('range.zone', { zone: zone() })} value={to} onInput={setTo} min={from || undefined} />
       <footer><Button onClick={onClose}>{t('app.cancel')}</Button><Button tone="primary" type="submit">{t('app.apply')}</Button></footer>
     </Dialog>
-  );
-}
-
-const VIEWS = 'portcullis.views';
-type View = { name: string; hash: string };
-
-function views(): View[] {
-  try {
-    const stored: unknown = JSON.parse(localStorage.getItem(VIEWS) ?? '[]');
-    return Array.isArray(stored) ? stored.filter((each): each is View => typeof each?.name === 'string' && typeof each?.hash === 'string') : [];
-  } catch {
-    return [];
-  }
-}
-
-function Views({ filter }: { filter: string }) {
-  const [saved, setSaved] = useState(views);
-  const [naming, setNaming] = useState(false);
-  const [name, setName] = useState('');
-  const store = (next: View[]) => {
-    localStorage.setItem(VIEWS, JSON.stringify(next));
-    setSaved(next);
-  };
-  return (
-    <div class="inline">
-      {saved.length > 0 && (
-        <Select hidden label={t('events.saved')} value="" onChange={(hash) => {
-          const to = parse(hash);
-          go(to.path, Object.fromEntries(to.query));
-        }} options={[['', t('events.saved')], ...saved.map((each): [string, string] => [each.hash, each.name])]} />
-      )}
-      <Button icon="star" onClick={() => { setName(filter); setNaming(true); }}>{t('events.save')}</Button>
-      {naming && (
-        <Dialog title={t('events.save')} onClose={() => setNaming(false)}>
-          <form onSubmit={(event) => {
-            event.preventDefault();
-            store([...saved.filter((each) => each.name !== name), { name, hash: location.hash }]);
-            setNaming(false);
-          }}>
-            <Input label={t('events.saveName')} value={name} onInput={setName} required autofocus />
-            {saved.map((each) => (
-              <p class="inline"><span class="wrap">{each.name}</span>
-                <Button tone="ghost" icon="close" aria-label={`${t('app.remove')} ${each.name}`} onClick={() => store(saved.filter((other) => other !== each))} /></p>
-            ))}
-            <footer><Button tone="primary" type="submit">{t('app.save')}</Button></footer>
-          </form>
-        </Dialog>
-      )}
-    </div>
   );
 }
 

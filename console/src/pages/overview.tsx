@@ -15,6 +15,7 @@ import { Stack } from '../ui/chart.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { Badge, Bars, Button, Card, Empty, Failure, PageHead, Select, Skeleton, Tabs } from '../ui/kit.tsx';
 import { SearchBox } from '../ui/search.tsx';
+import { useZoomKey, zoomIn, zoomOut } from '../ui/zoom.ts';
 import { EventRows } from './event-rows.tsx';
 import { Tasks } from './todo.tsx';
 
@@ -36,9 +37,11 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
   const { from: first, to: end, fixed } = windowFrom(place.query);
   // Up to now, the window moves on: what is asked for is the range.
   const of = fixed ? `${first} ${end}` : range;
+  const whole = () => refine({ from: null, to: null });
+  useZoomKey(fixed, whole);
   const site = place.query.get('site') ?? '';
   const sites = useLoad((signal) => ask<Live<Site>>('/sites', { signal }), 'sites');
-  const whole = useLoad((signal) => {
+  const sums = useLoad((signal) => {
     const { from, to } = windowFrom(place.query);
     return ask<Statistics>('/statistics', { query: { from, to, site, top: 16 }, signal });
   }, `${of} ${site}`, REFRESH_MS);
@@ -63,7 +66,7 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
     <>
       <Select hidden label={t('app.site')} value={site} onChange={(next) => refine({ site: next })}
         options={[['', t('overview.allSites')], ...(sites.value?.items ?? []).map((each): [string, string] => [each.name, each.name])]} />
-      {fixed && <Button tone="ghost" icon="close" onClick={() => refine({ from: null, to: null })}>{`${time(new Date(first * 1000).toISOString())} – ${time(new Date(end * 1000).toISOString())}`}</Button>}
+      {fixed && <Button tone="ghost" icon="close" title={t('chart.back')} onClick={() => zoomOut(whole)}>{`${time(new Date(first * 1000).toISOString())} – ${time(new Date(end * 1000).toISOString())}`}</Button>}
       <Tabs label={t('range.label')} value={fixed ? '' as Range : range} onChange={(next) => refine({ range: next, from: null, to: null })}
         options={RANGES.map(([name, key]) => [name, t(key)])} />
       <a class="button ghost wide-only" href={href([wall ? 'overview' : 'wall'], { range, site })}>
@@ -83,10 +86,10 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
     </>
   );
   const inner = (content: ComponentChildren) => (wall ? <main class="wall">{head}{content}</main> : <>{head}{content}</>);
-  if (whole.error !== null && !whole.value) return inner(<Failure error={whole.error} retry={whole.again} />);
-  if (!whole.value) return inner(<Skeleton lines={8} />);
+  if (sums.error !== null && !sums.value) return inner(<Failure error={sums.error} retry={sums.again} />);
+  if (!sums.value) return inner(<Skeleton lines={8} />);
 
-  const items = whole.value.items;
+  const items = sums.value.items;
   const requests = total(items, (item) => item.requests);
   const blocked = total(items, (item) => countOf(item, 'verdict', BLOCKED));
   const turnedAway = outcomes(items, ['control']);
@@ -114,7 +117,7 @@ export function OverviewPage({ place, wall = false }: { place: Place; wall?: boo
       {requests === 0 ? <Card><Empty>{t('overview.empty')}</Empty></Card> : (
         <div class="stack">
           <Card title={t('overview.traffic')}>
-            <Stack label={t('overview.traffic')} times={line.times} height={wall ? 320 : 220} onZoom={wall ? undefined : (from, to) => refine({ from, to })} series={[
+            <Stack label={t('overview.traffic')} times={line.times} step={span.step === 'minute' ? 60 : 3_600} height={wall ? 320 : 220} onZoom={wall ? undefined : (from, to) => zoomIn({ from, to })} series={[
               { label: t('overview.passed'), values: line.passed, colour: '--pass' },
               { label: t('overview.detected'), values: line.detected, colour: '--detect' },
               { label: t('overview.blocked'), values: line.blocked, colour: '--deny' },

@@ -18,8 +18,8 @@ function colourOf(name: string): string {
 }
 
 /** Areas that stand on each other; `series` from the bottom up. `onZoom`: a part was chosen, in seconds. */
-export function Stack({ label, times, series, height = 220, onZoom }: {
-  label: string; times: number[]; series: Series[]; height?: number; onZoom?: (from: number, to: number) => void;
+export function Stack({ label, times, series, step, height = 220, onZoom }: {
+  label: string; times: number[]; series: Series[]; step: number; height?: number; onZoom?: (from: number, to: number) => void;
 }) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -29,11 +29,12 @@ export function Stack({ label, times, series, height = 220, onZoom }: {
   /** The start of a range that is selected by keyboard. */
   const [begin, setBegin] = useState<number | null>(null);
   const [open, setOpen] = useState(false);
-  // The last step has a width, too.
-  const step = times.length > 1 ? times[1]! - times[0]! : 60;
-  const text = JSON.stringify([times, series.map((each) => each.values)]);
+  const text = JSON.stringify([times, series.map((each) => [each.label, each.values])]);
   const theme = document.documentElement.dataset['theme'] ?? '';
-  const moments = useMemo(() => new Intl.DateTimeFormat(language(), { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hour12: false }), [language()]);
+  const isFine = step < 60;
+  const moments = useMemo(() => new Intl.DateTimeFormat(language(), {
+    month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', ...(isFine ? { second: '2-digit' } : {}), hour12: false,
+  }), [language(), isFine]);
   useEffect(() => {
     const own = frame.current;
     if (!own || times.length === 0) return undefined;
@@ -41,7 +42,7 @@ export function Stack({ label, times, series, height = 220, onZoom }: {
     // Each area reaches down to zero, drawn from the tallest on.
     const sums = series.map((_, at) => times.map((_, i) => series.slice(0, at + 1).reduce((sum, each) => sum + (each.values[i] ?? 0), 0)));
     const order = series.map((_, at) => at).reverse();
-    const hours = new Intl.DateTimeFormat(language(), { hour: '2-digit', minute: '2-digit', hour12: false });
+    const hours = new Intl.DateTimeFormat(language(), { hour: '2-digit', minute: '2-digit', ...(isFine ? { second: '2-digit' } : {}), hour12: false });
     const days = new Intl.DateTimeFormat(language(), { month: 'short', day: 'numeric' });
     const isLong = (times.at(-1) ?? 0) - (times[0] ?? 0) > DAYS_FROM;
     const grid = { stroke: colourOf('--line'), width: 1 };

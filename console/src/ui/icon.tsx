@@ -19,6 +19,8 @@ const PATHS: Record<string, string> = {
   stop: 'M6.5 2.5h7l4 4v7l-4 4h-7l-4-4v-7zM7 10h6',
   eye: 'M2 10c2-3.7 4.7-5.5 8-5.5s6 1.8 8 5.5c-2 3.7-4.7 5.5-8 5.5S4 13.7 2 10zM10 12.3a2.3 2.3 0 1 0 0-4.6 2.3 2.3 0 0 0 0 4.6z',
   arrow: 'M3 10h13M11 5l5 5-5 5',
+  up: 'M10 16V4M5 9l5-5 5 5',
+  down: 'M10 4v12M5 11l5 5 5-5',
   back: 'M17 10H4M9 5l-5 5 5 5',
   copy: 'M7 7h9v9H7zM4 13V4h9',
   filter: 'M3 4h14l-5.5 6.5V16l-3-1.5v-4z',

@@ -5,7 +5,8 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 
 const BEYOND = 8;
 
-export interface Column<T> { title: string; class?: string; cell: (item: T) => ComponentChildren }
+/** `width`: of the grid; `narrow`: in a window of a phone, where columns without one are hidden. */
+export interface Column<T> { title: string; width: string; narrow?: string; class?: string; cell: (item: T) => ComponentChildren }
 
 export function Rows<T>({ label, columns, items, keyOf, rowHeight, open, onEnd, empty }: {
   label: string; columns: Column<T>[]; items: T[]; keyOf: (item: T) => string; rowHeight: number;
@@ -57,12 +58,18 @@ export function Rows<T>({ label, columns, items, keyOf, rowHeight, open, onEnd, 
     window.addEventListener('keydown', press);
     return () => window.removeEventListener('keydown', press);
   });
+  const widths = columns.map(({ width }) => width).join(' ');
+  const narrow = columns.flatMap((column) => column.narrow ?? []).join(' ');
+  useLayoutEffect(() => {
+    frame.current?.style.setProperty('--columns', widths);
+    frame.current?.style.setProperty('--narrow-columns', narrow);
+  }, [widths, narrow, items.length === 0]);
   if (items.length === 0) return <>{empty}</>;
   const shown = items.slice(view.first, view.first + view.count);
   return (
     <div class="rows" ref={frame} onScroll={look} tabIndex={0} role="table" aria-label={label} aria-rowcount={items.length + 1}>
       <div class="row head" role="row" aria-rowindex={1}>
-        {columns.map((column) => <div role="columnheader" class={column.class}>{column.title}</div>)}
+        {columns.map((column) => <div role="columnheader" class={shape(column)}>{column.title}</div>)}
       </div>
       <div class="body" role="rowgroup" ref={body}>
         {shown.map((item, offset) => {
@@ -77,11 +84,15 @@ export function Rows<T>({ label, columns, items, keyOf, rowHeight, open, onEnd, 
   );
 }
 
+function shape<T>(column: Column<T>): string {
+  return `${column.class ?? ''} ${column.narrow ? '' : 'wide-only'}`.trim();
+}
+
 function Row<T>({ index, top, height, item, columns, open, focused }: {
   index: number; top: number; height: number; item: T; columns: Column<T>[]; open?: () => void; focused: boolean;
 }) {
   // While the table is scrolled, rows that stay in sight are not made again.
-  const cells = useMemo(() => columns.map((column) => <div role="cell" class={column.class}>{column.cell(item)}</div>), [columns, item]);
+  const cells = useMemo(() => columns.map((column) => <div role="cell" class={shape(column)}>{column.cell(item)}</div>), [columns, item]);
   const own = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     own.current?.style.setProperty('transform', `translateY(${top}px)`);

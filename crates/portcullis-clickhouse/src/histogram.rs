@@ -47,7 +47,7 @@ impl Database {
         steps.reach(edges.first);
         steps.reach(edges.last);
         let length = steps.length_ms();
-        // Rows that are inserted between the statements may be beyond the edges: they come with the next look.
+        // Rows that are inserted between the statements may be beyond the edges: the next question has them.
         let within = format!("{time} >= {} AND {time} <= {}", edges.first, edges.last);
         let statement = format!(
             "SELECT toString(intDiv({time}, {length}) * {length}) AS t, {} AS o, \
