@@ -194,8 +194,9 @@ fn whole_values_are_unpacked_as_bodies_are() {
                 let fed = decoder.feed(&value, &mut |piece| out.extend_from_slice(piece));
                 let is_whole = fed.is_ok() && decoder.finish().is_ok();
                 let (unpacked, all) = unpack(packing, &value, LIMITS);
-                // Of a piece with a mistake in it a body has nothing.
-                let same = if is_broken { out.len() } else { unpacked.len().max(out.len()) };
+                // Of a piece with a mistake in it a body has nothing, nor of a second member.
+                let is_double = packing == Packing::Gzip && value.len() == 2 * packed.len();
+                let same = if is_broken || is_double { out.len() } else { unpacked.len().max(out.len()) };
                 assert_eq!(
                     (all, unpacked.get(..same)),
                     (is_whole, Some(&out[..])),
@@ -206,6 +207,39 @@ fn whole_values_are_unpacked_as_bodies_are() {
         }
     }
     assert!(compared > 2_000, "{compared}");
+}
+
+/// Receivers of gzip that join members read all of them.
+#[test]
+fn all_members_of_gzip_are_unpacked() {
+    let limits = |bytes_max| CodingLimits { bytes_max, ratio_max: 1_000, free_bytes: 0 };
+    let members = [&b""[..], b"plain text, ", b"", b"and what a reader of one member misses"];
+    let packed = members.map(gzip).concat();
+    assert_eq!(unpack(Packing::Gzip, &packed, LIMITS), (members.concat(), false));
+    // As far as there is room for all of them together.
+    assert_eq!(unpack(Packing::Gzip, &packed, limits(20)), (members.concat()[..20].to_vec(), false));
+    // What stands behind them is none, and a member that is cut off counts as far as it goes.
+    for behind in [&b"\0\0\0\0"[..], b"x", b"\x1F\x8B\x08"] {
+        let padded = [&packed[..], behind].concat();
+        assert_eq!(unpack(Packing::Gzip, &padded, LIMITS), (members.concat(), false));
+    }
+    let (cut, is_whole) = unpack(Packing::Gzip, &packed[..packed.len() - 12], LIMITS);
+    assert!(cut.starts_with(b"plain text, and what") && !is_whole, "{}", cut.escape_ascii());
+    // A member starts with an empty window: nothing of the one before can be repeated.
+    let first = gzip(&[b'a'; 1_000]);
+    let repeats = [&gzip(b"")[..10], &[0b0000_0011, 0b0000_0010, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..]].concat();
+    let (out, _) = unpack(Packing::Gzip, &[first, repeats].concat(), LIMITS);
+    assert!(!out[1_000..].contains(&b'a'), "{}", out[1_000..].escape_ascii());
+}
+
+/// Empty members take no time that their bytes do not pay for.
+#[test]
+fn a_flood_of_members_ends() {
+    let packed = gzip(b"").repeat(200_000);
+    let begun = std::time::Instant::now();
+    assert_eq!(unpack(Packing::Gzip, &packed, LIMITS), (Vec::new(), false));
+    // Room for all of the rest, cleared for each member, took minutes.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 /// A match that reaches before the data: zlib refuses it, decoders with a window in memory read zeros.

@@ -39,7 +39,7 @@ struct Buffers {
 /// The format of a packed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// RFC 1952, one member. As in bodies, the checksum is not looked at.
+    /// RFC 1952. As in bodies, the checksum is not looked at.
     Gzip,
     /// RFC 1950.
     Zlib,
@@ -48,7 +48,8 @@ pub enum Packing {
 }
 
 /// Unpacks `packed` as far as the limits and its bytes allow. The second part of the answer is true if that
-/// is all of it, with nothing behind its end; if it is false, another reader may read something else.
+/// is all of it, with nothing behind its end; if it is false, another reader may read something else. Further
+/// members of gzip are unpacked, too: some readers join them (RFC 1952, section 2.2), some stop at the first.
 ///
 /// ```
 /// use portcullis_http::coding::{CodingLimits, Packing, unpack};
@@ -59,22 +60,39 @@ pub enum Packing {
 /// assert_eq!(unpack(Packing::Deflate, &stored[..8], limits), (b"hel".to_vec(), false));
 /// ```
 pub fn unpack(packing: Packing, packed: &[u8], limits: CodingLimits) -> (Vec<u8>, bool) {
+    let allowed = (packed.len() as u64).saturating_mul(limits.ratio_max).max(limits.free_bytes);
+    let bytes_max = usize::try_from(limits.bytes_max.min(allowed)).unwrap_or(usize::MAX);
+    let (mut unpacked, mut behind) = unpack_one(packing, packed, bytes_max);
+    let is_whole = behind.is_some_and(<[u8]>::is_empty);
+    while packing == Packing::Gzip
+        && let Some(rest) = behind.filter(|rest| !rest.is_empty())
+    {
+        let (member, next) = unpack_one(packing, rest, bytes_max - unpacked.len());
+        unpacked.extend(member);
+        behind = next;
+    }
+    (unpacked, is_whole)
+}
+
+/// Unpacks one value or member. The second part of the answer is what stands behind it, if all of it was
+/// unpacked.
+fn unpack_one(packing: Packing, packed: &[u8], bytes_max: usize) -> (Vec<u8>, Option<&[u8]>) {
     let (header, trailer, flags) = match packing {
         Packing::Gzip => match gzip_header_length(packed) {
             Ok(Some(length)) => (length, GZIP_TRAILER_BYTES, 0),
-            Ok(None) | Err(_) => return (Vec::new(), false),
+            Ok(None) | Err(_) => return (Vec::new(), None),
         },
         Packing::Zlib => (0, 0, TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_COMPUTE_ADLER32),
         Packing::Deflate => (0, 0, 0),
     };
-    let allowed = (packed.len() as u64).saturating_mul(limits.ratio_max).max(limits.free_bytes);
-    let bytes_max = usize::try_from(limits.bytes_max.min(allowed)).unwrap_or(usize::MAX);
     let new = || Box::new(Buffers { state: DecompressorOxide::new(), out: vec![0; WINDOW_BYTES] });
     let mut buffers = SPARE.take().unwrap_or_else(new);
     let Buffers { state, out } = &mut *buffers;
     state.init();
     let end = WINDOW_BYTES.saturating_add(bytes_max);
-    let mut room = WINDOW_BYTES + packed.len().saturating_mul(2).max(ROOM_BYTES_MIN).min(bytes_max);
+    // No more than is kept: members are short, and all that follows them is in `packed`.
+    let first_room = packed.len().saturating_mul(2).clamp(ROOM_BYTES_MIN, KEPT_BYTES_MAX - WINDOW_BYTES);
+    let mut room = WINDOW_BYTES + first_room.min(bytes_max);
     let (mut rest, mut made) = (&packed[header..], WINDOW_BYTES);
     let flags = flags | TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
     let status = loop {
@@ -92,5 +110,6 @@ pub fn unpack(packing: Packing, packed: &[u8], limits: CodingLimits) -> (Vec<u8>
     if out.len() <= KEPT_BYTES_MAX {
         SPARE.set(Some(buffers));
     }
-    (unpacked, status == TINFLStatus::Done && rest.len() == trailer)
+    let behind = rest.get(trailer..).filter(|_| status == TINFLStatus::Done);
+    (unpacked, behind)
 }

@@ -270,6 +270,24 @@ mod tests {
         assert_eq!(hidden(&framed(cut)), cut.len() as u64, "a part of it");
     }
 
+    /// Receivers such as gRPC for Go join the members of gzip: a text is found in whichever it stands, also
+    /// cut in two by them.
+    #[test]
+    fn members_of_gzip() {
+        let gzip = |data: &[u8]| {
+            let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            std::io::Write::write_all(&mut packer, data).unwrap();
+            packer.finish().unwrap()
+        };
+        let body = b"\x0A\x02hi\x12\x07testing";
+        for at in 0..body.len() {
+            let packed = [gzip(&body[..at]), gzip(b""), gzip(&body[at..])].concat();
+            let framed = [&[1, 0, 0, 0, packed.len() as u8], packed.as_slice()].concat();
+            let found = all("application/grpc", &framed);
+            assert!(found.iter().any(|text| text == "testing"), "{at}: {found:?}");
+        }
+    }
+
     #[test]
     fn types() {
         for is in ["application/x-protobuf", "Application/GRPC+proto", "application/protobuf; v=1"] {
