@@ -174,7 +174,8 @@ impl Detector for PathTraversal {
             && path.spaces <= SPACES_MAX
             && path.separators > 0
             && !first_has_space(text, &path)
-            && !is_prose(text, &path);
+            && !is_prose(text, &path)
+            && !(path.ups > 0 && is_in_braces(text));
         if is_whole {
             self.note(input, &path, found, false);
             if input.location.place == Place::Path {
@@ -600,6 +601,13 @@ fn first_has_space(text: &[u8], path: &Path) -> bool {
     memchr::memchr(b' ', first).is_some()
 }
 
+/// `\input{../a.tex}`: the path stands between the braces; no file has a name in which one ends a word.
+fn is_in_braces(text: &[u8]) -> bool {
+    memchr::memrchr(b'{', text)
+        .and_then(|open| memchr::memchr(b'}', &text[open..]).map(|close| open + close))
+        .is_some_and(|close| text.get(close + 1).is_none_or(u8::is_ascii_whitespace))
+}
+
 /// Bytes that are in no path, where the whole value is one.
 fn ends_value(b: u8) -> bool {
     matches!(b, b'\n' | b'\r' | b'<' | b'>')
@@ -625,5 +633,7 @@ fn ends_token(b: u8) -> bool {
             | b'&'
             | b'`'
             | b':'
+            | b'{'
+            | b'}'
     )
 }

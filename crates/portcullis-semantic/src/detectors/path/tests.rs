@@ -469,3 +469,19 @@ fn files_that_a_text_loads() {
         assert!(!blocks, "{text}: {have}");
     }
 }
+
+/// Braces around a path are a command's of TeX, a list's or a template's: the path stands between them.
+#[test]
+fn braces_are_no_part_of_a_path() {
+    for path in ["../common/header.tex", "../../figures/plot-1.pdf"] {
+        passes(&format!("\\input{{{path}}}"));
+        passes(&format!("\\includegraphics[width=0.5\\textwidth]{{{path}}} in the text"));
+    }
+    for path in ["../../../../etc/passwd", "..\\..\\..\\boot.ini", "..%2f..%2f..%2fx", "../../etc/shadow"] {
+        check(&format!("\\input{{{path}}}"), "");
+        check(&format!("a{{b}}{{{path}}} c"), "");
+        check(&format!("a b{{x}}/{path} c"), "");
+        check(&format!("{path}{{}}"), "");
+    }
+    check("/etc/passwd%00{}", "file");
+}
