@@ -17,6 +17,9 @@ const SCHEME_BYTES_MAX: usize = 96;
 /// Places in a list of addresses (`srcset`, `values`, `content`) that are tried.
 const PLACES_MAX: usize = 12;
 
+/// Bytes of the type of a data URL that are read.
+const TYPE_BYTES_MAX: usize = 80;
+
 /// Bytes of the parameters of a data URL that are searched.
 const PARAMETERS_BYTES_MAX: usize = 64;
 
@@ -58,10 +61,24 @@ fn known(name: &[u8], rest: &[u8]) -> Option<Scheme> {
     }
 }
 
-/// The content of a data URL, by its media type.
+/// The content of a data URL, by its media type. Without a comma there is no content, tabs and line ends do
+/// not count, and a type has no spaces (URL, Fetch and MIME Sniffing Standards): `data: text/html is a type`.
 fn data(rest: &[u8]) -> Option<Scheme> {
-    let end = rest.iter().take(80).position(|&b| matches!(b, b',' | b';')).unwrap_or(rest.len().min(80));
-    let media_type = rest[..end].trim_ascii();
+    memchr::memchr(b',', rest)?;
+    let end = rest
+        .iter()
+        .take(TYPE_BYTES_MAX)
+        .position(|&b| matches!(b, b',' | b';'))
+        .unwrap_or(rest.len().min(TYPE_BYTES_MAX));
+    let (mut buffer, mut len) = ([0u8; TYPE_BYTES_MAX], 0);
+    for &b in rest[..end].iter().filter(|b| !matches!(b, b'\t' | b'\n' | b'\r')) {
+        buffer[len] = b;
+        len += 1;
+    }
+    let media_type = buffer[..len].trim_ascii();
+    if media_type.contains(&b' ') {
+        return None;
+    }
     let has = |wanted: &[u8]| media_type.windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted));
     if has(b"svg") {
         Some(Scheme::Image)
@@ -148,5 +165,17 @@ mod tests {
         check(b"mailto:a@b", None);
         check(b"javascript#arrays", None);
         check(b"data:application/pdf;base64,JVBERi0x", None);
+    }
+
+    /// A data URL has a comma before its content, and a type without spaces.
+    #[test]
+    fn data_urls_have_a_type_and_content() {
+        for content in ["text/html", "text/html;charset=utf-8", "image/svg+xml;base64", "\ttext/ht\nml"] {
+            let value = format!("data:{content},<b>x</b>");
+            assert!(scheme(value.as_bytes()).is_some(), "{value}");
+            let value = format!("data:{content}");
+            assert!(scheme(value.as_bytes()).is_none(), "{value}");
+        }
+        check(b"data: text/html is a media type; text, too", None);
     }
 }
