@@ -33,6 +33,18 @@ fn passes(text: &str) {
     assert!(!worst.is_some_and(|w| w.blocks(Level::Strict)), "{text}: {}", kinds(text));
 }
 
+/// PostgreSQL alone has dollar quotes, and ends no statement without a semicolon.
+#[test]
+fn no_statement_follows_a_dollar_quote_directly() {
+    for body in ["begin new.at := now(); return new; end", "select count(*) from orders", "(select 1)"] {
+        let text = format!("create function f() returns trigger as $$ {body} $$ language plpgsql");
+        let have = kinds(&text);
+        assert!(!have.split_whitespace().any(|kind| kind == "juxtaposed"), "{text}: {have}");
+    }
+    check("x$$; select pg_sleep(5)--", "stacked after-quote time-function");
+    check("x' select name, pw from users where id = 1", "juxtaposed after-quote");
+}
+
 #[test]
 fn contexts() {
     check("1 or 1=1", "tautology after-number whole");

@@ -3,7 +3,7 @@
 use portcullis_lex::sql::{TokenKind, Word};
 use portcullis_types::Span;
 
-use super::{Clause, Expect, FRAME, Frame, Operand, Walk};
+use super::{Clause, Expect, FRAME, Frame, Operand, Start, Walk};
 use crate::detectors::sqli::*;
 
 impl Walk<'_, '_> {
@@ -46,7 +46,7 @@ impl Walk<'_, '_> {
             }
             // `Who is in? (select one)`: an aside.
             Operand::Variable | Operand::None if self.is_aside() => false,
-            _ if matches!(next, Some(TokenKind::Word(Word::Select))) => {
+            _ if matches!(next, Some(TokenKind::Word(Word::Select))) && self.start != Start::Quote(b'$') => {
                 self.note(JUXTAPOSED, span);
                 self.open(false);
                 true

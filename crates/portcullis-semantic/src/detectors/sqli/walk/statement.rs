@@ -30,6 +30,10 @@ impl Walk<'_, '_> {
             return self.alias();
         }
         self.boundary();
+        // PostgreSQL, the only one with dollar quotes, takes no statement without a semicolon before it.
+        if self.start == Start::Quote(b'$') {
+            return false;
+        }
         // After text nothing else tells that a statement stood before it.
         let is_first = self.is_inside && self.tokens == 0;
         self.statement(word, span, if is_first { STATEMENT } else { JUXTAPOSED })
