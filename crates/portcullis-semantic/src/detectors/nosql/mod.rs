@@ -191,7 +191,9 @@ impl<'s, 't, 'f> Scan<'s, 't, 'f> {
                 Some(KEY_RUNS) => self.add(KEY_RUNS, at, end),
                 // A filter in a JSON body may be the interface; in a form or query it is none.
                 Some(kind) if text[at - at.min(1)] == b'.' || is_filter(text) => {
-                    let is_secret = is_credential(&text[..at]);
+                    // An interface's own filter asks for users as for anything else, but for no secret.
+                    let is_secret =
+                        if is_filter(text) { is_secret(&text[..at]) } else { is_credential(&text[..at]) };
                     // `filters[$or][0][price][$gt]`: the interface has all of them; one says as much as two.
                     self.add(if is_filter(text) && !is_secret { KEY_OTHER } else { kind }, at, end);
                     if is_secret {

@@ -33,6 +33,22 @@ fn operators_of_a_body() {
     passes(NoSql, "], b: 2");
 }
 
+/// A filter of an interface asks for users by name and address as for anything else; never for a secret.
+#[test]
+fn filters_ask_for_users_and_not_for_secrets() {
+    for filter in ["filter", "where", "query"] {
+        for field in ["email", "username", "account", "code"] {
+            passes_at(NoSql, Place::Name, "", &format!("{filter}.{field}.$in"));
+            passes_at(NoSql, Place::Name, "", &format!("{filter}.$or.0.{field}.$exists"));
+            // Where nothing says that it is a filter, it is a login's.
+            blocks_at(NoSql, Place::Name, &format!("form.{field}.$ne"), "key-compares credential");
+        }
+        for secret in ["password", "resetToken", "apiKey"] {
+            blocks_at(NoSql, Place::Name, &format!("{filter}.{secret}.$gte"), "key-compares credential");
+        }
+    }
+}
+
 #[test]
 fn scripts() {
     blocks(NoSql, "' || 'a'=='a", "script-condition");
