@@ -16,6 +16,38 @@ pub(super) enum Argument<'t> {
     Other,
 }
 
+/// A text that is written as one or joined from several: `'system'`, `'sys'.'tem'`, `"sys" + "tem"`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Constant {
+    bytes: [u8; CONSTANT_BYTES_MAX],
+    len: usize,
+}
+
+/// The longest name of a function that is looked up.
+const CONSTANT_BYTES_MAX: usize = 24;
+
+impl Constant {
+    /// The text that begins with `first`, behind which the lexer stands; empty if it is longer than a name.
+    pub fn read(first: &[u8], mut lexer: Lexer<'_>, text: &[u8]) -> Constant {
+        let mut constant = Constant::default();
+        let mut part = Some(first);
+        while let Some(bytes) = part {
+            let end = constant.len + bytes.len();
+            let Some(place) = constant.bytes.get_mut(constant.len..end) else { return Constant::default() };
+            place.copy_from_slice(bytes);
+            constant.len = end;
+            let is_joined = lexer.next().is_some_and(|token| token.is(b'.') || token.is(b'+'));
+            let next = lexer.next().filter(|token| is_joined && token.kind == TokenKind::Text);
+            part = next.map(|token| token.inner(text));
+        }
+        constant
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
 /// What stands at the lexer: the first argument of a call whose parenthesis was read.
 pub(super) fn argument_at<'t>(mut lexer: Lexer<'t>, text: &'t [u8]) -> Argument<'t> {
     let Some(mut first) = lexer.next() else { return Argument::Other };

@@ -3,9 +3,12 @@
 use portcullis_lex::expr::{Lexer, TokenKind};
 use portcullis_types::Span;
 
-use super::argument::Argument;
+use super::argument::{Argument, Constant};
 use super::names::Group;
 use super::scan::{Fact, Scan};
+
+/// Tokens between the name of a function and a text that is its first argument: `!(@`.
+const FIRST_TOKENS_MAX: usize = 4;
 
 impl<'t> Scan<'_, 't> {
     /// Notes the call of a function of `group`, whose name stands at `span`.
@@ -68,8 +71,8 @@ impl<'t> Scan<'_, 't> {
                 if is_given || argument == Argument::Other {
                     self.note(Fact::Callback, span);
                 }
-                if let Argument::Text(text) = argument
-                    && matches!(self.names.get(text), Some(Group::Execute | Group::Eval | Group::Info))
+                if let Argument::Text(first) = argument
+                    && self.is_runner(&self.constant(first, span))
                 {
                     self.note(Fact::Nested, span);
                 }
@@ -113,6 +116,18 @@ impl<'t> Scan<'_, 't> {
             | Group::Object
             | Group::Superglobal => {}
         }
+    }
+
+    /// The text that begins with `first`, the first argument of the call whose name stands at `span`.
+    fn constant(&self, first: &[u8], span: Span) -> Constant {
+        let mut lexer = Lexer::new(self.text, span.end as usize);
+        lexer.by_ref().take(FIRST_TOKENS_MAX).find(|token| token.kind == TokenKind::Text);
+        Constant::read(first, lexer, self.text)
+    }
+
+    /// The name of a function that runs something or tells of the machine.
+    pub(super) fn is_runner(&self, name: &Constant) -> bool {
+        matches!(self.names.get(name.bytes()), Some(Group::Execute | Group::Eval | Group::Info))
     }
 
     /// `check_output(['sh', '-c', 'id'])`: the first of a list of texts is a program that asks something of

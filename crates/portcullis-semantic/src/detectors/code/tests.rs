@@ -32,6 +32,12 @@ fn php() {
     attack("include('http://192.0.2.1/a.txt')", "file file-argument");
     attack("create_function('','phpinfo();')", "eval nested");
     attack("preg_replace('/.*/e','phpinfo()','')", "callback nested");
+    // The name of the function may be joined from pieces.
+    for name in ["'sys'.'tem'", "\"s\" . \"ys\" . \"tem\"", "'p'.'a'.'s'.'s'.'t'.'h'.'r'.'u'", "'ass'.'ert'"]
+    {
+        attack(&format!("call_user_func({name},'id')"), "callback nested");
+        attack(&format!("usort($a, {name})"), "callback nested");
+    }
     attack("$a='sys'.'tem';$a('id')", "variable-call shell-argument");
     attack("print(md5(31337));", "probe");
     attack("echo 98989*443131;", "probe");

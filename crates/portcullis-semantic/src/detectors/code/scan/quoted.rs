@@ -4,7 +4,7 @@ use portcullis_lex::expr::{Lexer, Token, TokenKind};
 use portcullis_types::Span;
 
 use super::{Fact, Scan};
-use crate::detectors::code::argument::Argument;
+use crate::detectors::code::argument::{Argument, Constant};
 use crate::detectors::code::names::Group;
 
 impl<'t> Scan<'_, 't> {
@@ -109,8 +109,10 @@ impl<'t> Scan<'_, 't> {
             self.note(Fact::Nested, token.span);
         }
         // `usort($a, 'system')`
-        let is_callback = matches!(self.names.get(inner), Some(Group::Execute | Group::Eval | Group::Info));
-        if self.runs_text && self.last_is(b',') && inner.len() <= 24 && is_callback {
+        if self.runs_text
+            && self.last_is(b',')
+            && self.is_runner(&Constant::read(inner, self.lexer, self.text))
+        {
             self.note(Fact::Nested, token.span);
         }
         let is_key = self.last_is(b'[') || self.last_is(b'(') || self.last_is(b',');
