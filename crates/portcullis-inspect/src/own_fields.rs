@@ -36,12 +36,12 @@ fn note_cookies(cookies: &[u8], issuer: Option<&dyn Issuer>, fields: &mut Fields
     }
 }
 
-/// True for header fields of an application's own: those that neither a standard defines nor a browser sends
-/// by itself, and that scripts may set.
+/// True for header fields of an application's own: those that neither a standard defines nor a browser or a
+/// proxy sends by itself, and that scripts may set.
 fn is_own(name: &[u8]) -> bool {
     let begins =
         |prefix: &[u8]| name.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix));
-    if name.is_empty() || begins(b"sec-") || begins(b"proxy-") {
+    if name.is_empty() || begins(b"sec-") || begins(b"proxy-") || begins(b"x-forwarded-") {
         return false;
     }
     let mut slot = slot(name);
@@ -75,8 +75,9 @@ static SLOTS: [u8; 1024] = {
 };
 
 /// The names of the registry of HTTP fields (RFC 9110, section 16.3.1), but for those that begin with `sec-`
-/// and `proxy-`; behind them those that browsers send by themselves and that are not in it.
-const NAMES: [&str; 245] = [
+/// and `proxy-`; behind them those that browsers send by themselves and by which proxies name the client, and
+/// that are not in it.
+const NAMES: [&str; 253] = [
     "a-im",
     "accept",
     "accept-additions",
@@ -323,6 +324,15 @@ const NAMES: [&str; 245] = [
     "service-worker",
     "service-worker-navigation-preload",
     "content-dpr",
+    // Proxies.
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-forwarded-for",
+    "x-envoy-external-address",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "fastly-client-ip",
 ];
 
 #[cfg(test)]
@@ -335,10 +345,20 @@ mod tests {
         for name in NAMES {
             assert!(!is_own(name.as_bytes()) && !is_own(name.to_ascii_uppercase().as_bytes()), "{name}");
         }
-        for name in ["Sec-Fetch-Site", "Proxy-Foo", "sec-x", ""] {
+        for name in ["Sec-Fetch-Site", "Proxy-Foo", "sec-x", "X-Forwarded-For", "x-forwarded-proto", ""] {
             assert!(!is_own(name.as_bytes()), "{name}");
         }
-        for name in ["X-Requested-With", "X-Api-Version", "tenant", "accept-x", "hos", "x", "-", "\u{ff}"] {
+        for name in [
+            "X-Requested-With",
+            "X-Api-Version",
+            "X-Forwarded",
+            "tenant",
+            "accept-x",
+            "hos",
+            "x",
+            "-",
+            "\u{ff}",
+        ] {
             assert!(is_own(name.as_bytes()), "{name}");
         }
         assert!(NAMES.len() < 256);
