@@ -5,13 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::declared::DeclaredFields;
+use crate::field::Field;
+use crate::key::FieldPlace;
 use crate::knowledge::{Judged, Knowledge, Page, Segment};
 use crate::opening::TryResult;
 use crate::pages::{self, Pages};
 use crate::path;
-use crate::profile::{Carried, Opened, Source, Unusual};
+use crate::profile::{Carried, Opened, Unusual};
 use crate::sibling::Beside;
-use crate::store::FieldPlace;
+use crate::source::Source;
 use crate::value::{self, ValueType, classify};
 
 /// Requests that wait; more are dropped and counted.
@@ -26,20 +28,6 @@ pub const REQUEST_FIELDS_MAX: usize = 256;
 
 /// Kinds of findings in fields of one request that are learned.
 pub const REQUEST_KINDS_MAX: usize = 32;
-
-/// A field of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
-    /// The place.
-    pub place: FieldPlace,
-    name: Range<u32>,
-    /// That of a URL.
-    host: Range<u32>,
-    /// What it carried.
-    pub carried: Carried,
-    /// It is a segment of a path that may be the name of a page: that counts, and is unlike nothing.
-    pub(crate) is_name: bool,
-}
 
 /// The fields of one request.
 #[derive(Debug, Default)]

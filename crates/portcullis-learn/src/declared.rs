@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::key::FieldPlace;
 use crate::path;
 use crate::profile::{Carried, Unusual};
-use crate::store::FieldPlace;
 use crate::value::{TypeSet, classify};
 
 /// What is declared of a field.

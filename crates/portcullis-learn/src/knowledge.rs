@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 
-use crate::batch::Field;
+use crate::field::Field;
+use crate::key::{FieldPlace, Key, SEGMENT, SITE};
 use crate::path::{self, ANY};
 use crate::profile::{Carried, Known, Opened, Profile, Unusual};
 use crate::sibling::{self, SIBLINGS_MAX};
 use crate::sketch::mix;
-use crate::store::{FieldPlace, Key, SEGMENT, SITE, Store};
+use crate::store::Store;
 
 /// An immutable picture of a [`Store`].
 #[derive(Debug)]

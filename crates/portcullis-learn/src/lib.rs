@@ -48,6 +48,9 @@ mod batch;
 mod bytes;
 mod decision;
 mod declared;
+mod field;
+mod hash;
+mod key;
 mod knowledge;
 mod opening;
 mod pages;
@@ -58,17 +61,20 @@ mod session;
 mod sibling;
 mod site;
 mod sketch;
+mod source;
 mod state;
 mod store;
 mod value;
 
 pub use batch::{
-    BYTES_MAX, Batch, Field, Fields, KindIn, KindNews, NETWORK_SHARE, REQUEST_FIELDS_MAX, REQUEST_KINDS_MAX,
+    BYTES_MAX, Batch, Fields, KindIn, KindNews, NETWORK_SHARE, REQUEST_FIELDS_MAX, REQUEST_KINDS_MAX,
     REQUESTS_MAX,
 };
 pub use bytes::Syntax;
 pub use decision::DECISIONS_MAX;
 pub use declared::{DeclaredField, DeclaredFields};
+pub use field::Field;
+pub use key::{FieldPlace, Key};
 pub use knowledge::{Knowledge, Page};
 pub use opening::{
     FIELD_KINDS_MAX, KIND_BYTES_MAX, KIND_IDLE_DAYS, KIND_SHARE, KIND_WINDOW_DAYS, Opening, OpeningState,
@@ -76,9 +82,8 @@ pub use opening::{
 };
 pub use path::{ANY, DEPTH_MAX, NAME_BYTES_MAX, placeholder, segments, spelled};
 pub use profile::{
-    Carried, Closed, Form, Missing, OPENING_DAYS_MIN, OPENING_NETWORKS_MIN, OPENING_SHARE, OPTION_VALUES,
-    OPTIONS_MAX, Opened, Profile, Reopened, STRAY_SHARE, Source, Standing, TRUSTED_OPENING_VALUES,
-    TRUSTED_VALUES, Thresholds, Unusual,
+    Carried, Closed, Form, Missing, OPENING_NETWORKS_MIN, OPENING_SHARE, OPTION_VALUES, OPTIONS_MAX, Opened,
+    Profile, Reopened, STRAY_SHARE, TRUSTED_OPENING_VALUES, TRUSTED_VALUES, Unusual,
 };
 pub use refused::{REFUSED_NETWORKS_MIN, REFUSED_WINDOW_DAYS, Refused};
 pub use session::{
@@ -86,9 +91,10 @@ pub use session::{
 };
 pub use site::{Site, USUAL_SHARE, network, session};
 pub use sketch::{Days, Distinct, Sightings};
+pub use source::{OPENING_DAYS_MIN, Source, Standing, Thresholds};
 pub use state::StateError;
 pub use store::{
-    Beyond, FIELD_BYTES_MAX, FieldPlace, IDLE_DAYS_MAX, Key, Limits, NEW_SHARE, Order, OrderError,
-    PAGE_FIELDS_MAX, SEGMENTS_MAX, Store, TEMPLATE_BYTES_MAX,
+    Beyond, FIELD_BYTES_MAX, IDLE_DAYS_MAX, Limits, NEW_SHARE, Order, OrderError, PAGE_FIELDS_MAX,
+    SEGMENTS_MAX, Store, TEMPLATE_BYTES_MAX,
 };
 pub use value::{Shape, TypeSet, ValueType, classify};

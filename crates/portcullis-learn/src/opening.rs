@@ -10,9 +10,10 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Source, Standing, Thresholds, grouped};
-use crate::sketch::{Distinct, Sightings, mix};
-use crate::store::Key;
+use crate::hash::option_hash;
+use crate::key::Key;
+use crate::sketch::{Distinct, Sightings, grouped, mix};
+use crate::source::{Source, Standing, Thresholds};
 
 /// Kinds of findings that are counted in one field.
 pub const FIELD_KINDS_MAX: usize = 6;
@@ -240,7 +241,7 @@ pub fn opening_id(key: &Key, kind: &str) -> String {
     let Key { template, name, method, place } = key;
     let mut hash = 0;
     for part in [template, name, method, place.name(), kind] {
-        hash = mix(hash ^ crate::profile::option_hash(part.as_bytes()));
+        hash = mix(hash ^ option_hash(part.as_bytes()));
     }
     format!("{:010x}", hash >> 24)
 }

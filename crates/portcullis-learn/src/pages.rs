@@ -1,10 +1,10 @@
 //! Pages of recent requests, with the fields that they had: what a page is called is looked for once, and so
 //! are its fields as long as they come in the same order.
 
-use crate::batch::Field;
+use crate::field::Field;
+use crate::hash::word;
+use crate::key::FieldPlace;
 use crate::knowledge::{Judged, Knowledge, Page};
-use crate::profile::word;
-use crate::store::FieldPlace;
 
 /// Pages that are remembered.
 const PAGES: usize = 16;

@@ -10,39 +10,22 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::Syntax;
+use crate::hash::option_hash;
+use crate::key::FieldPlace;
 use crate::opening::{FIELD_KINDS_MAX, KIND_BYTES_MAX, Opening, OpeningState};
 use crate::refused::Refused;
-use crate::sketch::{Distinct, Sightings};
-use crate::store::FieldPlace;
+use crate::sketch::{Distinct, Sightings, grouped};
+use crate::source::{Source, Standing, Thresholds};
 use crate::value::{Shape, TypeSet, ValueType};
 
 pub(crate) use known::Known;
 pub use known::{Opened, Unusual};
-
-/// What a field must have shown before it is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Thresholds {
-    /// Values.
-    pub values: u64,
-    /// Networks of clients, and sessions where most of the values came with one.
-    pub networks: u64,
-    /// Days.
-    pub days: u32,
-}
-
-impl Default for Thresholds {
-    fn default() -> Self {
-        Thresholds { values: 200, networks: 30, days: 7 }
-    }
-}
 
 /// Networks that a closed field must see another type from before it is taken for one of its own; more than
 /// ten, and at least this share of all.
 pub const OPENING_NETWORKS_MIN: u64 = 16;
 /// One in so many.
 pub const OPENING_SHARE: u64 = 50;
-/// Days on which it must have seen them.
-pub const OPENING_DAYS_MIN: u32 = 3;
 /// One network in so many may show what it likes without keeping a field from being closed: more than that is
 /// use, for which nobody should be refused.
 pub const STRAY_SHARE: u64 = 200;
@@ -88,31 +71,6 @@ impl Carried {
         let option = if may_be_option { option_hash(value) } else { 0 };
         Carried { option, ..Carried::unlisted(value, shape) }
     }
-}
-
-/// What is known of a client, beside where it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
-    /// Nothing.
-    #[default]
-    Anybody,
-    /// It has logged in, as far as that can be told.
-    LoggedIn,
-    /// The operator vouches for it.
-    Trusted,
-}
-
-/// Where it came from, and when.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Source {
-    /// The network of the client, see [`network`](crate::network).
-    pub network: u32,
-    /// A hash of the session that it belonged to, if it had one.
-    pub session: Option<u32>,
-    /// Days since 1970.
-    pub day: u32,
-    /// What is known of the client.
-    pub standing: Standing,
 }
 
 /// The form that a closed field keeps to.
@@ -423,48 +381,6 @@ fn is_zero(number: &usize) -> bool {
 
 /// What a map takes for an entry beside it.
 const MAP_BYTES: usize = 16;
-
-/// `48,210`
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// The hash by which a value of an enumeration is known. The value itself is not kept.
-pub(crate) fn option_hash(value: &[u8]) -> u64 {
-    let mut hash = 0xCBF2_9CE4_8422_2325;
-    for chunk in value.chunks(8) {
-        hash = crate::sketch::mix(hash ^ word(chunk)).wrapping_add(chunk.len() as u64);
-    }
-    hash.max(1)
-}
-
-/// The first eight bytes of a text as a number, little-endian, with zeros behind a shorter one.
-#[inline]
-pub(crate) fn word(text: &[u8]) -> u64 {
-    let four = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
-    match text.len() {
-        0 => 0,
-        // The first, the middle and the last one, which may be the same.
-        length @ 1..4 => {
-            let byte = |at: usize| u64::from(text[at]) << (8 * at);
-            byte(0) | byte(length / 2) | byte(length - 1)
-        }
-        // Two halves that may overlap.
-        length @ 4..8 => match (text.first_chunk(), text.last_chunk()) {
-            (Some(first), Some(last)) => four(first) | four(last) << (8 * (length - 4)),
-            _ => 0,
-        },
-        _ => text.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)),
-    }
-}
 
 /// The number of a class of syntax, which is its place in [`Syntax::ALL`].
 fn number(class: Syntax) -> u8 {

@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{OPENING_DAYS_MIN, Source, Standing, Thresholds};
 use crate::sketch::Sightings;
+use crate::source::{OPENING_DAYS_MIN, Source, Standing, Thresholds};
 
 /// Networks whose requests must have been refused for a field alone before that keeps it open; more, where
 /// one in [`STRAY_SHARE`](crate::STRAY_SHARE) of those that send the field are more. One or two keep none

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::batch::{Batch, Fields, KindIn, KindNews};
-use crate::profile::{Source, Standing};
+use crate::source::{Source, Standing};
 
 /// Seconds that a session lasts, at most.
 pub const SESSION_SECONDS_MAX: u64 = 3_600;

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::store::FieldPlace;
+use crate::key::FieldPlace;
 
 /// The last word of the name of a field that says what the one beside it is.
 const MEANINGS: [&[u8]; 7] = [b"key", b"name", b"type", b"kind", b"filename", b"path", b"field"];

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::batch::{Batch, Fields, KindIn, KindNews};
+use crate::hash::option_hash;
 use crate::knowledge::Knowledge;
-use crate::profile::{Source, Standing, option_hash};
 use crate::session::Session;
 use crate::sketch::mix;
+use crate::source::{Source, Standing};
 
 /// One site's part of learning that all threads see.
 #[derive(Debug, Default)]

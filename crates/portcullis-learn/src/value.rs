@@ -6,7 +6,7 @@ use std::ops::BitOr;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::{self, Syntax, bit, class, is_within};
-use crate::profile::word;
+use crate::hash::word;
 
 macro_rules! types {
     ($($(#[$doc:meta])* $variant:ident $name:literal $title:literal;)*) => {

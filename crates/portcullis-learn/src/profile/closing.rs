@@ -1,12 +1,13 @@
 //! When a field is closed, as what, and when it opens again.
 
 use super::{
-    Closed, Form, Missing, OPENING_DAYS_MIN, OPENING_NETWORKS_MIN, OPENING_SHARE, OPTION_VALUES, Profile,
-    Reopened, STRAY_SHARE, TRUSTED_OPENING_VALUES, TRUSTED_VALUES, Thresholds, WRITTEN, number,
+    Closed, Form, Missing, OPENING_NETWORKS_MIN, OPENING_SHARE, OPTION_VALUES, Profile, Reopened,
+    STRAY_SHARE, TRUSTED_OPENING_VALUES, TRUSTED_VALUES, WRITTEN, number,
 };
 use crate::bytes::Syntax;
 use crate::opening::{Opening, OpeningState};
 use crate::sketch::Sightings;
+use crate::source::{OPENING_DAYS_MIN, Thresholds};
 use crate::value::{TypeSet, ValueType};
 
 impl Profile {

@@ -1,8 +1,9 @@
 //! What is kept of a profile to judge values by.
 
-use super::{Carried, Closed, Form, OPTIONS_MAX, Profile, Thresholds};
+use super::{Carried, Closed, Form, OPTIONS_MAX, Profile};
 use crate::bytes::Syntax;
 use crate::opening::OpeningState;
+use crate::source::Thresholds;
 use crate::value::{Shape, TypeSet, ValueType};
 
 /// What a value that is unlike its field shows.

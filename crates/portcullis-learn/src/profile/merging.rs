@@ -1,7 +1,8 @@
 //! What a profile takes over from another one of the same field.
 
-use super::{Form, OPTIONS_MAX, Profile, TRUSTED_OPENING_VALUES, Thresholds};
+use super::{Form, OPTIONS_MAX, Profile, TRUSTED_OPENING_VALUES};
 use crate::opening::{FIELD_KINDS_MAX, OpeningState};
+use crate::source::Thresholds;
 
 impl Profile {
     /// Takes over what another node has seen of the same field.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Beyond, Field, Founder, Key, Limits, SEGMENTS_MAX, Segment, Store, TEMPLATE_BYTES_MAX};
+use super::{Beyond, Field, Founder, Limits, SEGMENTS_MAX, Segment, Store, TEMPLATE_BYTES_MAX};
 use crate::decision::Decisions;
+use crate::key::Key;
 use crate::path;
 
 /// The part of a store that is kept.

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::ops::Bound;
 
-use super::{Founder, Key, Store};
+use super::{Founder, Store};
+use crate::key::{FieldPlace, Key, SEGMENT, SITE};
 use crate::opening::{OpeningState, opening_id};
 use crate::path::{self, ANY};
 use crate::profile::Profile;
-use crate::store::{FieldPlace, SEGMENT, SITE};
 
 /// What an operator decides about a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::key::first_of_page;
-use super::{Founder, Key, NEW_SHARE, PAGE_FIELDS_MAX, SEGMENTS_MAX, Segment, Store};
-use crate::profile::Source;
+use super::{Founder, NEW_SHARE, PAGE_FIELDS_MAX, SEGMENTS_MAX, Segment, Store};
+use crate::key::{Key, first_of_page};
 use crate::session::SESSION_FIELDS_MAX;
+use crate::source::Source;
 
 /// Days after which a name in a path that only one network has asked for gives way to a new one.
 const NAME_IDLE_DAYS: u32 = 7;

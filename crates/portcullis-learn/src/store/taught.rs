@@ -1,7 +1,9 @@
 //! What a person has shown in a [`Session`](crate::Session): held apart, and taken over once it is confirmed.
 
-use super::{Key, Limits, Store};
-use crate::profile::{Profile, Thresholds};
+use super::{Limits, Store};
+use crate::key::Key;
+use crate::profile::Profile;
+use crate::source::Thresholds;
 
 impl Store {
     /// An empty store for what is taught to the site that knows `self`. Paths are read as there.

@@ -24,7 +24,7 @@ pub struct Key {
 
 impl Key {
     /// That of the field `name`, in the one form of names.
-    pub(super) fn new(template: &str, name: &[u8], method: &[u8], place: FieldPlace) -> Key {
+    pub(crate) fn new(template: &str, name: &[u8], method: &[u8], place: FieldPlace) -> Key {
         let (template, method) =
             if place.is_of_site() { (SITE, SITE.as_bytes()) } else { (template, method) };
         Key {
@@ -137,7 +137,7 @@ impl FieldPlace {
 }
 
 /// A key in front of those of all fields of a page.
-pub(super) fn first_of_page(template: &str) -> Key {
+pub(crate) fn first_of_page(template: &str) -> Key {
     Key {
         template: template.to_owned(),
         name: String::new(),
