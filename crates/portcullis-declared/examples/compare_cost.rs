@@ -1,10 +1,11 @@
-//! The cost of comparing requests with a description, to be counted by callgrind: `cost KIND REQUESTS`. KIND
-//! is `get` (three parameters), `mixed` (the same, two of them with schemas that have no fast test) or `json`
-//! (a body of a KB). The difference between two runs is what the requests between them cost.
+//! The cost of comparing requests with a description, to be counted by callgrind:
+//! `compare_cost KIND REQUESTS`. KIND is `get` (three parameters), `mixed` (the same, two of them with schemas
+//! that have no fast test) or `json` (a body of a KB). The difference between two runs is what the requests
+//! between them cost.
 //!
 //! ```text
-//! cargo build --profile bench-quick -p portcullis-declared --example cost
-//! cost=target/bench-quick/examples/cost
+//! cargo build --profile bench-quick -p portcullis-declared --example compare_cost
+//! cost=target/bench-quick/examples/compare_cost
 //! for n in 1000 3000; do valgrind --tool=callgrind --callgrind-out-file=/dev/null $cost get $n; done
 //! ```
 
