@@ -220,3 +220,25 @@ fn in_network(network: Network) -> String {
 fn between(first: Ipv6Addr, last: Ipv6Addr) -> String {
     format!("(client_hex BETWEEN '{:032x}' AND '{:032x}')", first.to_bits(), last.to_bits())
 }
+
+#[cfg(test)]
+mod tests {
+    use portcullis_event::{Event, Timestamp};
+
+    use super::*;
+
+    /// What a new field of the filter language needs here shows itself.
+    #[test]
+    fn columns_and_absent_numbers_are_those_of_the_table() {
+        let table = portcullis_sinks::table_definition("d", "t");
+        let empty = Event::new("", Timestamp::from_epoch_millis(0));
+        for &field in Field::ALL {
+            if !matches!(field, Field::Outcome | Field::Trial | Field::Location) {
+                assert!(table.contains(&format!("    {} ", column(field))), "{}", field.name());
+            }
+            if let Read::Number(read) = field.read() {
+                assert_eq!(read(&empty).is_none(), is_absent_as_zero(field), "{}", field.name());
+            }
+        }
+    }
+}

@@ -64,3 +64,17 @@ mod worker;
 pub use clickhouse::table_definition;
 pub use metrics::REASONS;
 pub use sender::{Delivery, Sender, Sinks};
+
+use std::io;
+
+use portcullis_config::{EventSink, SinkTarget};
+
+/// The receiver of a sink: a module above and an arm here for each kind.
+fn output_of(sink: &EventSink) -> io::Result<Box<dyn output::Output>> {
+    Ok(match &sink.to {
+        SinkTarget::Syslog(to) => Box::new(syslog::Output::new(to, sink.timeout, &sink.name)?),
+        SinkTarget::Otlp(to) => Box::new(otlp::Output::new(to, sink.timeout, &sink.name)?),
+        SinkTarget::ClickHouse(to) => Box::new(clickhouse::Output::new(to, sink.timeout, &sink.name)?),
+        SinkTarget::Webhook(to) => Box::new(webhook::Output::new(to, sink.timeout, &sink.name)?),
+    })
+}

@@ -11,9 +11,8 @@ use portcullis_metrics::Registry;
 use portcullis_query::{Field, Filter};
 
 use crate::metrics::{Metrics, REASONS};
-use crate::output::Output;
+use crate::output_of;
 use crate::worker::{Worker, WorkerSettings, WorkerThread, printable};
-use crate::{clickhouse, otlp, syslog, webhook};
 
 /// Takes a line for the operator.
 pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
@@ -64,7 +63,7 @@ impl Sender {
 impl Sinks {
     /// Returns the error that would prevent a start: authorities that cannot be read.
     pub fn check(settings: &[EventSink]) -> io::Result<()> {
-        settings.iter().try_for_each(|sink| output(sink).map(drop))
+        settings.iter().try_for_each(|sink| output_of(sink).map(drop))
     }
 
     /// Sends an event to the receiver of a sink, whatever its filter: once, on a connection of its own,
@@ -72,7 +71,7 @@ impl Sinks {
     /// of the sink allow.
     pub fn send_once(sink: &EventSink, event: Event) -> Delivery {
         let begin = Instant::now();
-        let result = output(sink).map_err(|error| error.to_string()).and_then(|mut output| {
+        let result = output_of(sink).map_err(|error| error.to_string()).and_then(|mut output| {
             let outcome = output.deliver(&[Arc::new(event)]);
             match outcome.failure {
                 _ if outcome.sent > 0 => Ok(()),
@@ -113,7 +112,7 @@ impl Sinks {
             };
             inlets.push(Inlet { filter: before, queue });
             let settings = WorkerSettings { name: sink.name.clone(), filter: behind, retry: sink.retry };
-            let worker = Worker::new(settings, receiver, output(sink)?, metrics, Arc::clone(&say));
+            let worker = Worker::new(settings, receiver, output_of(sink)?, metrics, Arc::clone(&say));
             threads.push(worker.start()?);
         }
         Ok(Sinks { sender: Sender(inlets.into()), threads })
@@ -132,13 +131,4 @@ impl Sinks {
         self.threads.iter().for_each(WorkerThread::stop);
         self.threads.into_iter().map(|thread| thread.join(end)).sum()
     }
-}
-
-fn output(sink: &EventSink) -> io::Result<Box<dyn Output>> {
-    Ok(match &sink.to {
-        SinkTarget::Syslog(to) => Box::new(syslog::Output::new(to, sink.timeout, &sink.name)?),
-        SinkTarget::Otlp(to) => Box::new(otlp::Output::new(to, sink.timeout, &sink.name)?),
-        SinkTarget::ClickHouse(to) => Box::new(clickhouse::Output::new(to, sink.timeout, &sink.name)?),
-        SinkTarget::Webhook(to) => Box::new(webhook::Output::new(to, sink.timeout, &sink.name)?),
-    })
 }

@@ -1,6 +1,5 @@
 //! ClickHouse over HTTP: batches of rows in one table.
 
-mod row;
 mod table;
 
 use std::io;
@@ -73,7 +72,7 @@ impl Output {
     fn insert(&mut self, events: &[Arc<Event>]) -> Result<(), NotTaken> {
         self.create()?;
         let mut body = Vec::with_capacity(4096 * events.len());
-        events.iter().for_each(|event| row::write(event, &self.node, &mut body));
+        events.iter().for_each(|event| table::write_row(event, &self.node, &mut body));
         accepted(self.insert.send(&body)?)
     }
 }
