@@ -212,3 +212,28 @@ fn a_prefix_may_end_within_a_character() {
     let filter = parse("host ^= e", NOW).unwrap();
     assert!(!filter.matches(&event));
 }
+
+/// The console takes filters apart with a list of its own, so that it can complete them while they are typed.
+#[test]
+fn the_console_knows_every_field() {
+    let source = include_str!("../../../console/src/query.ts");
+    let (_, list) = source.split_once("FIELDS: Record<string, FieldKind> = {").unwrap();
+    let (list, _) = list.split_once('}').unwrap();
+    let mut known: Vec<(&str, &str)> = list
+        .split(',')
+        .filter_map(|entry| entry.split_once(':'))
+        .map(|(name, kind)| (name.trim(), kind.trim().trim_matches('\'')))
+        .collect();
+    let kind = |field: &Field| match field.kind() {
+        Kind::Time => "time",
+        Kind::Number => "number",
+        Kind::Word => "word",
+        Kind::OneOf(_) => "choice",
+        Kind::Address => "address",
+        Kind::Text => "text",
+    };
+    let mut fields: Vec<(&str, &str)> = Field::ALL.iter().map(|field| (field.name(), kind(field))).collect();
+    known.sort_unstable();
+    fields.sort_unstable();
+    assert_eq!(known, fields);
+}
