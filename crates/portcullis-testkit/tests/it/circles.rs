@@ -21,7 +21,6 @@ const IN_CIRCLES: &[(&str, usize)] = &[
     ("portcullis-http", 2),
     ("portcullis-identity", 3),
     ("portcullis-inspect", 9),
-    ("portcullis-learn", 12),
     ("portcullis-loadgen", 3),
     ("portcullis-log", 3),
     ("portcullis-match", 4),
