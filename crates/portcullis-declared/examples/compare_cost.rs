@@ -1,7 +1,7 @@
 //! The cost of comparing requests with a description, to be counted by callgrind:
-//! `compare_cost KIND REQUESTS`. KIND is `get` (three parameters), `mixed` (the same, two of them with schemas
-//! that have no fast test) or `json` (a body of a KB). The difference between two runs is what the requests
-//! between them cost.
+//! `compare_cost KIND REQUESTS`. KIND is `get` (three parameters), `mixed` (the same, two of them with
+//! schemas that have no fast test) or `json` (a body of a KB). The difference between two runs is what the
+//! requests between them cost.
 //!
 //! ```text
 //! cargo build --profile bench-quick -p portcullis-declared --example compare_cost
