@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::time::Duration;
 
 /// The CPU time that processes have used so far.
@@ -10,13 +9,14 @@ use std::time::Duration;
 pub struct CpuTime(Duration);
 
 impl CpuTime {
-    /// Of these processes together, all threads; `None` if that cannot be known.
+    /// Of these processes together, all threads, those that have ended included; `None` if that cannot be
+    /// known.
     pub fn of(processes: &[u32]) -> Option<CpuTime> {
-        let mut sum = 0;
+        let mut sum = Duration::ZERO;
         for process in processes {
-            sum += nanoseconds(&Path::new("/proc").join(process.to_string()))?;
+            sum += of_process(*process)?;
         }
-        (!processes.is_empty()).then(|| CpuTime(Duration::from_nanos(sum)))
+        (!processes.is_empty()).then_some(CpuTime(sum))
     }
 
     /// Returns the CPU time used since.
@@ -25,15 +25,17 @@ impl CpuTime {
     }
 }
 
-/// The sum of `schedstat` over the threads: nanoseconds, where `stat` counts in hundredths of a second.
-fn nanoseconds(process: &Path) -> Option<u64> {
-    let mut sum = 0;
-    for thread in std::fs::read_dir(process.join("task")).ok()? {
-        // A thread that has just ended has no file.
-        let Ok(text) = std::fs::read_to_string(thread.ok()?.path().join("schedstat")) else { continue };
-        sum += text.split_whitespace().next()?.parse::<u64>().ok()?;
-    }
-    Some(sum)
+/// The clock of a process. The sum of `schedstat` over its threads would lose a thread that ends between two
+/// readings, with all that it had used before; `stat` counts in hundredths of a second.
+#[cfg(target_os = "linux")]
+fn of_process(process: u32) -> Option<Duration> {
+    let process = nix::unistd::Pid::from_raw(i32::try_from(process).ok()?);
+    Some(nix::time::clock_getcpuclockid(process).ok()?.now().ok()?.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn of_process(_: u32) -> Option<Duration> {
+    None
 }
 
 /// The processes that listen on an address, workers that share the socket among them. Empty if none can be
@@ -70,6 +72,8 @@ fn holds(process: u32, sockets: &HashSet<String>) -> bool {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use rustix::time::ClockId;
+
     use super::*;
 
     #[test]
@@ -88,5 +92,24 @@ mod tests {
         }
         assert_eq!(CpuTime::of(&[]), None);
         assert_eq!(CpuTime::of(&[u32::MAX]), None);
+    }
+
+    #[test]
+    fn threads_that_have_ended_count() {
+        let own = [std::process::id()];
+        let before = CpuTime::of(&own).unwrap();
+        let work = std::thread::spawn(|| {
+            let (begin, mut sum) = (rustix::time::clock_gettime(ClockId::ThreadCPUTime), 0u64);
+            while took(begin) < Duration::from_millis(50) {
+                sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(1));
+            }
+        });
+        work.join().unwrap();
+        assert!(CpuTime::of(&own).unwrap().since(before) >= Duration::from_millis(50));
+    }
+
+    fn took(begin: rustix::time::Timespec) -> Duration {
+        let now = rustix::time::clock_gettime(ClockId::ThreadCPUTime) - begin;
+        Duration::try_from(now).unwrap()
     }
 }
