@@ -1,9 +1,14 @@
 //! One message: values in, findings and scores out.
 
+mod detectors;
+mod excused;
 mod forms;
+mod results;
 mod seam;
 mod thin;
 
+pub use detectors::Detectors;
+pub use excused::LEARNED_ROW;
 use forms::Form;
 use seam::Seam;
 use std::sync::Arc;
@@ -13,112 +18,18 @@ use portcullis_learn::{FieldPlace, Fields};
 use crate::detectors::field::Opens;
 use portcullis_types::{Sight, Span};
 
-use crate::detector::{Detector, Found, Input};
+use crate::detector::{Found, Input};
 use crate::detectors::document::Document;
 use crate::detectors::protocol::WORK_LIMIT;
-use crate::detectors::upload;
-use crate::gate::{Candidates, Gate};
+use crate::gate::Candidates;
 use crate::issued::{CookieCounts, Issuer};
 use crate::limits::{LOOK_SHARE, NAME_BYTES_MAX};
 use crate::memo::{Field, FieldResult, Known, Memo};
-use crate::score::{self, Model, Score};
+use crate::score;
 use crate::work::Work;
 use crate::{
-    ByteGroups, Class, Finding, Kind, KindId, Layers, Level, Location, MessageNames, Place, Value,
-    WeightsError, decode, graphql,
+    ByteGroups, Class, Finding, Kind, KindId, Layers, Location, MessageNames, Place, Value, decode, graphql,
 };
-
-/// The detectors with their gate and weights. Built once, shared by all threads, never changed.
-#[derive(Debug)]
-pub struct Detectors {
-    pub(crate) list: Vec<Box<dyn Detector>>,
-    gate: Gate,
-    models: Vec<Model>,
-    /// The first feature number of each detector.
-    bases: Vec<u16>,
-    /// For each detector the numbers of all those of its class, ascending.
-    of_class: Vec<Vec<usize>>,
-    /// The one that notes what no text shows, if it is among them.
-    protocol: Option<usize>,
-    /// Tells them from others.
-    id: Arc<()>,
-}
-
-impl Detectors {
-    /// All detectors of the product.
-    pub fn new() -> Detectors {
-        Detectors::of(crate::detectors::all()).unwrap_or_else(|(detector, error)| {
-            // The tables are part of the program; a test reads each.
-            unreachable!("weights of {detector}, line {}: {}", error.line, error.message)
-        })
-    }
-
-    /// These detectors. A mistake in a table of weights comes with its class.
-    pub fn of(list: Vec<Box<dyn Detector>>) -> Result<Detectors, (Class, WeightsError)> {
-        let gate = Gate::new(&list);
-        let mut bases = Vec::with_capacity(list.len());
-        let mut models = Vec::with_capacity(list.len());
-        let mut next = 0u16;
-        for detector in &list {
-            bases.push(next);
-            next += detector.profile().kinds.len() as u16;
-            models.push(Model::new(detector.as_ref()).map_err(|error| (detector.profile().class, error))?);
-        }
-        let of_class = |class| {
-            let numbers = list.iter().enumerate().filter(move |(_, other)| other.profile().class == class);
-            numbers.map(|(number, _)| number).collect::<Vec<usize>>()
-        };
-        let of_class: Vec<_> = list.iter().map(|detector| of_class(detector.profile().class)).collect();
-        let protocol = list.iter().position(|detector| detector.profile().class == Class::Protocol);
-        Ok(Detectors { list, gate, models, bases, of_class, protocol, id: Arc::default() })
-    }
-
-    /// All kinds, with the class and the number of their detector.
-    pub fn kinds(&self) -> impl Iterator<Item = (usize, Class, &'static Kind)> + '_ {
-        self.list.iter().enumerate().flat_map(|(number, detector)| {
-            detector.profile().kinds.iter().map(move |kind| (number, detector.profile().class, kind))
-        })
-    }
-
-    /// The same for these detectors only.
-    pub(crate) fn id(&self) -> &Arc<()> {
-        &self.id
-    }
-
-    /// The number of the detector that has this feature.
-    fn number_of(&self, feature: u16) -> usize {
-        self.bases.partition_point(|base| *base <= feature) - 1
-    }
-
-    /// The first detector of the same class, which stands for the class.
-    fn class_of(&self, detector: usize) -> usize {
-        self.of_class[detector][0]
-    }
-
-    /// What `finding` adds to the score of its class.
-    pub fn points(&self, finding: &Finding) -> f32 {
-        let detector = self.number_of(finding.feature);
-        match finding.is_suppressed() {
-            true => 0.0,
-            false => {
-                let kind = usize::from(finding.feature - self.bases[detector]);
-                self.models[detector].weight(kind, finding.mentioned)
-            }
-        }
-    }
-
-    /// What `finding` adds to a score of its class by `detector`; `None` if it is of another class.
-    fn weight(&self, finding: &Finding, detector: usize) -> Option<f32> {
-        let finder = self.number_of(finding.feature);
-        let is_counted = finder == detector || !finding.mentioned;
-        self.of_class[detector].contains(&finder).then(|| if is_counted { self.points(finding) } else { 0.0 })
-    }
-
-    /// The model of detector number `detector`.
-    pub fn model(&self, detector: usize) -> &Model {
-        &self.models[detector]
-    }
-}
 
 /// A single word tells nothing, but a short one in a field whose name ends as those for commands do (`cmd`,
 /// `exec`, `command`, `shell`).
@@ -130,15 +41,6 @@ fn may_be_command(name: &[u8], word: &[u8]) -> bool {
         && matches!(name, [.., b'd' | b'D' | b'c' | b'C' | b'e' | b'E' | b'l' | b'L'])
         && ENDS.iter().any(|end| ends(end))
 }
-
-impl Default for Detectors {
-    fn default() -> Self {
-        Detectors::new()
-    }
-}
-
-/// The id of the exception for fields that carry code.
-pub const LEARNED_ROW: &str = "learned-field";
 /// A buffer that is kept for the next message.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
@@ -230,39 +132,6 @@ impl Analysis {
     /// The same, to look at.
     pub fn noted_fields(&self) -> &Fields {
         &self.fields
-    }
-
-    /// The kinds of findings that count for nothing in fields of the next request that carry them, see
-    /// [`Fields::opened`].
-    pub fn open_fields(&mut self, opens: Opens) {
-        self.opens = opens;
-    }
-
-    /// Has the kinds on trial count for nothing, too. Returns where they stood.
-    pub fn open_on_trial(&mut self) -> Vec<(FieldPlace, Box<[u8]>, &'static str)> {
-        self.open_from(0, false)
-    }
-
-    /// Suppresses the findings from this number on that their field carries.
-    fn open_from(&mut self, from: usize, is_live: bool) -> Vec<(FieldPlace, Box<[u8]>, &'static str)> {
-        let mut opened = Vec::new();
-        let Analysis { findings, values, fields, opens, .. } = self;
-        if *opens == Opens::Nothing {
-            return opened;
-        }
-        for found in findings.iter_mut().skip(from).filter(|found| !found.is_suppressed()) {
-            let Some(value) = values.get(found.value as usize) else { continue };
-            let Some(place) = FieldPlace::of(value.place) else { continue };
-            let is_opened = opens.allows(found.class, found.kind)
-                && fields
-                    .opened(place, &value.name, found.kind.id)
-                    .is_some_and(|opened| opened.is_live == is_live);
-            if is_opened {
-                found.suppress(LEARNED_ROW);
-                opened.push((place, value.name.clone(), found.kind.id));
-            }
-        }
-        opened
     }
 
     /// Notes an argument of the request, if somebody learns of them.
@@ -469,53 +338,13 @@ impl Analysis {
         self.document = Document::default();
     }
 
-    /// Marks the findings from this number on that the [`Judge`] excludes.
-    fn exclude_from(&mut self, from: usize) {
-        let Analysis { findings, values, judge: Some(judge), .. } = self else { return };
-        for found in &mut findings[from..] {
-            if let Some(value) = values.get(found.value as usize) {
-                found.excluded = judge.excludes(found.class, found.kind.id, value.place, &value.name);
-            }
-        }
-    }
-
     /// How many values have findings up to here, see [`Analysis::excuse_from`].
     pub(crate) fn values_len(&self) -> usize {
         self.values.len()
     }
 
-    /// What was found in the values from number `from` on of one of `classes` is suppressed by exception
-    /// `row`.
-    pub(crate) fn excuse_from(&mut self, from: usize, classes: &[Class], row: &'static str) {
-        let is_one = |found: &&mut Finding| (found.value as usize) >= from && classes.contains(&found.class);
-        self.findings.iter_mut().filter(is_one).for_each(|found| found.suppress(row));
-    }
-
     pub(crate) fn findings_mut(&mut self) -> &mut [Finding] {
         &mut self.findings
-    }
-
-    /// What was found in texts of XML from value number `from` on is suppressed by exception `row`.
-    pub(crate) fn excuse_texts_from(&mut self, from: usize, row: &'static str) {
-        let Analysis { findings, values, .. } = self;
-        let is_text = |number: u32| {
-            let value = values.get(number as usize);
-            (number as usize) >= from && value.is_some_and(|value| value.place == Place::XmlText)
-        };
-        findings.iter_mut().filter(|found| is_text(found.value)).for_each(|found| found.suppress(row));
-    }
-
-    /// Suppresses what was found in the name of a file, value number `name`, if its contents, all of it, show
-    /// that it means no harm.
-    pub(crate) fn excuse_name(&mut self, name: usize, contents: &[u8]) {
-        let is_name = |found: &Finding| found.value as usize == name && upload::is_server_name(found);
-        if self.findings.iter().any(is_name)
-            && self.work.charge(contents.len())
-            && upload::is_harmless(contents)
-        {
-            let names = self.findings.iter_mut().filter(|found| is_name(found));
-            names.for_each(|found| found.suppress("harmless-file"));
-        }
     }
 
     /// Looks at a window of a file for what stands in files whatever they are: code and scripts.
@@ -552,130 +381,6 @@ impl Analysis {
             self.values.push(Value { place: location.place, name: location.name.into(), contexts });
             self.exclude_from(before);
         }
-    }
-
-    /// What was found, in order.
-    pub fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    /// Findings that were not kept: beyond [`FINDINGS_MAX`](crate::limits::FINDINGS_MAX), only those of the
-    /// values that score highest are, for each detector and each group of its [`Judge`].
-    pub fn findings_dropped(&self) -> u32 {
-        self.dropped
-    }
-
-    /// Bytes of uploaded texts beyond the first [`WINDOW_BYTES`](crate::limits::WINDOW_BYTES), which were
-    /// searched for code only.
-    pub fn bytes_left_out(&self) -> u64 {
-        self.left_out
-    }
-
-    /// Bytes of bodies that are files by what they are (programs, archives, databases), which were searched
-    /// for code only.
-    pub fn bytes_of_files(&self) -> u64 {
-        self.files
-    }
-
-    /// Bytes of messages in frames of gRPC that are compressed in a way that is not undone here.
-    pub fn bytes_of_codings(&self) -> u64 {
-        self.hidden
-    }
-
-    /// Bytes of the values for which the allowance of work did not suffice, see
-    /// [`WORK_SPARE`](crate::limits::WORK_SPARE).
-    pub fn bytes_cut(&self) -> u64 {
-        self.cut
-    }
-
-    /// The work that was done: bytes read, by all who read, and how many were allowed.
-    pub fn work(&self) -> (u64, u64) {
-        self.work.done()
-    }
-
-    /// The findings that `score` counts.
-    pub fn findings_of<'a>(
-        &'a self,
-        detectors: &'a Detectors,
-        score: &Score,
-    ) -> impl Iterator<Item = &'a Finding> {
-        let of_class = &detectors.of_class[score.detector];
-        let is_of_class = |finding: &&Finding| of_class.contains(&detectors.number_of(finding.feature));
-        self.findings_in(score.value).iter().filter(is_of_class)
-    }
-
-    /// The values with findings; [`Finding::value`] is a number in it.
-    pub fn values(&self) -> &[Value] {
-        &self.values
-    }
-
-    /// The score of each value for each class of which something was found in it. What the detectors of a
-    /// class found adds up; each has a bias and a threshold of its own, and the one by which the sum is
-    /// highest scores. What is only mentioned counts for it alone: others mention the same words.
-    pub fn scores<'a>(&'a self, detectors: &'a Detectors) -> impl Iterator<Item = Score> + 'a {
-        self.values.iter().enumerate().flat_map(move |(number, value)| {
-            let number = number as u32;
-            let findings = self.findings_in(number);
-            let found_by =
-                findings.iter().fold(0, |all, finding| all | 1 << detectors.number_of(finding.feature));
-            let score = move |detector: usize| {
-                let weighed = findings
-                    .iter()
-                    .filter_map(move |found| Some((found, detectors.weight(found, detector)?)));
-                score::score(&detectors.models[detector], detector, number, value, weighed)
-            };
-            Candidates(found_by).filter_map(move |detector| {
-                let of_class = &detectors.of_class[detector];
-                if of_class.len() == 1 {
-                    return score(detector);
-                }
-                let finders = of_class.iter().filter(|other| found_by >> **other & 1 == 1);
-                let scores = finders.filter_map(|finder| score(*finder));
-                let highest = scores.max_by(|a, b| a.over_balanced.total_cmp(&b.over_balanced));
-                highest.filter(|score| score.detector == detector)
-            })
-        })
-    }
-
-    /// The findings of one value; they stand together, for values come one after the other.
-    fn findings_in(&self, value: u32) -> &[Finding] {
-        let start = self.findings.partition_point(|finding| finding.value < value);
-        let rest = &self.findings[start..];
-        &rest[..rest.partition_point(|finding| finding.value == value)]
-    }
-
-    /// The score that is highest over the threshold of `level`; `None` if nothing was found.
-    /// [`Class::Redirect`] is left out: what the site's own hosts are decides there, and where nobody says
-    /// that, it is no more than a note.
-    pub fn worst(&self, detectors: &Detectors, level: Level) -> Option<Score> {
-        if self.findings.is_empty() {
-            return None;
-        }
-        let scores = self.scores(detectors).filter(|score| score.class != Class::Redirect);
-        scores.max_by(|a, b| a.over(level).total_cmp(&b.over(level)))
-    }
-
-    /// The features of a score and what each adds, for people and for training.
-    pub fn terms(&self, detectors: &Detectors, score: &Score) -> Vec<(String, f32)> {
-        let model = &detectors.models[score.detector];
-        let mut terms = vec![("bias".to_owned(), model.bias())];
-        let mut left = crate::score::MENTIONS_MAX;
-        for finding in self.findings_of(detectors, score).filter(|finding| !finding.excluded) {
-            let points = detectors.weight(finding, score.detector).unwrap_or_default();
-            if finding.is_suppressed() {
-                continue;
-            }
-            if finding.mentioned {
-                terms.push((format!("{}~", finding.kind.id), points.min(left)));
-                left -= points.min(left);
-            } else {
-                terms.push((finding.kind.id.to_owned(), points));
-            }
-        }
-        if let Some(value) = self.values.get(score.value as usize) {
-            terms.extend(model.context_terms(value));
-        }
-        terms
     }
 
     fn detect(
