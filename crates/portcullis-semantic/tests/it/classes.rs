@@ -64,3 +64,13 @@ fn a_note_has_the_kind_of_its_table() {
     analysis.note(&detectors, Location::of(Place::RawBody), second::KINDS, second::TWO, b"evidence");
     assert_eq!(analysis.findings()[0].kind.id, "test.two");
 }
+
+/// A class without a detector in the list of detectors is a name that finds nothing.
+#[test]
+fn every_class_has_a_detector() {
+    let detectors = Detectors::new();
+    let looked_for: Vec<Class> = detectors.kinds().map(|(_, class, _)| class).collect();
+    let without: Vec<&str> =
+        Class::ALL.iter().filter(|class| !looked_for.contains(class)).map(|class| class.name()).collect();
+    assert!(without.is_empty(), "no detector in `detectors::all` is for {without:?}");
+}
