@@ -1,5 +1,5 @@
-//! Findings that count for nothing: the field carries them, the operator excludes them, or what stands beside them
-//! shows that they do no harm.
+//! Findings that count for nothing: the field carries them, the operator excludes them, or what stands beside
+//! them shows that they do no harm.
 
 use portcullis_learn::FieldPlace;
 
