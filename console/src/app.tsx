@@ -24,7 +24,7 @@ import { go, href, usePlace, type Place } from './route.ts';
 import { Icon, Mark } from './ui/icon.tsx';
 import { Dialog, Empty, Failure, Skeleton } from './ui/kit.tsx';
 
-interface Entry { path: string; title: Key; role: Role; key?: string }
+interface Entry { path: string; title: Key; role: Role; key?: string; all?: true }
 
 const ENTRIES: Entry[] = [
   { path: 'overview', title: 'nav.overview', role: 'viewer', key: 'o' },
@@ -36,7 +36,7 @@ const ENTRIES: Entry[] = [
   { path: 'try', title: 'nav.try', role: 'analyst', key: 't' },
   { path: 'access', title: 'nav.access', role: 'viewer' },
   { path: 'config', title: 'nav.config', role: 'admin', key: 'c' },
-  { path: 'revisions', title: 'nav.revisions', role: 'analyst' },
+  { path: 'revisions', title: 'nav.revisions', role: 'analyst', all: true },
   { path: 'people', title: 'nav.people', role: 'admin' },
   { path: 'audit', title: 'nav.audit', role: 'admin' },
 ];
@@ -88,7 +88,8 @@ function Frame({ redraw }: { redraw: () => void }) {
     setMore(false);
   }, [page, place.path[1]]);
   if (page === 'wall') return <OverviewPage place={place} wall />;
-  const entries = ENTRIES.filter((entry) => can(entry.role));
+  // Whoever is limited to some sites does not see what is about all of them.
+  const entries = ENTRIES.filter((entry) => can(entry.role) && (!entry.all || !currentSession()?.sites));
   const link = (entry: Entry) => (
     <a href={href([entry.path])} aria-current={entry.path === page || (page === 'event' && entry.path === 'events') ? 'page' : undefined}>
       <Icon name={entry.path} /><span>{t(entry.title)}</span>

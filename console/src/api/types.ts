@@ -1,7 +1,7 @@
 // Types of the admin API's OpenAPI document (`/api/v1/openapi.json`), as far as the console uses them.
 
 export type Role = 'viewer' | 'analyst' | 'admin';
-export interface Session { name: string; role: Role; csrf_token: string; expires: string }
+export interface Session { name: string; role: Role; sites: string[] | null; csrf_token: string; expires: string }
 export interface LoginMethods { password: boolean; oidc: { name: string; url: string } | null }
 export interface Page<T> { items: T[]; next: string | null }
 export interface Live<T> extends Page<T> { generation: number }
@@ -200,10 +200,10 @@ export interface Revision {
 }
 export interface RevisionText extends Revision { text: string; diff: string | null }
 export interface User {
-  name: string; role: Role; created: string; disabled: boolean; totp: boolean; origin: 'local' | 'oidc'; etag: string;
+  name: string; role: Role; sites: string[] | null; created: string; disabled: boolean; totp: boolean; origin: 'local' | 'oidc'; etag: string;
 }
 export interface Token {
-  id: number; name: string; role: Role; created: string; expires: string | null; last_used: string | null;
+  id: number; name: string; role: Role; sites: string[] | null; created: string; expires: string | null; last_used: string | null;
   last_address: string | null; revoked: string | null;
 }
 export interface ListedSession {

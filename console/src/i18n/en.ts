@@ -800,6 +800,10 @@ export const en = {
   'people.analyst': 'analyst: also sees requests, excludes, edits the lists deny and allow, lifts bans',
   'people.admin': 'admin: also edits the configuration file, sites and bypass, manages users',
 
+  'people.sites': 'Sites',
+  'people.allSites': 'all',
+  'people.sitesHint': 'Names with commas between them; empty: all sites.',
+  'account.limited': 'You see and work on these sites only: {sites}.',
   'sessions.own': 'Your sessions',
   'sessions.all': 'Sessions',
   'sessions.user': 'User',

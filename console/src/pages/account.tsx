@@ -18,6 +18,7 @@ export function AccountPage({ redraw }: { redraw: () => void }) {
       <PageHead title={t('account.title')}>
         <Button disabled={logout.busy} onClick={() => void logout.run(async () => { await ask('/logout', { method: 'POST' }); setSession(null); })}>{t('app.logout')}</Button>
       </PageHead>
+      {session.sites && <p>{t('account.limited', { sites: session.sites.join(', ') })}</p>}
       <p>{t('account.loggedIn', { name: session.name, role: session.role, time: dateTime(session.expires) })}</p>
       <div class="grid">
         <Card title={t('app.theme')}>

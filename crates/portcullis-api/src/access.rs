@@ -12,7 +12,7 @@ use axum::response::Response;
 use http::header::{AUTHORIZATION, COOKIE, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method};
 use portcullis_admin::Activity;
-use portcullis_identity::{Actor, Role, SESSION_S, csrf_token, is_same};
+use portcullis_identity::{Actor, Role, SESSION_S, Sites, csrf_token, is_same};
 
 use crate::context::Context;
 use crate::problem::{Kind, Problem};
@@ -31,10 +31,33 @@ pub(crate) const CSRF_HEADER: &str = "x-csrf-token";
 pub(crate) enum Access {
     /// Everybody.
     Public,
-    /// An identity with this role, or a higher one.
-    Role(Role),
+    /// An identity with this role, or a higher one, and with these sites.
+    Role(Role, Reach),
     /// A user with a session, whatever their role.
     Session,
+}
+
+/// What a route is about, and so whether an identity that is limited to some sites may ask it. Every route
+/// has one: there is no default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// About no site: the same for everybody.
+    NoSite,
+    /// About sites, each by itself: the route shows and does only what belongs to the identity's.
+    OwnSites,
+    /// About all sites at once, or what they share: only for identities of all sites.
+    AllSites,
+}
+
+impl Reach {
+    /// Its name in the document of the API.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Reach::NoSite => "none",
+            Reach::OwnSites => "own",
+            Reach::AllSites => "all",
+        }
+    }
 }
 
 /// The identity behind a request.
@@ -42,6 +65,7 @@ pub(crate) enum Access {
 pub(crate) struct Principal {
     pub(crate) name: String,
     pub(crate) role: Role,
+    pub(crate) sites: Sites,
     pub(crate) credential: Credential,
     pub(crate) peer: Peer,
 }
@@ -69,6 +93,15 @@ impl Principal {
         Actor { name, address: Some(self.peer.address.to_string()) }
     }
 
+    /// Refuses what is meant for a site that is not one of the identity's, or for all of them.
+    pub(crate) fn check_site(&self, site: Option<&str>) -> Result<(), Problem> {
+        if self.sites.is_all() || site.is_some_and(|site| self.sites.admit(site)) {
+            return Ok(());
+        }
+        let message = format!("you are limited to {}: name one of these sites", self.sites);
+        Err(Problem::with(Kind::Forbidden, message))
+    }
+
     /// Key by which streams are counted.
     pub(crate) fn key(&self) -> String {
         match &self.credential {
@@ -77,14 +110,15 @@ impl Principal {
         }
     }
 
-    /// True while the credential works, and for this role.
+    /// True while the credential works, for this role and these sites.
     pub(crate) async fn is_valid(&self, context: &Context) -> bool {
         let (credential, role, now) = (self.credential.clone(), self.role, context.now());
+        let sites = self.sites.clone();
         let found = context.identities(move |identities| match credential {
             Credential::Token(id) => identities.is_token_valid(id, now),
             Credential::Session { secret, .. } => {
                 let session = identities.peek_session(&secret, now)?;
-                Ok(session.is_some_and(|session| session.user.role >= role))
+                Ok(session.is_some_and(|session| session.user.role >= role && session.user.sites == sites))
             }
         });
         found.await.unwrap_or(false)
@@ -104,11 +138,15 @@ pub(crate) async fn gate(
     let principal = authenticate(&context, request.method(), request.headers(), peer).await?;
     match access {
         Access::Public => {}
-        Access::Role(role) if principal.role < role => {
+        Access::Role(role, _) if principal.role < role => {
             let message = format!("this needs the role {role}, and yours is {}", principal.role);
             return Err(Problem::with(Kind::Forbidden, message));
         }
-        Access::Role(_) => {}
+        Access::Role(_, Reach::AllSites) if !principal.sites.is_all() => {
+            let message = format!("this is about all sites, and you are limited to {}", principal.sites);
+            return Err(Problem::with(Kind::Forbidden, message));
+        }
+        Access::Role(..) => {}
         Access::Session => {
             if matches!(principal.credential, Credential::Token(_)) {
                 return Err(Problem::with(
@@ -143,6 +181,7 @@ async fn authenticate(
         return Ok(Principal {
             name: token.name,
             role: token.role,
+            sites: token.sites,
             credential: Credential::Token(token.id),
             peer,
         });
@@ -169,7 +208,7 @@ async fn authenticate(
     }
     let (name, role, user) = (session.user.name, session.user.role, session.user.id);
     let credential = Credential::Session { secret, user, number: session.number, expires: session.expires };
-    Ok(Principal { name, role, credential, peer })
+    Ok(Principal { name, role, sites: session.user.sites, credential, peer })
 }
 
 /// Browsers say in this header which page has them ask (Fetch Metadata).

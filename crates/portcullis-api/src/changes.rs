@@ -5,11 +5,13 @@ use std::sync::Arc;
 use axum::response::{IntoResponse, Response};
 use http::HeaderValue;
 use http::header::ETAG;
-use portcullis_identity::{AUDIT_TEXT_MAX, Identities, NewEntry, Role};
+use portcullis_identity::{AUDIT_TEXT_MAX, Identities, NewEntry, Role, Sites};
 use portcullis_revisions::{
-    Applied, Author, Change, Listed, Proposal, RevisionError, Revisions, added_exclusions, diff,
+    Applied, Author, Change, Document, Listed, Proposal, RevisionError, Revisions, Text, added_exclusions,
+    diff,
 };
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::access::Principal;
@@ -107,13 +109,13 @@ pub(crate) async fn carry_out(
     }
     let context_lines = if principal.role == Role::Admin { CONTEXT_LINES } else { 0 };
     let now = context.now_ms();
-    let (role, live) = (principal.role, Arc::clone(&context.supplies.live));
-    let name = principal.actor().name;
+    let live = Arc::clone(&context.supplies.live);
+    let (role, who) = (principal.role, principal.clone());
     if order.dry_run {
         let proposal = change_with(context, move |revisions| {
             let etag = etag_of(revisions, expected, now)?;
             let proposal = revisions.propose(&order.change, &etag, now)?;
-            check_rights((role, &name), &*live, revisions, &proposal, now)?;
+            check_rights(&who, &*live, revisions, &proposal, now)?;
             Ok(proposal)
         });
         let proposal = proposal.await?;
@@ -132,13 +134,13 @@ pub(crate) async fn carry_out(
     let context = Arc::clone(context);
     let work = tokio::spawn(async move {
         let _place = place;
-        let author = Author { name: name.clone(), reason: order.reason.unwrap_or_default() };
+        let author = Author { name: who.actor().name, reason: order.reason.unwrap_or_default() };
         let reason = author.reason.clone();
         let result = change_with(&context, move |revisions| {
             let etag = etag_of(revisions, expected, now)?;
             // The entity tag stands for one text: what is looked at here is what the change makes of it.
             let proposal = revisions.propose(&order.change, &etag, now)?;
-            check_rights((role, &name), &*live, revisions, &proposal, now)?;
+            check_rights(&who, &*live, revisions, &proposal, now)?;
             revisions.apply(&order.change, &etag, &author, now)
         });
         let result = result.await;
@@ -163,15 +165,18 @@ pub(crate) async fn carry_out(
     work.await.map_err(|_| Problem::of(Kind::Internal))?
 }
 
-/// Refuses exclusions that only an administrator may have, in whatever way a change brings them: new,
-/// enforced after a trial, or on trial; and more of them than one needs.
+/// Refuses a change that reaches beyond the sites of whoever makes it; and exclusions that only an
+/// administrator may have, in whatever way a change brings them: new, enforced after a trial, or on trial;
+/// and more of them than one needs.
 fn check_rights(
-    (role, name): (Role, &str),
+    who: &Principal,
     live: &dyn LiveState,
     revisions: &Revisions,
     proposal: &Proposal,
     now: u64,
 ) -> Result<(), RevisionError> {
+    check_sites(&who.sites, revisions.document(), proposal)?;
+    let (role, name) = (who.role, who.actor().name);
     if role == Role::Admin {
         return Ok(());
     }
@@ -192,13 +197,38 @@ fn check_rights(
     let then = revisions.text_at(now.saturating_sub(DAY_MS))?;
     let earlier = then
         .and_then(|then| added_exclusions(&then, &proposal.before, document.format(), &document.name()).ok());
-    let own = earlier.iter().flatten().filter(|each| each.author.as_deref() == Some(name));
+    let own = earlier.iter().flatten().filter(|each| each.author.as_deref() == Some(&*name));
     let count = |each: &Listed| if each.is_of_field() { 1 } else { PATH_COUNTS };
     match own.chain(&added).map(count).sum::<usize>() {
         0..=EXCLUSIONS_A_DAY => Ok(()),
         total => Err(RevisionError::Forbidden(format!(
             "so many exclusions within a day need the role admin, and yours is {role}: with this change they \
              would count {total}, and may count {EXCLUSIONS_A_DAY} (one of a field counts 1, one of a path {PATH_COUNTS})"
+        ))),
+    }
+}
+
+/// Refuses a change of anything but the tables of these sites, whatever it was asked as: what is left of the
+/// two texts without these tables must be the same.
+fn check_sites(sites: &Sites, document: &Document, proposal: &Proposal) -> Result<(), RevisionError> {
+    if sites.is_all() {
+        return Ok(());
+    }
+    let others = |text: &Text| -> Result<Value, RevisionError> {
+        let read = portcullis_config::json_value(text.as_str(), document.format(), &document.name());
+        let mut values = read.map_err(RevisionError::Invalid)?;
+        let tables = values.get_mut("sites").and_then(Value::as_array_mut);
+        for table in tables.into_iter().flatten() {
+            if table["name"].as_str().is_some_and(|name| sites.admit(name)) {
+                *table = Value::Null;
+            }
+        }
+        Ok(values)
+    };
+    match others(&proposal.before)? == others(&proposal.after)? {
+        true => Ok(()),
+        false => Err(RevisionError::Forbidden(format!(
+            "this would change more than {sites}, to which you are limited; ask somebody of all sites"
         ))),
     }
 }

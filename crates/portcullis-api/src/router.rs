@@ -18,7 +18,7 @@ use utoipa::openapi::{
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
-use crate::access::{Access, COOKIE_NAME, gate};
+use crate::access::{Access, COOKIE_NAME, Reach, gate};
 use crate::context::Context;
 use crate::counted::RequestCounts;
 use crate::guard::{guard, no_method};
@@ -56,60 +56,65 @@ impl Routes {
 
 /// The service of all routes, and their document as JSON.
 pub(crate) fn build(context: Arc<Context>) -> (Router, String) {
-    let (viewer, analyst, admin) =
-        (Access::Role(Role::Viewer), Access::Role(Role::Analyst), Access::Role(Role::Admin));
+    let (viewer, analyst, admin) = (
+        |reach| Access::Role(Role::Viewer, reach),
+        |reach| Access::Role(Role::Analyst, reach),
+        // An administrator has all sites.
+        Access::Role(Role::Admin, Reach::AllSites),
+    );
+    let (no, own, all_sites) = (Reach::NoSite, Reach::OwnSites, Reach::AllSites);
     let all =
         Routes { context: Arc::clone(&context), router: OpenApiRouter::with_openapi(OpenApi::default()) }
             .add(Access::Public, routes!(status::health))
-            .add(viewer, routes!(status::version))
-            .add(viewer, routes!(events::list))
-            .add(viewer, routes!(stream::stream))
-            .add(viewer, routes!(facets::facets))
-            .add(viewer, routes!(histogram::histogram))
-            .add(viewer, routes!(events::one))
-            .add(analyst, routes!(events::request))
-            .add(viewer, routes!(statistics::statistics))
-            .add(viewer, routes!(bans::list))
-            .add(analyst, routes!(bans::add))
-            .add(analyst, routes!(bans::lift))
-            .add(viewer, routes!(live::upstreams))
-            .add(viewer, routes!(live::limits))
-            .add(viewer, routes!(live::lists))
-            .add(viewer, routes!(live::certificates))
-            .add(viewer, routes!(live::agents))
-            .add(viewer, routes!(rules::list))
-            .add(viewer, routes!(rules::one))
-            .add(viewer, routes!(fields::sites))
-            .add(viewer, routes!(fields::list))
-            .add(viewer, routes!(fields::find))
-            .add(viewer, routes!(fields::proposals))
-            .add(analyst, routes!(fields::order))
-            .add(analyst, routes!(fields::decide))
-            .add(analyst, routes!(teaching::list))
+            .add(viewer(no), routes!(status::version))
+            .add(viewer(own), routes!(events::list))
+            .add(viewer(own), routes!(stream::stream))
+            .add(viewer(own), routes!(facets::facets))
+            .add(viewer(own), routes!(histogram::histogram))
+            .add(viewer(own), routes!(events::one))
+            .add(analyst(own), routes!(events::request))
+            .add(viewer(own), routes!(statistics::statistics))
+            .add(viewer(own), routes!(bans::list))
+            .add(analyst(own), routes!(bans::add))
+            .add(analyst(own), routes!(bans::lift))
+            .add(viewer(own), routes!(live::upstreams))
+            .add(viewer(own), routes!(live::limits))
+            .add(viewer(own), routes!(live::lists))
+            .add(viewer(own), routes!(live::certificates))
+            .add(viewer(own), routes!(live::agents))
+            .add(viewer(own), routes!(rules::list))
+            .add(viewer(own), routes!(rules::one))
+            .add(viewer(own), routes!(fields::sites))
+            .add(viewer(own), routes!(fields::list))
+            .add(viewer(own), routes!(fields::find))
+            .add(viewer(own), routes!(fields::proposals))
+            .add(analyst(own), routes!(fields::order))
+            .add(analyst(own), routes!(fields::decide))
+            .add(analyst(all_sites), routes!(teaching::list))
             .add(admin, routes!(teaching::start))
             .add(admin, routes!(teaching::order))
-            .add(analyst, routes!(explain::explain))
-            .add(analyst, routes!(advise::advise))
-            .add(viewer, routes!(advise::groups))
-            .add(viewer, routes!(exclusions::list))
-            .add(analyst, routes!(exclusion_orders::add))
-            .add(analyst, routes!(exclusion_orders::batch))
-            .add(analyst, routes!(exclusions::remove))
-            .add(analyst, routes!(exclusions::enforce))
-            .add(analyst, routes!(clients::add, clients::remove))
-            .add(viewer, routes!(live::sites))
-            .add(viewer, routes!(live::site))
+            .add(analyst(own), routes!(explain::explain))
+            .add(analyst(own), routes!(advise::advise))
+            .add(viewer(own), routes!(advise::groups))
+            .add(viewer(own), routes!(exclusions::list))
+            .add(analyst(own), routes!(exclusion_orders::add))
+            .add(analyst(own), routes!(exclusion_orders::batch))
+            .add(analyst(own), routes!(exclusions::remove))
+            .add(analyst(own), routes!(exclusions::enforce))
+            .add(analyst(own), routes!(clients::add, clients::remove))
+            .add(viewer(own), routes!(live::sites))
+            .add(viewer(own), routes!(live::site))
             .add(admin, routes!(site_settings::change))
-            .add(viewer, routes!(interfaces::list))
-            .add(viewer, routes!(interfaces::deviations))
-            .add(viewer, routes!(interfaces::document))
-            .add(viewer, routes!(interfaces::one))
+            .add(viewer(own), routes!(interfaces::list))
+            .add(viewer(own), routes!(interfaces::deviations))
+            .add(viewer(own), routes!(interfaces::document))
+            .add(viewer(own), routes!(interfaces::one))
             .add(admin, routes!(config::show, config::replace, config::change))
-            .add(viewer, routes!(config::schema))
+            .add(viewer(no), routes!(config::schema))
             .add(admin, routes!(check::check))
             .add(admin, routes!(sinks::test))
             .add(admin, routes!(replay::replay))
-            .add(analyst, routes!(revisions::list))
+            .add(analyst(all_sites), routes!(revisions::list))
             .add(admin, routes!(revisions::one))
             .add(admin, routes!(revisions::restore))
             .add(admin, routes!(tokens::list, tokens::create))
@@ -189,13 +194,14 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 /// Says in the document what holds for every operation of this access.
 fn describe(operation: &mut Operation, access: Access) {
     let needs = |scheme: &str| SecurityRequirement::new(scheme, Vec::<String>::new());
-    let (security, role) = match access {
-        Access::Public => (Vec::new(), "none"),
-        Access::Role(role) => (vec![needs("token"), needs("session")], role.name()),
-        Access::Session => (vec![needs("session")], "session"),
+    let (security, role, reach) = match access {
+        Access::Public => (Vec::new(), "none", Reach::NoSite),
+        Access::Role(role, reach) => (vec![needs("token"), needs("session")], role.name(), reach),
+        Access::Session => (vec![needs("session")], "session", Reach::NoSite),
     };
     operation.security = Some(security);
-    operation.extensions = Some(Extensions::builder().add("x-role", role).build());
+    operation.extensions =
+        Some(Extensions::builder().add("x-role", role).add("x-sites", reach.name()).build());
     let mut problems = vec![("default", "The request is refused or has failed.")];
     if access != Access::Public {
         problems.push(("401", "Authentication is needed."));

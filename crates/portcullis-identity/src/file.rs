@@ -111,6 +111,11 @@ const MIGRATIONS: &[&str] = &[
         UNIQUE (user, name)
     ) STRICT;
 ",
+    "
+    -- Names of the sites that an identity is limited to, one in each line; null: all sites.
+    ALTER TABLE users ADD COLUMN sites TEXT;
+    ALTER TABLE tokens ADD COLUMN sites TEXT;
+",
 ];
 
 /// The identities of one data folder.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Authorization: Bearer pct_... ──> SHA-256 ──> tokens ────┐
-//!  cookie of a session ────────────> SHA-256 ──> sessions ──┼──> name and role (viewer < analyst < admin)
+//!  cookie of a session ────────────> SHA-256 ──> sessions ──┼──> name, role (viewer < analyst < admin), sites
 //!  name, password, TOTP code ──> Throttle ──> argon2id ─────┤
 //!  user of a provider, verified by the caller ──────────────┘
 //!  every change ──> audit trail, in the same transaction
@@ -16,13 +16,13 @@
 //! This crate knows nothing of HTTP, and no clock: times come in as seconds since 1970.
 //!
 //! ```
-//! use portcullis_identity::{Actor, Identities, NewToken, Role};
+//! use portcullis_identity::{Actor, Identities, NewToken, Role, Sites};
 //!
 //! # let place = tempfile::tempdir()?;
 //! # let folder = place.path().join("data");
 //! let now = 1_790_000_000;
 //! let identities = Identities::open(&folder)?;
-//! let new = NewToken { name: "ci".to_owned(), role: Role::Viewer, expires: None };
+//! let new = NewToken { name: "ci".to_owned(), role: Role::Viewer, sites: Sites::All, expires: None };
 //! let (token, secret) = identities.create_token(&new, &Actor::new("command line"), now)?;
 //! assert!(secret.starts_with("pct_"));
 //! assert_eq!(identities.token_of(&secret, "192.0.2.1", now)?.map(|found| found.id), Some(token.id));
@@ -40,6 +40,7 @@ mod provided;
 mod role;
 mod secret;
 mod sessions;
+mod sites;
 mod throttle;
 mod tokens;
 mod totp;
@@ -55,6 +56,7 @@ pub use provided::Provided;
 pub use role::Role;
 pub use secret::{TOKEN_PREFIX, digest, is_same, random_secret};
 pub use sessions::{Ending, SESSION_IDLE_S, SESSION_S, Session, SessionEntry, csrf_token};
+pub use sites::Sites;
 pub use throttle::{Decision, Throttle};
 pub use tokens::{NewToken, Token};
 pub use totp::{TotpSecret, code_of};

@@ -7,6 +7,7 @@ use crate::error::IdentityError;
 use crate::file::Identities;
 use crate::role::Role;
 use crate::secret::{TOKEN_PREFIX, digest, has_form, is_same, random_secret};
+use crate::sites::Sites;
 
 /// The time of the last use is written when it is older than this, so that a request does not cost a write.
 const LAST_USED_EVERY_S: u64 = 60;
@@ -22,6 +23,8 @@ pub struct NewToken {
     pub name: String,
     /// Its role.
     pub role: Role,
+    /// Its sites; an administrator has all.
+    pub sites: Sites,
     /// Expiry in seconds since 1970; none: never.
     pub expires: Option<u64>,
 }
@@ -35,6 +38,8 @@ pub struct Token {
     pub name: String,
     /// Its role.
     pub role: Role,
+    /// Its sites.
+    pub sites: Sites,
     /// Time of creation, in seconds since 1970.
     pub created: u64,
     /// Expiry.
@@ -54,7 +59,7 @@ impl Token {
     }
 }
 
-const COLUMNS: &str = "id, name, role, created, expires, last_used, revoked, last_address";
+const COLUMNS: &str = "id, name, role, created, expires, last_used, revoked, last_address, sites";
 
 impl Identities {
     /// Creates a token; its secret is not kept and cannot be shown again.
@@ -73,6 +78,7 @@ impl Identities {
         if new.expires.is_some_and(|expires| expires <= now || i64::try_from(expires).is_err()) {
             return Err(IdentityError::Invalid("a token must expire in the future".to_owned()));
         }
+        check_sites(new.role, &new.sites)?;
         let secret = random_secret(TOKEN_PREFIX)?;
         let token = self.change(|transaction| {
             let sql =
@@ -83,14 +89,18 @@ impl Identities {
                     "there are {VALID_MAX} tokens; revoke some first"
                 )));
             }
-            let sql = "INSERT INTO tokens (digest, name, role, created, expires) VALUES (?, ?, ?, ?, ?)";
+            let sql = "INSERT INTO tokens (digest, name, role, created, expires, sites)
+                VALUES (?, ?, ?, ?, ?, ?)";
             let expires = new.expires.map(|time| time as i64);
-            transaction.execute(sql, params![digest(&secret), name, new.role.name(), now as i64, expires])?;
+            transaction.execute(
+                sql,
+                params![digest(&secret), name, new.role.name(), now as i64, expires, new.sites.stored()],
+            )?;
             let id = transaction.last_insert_rowid();
-            record(transaction, by, "token.create", &object(id, name), new.role.name(), now)?;
-            let (name, role, expires) = (name.to_owned(), new.role, new.expires);
+            record(transaction, by, "token.create", &object(id, name), &granted(new.role, &new.sites), now)?;
+            let (name, role, sites, expires) = (name.to_owned(), new.role, new.sites.clone(), new.expires);
             let (last_used, last_address, revoked) = (None, None, None);
-            Ok(Token { id, name, role, created: now, expires, last_used, last_address, revoked })
+            Ok(Token { id, name, role, sites, created: now, expires, last_used, last_address, revoked })
         })?;
         Ok((token, secret))
     }
@@ -129,7 +139,7 @@ impl Identities {
         let sql = format!("SELECT {COLUMNS}, digest FROM tokens WHERE digest = ?");
         let mut statement = connection.prepare_cached(&sql)?;
         let found =
-            statement.query_row([digest], |row| Ok((token(row)?, row.get::<_, Vec<u8>>(8)?))).optional()?;
+            statement.query_row([digest], |row| Ok((token(row)?, row.get::<_, Vec<u8>>(9)?))).optional()?;
         let Some((found, stored)) = found else { return Ok(None) };
         if !is_same(&stored, &digest) || !found.is_valid(now) {
             return Ok(None);
@@ -166,7 +176,25 @@ fn token(row: &Row<'_>) -> rusqlite::Result<Token> {
         last_used: row.get(5)?,
         revoked: row.get(6)?,
         last_address: row.get(7)?,
+        sites: Sites::read(row, 8)?,
     })
+}
+
+/// Refuses an administrator of some sites: who changes the configuration and other identities has all.
+pub(crate) fn check_sites(role: Role, sites: &Sites) -> Result<(), IdentityError> {
+    if role == Role::Admin && !sites.is_all() {
+        let message = "an administrator cannot be limited to sites; give the role viewer or analyst";
+        return Err(IdentityError::Invalid(message.to_owned()));
+    }
+    Ok(())
+}
+
+/// What an identity may do, for the audit trail.
+pub(crate) fn granted(role: Role, sites: &Sites) -> String {
+    match sites {
+        Sites::All => role.name().to_owned(),
+        Sites::Named(_) => format!("{role}, limited to {sites}"),
+    }
 }
 
 /// The role in a column. One that this version does not know is an error, not a guess.

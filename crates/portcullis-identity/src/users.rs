@@ -8,7 +8,8 @@ use crate::file::Identities;
 use crate::origin::Origin;
 use crate::password::{self, check_password};
 use crate::role::Role;
-use crate::tokens::role;
+use crate::sites::Sites;
+use crate::tokens::{check_sites, granted, role};
 use crate::totp::TotpSecret;
 
 /// Users, at most.
@@ -23,6 +24,8 @@ pub struct NewUser {
     pub name: String,
     /// Their role.
     pub role: Role,
+    /// Their sites; an administrator has all.
+    pub sites: Sites,
     /// See [`check_password`].
     pub password: String,
 }
@@ -36,6 +39,8 @@ pub struct User {
     pub name: String,
     /// Their role.
     pub role: Role,
+    /// Their sites.
+    pub sites: Sites,
     /// Time of creation, in seconds since 1970.
     pub created: u64,
     /// They cannot log in.
@@ -62,6 +67,8 @@ pub struct Edition {
 pub struct Change {
     /// Their role.
     pub role: Option<Role>,
+    /// Their sites. An administrator has all.
+    pub sites: Option<Sites>,
     /// A new password. Ends their sessions.
     pub password: Option<String>,
     /// True: they cannot log in, and their sessions end.
@@ -89,10 +96,9 @@ impl User {
 }
 
 /// What [`user`] reads, of the table `users` alone or as `u`.
-pub(crate) const COLUMNS: &str =
-    "u.id, u.name, u.role, u.created, u.disabled, u.totp IS NOT NULL, u.version, u.issuer, u.subject";
+pub(crate) const COLUMNS: &str = "u.id, u.name, u.role, u.created, u.disabled, u.totp IS NOT NULL, u.version, u.issuer, u.subject, u.sites";
 /// Number of [`COLUMNS`].
-pub(crate) const COLUMNS_COUNT: usize = 9;
+pub(crate) const COLUMNS_COUNT: usize = 10;
 
 impl Identities {
     /// Creates a user.
@@ -108,7 +114,8 @@ impl Identities {
         by: &Actor,
         now: u64,
     ) -> Result<User, IdentityError> {
-        let new = NewUser { name: name.to_owned(), role: Role::Admin, password: password.to_owned() };
+        let (name, password) = (name.to_owned(), password.to_owned());
+        let new = NewUser { name, role: Role::Admin, sites: Sites::All, password };
         self.create_user_if(&new, by, now, true)
     }
 
@@ -124,6 +131,7 @@ impl Identities {
                 format!("a user's name has 1 to {NAME_MAX} characters of a-z, 0-9, `.`, `_`, `@` and `-`");
             return Err(IdentityError::Invalid(message));
         }
+        check_sites(new.role, &new.sites)?;
         check_password(&new.name, &new.password)?;
         let hash = password::hash(&new.password)?;
         self.change(|transaction| {
@@ -136,9 +144,10 @@ impl Identities {
             if user_named(transaction, &new.name)?.is_some() {
                 return Err(IdentityError::Exists);
             }
-            let sql = "INSERT INTO users (name, role, password, created) VALUES (?, ?, ?, ?)";
-            transaction.execute(sql, params![new.name, new.role.name(), hash, now as i64])?;
-            record(transaction, by, "user.create", &object(&new.name), new.role.name(), now)?;
+            let sql = "INSERT INTO users (name, role, password, created, sites) VALUES (?, ?, ?, ?, ?)";
+            transaction
+                .execute(sql, params![new.name, new.role.name(), hash, now as i64, new.sites.stored()])?;
+            record(transaction, by, "user.create", &object(&new.name), &granted(new.role, &new.sites), now)?;
             user_named(transaction, &new.name)?.ok_or(IdentityError::NotFound("user"))
         })
     }
@@ -182,6 +191,11 @@ impl Identities {
             {
                 return Err(IdentityError::Provided);
             }
+            let (role, sites) =
+                (change.role.unwrap_or(old.role), change.sites.as_ref().unwrap_or(&old.sites));
+            if change.role.is_some() || change.sites.is_some() {
+                check_sites(role, sites)?;
+            }
             let mut done = Vec::new();
             let mut set = |sql: &str, value: &dyn rusqlite::ToSql, what: String| {
                 done.push(what);
@@ -193,6 +207,10 @@ impl Identities {
                     &role.name(),
                     format!("role {} to {role}", old.role),
                 )?;
+            }
+            if let Some(sites) = change.sites.as_ref().filter(|sites| **sites != old.sites) {
+                let what = format!("limits: {} to {sites}", old.sites);
+                set("UPDATE users SET sites = ? WHERE id = ?", &sites.stored(), what)?;
             }
             if let Some(disabled) = change.disabled.filter(|disabled| *disabled != old.disabled) {
                 let what = if disabled { "disabled" } else { "enabled" };
@@ -360,5 +378,6 @@ pub(crate) fn user(row: &Row<'_>) -> rusqlite::Result<User> {
         totp: row.get(5)?,
         version: row.get(6)?,
         origin: Origin::read(row, 7)?,
+        sites: Sites::read(row, 9)?,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::State;
 use portcullis_advise::{Cluster, clusters};
@@ -11,6 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
+use crate::access::Principal;
 use crate::changes;
 use crate::context::Context;
 use crate::extract::{Body, Params};
@@ -56,9 +58,10 @@ pub(crate) struct AdviseAnswer {
             description = "There is nothing to exclude, or no document to add an exclusion to.")))]
 pub(crate) async fn advise(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Body(order): Body<AdviseOrder>,
 ) -> Result<Json<AdviseAnswer>, Problem> {
-    let kept = events::kept(&context, order.request_id.clone()).await?;
+    let kept = events::kept(&context, &principal.sites, order.request_id.clone()).await?;
     let (site, route) = (kept.site.unwrap_or_default(), kept.route.unwrap_or_default());
     let client = kept.client.unwrap_or(CLIENT);
     let request = StoredRequest { id: order.request_id, request: kept.bytes, client };
@@ -132,9 +135,11 @@ pub(crate) struct Groups {
             description = "The filter has a mistake.")))]
 pub(crate) async fn groups(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<GroupsQuery>,
 ) -> Result<Json<Groups>, Problem> {
     let filter = events::filter(&context, Some(query.filter.as_deref().unwrap_or(OTHERS_OF)))?;
+    let filter = events::own(filter, &principal.sites);
     let limit = query.limit.map_or(GROUPS, |limit| limit.clamp(1, GROUPS_MAX) as usize);
     let patience = context.limits.query_time_max;
     let found = queries::ask(&context, move |events| {

@@ -9,6 +9,7 @@ use axum::extract::State;
 use http::StatusCode;
 use portcullis_admin::{BAN_SECONDS, NO_BAN};
 use portcullis_event::Timestamp;
+use portcullis_identity::Sites;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -58,14 +59,17 @@ pub(crate) struct BansQuery {
     responses((status = 200, body = BanPage, description = "A page of bans.")))]
 pub(crate) async fn list(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<BansQuery>,
 ) -> Result<axum::Json<BanPage>, Problem> {
     let limit = limit(query.limit)?;
     let Some(bans) = context.supplies.bans.clone() else {
         return Ok(axum::Json(BanPage { items: Vec::new(), next: None }));
     };
+    let sites = principal.sites;
     let listed = blocking(move || {
         let mut all = bans.list();
+        all.retain(|banned| may_see(&sites, &banned.ban));
         if let Some(cursor) = &query.cursor {
             all.retain(|banned| key(banned) > *cursor);
         }
@@ -86,6 +90,27 @@ fn shown(banned: Banned) -> Ban {
 /// The place of a ban in the list. No address has a blank.
 fn key(banned: &Banned) -> String {
     format!("{} {}", banned.client, banned.ban)
+}
+
+/// Scopes that sites share: that of the document, and that of bans by hand where there is none.
+const SHARED: [&str; 2] = ["all", "by_hand"];
+
+/// True if a ban of this scope counts only at these sites.
+fn may_see(sites: &Sites, ban: &str) -> bool {
+    let site = ban.split_once('/').map_or(ban, |(site, _)| site);
+    sites.is_all() || !SHARED.contains(&ban) && sites.admit(site)
+}
+
+/// Refuses a ban that counts at other sites than those of the identity.
+fn check_place(principal: &Principal, ban: Option<&str>) -> Result<(), Problem> {
+    let sites = &principal.sites;
+    if sites.is_all() || ban.is_some_and(|ban| may_see(sites, ban)) {
+        return Ok(());
+    }
+    Err(Problem::with(
+        Kind::Forbidden,
+        format!("you are limited to {sites}: name a ban of one of them in `ban`, as `SITE` or `SITE/ROUTE`"),
+    ))
 }
 
 /// A ban by hand.
@@ -127,6 +152,7 @@ pub(crate) async fn add(
     Body(order): Body<BanOrder>,
 ) -> Result<axum::Json<Imposed>, Problem> {
     let BanOrder { client, seconds, ban, reason } = order;
+    check_place(&principal, ban.as_deref())?;
     let wrong = |what: String| Problem::with(Kind::Invalid, what);
     let address: IpAddr = client
         .parse()
@@ -177,6 +203,7 @@ pub(crate) async fn lift(
     Parameter(client): Parameter<String>,
     Params(query): Params<LiftQuery>,
 ) -> Result<StatusCode, Problem> {
+    check_place(&principal, query.ban.as_deref())?;
     let not_banned = || Problem::with(Kind::NotFound, "this client is not banned");
     // A network as it is listed stands for its first address.
     let address = client.split('/').next().and_then(|text| text.parse::<IpAddr>().ok());

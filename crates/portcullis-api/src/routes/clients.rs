@@ -59,6 +59,7 @@ pub(crate) async fn add(
     Body(order): Body<ClientOrder>,
 ) -> Result<Response, Problem> {
     let ClientOrder { client, site, route, reason, dry_run } = order;
+    principal.check_site(site.as_deref())?;
     let list = of_name(&list, &client, &principal)?;
     let summary = format!("{client} added to the list {}", list.name());
     let change = Change::Edit(Edit::AddClient(Scope { site, route }, list, client));
@@ -104,6 +105,7 @@ pub(crate) async fn remove(
     read: IfMatch,
 ) -> Result<Response, Problem> {
     let ClientQuery { client, site, route, reason, dry_run } = query;
+    principal.check_site(site.as_deref())?;
     let list = of_name(&list, &client, &principal)?;
     let summary = format!("{client} removed from the list {}", list.name());
     let change = Change::Edit(Edit::RemoveClient(Scope { site, route }, list, client));

@@ -3,16 +3,19 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue};
 use portcullis_event_store::{Page, PageRequest, StoredEvent};
-use portcullis_query::{Filter, Outcome, parse};
+use portcullis_identity::Sites;
+use portcullis_query::{Comparison, Field, Filter, Operator, Outcome, Value, parse};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
+use crate::access::Principal;
 use crate::context::Context;
 use crate::extract::{Parameter, Params};
 use crate::problem::{Kind, Problem};
@@ -76,9 +79,10 @@ pub(crate) struct EventPage {
             description = "The database of events has not answered in time.")))]
 pub(crate) async fn list(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<EventsQuery>,
 ) -> Result<axum::Json<EventPage>, Problem> {
-    let filter = filter(&context, query.filter.as_deref())?;
+    let filter = own(filter(&context, query.filter.as_deref())?, &principal.sites);
     let limit = limit(query.limit)?;
     let (before, patience) = (query.before, context.limits.query_time_max);
     let page = ask(&context, move |events| {
@@ -100,9 +104,10 @@ pub(crate) async fn list(
             description = "The database of events has not answered in time.")))]
 pub(crate) async fn one(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Parameter(id): Parameter<String>,
 ) -> Result<axum::Json<EventItem>, Problem> {
-    Ok(axum::Json(item(find(&context, id).await?)?))
+    Ok(axum::Json(item(find(&context, &principal.sites, id).await?)?))
 }
 
 /// The request that is kept with an event: head and body as of HTTP/1.1, without transfer and content
@@ -120,10 +125,11 @@ pub(crate) async fn one(
             description = "The database of events has not answered in time.")))]
 pub(crate) async fn request(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Parameter(id): Parameter<String>,
 ) -> Result<Response, Problem> {
     let none = || Problem::with(Kind::NotFound, "no request is kept with this event");
-    let kept = find(&context, id).await?.request.ok_or_else(none)?;
+    let kept = find(&context, &principal.sites, id).await?.request.ok_or_else(none)?;
     let fields = [
         (CONTENT_TYPE, HeaderValue::from_static("message/http")),
         (CONTENT_DISPOSITION, HeaderValue::from_static("attachment; filename=\"request.http\"")),
@@ -142,9 +148,9 @@ pub(crate) struct Kept {
 }
 
 /// The request that is kept with the event of this id.
-pub(crate) async fn kept(context: &Context, id: String) -> Result<Kept, Problem> {
+pub(crate) async fn kept(context: &Context, sites: &Sites, id: String) -> Result<Kept, Problem> {
     let none = || Problem::with(Kind::NotFound, "no request is kept with this event");
-    let found = find(context, id).await?;
+    let found = find(context, sites, id).await?;
     let kept = found.request.ok_or_else(none)?;
     let event: serde_json::Value =
         serde_json::from_str(&found.json).map_err(|_| Problem::of(Kind::Internal))?;
@@ -173,18 +179,37 @@ pub(crate) fn item(stored: StoredEvent) -> Result<EventItem, Problem> {
     Ok(EventItem { cursor, count, has_request: request.is_some(), node, outcome, event })
 }
 
-async fn find(context: &Context, id: String) -> Result<StoredEvent, Problem> {
-    let none =
-        || Problem::with(Kind::NotFound, "there is no event of this request, or it was dropped for its age");
+/// A filter that only events of these sites pass.
+pub(crate) fn own(filter: Filter, sites: &Sites) -> Filter {
+    let Some(names) = sites.names() else { return filter };
+    let values = names.into_iter().map(Value::Text).collect();
+    Filter::All(vec![filter, Filter::Is(Comparison { field: Field::Site, operator: Operator::In, values })])
+}
+
+/// The event of a request of these sites; one of another site is as if there were none.
+async fn find(context: &Context, sites: &Sites, id: String) -> Result<StoredEvent, Problem> {
+    let found = find_of_all(context, id).await;
+    let is_own = |event: &StoredEvent| {
+        let event: Option<serde_json::Value> = serde_json::from_str(&event.json).ok();
+        event.as_ref().and_then(|event| event["site"].as_str()).is_some_and(|site| sites.admit(site))
+    };
+    found.and_then(|event| if sites.is_all() || is_own(&event) { Ok(event) } else { Err(no_event()) })
+}
+
+fn no_event() -> Problem {
+    Problem::with(Kind::NotFound, "there is no event of this request, or it was dropped for its age")
+}
+
+async fn find_of_all(context: &Context, id: String) -> Result<StoredEvent, Problem> {
     let asked = id.clone();
     let found = ask(context, move |events| events.event(&asked)).await?.flatten();
     if context.supplies.database.is_none() || found.as_ref().is_some_and(|event| event.request.is_some()) {
-        return found.ok_or_else(none);
+        return found.ok_or_else(no_event);
     }
     // A database has no requests, and gets events later than the store of this process.
     let own = ask_store(context, move |store| store.event(&id)).await?.flatten();
     match (found, own) {
         (Some(found), own) => Ok(StoredEvent { request: own.and_then(|event| event.request), ..found }),
-        (None, own) => own.ok_or_else(none),
+        (None, own) => own.ok_or_else(no_event),
     }
 }

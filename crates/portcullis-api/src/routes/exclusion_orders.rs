@@ -169,6 +169,7 @@ pub(crate) async fn add(
     Body(order): Body<ExclusionOrder>,
 ) -> Result<Response, Problem> {
     let ExclusionOrder { site, route, class, kind, location, path, until, rule_id, target, .. } = order;
+    principal.check_site(Some(&site))?;
     let (reason, dry_run, trial) = (order.reason, order.dry_run, order.trial);
     let new = NewExclusion { site, route, class, kind, location, path, until, rule_id, target, trial };
     let summary = new.summary(PART_MAX);
@@ -227,6 +228,7 @@ pub(crate) async fn batch(
     let mut edits: Vec<Edit> = enforce.into_iter().map(Edit::EnforceExclusion).collect();
     edits.extend(remove.into_iter().map(Edit::RemoveExclusion));
     for new in add {
+        principal.check_site(Some(&new.site))?;
         edits.push(new.edit(reason.clone(), &author)?);
     }
     let order = Order { change: Change::Edit(Edit::All(edits)), reason, dry_run, summary };

@@ -181,7 +181,10 @@ pub(crate) struct ExclusionList {
 /// names. Rule files are not looked into.
 #[utoipa::path(get, path = "/exclusions", tag = "exclusions", operation_id = "list_exclusions",
     responses((status = 200, body = ExclusionList, description = "The exclusions.", headers(("ETag" = String)))))]
-pub(crate) async fn list(State(context): State<Arc<Context>>) -> Result<Response, Problem> {
+pub(crate) async fn list(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Response, Problem> {
     let now = context.now_ms();
     let found = changes::with(&context, move |revisions| {
         let (text, document) = (revisions.current(now)?.text, revisions.document());
@@ -189,7 +192,9 @@ pub(crate) async fn list(State(context): State<Arc<Context>>) -> Result<Response
         Ok((listed.map_err(RevisionError::Invalid)?, text))
     });
     let (listed, text) = found.await?;
-    let items = listed.into_iter().map(|each| ExclusionItem::new(each, &context)).collect();
+    // What counts everywhere counts at each of them, too.
+    let own = |each: &Listed| each.scope.site.as_deref().is_none_or(|site| principal.sites.admit(site));
+    let items = listed.into_iter().filter(own).map(|each| ExclusionItem::new(each, &context)).collect();
     Ok(tagged(text.etag(), axum::Json(ExclusionList { items })))
 }
 

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::State;
 use portcullis_replay::{Message, read_message};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::access::Principal;
 use crate::context::Context;
 use crate::extract::DocumentBody;
 use crate::message::{self, Given};
@@ -85,6 +87,7 @@ pub(crate) struct ExplainAnswer {
             description = "The message cannot be read.")))]
 pub(crate) async fn explain(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     DocumentBody(order): DocumentBody<ExplainOrder>,
 ) -> Result<Json<ExplainAnswer>, Problem> {
     let ExplainOrder { request, request_base64, curl, request_id, response, .. } = order;
@@ -95,7 +98,7 @@ pub(crate) async fn explain(
     let message = match (given.is_none(), request_id) {
         (false, None) => given.read()?,
         (true, Some(id)) => {
-            let kept = events::kept(&context, id).await?;
+            let kept = events::kept(&context, &principal.sites, id).await?;
             site = site.or(kept.site);
             route = route.or(kept.route);
             client = client.or(kept.client);
@@ -120,10 +123,19 @@ pub(crate) async fn explain(
         all: order.all,
         rule: order.rule,
     };
-    let explained = context
-        .trial(move |trials| trials.explain(trial))
-        .await?
-        .map_err(|error| problem(&context, error))?;
+    let is_asked = trial.site.as_deref().is_some_and(|site| principal.sites.admit(site));
+    let explained = context.trial(move |trials| trials.explain(trial)).await?;
+    let site = match &explained {
+        Ok(Explained { site, .. }) | Err(TrialError::NotInspected { site, .. }) => Some(site),
+        Err(_) => None,
+    };
+    // The host of a request may lead to any site.
+    let is_own = site.map_or(principal.sites.is_all() || is_asked, |site| principal.sites.admit(site));
+    let explained = match explained {
+        Err(error) if is_own => return Err(problem(&context, error)),
+        Ok(explained) if is_own => explained,
+        Ok(_) | Err(_) => return Err(problem(&context, TrialError::NoSite)),
+    };
     let Explained { site, route, generation, explanation } = explained;
     let explanation = RawValue::from_string(explanation).map_err(|_| Problem::of(Kind::Internal))?;
     Ok(Json(ExplainAnswer { generation, site, route, explanation }))

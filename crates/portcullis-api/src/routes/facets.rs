@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use portcullis_event_store::{FacetRequest, Facets};
 use portcullis_query::Field;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::access::Principal;
 use crate::context::Context;
 use crate::extract::Params;
 use crate::problem::{Kind, Problem};
 use crate::queries::ask;
-use crate::routes::events::filter;
+use crate::routes::events::{filter, own};
 
 /// Values of each field, unless said otherwise.
 const TOP: u32 = 10;
@@ -78,9 +80,10 @@ pub(crate) struct FacetValue {
             description = "The database of events has not answered in time.")))]
 pub(crate) async fn facets(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<FacetsQuery>,
 ) -> Result<axum::Json<FacetPage>, Problem> {
-    let filter = filter(&context, query.filter.as_deref())?;
+    let filter = own(filter(&context, query.filter.as_deref())?, &principal.sites);
     let top = match query.top.unwrap_or(TOP) {
         top @ 1..=TOP_MAX => top as usize,
         _ => return Err(Problem::with(Kind::Malformed, format!("the query: top must be 1 to {TOP_MAX}"))),

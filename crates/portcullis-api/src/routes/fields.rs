@@ -34,8 +34,12 @@ pub(crate) struct LearningSites {
 /// The sites that learn what their fields carry.
 #[utoipa::path(get, path = "/fields/sites", tag = "fields", operation_id = "list_learning_sites",
     responses((status = 200, body = LearningSites, description = "The sites that have the key `fields`.")))]
-pub(crate) async fn sites(State(context): State<Arc<Context>>) -> Result<Json<LearningSites>, Problem> {
-    let items = look(&context, |fields| fields.sites()).await?;
+pub(crate) async fn sites(
+    State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Json<LearningSites>, Problem> {
+    let mut items = look(&context, |fields| fields.sites()).await?;
+    items.retain(|learning| principal.sites.admit(&learning.site));
     Ok(Json(LearningSites { items }))
 }
 
@@ -79,6 +83,7 @@ pub(crate) struct FieldPage {
     responses((status = 200, body = FieldPage, description = "A page of fields, by site, path and name.")))]
 pub(crate) async fn list(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<FieldsQuery>,
 ) -> Result<Json<FieldPage>, Problem> {
     let limit = limit(query.limit)?;
@@ -89,6 +94,7 @@ pub(crate) async fn list(
     }
     let listed = look(&context, move |fields| {
         let mut items = fields.fields(query.site.as_deref());
+        items.retain(|field| principal.sites.admit(&field.site));
         items.retain(|field| {
             query.state.is_none_or(|state| field.state == state)
                 && query.method.as_ref().is_none_or(|method| field.method == *method)
@@ -149,9 +155,13 @@ fn no_field() -> Problem {
             description = "The site has learned no such field.")))]
 pub(crate) async fn find(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(at): Params<FieldAt>,
 ) -> Result<Json<LearnedField>, Problem> {
     let at = FieldPlace::from(at);
+    if !principal.sites.admit(&at.site) {
+        return Err(no_field());
+    }
     let found = look(&context, move |fields| fields.find(&at)).await?;
     found.map(Json).ok_or_else(no_field)
 }
@@ -212,6 +222,9 @@ pub(crate) async fn order(
             format!("`{}` decides for all clients of the site: it needs the role admin", order.name()),
         ));
     }
+    if !principal.sites.admit(&site) {
+        return Err(no_field());
+    }
     let object = format!("site {site}: {method} {path} {place}:{name}");
     let at = FieldPlace { site, method, path, place, name };
     let done = look(&context, move |fields| fields.order(&at, order)).await?;
@@ -260,11 +273,13 @@ pub(crate) struct ProposalPage {
     responses((status = 200, body = ProposalPage, description = "A page of proposals, the open ones first.")))]
 pub(crate) async fn proposals(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<ProposalsQuery>,
 ) -> Result<Json<ProposalPage>, Problem> {
     let limit = limit(query.limit)?;
     let listed = look(&context, move |fields| {
         let mut items = fields.proposals(query.site.as_deref());
+        items.retain(|proposal| principal.sites.admit(&proposal.site));
         items.retain(|proposal| match query.state {
             Some(state) => proposal.state == state,
             None => proposal.state != ProposalState::Seen,
@@ -319,9 +334,12 @@ pub(crate) async fn decide(
     let decision = ProposalDecision::ALL.into_iter().find(|each| each.name() == decision);
     let decision = decision
         .ok_or_else(|| Problem::with(Kind::NotFound, "the decisions are `accept`, `trial` and `dismiss`"))?;
+    let none = || Problem::with(Kind::NotFound, "the site has no such proposal");
+    if !principal.sites.admit(&site) {
+        return Err(none());
+    }
     let decided = look(&context, move |fields| fields.decide(&site, &id, decision)).await?;
-    let DecidedProposal { proposal, not_kept } =
-        decided.ok_or_else(|| Problem::with(Kind::NotFound, "the site has no such proposal"))?;
+    let DecidedProposal { proposal, not_kept } = decided.ok_or_else(none)?;
     let FieldProposal { site, method, path, place, name, kind, .. } = &proposal;
     let object = format!("site {site}: {kind} in {method} {path} {place}:{name}");
     let action = format!("field.proposal.{}", decision.name());

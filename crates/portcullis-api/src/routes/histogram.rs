@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use portcullis_event_store::{Histogram, HistogramRequest, HistogramStep};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::access::Principal;
 use crate::context::Context;
 use crate::extract::Params;
 use crate::problem::{Kind, Problem};
 use crate::queries::ask;
-use crate::routes::events::filter;
+use crate::routes::events::{filter, own};
 
 /// Steps, unless said otherwise.
 const STEPS: u32 = 96;
@@ -81,9 +83,10 @@ impl From<HistogramStep> for HistogramItem {
             description = "The database of events has not answered in time.")))]
 pub(crate) async fn histogram(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<HistogramQuery>,
 ) -> Result<axum::Json<HistogramPage>, Problem> {
-    let filter = filter(&context, query.filter.as_deref())?;
+    let filter = own(filter(&context, query.filter.as_deref())?, &principal.sites);
     let steps = match query.steps.unwrap_or(STEPS) {
         steps @ 2..=STEPS_MAX => steps as usize,
         _ => {

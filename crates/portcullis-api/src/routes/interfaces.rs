@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -10,6 +11,7 @@ use http::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::access::Principal;
 use crate::context::{Context, blocking};
 use crate::extract::{Parameter, Params};
 use crate::interfaces::{Interface, InterfaceDeviation, InterfaceItem, InterfaceSite, Interfaces};
@@ -56,6 +58,7 @@ pub(crate) struct InterfacePage {
     responses((status = 200, body = InterfacePage, description = "A page of endpoints, by site and path.")))]
 pub(crate) async fn list(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<InterfaceQuery>,
 ) -> Result<Json<InterfacePage>, Problem> {
     let (limit, text) = (limit(query.limit)?, query.q.unwrap_or_default());
@@ -69,6 +72,8 @@ pub(crate) async fn list(
     let Some(mut found) = found else {
         return Ok(Json(InterfacePage { items: Vec::new(), next: None, total: 0, sites: Vec::new() }));
     };
+    found.items.retain(|item| principal.sites.admit(&item.site));
+    found.sites.retain(|site| principal.sites.admit(&site.site));
     let total = found.items.len();
     if let Some(cursor) = &query.cursor {
         found.items.retain(|item| item.key() > *cursor);
@@ -86,9 +91,11 @@ pub(crate) async fn list(
             description = "There is no such endpoint.")))]
 pub(crate) async fn one(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Parameter(id): Parameter<String>,
 ) -> Result<Json<Interface>, Problem> {
     let found = look(&context, move |interfaces| interfaces.one(&id)).await?.flatten();
+    let found = found.filter(|found| principal.sites.admit(&found.endpoint.site));
     found.map(Json).ok_or_else(|| Problem::with(Kind::NotFound, "there is no endpoint of this id"))
 }
 
@@ -146,12 +153,15 @@ pub(crate) struct DeviationPage {
     responses((status = 200, body = DeviationPage, description = "A page of deviations, by site and path.")))]
 pub(crate) async fn deviations(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<DeviationQuery>,
 ) -> Result<Json<DeviationPage>, Problem> {
     let limit = limit(query.limit)?;
     let found = look(&context, move |interfaces| interfaces.deviations(query.site.as_deref())).await?;
     let mut items = found.unwrap_or_default();
-    items.retain(|item| query.kind.is_none_or(|kind| kind.name() == item.kind));
+    items.retain(|item| {
+        principal.sites.admit(&item.site) && query.kind.is_none_or(|kind| kind.name() == item.kind)
+    });
     let total = items.len();
     if let Some(cursor) = &query.cursor {
         items.retain(|item| item.key() > *cursor);
@@ -178,11 +188,15 @@ pub(crate) struct SiteQuery {
             description = "Nothing is discovered at a site of this name.")))]
 pub(crate) async fn document(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<SiteQuery>,
 ) -> Result<Response, Problem> {
+    let none = || Problem::with(Kind::NotFound, "nothing is discovered at a site of this name");
+    if !principal.sites.admit(&query.site) {
+        return Err(none());
+    }
     let found = look(&context, move |interfaces| interfaces.document(&query.site)).await?.flatten();
-    let text =
-        found.ok_or_else(|| Problem::with(Kind::NotFound, "nothing is discovered at a site of this name"))?;
+    let text = found.ok_or_else(none)?;
     Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
 }
 

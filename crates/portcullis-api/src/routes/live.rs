@@ -1,16 +1,22 @@
 //! `GET /sites`, `/sites/{name}`, `/upstreams`, `/limits`, `/lists`, `/certificates`, `/agents`: the settings
 //! that serve now, and the state of their parts.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::State;
+use portcullis_identity::Sites;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::access::Principal;
 use crate::context::{Context, blocking};
 use crate::extract::{Parameter, Params};
-use crate::live::{AccessList, Agent, Certificate, Keyed, LiveState, RateLimit, Site, Snapshot, Upstream};
+use crate::live::{
+    AccessList, Agent, Certificate, Keyed, LiveState, RateLimit, Site, Snapshot, Target, Upstream,
+};
 use crate::problem::{Kind, Problem};
 use crate::routes::page::{limit, next};
 
@@ -42,9 +48,10 @@ pub(crate) struct LiveQuery {
     responses((status = 200, body = LivePage<Site>, description = "A page of sites, by name.")))]
 pub(crate) async fn sites(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<LiveQuery>,
 ) -> Result<Json<LivePage<Site>>, Problem> {
-    page(&context, query, |live| live.sites()).await
+    own_page(&context, query, principal.sites, |live| live.sites(), |site| &site.name).await
 }
 
 /// A site of the settings that serve now.
@@ -64,10 +71,11 @@ pub(crate) struct LiveSite {
             description = "There is no such site.")))]
 pub(crate) async fn site(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Parameter(name): Parameter<String>,
 ) -> Result<Json<LiveSite>, Problem> {
     let Snapshot { generation, items } = look(&context, |live| live.sites()).await?;
-    let site = items.into_iter().find(|site| site.name == name);
+    let site = items.into_iter().find(|site| site.name == name && principal.sites.admit(&site.name));
     let site = site.ok_or_else(|| Problem::with(Kind::NotFound, "there is no site of this name"))?;
     Ok(Json(LiveSite { generation, site }))
 }
@@ -77,9 +85,19 @@ pub(crate) async fn site(
     responses((status = 200, body = LivePage<Upstream>, description = "A page of groups, by name.")))]
 pub(crate) async fn upstreams(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<LiveQuery>,
 ) -> Result<Json<LivePage<Upstream>>, Problem> {
-    page(&context, query, |live| live.upstreams()).await
+    let sites = principal.sites;
+    let read = move |live: &dyn LiveState| {
+        let mut found = live.upstreams();
+        if !sites.is_all() {
+            let used = forwarded_to(live, &sites);
+            found.items.retain(|upstream| used.contains(&upstream.name));
+        }
+        found
+    };
+    page(&context, query, read).await
 }
 
 /// The rate limits with their counters.
@@ -88,9 +106,10 @@ pub(crate) async fn upstreams(
         description = "A page of limits, by site and name.")))]
 pub(crate) async fn limits(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<LiveQuery>,
 ) -> Result<Json<LivePage<RateLimit>>, Problem> {
-    page(&context, query, |live| live.limits()).await
+    own_page(&context, query, principal.sites, |live| live.limits(), |limit| &limit.site).await
 }
 
 /// The access lists of routes.
@@ -99,9 +118,10 @@ pub(crate) async fn limits(
         description = "A page of lists, by site and route.")))]
 pub(crate) async fn lists(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<LiveQuery>,
 ) -> Result<Json<LivePage<AccessList>>, Problem> {
-    page(&context, query, |live| live.lists()).await
+    own_page(&context, query, principal.sites, |live| live.lists(), |list| &list.site).await
 }
 
 /// The certificates of listeners.
@@ -111,9 +131,17 @@ pub(crate) async fn lists(
         description = "A page of certificates, by listener and file.")))]
 pub(crate) async fn certificates(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<LiveQuery>,
 ) -> Result<Json<LivePage<Certificate>>, Problem> {
-    page(&context, query, |live| live.certificates()).await
+    // Sites share them: a limited identity has none of its own.
+    let is_shown = principal.sites.is_all();
+    let read = move |live: &dyn LiveState| {
+        let mut found = live.certificates();
+        found.items.retain(|_| is_shown);
+        found
+    };
+    page(&context, query, read).await
 }
 
 /// The inspection agents.
@@ -121,9 +149,17 @@ pub(crate) async fn certificates(
     responses((status = 200, body = LivePage<Agent>, description = "A page of agents, by name.")))]
 pub(crate) async fn agents(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<LiveQuery>,
 ) -> Result<Json<LivePage<Agent>>, Problem> {
-    page(&context, query, |live| live.agents()).await
+    // Sites share them: a limited identity has none of its own.
+    let is_shown = principal.sites.is_all();
+    let read = move |live: &dyn LiveState| {
+        let mut found = live.agents();
+        found.items.retain(|_| is_shown);
+        found
+    };
+    page(&context, query, read).await
 }
 
 /// Looks at the running program on a thread that may block, as few at a time as queries of events: large
@@ -141,6 +177,33 @@ pub(crate) async fn look<T: Send + 'static>(
         read(&*live)
     };
     blocking(work).await
+}
+
+/// The upstreams that routes of these sites forward to.
+fn forwarded_to(live: &dyn LiveState, sites: &Sites) -> HashSet<String> {
+    let own = live.sites().items.into_iter().filter(|site| sites.admit(&site.name));
+    let targets = own.flat_map(|site| site.routes).map(|route| route.target);
+    let upstream = |target| match target {
+        Target::Forward { upstream } => Some(upstream),
+        Target::Redirect { .. } | Target::Respond { .. } => None,
+    };
+    targets.filter_map(upstream).collect()
+}
+
+/// A page of what belongs to these sites.
+async fn own_page<T: Keyed + ToSchema + Send + 'static>(
+    context: &Context,
+    query: LiveQuery,
+    sites: Sites,
+    read: impl FnOnce(&dyn LiveState) -> Snapshot<T> + Send + 'static,
+    site: impl Fn(&T) -> &str + Send + 'static,
+) -> Result<Json<LivePage<T>>, Problem> {
+    let read = move |live: &dyn LiveState| {
+        let mut found = read(live);
+        found.items.retain(|item| sites.admit(site(item)));
+        found
+    };
+    page(context, query, read).await
 }
 
 async fn page<T: Keyed + ToSchema + Send + 'static>(

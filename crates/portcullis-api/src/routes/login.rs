@@ -54,6 +54,8 @@ pub(crate) struct SessionItem {
     /// The user's name.
     name: String,
     role: RoleName,
+    /// The sites that the user is limited to; null: all.
+    sites: Option<Vec<String>>,
     /// For the header `X-CSRF-Token` of changes.
     csrf_token: String,
     /// Latest end (RFC 3339).
@@ -91,6 +93,7 @@ pub(crate) async fn login(
         let session = SessionItem {
             name: user.name,
             role: user.role.into(),
+            sites: user.sites.names(),
             csrf_token: csrf_token(&secret),
             expires: time(now.saturating_add(SESSION_S)),
         };
@@ -130,6 +133,7 @@ pub(crate) async fn session(
     Ok(axum::Json(SessionItem {
         name: principal.name,
         role: principal.role.into(),
+        sites: principal.sites.names(),
         csrf_token: csrf_token(&secret),
         expires: time(expires),
     }))

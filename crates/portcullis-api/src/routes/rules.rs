@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::State;
+use portcullis_identity::Sites;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::access::Principal;
 use crate::context::Context;
 use crate::extract::{Parameter, Params};
 use crate::live::{Keyed, Rule, RuleState, Snapshot};
@@ -74,6 +77,7 @@ impl Keyed for Rule {
             description = "There is no such site or route, or its requests are not inspected.")))]
 pub(crate) async fn list(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<RulesQuery>,
 ) -> Result<Json<RulePage>, Problem> {
     let limit = limit(query.limit)?;
@@ -85,7 +89,7 @@ pub(crate) async fn list(
         let detail = format!("the query: search has at most {SEARCH_MAX} characters");
         return Err(Problem::with(Kind::Malformed, detail));
     }
-    let (site, route) = place(&context, query.site, query.route).await?;
+    let (site, route) = place(&context, &principal.sites, query.site, query.route).await?;
     let found = rules(&context, &site, &route, None).await?;
     let Snapshot { generation, mut items } = found;
     let search = search.to_lowercase();
@@ -123,10 +127,11 @@ pub(crate) struct RuleQuery {
             description = "There is no such rule, site or route.")))]
 pub(crate) async fn one(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Parameter(id): Parameter<u32>,
     Params(query): Params<RuleQuery>,
 ) -> Result<Json<Rule>, Problem> {
-    let (site, route) = place(&context, query.site, query.route).await?;
+    let (site, route) = place(&context, &principal.sites, query.site, query.route).await?;
     let found = rules(&context, &site, &route, Some(id)).await?;
     let rule = found.items.into_iter().find(|rule| rule.rule_id == id);
     rule.map(Json).ok_or_else(|| Problem::with(Kind::NotFound, format!("the route has no rule {id}")))
@@ -144,11 +149,12 @@ fn holds(rule: &Rule, search: &str) -> bool {
 /// The names of the route that is meant.
 async fn place(
     context: &Context,
+    own: &Sites,
     site: Option<String>,
     route: Option<String>,
 ) -> Result<(String, String), Problem> {
     let sites = look(context, |live| live.sites()).await?.items;
-    let is_wanted = |name: &str| site.as_deref().is_none_or(|wanted| wanted == name);
+    let is_wanted = |name: &str| own.admit(name) && site.as_deref().is_none_or(|wanted| wanted == name);
     let mut routes = sites.iter().filter(|site| is_wanted(&site.name)).flat_map(|site| {
         let inspected = site.routes.iter().filter(|route| route.inspection.is_some());
         inspected.map(|route| (site.name.clone(), route.name.clone()))

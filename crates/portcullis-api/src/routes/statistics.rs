@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use portcullis_event_store::{Dimension, Rollup, Rollups, SiteRollup};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::access::Principal;
 use crate::context::Context;
 use crate::extract::Params;
 use crate::problem::{Kind, Problem};
@@ -115,6 +117,7 @@ pub(crate) struct Label {
     responses((status = 200, body = Statistics, description = "The counts.")))]
 pub(crate) async fn statistics(
     State(context): State<Arc<Context>>,
+    Extension(principal): Extension<Principal>,
     Params(query): Params<StatisticsQuery>,
 ) -> Result<axum::Json<Statistics>, Problem> {
     let this_minute = context.now() / 60 * 60;
@@ -146,7 +149,9 @@ pub(crate) async fn statistics(
     if items.len() > ITEMS_MAX {
         return wrong("that are more than 20,000 items; name a site, or ask for less");
     }
-    let items = items.into_iter().map(|item| shown(item, top)).collect();
+    // A limited identity sees neither other sites nor requests that no site serves.
+    let own = items.into_iter().filter(|item| principal.sites.admit(&item.site));
+    let items = own.map(|item| shown(item, top)).collect();
     Ok(axum::Json(Statistics { from, to, items, skipped }))
 }
 

@@ -26,7 +26,7 @@ use crate::context::Context;
 use crate::extract::Params;
 use crate::problem::{Kind, Problem};
 use crate::queries::ask_store_with;
-use crate::routes::events::{filter, item};
+use crate::routes::events::{filter, item, own};
 use crate::seat::{Channel, Seat};
 
 /// Events that are read from the store at a time.
@@ -58,7 +58,7 @@ pub(crate) async fn stream(
     headers: HeaderMap,
     Params(query): Params<StreamQuery>,
 ) -> Result<Response, Problem> {
-    let filter = filter(&context, query.filter.as_deref())?;
+    let filter = own(filter(&context, query.filter.as_deref())?, &principal.sites);
     let last = headers.get("last-event-id").map(LastId::parse).transpose()?;
     let place = Place::begin(&context, last).await?;
     let seat = Seat::take(&context, &principal)?;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use http::StatusCode;
-use portcullis_identity::{NewToken, Role, Token};
+use portcullis_identity::{NewToken, Role, Sites, Token};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::access::Principal;
 use crate::context::{Context, time};
 use crate::extract::{Body, Parameter, Params, whole};
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::routes::page::{PageQuery, next};
 
 /// Seconds after which a token expires at the latest, if it does: ten years.
@@ -54,6 +54,8 @@ pub(crate) struct TokenItem {
     /// Its purpose.
     name: String,
     role: RoleName,
+    /// The sites that it is limited to; null: all.
+    sites: Option<Vec<String>>,
     /// RFC 3339, as the others.
     created: String,
     /// Expiry; null: none.
@@ -72,6 +74,7 @@ impl From<Token> for TokenItem {
             id: token.id,
             name: token.name,
             role: token.role.into(),
+            sites: token.sites.names(),
             created: time(token.created),
             expires: token.expires.map(time),
             last_used: token.last_used.map(time),
@@ -111,10 +114,19 @@ pub(crate) struct TokenOrder {
     #[schema(min_length = 1, max_length = 100)]
     name: String,
     role: RoleName,
+    /// Names of the sites that it is limited to; all, if null. An administrator has all.
+    #[schema(min_items = 1, max_items = 100)]
+    sites: Option<Vec<String>>,
     /// Seconds after which it stops working; never, if null.
     #[schema(minimum = 1, maximum = 315_360_000)]
     #[serde(default, deserialize_with = "seconds")]
     expires_in_seconds: Option<u64>,
+}
+
+/// The sites of these names, or all.
+pub(crate) fn limited(names: Option<Vec<String>>) -> Result<Sites, Problem> {
+    let named = names.map(Sites::named).transpose();
+    named.map(Option::unwrap_or_default).map_err(|error| Problem::with(Kind::Invalid, error.to_string()))
 }
 
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
@@ -142,7 +154,7 @@ pub(crate) async fn create(
 ) -> Result<(StatusCode, axum::Json<NewTokenItem>), Problem> {
     let (actor, now) = (principal.actor(), context.now());
     let expires = order.expires_in_seconds.map(|seconds| now.saturating_add(seconds));
-    let new = NewToken { name: order.name, role: order.role.into(), expires };
+    let new = NewToken { name: order.name, role: order.role.into(), sites: limited(order.sites)?, expires };
     let (token, secret) =
         context.identities(move |identities| identities.create_token(&new, &actor, now)).await?;
     Ok((StatusCode::CREATED, axum::Json(NewTokenItem { token: secret, item: token.into() })))

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{ETAG, IF_MATCH};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use portcullis_identity::{Change, Edition, IdentityError, NewUser, Origin, User};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::access::Principal;
@@ -17,13 +17,15 @@ use crate::extract::{Body, Parameter, Params};
 use crate::problem::{Kind, Problem};
 use crate::routes::login::password_permit;
 use crate::routes::page::{PageQuery, next};
-use crate::routes::tokens::RoleName;
+use crate::routes::tokens::{RoleName, limited};
 
 /// A user.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct UserItem {
     name: String,
     role: RoleName,
+    /// The sites that they are limited to; null: all.
+    sites: Option<Vec<String>>,
     /// RFC 3339.
     created: String,
     /// They cannot log in.
@@ -66,6 +68,7 @@ impl From<User> for UserItem {
             etag: etag(&user),
             name: user.name,
             role: user.role.into(),
+            sites: user.sites.names(),
             created: time(user.created),
             disabled: user.disabled,
             totp: user.totp,
@@ -102,6 +105,9 @@ pub(crate) struct UserOrder {
     #[schema(pattern = "^[a-z0-9._@-]{1,64}$")]
     name: String,
     role: RoleName,
+    /// Names of the sites that they are limited to; all, if null. An administrator has all.
+    #[schema(min_items = 1, max_items = 100)]
+    sites: Option<Vec<String>>,
     #[schema(min_length = 12, max_length = 1024, format = Password)]
     password: String,
 }
@@ -120,7 +126,8 @@ pub(crate) async fn create(
 ) -> Result<Response, Problem> {
     let permit = password_permit(&context).await?;
     let (actor, now) = (principal.actor(), context.now());
-    let new = NewUser { name: order.name, role: order.role.into(), password: order.password };
+    let (role, sites) = (order.role.into(), limited(order.sites)?);
+    let new = NewUser { name: order.name, role, sites, password: order.password };
     let created = context.identities(move |identities| {
         let _permit = permit;
         identities.create_user(&new, &actor, now)
@@ -149,6 +156,10 @@ pub(crate) async fn one(
 #[serde(deny_unknown_fields)]
 pub(crate) struct UserChange {
     role: Option<RoleName>,
+    /// Names of the sites that they are limited to; null: all. An administrator has all.
+    #[serde(default, deserialize_with = "there")]
+    #[schema(value_type = Option<Vec<String>>, min_items = 1, max_items = 100)]
+    sites: Option<Option<Vec<String>>>,
     /// Ends the user's sessions.
     #[schema(min_length = 12, max_length = 1024, format = Password)]
     password: Option<String>,
@@ -156,6 +167,11 @@ pub(crate) struct UserChange {
     disabled: Option<bool>,
     /// They log in without a one-time code from now on. Only users themselves add one.
     remove_totp: Option<bool>,
+}
+
+/// A member that is there, null or not.
+fn there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Vec<String>>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// Changes a user.
@@ -184,6 +200,7 @@ pub(crate) async fn change(
     let edition = edition(&headers)?;
     let change = Change {
         role: asked.role.map(Into::into),
+        sites: asked.sites.map(limited).transpose()?,
         password: asked.password,
         disabled: asked.disabled,
         remove_totp: asked.remove_totp == Some(true),

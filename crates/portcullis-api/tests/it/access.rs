@@ -1,7 +1,7 @@
 //! Who may ask what.
 
 use portcullis_api::Limits;
-use portcullis_identity::{Actor, NewToken, Role};
+use portcullis_identity::{Actor, NewToken, Role, Sites};
 
 use crate::openapi::{filled, operations};
 use crate::server::Server;
@@ -56,7 +56,12 @@ fn roles() {
 #[test]
 fn tokens_count_as_they_are_now() {
     let server = Server::start();
-    let new = NewToken { name: "short".to_owned(), role: Role::Viewer, expires: Some(server.now() + 60) };
+    let new = NewToken {
+        name: "short".to_owned(),
+        role: Role::Viewer,
+        sites: Sites::All,
+        expires: Some(server.now() + 60),
+    };
     let (token, secret) = server.identities.create_token(&new, &Actor::new("test"), server.now()).unwrap();
     assert_eq!(server.get("/version", &secret).status, 200);
     server.pass(60);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use portcullis_api::Limits;
 use portcullis_event::{AccessRecord, Action, Coverage, Event, KeptRequest, Timestamp};
 use portcullis_event_store::{StoreSettings, Tallies, Writer};
-use portcullis_identity::{Actor, Role};
+use portcullis_identity::{Actor, NewToken, Role, Sites};
 use serde_json::json;
 
 use crate::client::connect;
@@ -201,6 +201,22 @@ fn statistics_count_all_requests() {
     let by = &items[0]["by"];
     assert_eq!((&by["verdict"][0]["label"], &by["verdict"][0]["count"]), (&"deny".into(), &50.into()));
     assert_eq!((&by["path"][0]["label"], by["client"].as_array().unwrap().len()), (&"/a/*".into(), 3));
+    // Whoever is limited to a site has the counts of that site only, and of a series, too.
+    let limited = token_of_shop(&server);
+    for step in ["", "&step=minute"] {
+        for site in ["", "&site=blog", "&site=shop"] {
+            let target = format!("/statistics?from={begin}&to={}{site}{step}", begin + 7200);
+            let own = server.get(&target, &limited);
+            assert!(!own.text().contains("blog") || site == "&site=blog" && own.json()["items"] == json!([]));
+            let counted = own.json()["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|item| item["requests"].as_u64().unwrap())
+                .sum::<u64>();
+            assert_eq!(counted, if site == "&site=blog" { 0 } else { 50 }, "{target}");
+        }
+    }
     let p50 = items[0]["duration_us"]["p50"].as_u64().unwrap();
     assert!((500..=625).contains(&p50), "{p50}");
     let series = format!("/statistics?from={begin}&to={}&site=shop&step=minute", begin + 7200);
@@ -350,4 +366,30 @@ fn a_stream_ends_with_its_token() {
     let (_, mut stream) = Stream::open(&server, "/events/stream", &token, "");
     server.identities.revoke_token(1, &Actor::new("test"), server.now()).unwrap();
     while stream.line().is_some() {}
+}
+
+fn token_of_shop(server: &Server) -> String {
+    let sites = Sites::named(["shop".to_owned()]).unwrap();
+    let new = NewToken { name: "shop".to_owned(), role: Role::Viewer, sites, expires: None };
+    server.identities.create_token(&new, &Actor::new("test"), server.now()).unwrap().1
+}
+
+#[test]
+fn a_stream_has_only_events_of_own_sites() {
+    let server = Server::with(quick());
+    let token = token_of_shop(&server);
+    let mut writer = writer(&server);
+    write(&mut writer, 0..1);
+    for filter in ["", "?filter=verdict+%3D+deny+or+site+%3D+blog"] {
+        let (_, mut stream) = Stream::open(&server, &format!("/events/stream{filter}"), &token, "");
+        stream.line().unwrap();
+        for (number, site) in ["blog", "", "shopping", "SHOP", "shop"].into_iter().enumerate() {
+            let id = format!("{site}{}{number}", filter.len());
+            let mut event = Event::new(id, Timestamp::from_epoch_millis(NOW_MS + 100 + number as u64));
+            (event.site, event.verdict.action) = (site.into(), Action::Deny);
+            writer.add(&event, None);
+        }
+        writer.commit(NOW_MS).unwrap();
+        assert_eq!(stream.next().unwrap().1, format!("shop{}4", filter.len()));
+    }
 }

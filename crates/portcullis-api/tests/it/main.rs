@@ -24,4 +24,5 @@ mod rights;
 mod server;
 mod sessions;
 mod sinks;
+mod sites;
 mod slow;

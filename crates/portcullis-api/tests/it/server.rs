@@ -11,7 +11,7 @@ use portcullis_api::{
     Api, Banned, Bans, CertificateFiles, Health, Limits, Reload, ReloadResult, SetupCode, Supplies,
 };
 use portcullis_event_store::{EventSource, Store};
-use portcullis_identity::{Actor, Identities, NewToken, NewUser, Role};
+use portcullis_identity::{Actor, Identities, NewToken, NewUser, Role, Sites};
 use portcullis_metrics::Registry;
 use portcullis_revisions::{Document, Live, LiveResult, Revisions, Text};
 use serde_json::json;
@@ -257,12 +257,12 @@ impl Server {
     }
 
     pub fn token(&self, role: Role) -> String {
-        let new = NewToken { name: format!("test {role}"), role, expires: None };
+        let new = NewToken { name: format!("test {role}"), role, sites: Sites::All, expires: None };
         self.identities.create_token(&new, &Actor::new("test"), self.now()).unwrap().1
     }
 
     pub fn user(&self, name: &str, role: Role) -> portcullis_identity::User {
-        let new = NewUser { name: name.to_owned(), role, password: PASSWORD.to_owned() };
+        let new = NewUser { name: name.to_owned(), role, sites: Sites::All, password: PASSWORD.to_owned() };
         self.identities.create_user(&new, &Actor::new("test"), self.now()).unwrap()
     }
 

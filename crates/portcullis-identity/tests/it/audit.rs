@@ -54,7 +54,7 @@ fn entries_are_found_by_author_action_object_and_time() {
 fn looks_are_bounded_and_miss_nothing() {
     let place = Place::new();
     let rare = Actor::new("user:rare");
-    // As fast as the file allows: one statement for many.
+    // One statement for many.
     let connection = rusqlite::Connection::open(place.folder.path().join(portcullis_identity::FILE)).unwrap();
     let fill = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 24999)
         INSERT INTO audit (time, actor, action, object, detail)

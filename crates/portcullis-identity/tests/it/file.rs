@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use portcullis_identity::{
-    Change, FILE, Identities, IdentityError, NewToken, Origin, Role, digest, random_secret,
+    Change, FILE, Identities, IdentityError, NewToken, Origin, Role, Sites, digest, random_secret,
 };
 use rusqlite::{Connection, params};
 
@@ -56,6 +56,7 @@ fn an_older_file_gets_what_is_new() {
     let older = "DROP TABLE views; DROP INDEX users_of_provider; ALTER TABLE users DROP COLUMN issuer;
         ALTER TABLE users DROP COLUMN subject; ALTER TABLE tokens DROP COLUMN last_address;
         ALTER TABLE audit DROP COLUMN change;
+        ALTER TABLE users DROP COLUMN sites; ALTER TABLE tokens DROP COLUMN sites;
         DROP TABLE sessions;
         CREATE TABLE sessions (
             digest BLOB PRIMARY KEY,
@@ -103,7 +104,7 @@ fn the_audit_trail_is_append_only() {
 fn no_secret_is_in_the_files() {
     let place = Place::new();
     let user = place.user("anna", Role::Admin);
-    let new = NewToken { name: "ci".to_owned(), role: Role::Admin, expires: None };
+    let new = NewToken { name: "ci".to_owned(), role: Role::Admin, sites: Sites::All, expires: None };
     let (_, token) = place.server.create_token(&new, &me(), NOW).unwrap();
     let session = place.server.start_session(&user, "192.0.2.1", "Firefox", &me(), NOW).unwrap();
     let change = Change { password: Some("another fine password".to_owned()), ..Change::default() };

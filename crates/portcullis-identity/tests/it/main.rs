@@ -9,7 +9,7 @@ mod tokens;
 mod users;
 mod views;
 
-use portcullis_identity::{Actor, Identities, NewUser, Role};
+use portcullis_identity::{Actor, Identities, NewUser, Role, Sites};
 use tempfile::TempDir;
 
 /// A moment.
@@ -34,7 +34,7 @@ impl Place {
     }
 
     fn user(&self, name: &str, role: Role) -> portcullis_identity::User {
-        let new = NewUser { name: name.to_owned(), role, password: PASSWORD.to_owned() };
+        let new = NewUser { name: name.to_owned(), role, sites: Sites::All, password: PASSWORD.to_owned() };
         self.server.create_user(&new, &me(), NOW).unwrap()
     }
 

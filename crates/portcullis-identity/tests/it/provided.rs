@@ -1,4 +1,4 @@
-use portcullis_identity::{Change, IdentityError, Origin, Proof, Provided, Role, User};
+use portcullis_identity::{Change, IdentityError, Origin, Proof, Provided, Role, Sites, User};
 
 use crate::{NOW, PASSWORD, Place, me};
 
@@ -111,4 +111,20 @@ fn the_last_local_administrator_stays() {
     let deleted = place.server.delete_user("root", None, false, &me(), NOW);
     assert!(matches!(deleted, Err(IdentityError::LastAdmin)));
     place.server.delete_user("anna", None, false, &me(), NOW).unwrap();
+}
+
+/// The limits of a provider's user are given here and outlast logins; a login that makes an administrator of
+/// the user takes none of them away.
+#[test]
+fn limits_to_sites_outlast_logins() {
+    let place = Place::new();
+    let (anna, _) = place.server.admit(&provided("1", "anna", Role::Viewer), None, NOW).unwrap();
+    assert!(anna.sites.is_all());
+    let sites = Sites::named(["shop".to_owned()]).unwrap();
+    let change = Change { sites: Some(sites.clone()), ..Change::default() };
+    place.server.change_user("anna", None, &change, &me(), NOW).unwrap();
+    for role in [Role::Viewer, Role::Admin] {
+        let (anna, _) = place.server.admit(&provided("1", "anna", role), None, NOW).unwrap();
+        assert_eq!((anna.role, &anna.sites), (role, &sites));
+    }
 }

@@ -1,12 +1,12 @@
 use std::thread;
 
-use portcullis_identity::{IdentityError, NewToken, Role, TOKEN_PREFIX, random_secret};
+use portcullis_identity::{IdentityError, NewToken, Role, Sites, TOKEN_PREFIX, random_secret};
 use proptest::prelude::*;
 
 use crate::{NOW, Place, me};
 
 fn new(name: &str, expires: Option<u64>) -> NewToken {
-    NewToken { name: name.to_owned(), role: Role::Analyst, expires }
+    NewToken { name: name.to_owned(), role: Role::Analyst, sites: Sites::All, expires }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use portcullis_identity::{Change, Edition, IdentityError, NewUser, Proof, Role, code_of};
+use portcullis_identity::{Change, Edition, IdentityError, NewUser, Proof, Role, Sites, code_of};
 
 use crate::{NOW, PASSWORD, Place, me};
 
@@ -106,7 +106,12 @@ fn there_is_one_first_administrator() {
 fn names_and_passwords_are_checked() {
     let place = Place::new();
     let create = |name: &str, password: &str| {
-        let new = NewUser { name: name.to_owned(), role: Role::Viewer, password: password.to_owned() };
+        let new = NewUser {
+            name: name.to_owned(),
+            role: Role::Viewer,
+            sites: Sites::All,
+            password: password.to_owned(),
+        };
         place.server.create_user(&new, &me(), NOW)
     };
     for name in ["", "Anna", "a b", "a/b", "ä", &"x".repeat(65), "a\0"] {
@@ -118,4 +123,34 @@ fn names_and_passwords_are_checked() {
     let weak = Change { password: Some("short".to_owned()), ..Change::default() };
     let result = place.server.change_user("anna@shop.example", None, &weak, &me(), NOW);
     assert!(matches!(result, Err(IdentityError::Password(_))));
+}
+
+#[test]
+fn limits_to_sites_are_never_lost() {
+    let place = Place::new();
+    let named = |names: &[&str]| Sites::named(names.iter().map(|&name| name.to_owned()));
+    let long = "a".repeat(201);
+    for wrong in [&[][..], &[""], &["a\nb"], &["a", "\u{0}"], &[&long]] {
+        assert!(named(wrong).is_err(), "{wrong:?}");
+    }
+    let many: Vec<String> = (0..101).map(|number| number.to_string()).collect();
+    assert!(Sites::named(many).is_err());
+    let sites = named(&["shop", "blog", "shop"]).unwrap();
+    assert!(sites.admit("shop") && !sites.admit("Shop") && !sites.admit("") && !sites.admit("shop\nblog"));
+    let new = NewUser {
+        name: "anna".to_owned(),
+        role: Role::Viewer,
+        sites: sites.clone(),
+        password: PASSWORD.to_owned(),
+    };
+    place.server.create_user(&new, &me(), NOW).unwrap();
+    assert_eq!(place.command_line().user("anna").unwrap().unwrap().sites, sites);
+    let refused = NewUser { name: "otto".to_owned(), role: Role::Admin, ..new };
+    assert!(matches!(place.server.create_user(&refused, &me(), NOW), Err(IdentityError::Invalid(_))));
+    // A file that says nothing sensible does not stand for all sites.
+    let connection = rusqlite::Connection::open(place.folder.path().join(portcullis_identity::FILE)).unwrap();
+    for odd in ["", "\n", "a\n\nb"] {
+        connection.execute("UPDATE users SET sites = ?", [odd]).unwrap();
+        assert!(place.server.user("anna").is_err(), "{odd:?}");
+    }
 }

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::ValueEnum;
 use portcullis_event::Timestamp;
-use portcullis_identity::{Actor, Identities, Role};
+use portcullis_identity::{Actor, Identities, Role, Sites};
 
 use crate::outcome::Failure;
 
@@ -60,6 +60,22 @@ fn open(folder: &Path) -> Result<Identities, Failure> {
         return Err(wrong("this is not a data folder: it has neither events nor identities"));
     }
     Identities::open(folder).map_err(Failure::failed)
+}
+
+/// The sites of these names; all if there is none.
+fn limited(names: &[String]) -> Result<Sites, Failure> {
+    match names {
+        [] => Ok(Sites::All),
+        names => Sites::named(names.iter().cloned()).map_err(Failure::failed),
+    }
+}
+
+/// What a list says behind the name of an identity that is limited to sites.
+fn limits(sites: &Sites) -> String {
+    match sites {
+        Sites::All => String::new(),
+        Sites::Named(_) => format!(" ({sites})"),
+    }
 }
 
 /// The audit trail's word for who works here: the user of the system.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use portcullis_identity::{NewToken, Token};
 
-use super::{RoleName, actor, now, open, time, time_or};
+use super::{RoleName, actor, limited, limits, now, open, time, time_or};
 use crate::outcome::{Failure, print};
 use crate::time_arg;
 
@@ -30,6 +30,9 @@ enum Action {
         /// What it may do
         #[arg(long, value_enum)]
         role: RoleName,
+        /// A site that it is limited to; may be given several times, without it all sites
+        #[arg(long = "site", value_name = "SITE")]
+        sites: Vec<String>,
         /// What it is for
         #[arg(long)]
         name: String,
@@ -64,9 +67,9 @@ pub fn run(args: &Args) -> ExitCode {
 fn answer(action: &Action) -> Result<String, Failure> {
     let now = now();
     match action {
-        Action::Create { data, role, name, expires } => {
+        Action::Create { data, role, sites, name, expires } => {
             let expires = expires.map(|seconds| now.saturating_add(seconds));
-            let new = NewToken { name: name.clone(), role: (*role).into(), expires };
+            let new = NewToken { name: name.clone(), role: (*role).into(), sites: limited(sites)?, expires };
             let (_, secret) = open(data)?.create_token(&new, &actor(), now).map_err(Failure::failed)?;
             Ok(format!("{secret}\n"))
         }
@@ -98,5 +101,7 @@ fn line(token: &Token, now: u64) -> String {
         None => "expired",
     };
     let (used, expires) = (time_or(token.last_used, "never"), token.expires.map_or("never".to_owned(), time));
-    format!("{:<5} {:<8} {state:<9} {used:<25} {expires:<25} {}\n", token.id, token.role.name(), token.name)
+    let (name, sites) = (&token.name, limits(&token.sites));
+    let role = token.role.name();
+    format!("{:<5} {role:<8} {state:<9} {used:<25} {expires:<25} {name}{sites}\n", token.id)
 }

@@ -8,7 +8,7 @@ use clap::Subcommand;
 use portcullis_identity::{Change, NewUser, check_password};
 
 use super::secret_input::read_password;
-use super::{RoleName, actor, now, open, time};
+use super::{RoleName, actor, limited, limits, now, open, time};
 use crate::outcome::{Failure, print};
 
 /// Users that are read from the file at a time.
@@ -33,6 +33,9 @@ enum Action {
         /// What the user may do
         #[arg(long, value_enum)]
         role: RoleName,
+        /// A site that they are limited to; may be given several times, without it all sites
+        #[arg(long = "site", value_name = "SITE")]
+        sites: Vec<String>,
     },
     /// Set a user's password, let the user log in again, and end all sessions
     Password {
@@ -72,9 +75,10 @@ pub fn run(args: &Args) -> ExitCode {
 fn answer(action: &Action) -> Result<String, Failure> {
     let now = now();
     match action {
-        Action::Add { name, data, role } => {
+        Action::Add { name, data, role, sites } => {
             let identities = open(data)?;
-            let new = NewUser { name: name.clone(), role: (*role).into(), password: new_password(name)? };
+            let (role, sites) = ((*role).into(), limited(sites)?);
+            let new = NewUser { name: name.clone(), role, sites, password: new_password(name)? };
             let user = identities.create_user(&new, &actor(), now).map_err(Failure::failed)?;
             Ok(format!("user {} is created with the role {}\n", user.name, user.role))
         }
@@ -109,8 +113,9 @@ fn answer(action: &Action) -> Result<String, Failure> {
                     let created = time(user.created);
                     let origin = user.origin.name();
                     text.push_str(&format!(
-                        "{role:<8} {state:<9} {origin:<6} {code:<5} {created:<25} {}\n",
-                        user.name
+                        "{role:<8} {state:<9} {origin:<6} {code:<5} {created:<25} {}{}\n",
+                        user.name,
+                        limits(&user.sites)
                     ));
                 }
             }

@@ -143,7 +143,38 @@ fn the_first_start_has_a_code_and_a_lost_administrator_gets_back() {
     assert!(String::from_utf8_lossy(&missing.stderr).contains("there is no user `anna`"));
 }
 
-/// A session that its user ends from another browser gets nothing any more, whatever the program still knows.
+/// Tokens and users of the command line are limited to the sites that it names; administrators are not.
+#[test]
+fn the_command_line_limits_identities_to_sites() {
+    let place = tempfile::tempdir().unwrap();
+    let data = place.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let create = |role: &str, sites: &[&str]| {
+        let words = [&["token", "create", "--role", role, "--name", "test"], sites].concat();
+        command(&words, &data, "")
+    };
+    let all = text(create("viewer", &[]));
+    let other = text(create("viewer", &["--site", "other", "--site", "another"]));
+    let refused = create("admin", &["--site", "other"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("an administrator cannot be limited to sites"), "{said}");
+    let words = ["user", "add", "anna", "--role", "analyst", "--site", "other"];
+    text(command(&words, &data, "a fine long password\n"));
+    let listed = text(command(&["token", "list"], &data, "")) + &text(command(&["user", "list"], &data, ""));
+    assert!(
+        listed.contains("test (the sites another, other)\n") && listed.contains("anna (the sites other)\n"),
+        "{listed}"
+    );
+    let console = Console::start(&data, &place.path().join("log"), &[]);
+    let get = |path: &str, token: &str| {
+        console.ask("GET", path, &format!("Authorization: Bearer {}\r\n", token.trim()), "")
+    };
+    let sites = |token: &str| get("/sites", token).1.matches("\"hosts\"").count();
+    assert_eq!((sites(&all), sites(&other)), (1, 0));
+    assert_eq!((get("/statistics", &other).0, get("/config/schema", &other).0), (200, 200));
+}
+
+/// A session that its user ends from another browser gets nothing any more.
 #[test]
 fn a_session_is_ended_from_another_browser() {
     let place = tempfile::tempdir().unwrap();
