@@ -126,6 +126,11 @@ pub(crate) mod hundredths {
     }
 }
 
+/// For numbers that are left out when there is nothing to count.
+pub(crate) fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
