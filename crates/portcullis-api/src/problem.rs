@@ -30,7 +30,7 @@ macro_rules! kinds {
 kinds! {
     Malformed 400 "malformed" "The request cannot be read";
     Filter 400 "filter" "The filter has a mistake";
-    Cursor 400 "cursor" "The cursor is none of this list";
+    Cursor 400 "cursor" "The cursor is not one of this list";
     Unauthenticated 401 "unauthenticated" "Authentication is needed";
     WrongLogin 401 "wrong-login" "Name, password or code are wrong";
     CodeNeeded 401 "code-needed" "A one-time code is needed";
@@ -39,7 +39,7 @@ kinds! {
     OtherOrigin 403 "other-origin" "Requests of pages of other sites are refused";
     OtherName 403 "other-name" "The API is not asked for under this name";
     CsrfToken 403 "csrf-token" "The session's token is missing";
-    SetupCode 403 "setup-code" "The set-up code is not valid";
+    SetupCode 403 "setup-code" "The setup code is not valid";
     NoRole 403 "no-role" "No group of the user has a role";
     NotFound 404 "not-found" "There is no such object";
     MethodNotAllowed 405 "method-not-allowed" "The object does not have this method";
@@ -98,9 +98,9 @@ pub(crate) struct Diagnostic {
     pub(crate) line: Option<usize>,
     /// The character in the line, from 1.
     pub(crate) column: Option<usize>,
-    /// What is wrong.
+    /// The error.
     pub(crate) message: String,
-    /// What may be meant, or what to do.
+    /// A suggestion or a fix.
     pub(crate) hint: Option<String>,
     /// The value that it is about, or the table that lacks one, as a JSON Pointer: `/sites/0/hosts`.
     pub(crate) pointer: Option<String>,
@@ -159,7 +159,7 @@ impl Problem {
         self
     }
 
-    /// What it is about, in words.
+    /// Its subject, in words.
     pub(crate) fn summary(&self) -> &str {
         self.detail.as_deref().unwrap_or(self.title)
     }
@@ -182,7 +182,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Failures of the program are told to the operator, not to the client.
+/// Failures of the program are logged for the operator, not sent to the client.
 pub(crate) fn of_identity(error: IdentityError, say: &dyn Fn(&str)) -> Problem {
     let kind = match &error {
         IdentityError::NotFound(_) => Kind::NotFound,
@@ -205,7 +205,7 @@ pub(crate) fn of_identity(error: IdentityError, say: &dyn Fn(&str)) -> Problem {
     Problem::with(kind, error.to_string())
 }
 
-/// Failures of the program are told to the operator, not to the client.
+/// Failures of the program are logged for the operator, not sent to the client.
 pub(crate) fn of_revision(error: RevisionError, say: &dyn Fn(&str)) -> Problem {
     let kind = match &error {
         RevisionError::NotFound => Kind::NotFound,

@@ -13,7 +13,7 @@ pub(crate) struct Raw {
     /// Keeps hashes of the cookies that upstreams set: what the semantic detector finds in one that comes
     /// back unchanged is reported and does not count. Default: `true`.
     pub provenance: Option<bool>,
-    /// A client that is refused for the third time within an hour for nothing but the same cookie is told to
+    /// A client that is refused for the third time within an hour for nothing but the same cookie is asked to
     /// drop it (`Set-Cookie` with `Max-Age=0`), once. Default: as `provenance`.
     pub expire_refused: Option<Spanned<bool>>,
     /// Cookies that upstreams set for clients that come by TLS become `Secure`. Default: `false`.

@@ -11,7 +11,7 @@ pub enum RuleSource {
     File(std::path::PathBuf),
     /// Files that may be missing; the name may hold `*`.
     Optional(std::path::PathBuf),
-    /// Text of ours or of the document.
+    /// Our own text or that of the configuration file.
     Inline {
         /// The name in diagnostics.
         name: &'static str,
@@ -75,7 +75,7 @@ SecRule &REQUEST_HEADERS:Content-Type \"@gt 1\" \
 const MANY_ARGUMENTS: &str = "SecArgumentsLimit 200000\n";
 
 impl Policy {
-    /// The sources of the rules, in reading order. `crs_setup` is the set-up file found in the CRS folder.
+    /// The sources of the rules, in reading order. `crs_setup` is the setup file found in the CRS folder.
     pub fn sources(&self, crs_setup: Option<std::path::PathBuf>) -> Vec<RuleSource> {
         let mut defaults = DEFAULTS.to_string();
         let is_refused = self.request_body.unreadable_refused.unwrap_or(self.mode != Mode::Semantic);

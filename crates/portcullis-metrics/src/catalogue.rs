@@ -192,7 +192,7 @@ catalogue! {
     ISSUED_COOKIES_UNSHARED Counter "portcullis_issued_cookies_unshared_total" ["site"]
         "Cookies set by upstreams that other nodes were not told of, because too many waited for Redis.";
     ISSUED_COOKIES_SHARED Counter "portcullis_issued_cookies_shared_total" ["direction"]
-        "Cookies set by upstreams that other nodes were told of through Redis (sent), or told us of (received).";
+        "Cookies set by upstreams that were sent to other nodes through Redis (sent), or received from them (received).";
     ISSUED_COOKIES_REDIS_CONNECTED Gauge "portcullis_issued_cookies_redis_connected" []
         "1 while nodes share through Redis which cookies their upstreams have set.";
     ISSUED_COOKIES_REDIS_FAILURES Counter "portcullis_issued_cookies_redis_failures_total" []
@@ -278,7 +278,7 @@ catalogue! {
     UPSTREAM_HTTP2 Gauge "portcullis_upstream_http2_connections" ["upstream", "endpoint"]
         "HTTP/2 connections to an endpoint that are open.";
     UPSTREAM_LOGINS Gauge "portcullis_upstream_login_connections" ["upstream", "endpoint"]
-        "Connections to an endpoint that belong to one client connection, because somebody has logged in on them (NTLM, Negotiate).";
+        "Connections to an endpoint that belong to one client connection, because a user has logged in on them (NTLM, Negotiate).";
     UPSTREAM_BREAKER Gauge "portcullis_upstream_circuit_breaker_state" ["upstream", "endpoint"]
         "The circuit breaker of an endpoint: 0 closed, 1 open, 2 half-open.";
     UPSTREAM_CHECKS Counter "portcullis_upstream_health_checks_total" ["upstream", "endpoint", "result"]
@@ -420,7 +420,7 @@ catalogue! {
     API_REQUESTS Counter "portcullis_api_requests_total" ["route", "status"]
         "Requests to the admin API, by route and class of status; route other is every path that is none.";
     API_LOGIN_FAILURES Counter "portcullis_api_login_failures_total" ["reason"]
-        "Failed logins to the admin API: wrong name, password or code, refused after too many failures (throttled), too many at a time (busy), or a wrong set-up code (setup).";
+        "Failed logins to the admin API: wrong name, password or code, refused after too many failures (throttled), too many at a time (busy), or a wrong setup code (setup).";
     API_OIDC_LOGINS Counter "portcullis_api_oidc_logins_total" ["result"]
         "Logins to the admin API at the OpenID Connect provider: ok, without a role (no_role), of a disabled user, not begun in this browser or answered wrongly (invalid), refused by the provider (denied), provider not reachable (provider), too many (busy).";
     SERIES_OVERFLOW Counter "portcullis_series_overflow_total" []

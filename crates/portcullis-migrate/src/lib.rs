@@ -148,10 +148,7 @@ pub fn migrate(from: From, paths: &[PathBuf], options: &Options) -> Result<Migra
     ledger.hold_against(&model.carried(), &report::Keys::of(&document));
     // What this program writes it must be able to read.
     Config::parse(&document, Format::Toml, "portcullis.toml").map_err(|error| {
-        Error::new(
-            place,
-            format!("what was made of it is not a valid document, which is a mistake of ours:\n{error}"),
-        )
+        Error::new(place, format!("the result is not a valid configuration, which is a bug:\n{error}"))
     })?;
     Ok(Migrated { document, report: ledger.into_report(&sources) })
 }

@@ -112,7 +112,7 @@ pub(crate) struct Conditions {
     pub methods: Vec<String>,
     /// Header fields with these values, `*` for any.
     pub headers: BTreeMap<String, String>,
-    /// The directives that said so. The same conditions are equal, whoever says so.
+    /// The directives that said so. The same conditions are equal, whatever directive they come from.
     pub entries: Vec<Entry>,
 }
 
@@ -218,7 +218,8 @@ pub(crate) enum Engine {
     DetectionOnly,
 }
 
-/// Where rules come from, and the directive that said so. The same rules are equal, whoever says so.
+/// Where rules come from, and the directive that said so. The same rules are equal, whatever directive they
+/// come from.
 #[derive(Clone, Debug)]
 pub(crate) struct RuleSource {
     pub kind: RuleKind,
@@ -304,7 +305,7 @@ pub(crate) struct RateLimit {
     pub per_minute: bool,
     pub burst: u32,
     pub status: Option<u16>,
-    /// The directives that said so. The same limits are equal, whoever says so.
+    /// The directives that said so. The same limits are equal, whatever directive they come from.
     pub entries: Vec<Entry>,
 }
 

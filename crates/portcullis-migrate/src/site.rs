@@ -171,7 +171,7 @@ fn hoist(site: &mut Site) {
     }
 }
 
-/// Rate limits of a site have names of their own; those of routes that are not the site's are told apart.
+/// Rate limits of a site have names of their own; those of routes that are not the site's get distinct names.
 fn name_limits(site: &mut Site) {
     let of_site = site.settings.rate_limits.clone();
     let mut names: BTreeSet<String> = of_site.iter().map(|limit| limit.name.clone()).collect();

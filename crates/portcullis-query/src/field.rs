@@ -115,7 +115,7 @@ fields! {
     // Indexes of stored events have the places of fields in them: new fields stand at the end.
     Outcome "outcome" Kind::OneOf(Outcome::NAMES),
         Read::Word(|event| Outcome::of(event).map_or("", Outcome::name).into()),
-        "What came of the request, whoever decided.";
+        "Outcome of the request, whatever decided it.";
     Location "location" Kind::Word, Read::List(read::locations),
         "Values in which the semantic detector found something: `query:id`.";
 }

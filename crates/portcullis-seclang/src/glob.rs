@@ -13,8 +13,8 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     }
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where to go back to when a later part does not fit: the last star, and the first character it does not
-    // take.
+    // The position to return to when a later part does not fit: the last star, and the first character it
+    // does not take.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         let step = match pattern.get(p) {

@@ -27,8 +27,8 @@ pub(crate) enum FailAction {
 const SHAPE: &str = "write SecRemoteRules KEY https://host/path sha256:HEX; `curl URL | sha256sum` tells the checksum of what the \
                      server gives now, which you have read before you trust it";
 
-/// `KEY URL sha256:HEX`. Without a checksum, whoever controls the server could change or empty the rule set,
-/// so one is required.
+/// `KEY URL sha256:HEX`. Without a checksum, an attacker who controls the server could change or empty the
+/// rule set, so one is required.
 pub(crate) fn read(views: &[View<'_>], sink: &mut Sink) -> Option<RemoteFile> {
     let text = |at: usize| views.get(at).and_then(|view| view.str()).unwrap_or_default();
     if text(0).eq_ignore_ascii_case("crypto") && views.len() == 3 && !text(2).starts_with("sha256:") {

@@ -101,7 +101,7 @@ words! {
 }
 
 words! {
-    /// How sure the semantic detector must be, where it runs.
+    /// Required confidence of the semantic detector, where it runs.
     SemanticDetector {
         /// It does not run.
         Off "Off",

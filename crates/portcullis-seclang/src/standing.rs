@@ -91,8 +91,8 @@ pub fn directive(name: DirectiveName) -> Standing {
             "scopes are not nested and a policy names all of its rule files, so it changes nothing; Off gives a warning",
         ),
         RemoteRules => Differs(
-            "the checksum of the file is required as a third argument, sha256:HEX: an attacker who controls the server cannot \
-             change the rules unseen",
+            "the checksum of the file is required as a third argument, sha256:HEX: an attacker who controls the server \
+             cannot change the rules unseen",
         ),
         ServerSignature => {
             Differs("replaces the Server header of upstreams and of our own answers; empty removes it")

@@ -1,4 +1,4 @@
-//! `portcullis advise`: false alarms of the event store, and the exclusions that would end them with what
+//! `portcullis advise`: false positives of the event store, and the exclusions that would end them with what
 //! each would cost.
 
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use crate::outcome::{Failure, print};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The id of a request that was blocked wrongly; without it the groups of events that look like false
-    /// alarms are listed, with advice for those of several clients
+    /// positives are listed, with advice for those of several clients
     #[arg(value_name = "REQUEST_ID")]
     request_id: Option<String>,
     /// The data folder

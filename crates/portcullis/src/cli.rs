@@ -62,7 +62,7 @@ pub enum Command {
     Learn(learned::LearnArgs),
     /// List what sites have learned of their fields, or export and import it
     Learned(learned::Args),
-    /// Find false alarms in the event store, and measure the exclusions that would end them
+    /// Find false positives in the event store, and measure the exclusions that would end them
     Advise(advise::Args),
     /// Create, list and revoke tokens of the admin API
     Token(token::Args),

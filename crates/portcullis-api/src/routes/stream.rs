@@ -86,7 +86,7 @@ impl LastId {
         match parts {
             Some(("after", cursor)) => Ok(LastId { cursor: cursor.to_owned(), is_event: true }),
             Some(("from", cursor)) => Ok(LastId { cursor: cursor.to_owned(), is_event: false }),
-            _ => Err(Problem::with(Kind::Cursor, "`Last-Event-ID` is none of this stream's")),
+            _ => Err(Problem::with(Kind::Cursor, "`Last-Event-ID` is not one of this stream")),
         }
     }
 }

@@ -9,7 +9,7 @@ pub struct ClientAddress {
     pub trusted_proxies: Vec<Network>,
     /// The header to read.
     pub header: Option<AddressHeader>,
-    /// Headers that only a proxy may send are forwarded, whoever sends them.
+    /// Headers that only a proxy may send are forwarded from all clients.
     pub passes_identity_headers: bool,
     /// The `X-Request-Id` of a trusted proxy is the id of its request.
     pub keeps_request_ids: bool,

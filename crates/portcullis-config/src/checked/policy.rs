@@ -49,7 +49,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The anomaly score of the CRS counts the points of rules that honest traffic triggers only where
+    /// The anomaly score of the CRS counts the points of rules that benign traffic triggers only where
     /// several agree.
     pub fn is_weighted(&self) -> bool {
         self.crs.is_some() && self.weighted.unwrap_or(self.mode == Mode::Both)

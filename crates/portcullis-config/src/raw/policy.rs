@@ -26,9 +26,9 @@ pub(crate) enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Level {
-    /// Almost no false alarms.
+    /// Almost no false positives.
     Balanced,
-    /// More attacks are caught, with a few more false alarms.
+    /// More attacks are caught, with a few more false positives.
     Strict,
 }
 
@@ -169,7 +169,7 @@ pub(crate) struct Rules {
     /// `modsecurity3`.
     pub compat: Option<RulesCompat>,
     /// The points that count for the anomaly score of the CRS: all points (`anomaly`, the default in mode
-    /// `crs`), or those of rules that honest traffic triggers only where several of them agree on a value
+    /// `crs`), or those of rules that benign traffic triggers only where several of them agree on a value
     /// (`weighted`, the default in mode `both`).
     pub scoring: Option<Spanned<Scoring>>,
 }
@@ -295,7 +295,7 @@ pub(crate) enum OverLimit {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Failure {
-    /// A bug of ours was caught while inspecting. Default: `closed`.
+    /// A bug in our code was caught while inspecting. Default: `closed`.
     pub engine_error: Option<OpenOrClosed>,
     /// The request body has a content coding that is not decoded here, or is not what its coding says.
     /// Default: `closed`, where the engine blocks.

@@ -43,7 +43,7 @@ pub(crate) struct Sink {
     pub format: Option<Spanned<EventForm>>,
     /// `syslog`: facility of messages, such as `auth` or `local4`. Default: `local0`.
     pub facility: Option<Spanned<String>>,
-    /// `syslog` over a stream: how messages are told apart. Default: `octet_counting`, over `unix-stream:`
+    /// `syslog` over a stream: how messages are delimited. Default: `octet_counting`, over `unix-stream:`
     /// `newline`.
     pub framing: Option<Spanned<SyslogFraming>>,
     /// `syslog`: bytes of a message; an event that needs more is sent without its long parts. Default: 8KiB,
@@ -98,7 +98,7 @@ pub(crate) enum SinkKind {
     Webhook,
 }
 
-/// How messages of syslog are told apart in a stream (RFC 6587).
+/// How messages of syslog are delimited in a stream (RFC 6587).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SyslogFraming {

@@ -113,7 +113,7 @@ impl JsonTemplate {
         ])
     }
 
-    /// Errors say what is wrong, and what would be right where that can be told.
+    /// Errors say what is wrong, and what would be right where that is known.
     pub(crate) fn parse(text: &str) -> Result<JsonTemplate, Wrong> {
         if text.trim() == "slack" {
             return Ok(JsonTemplate::Slack);

@@ -277,7 +277,7 @@ impl Scope {
                     guards.extend(item.entry);
                     cx.left(
                         item,
-                        "clients are told apart by address alone: keep a server that asks for more behind",
+                        "clients are identified by address alone: keep a server that asks for more behind",
                     );
                 }
                 // As Apache 2.2 had it.

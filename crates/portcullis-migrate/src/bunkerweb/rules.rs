@@ -12,7 +12,7 @@ pub(crate) fn read(service: &str, settings: &mut Settings, cx: &mut Context<'_>)
     if !on {
         return;
     }
-    // Whoever says nothing of it has it all the same: the setting of the hosts stands for it then.
+    // A configuration without it has it all the same: the setting of the hosts stands for it then.
     let said = ["USE_MODSECURITY_CRS", "USE_MODSECURITY", "SERVER_NAME"];
     let entry = said.iter().find_map(|name| cx.variables.of(service, name)).map(|(_, entry)| entry);
     let of_service: Vec<Custom> = cx

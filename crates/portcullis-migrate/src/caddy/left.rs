@@ -17,7 +17,7 @@ pub(crate) fn option(name: &str) -> &'static str {
     }
 }
 
-/// Directives that let only those through whom somebody knows.
+/// Directives that let only authenticated clients through.
 pub(crate) const GUARDS: &[&str] =
     &["basic_auth", "basicauth", "forward_auth", "authorize", "authenticate", "authentik", "jwtauth", "oidc"];
 

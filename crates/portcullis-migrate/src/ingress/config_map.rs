@@ -176,7 +176,7 @@ fn hsts(key: &str, value: &str, entry: Entry, global: &mut Global, cx: &mut Cont
     cx.ledger.taken(entry, "https.hsts");
 }
 
-/// What the controller sends unless it is told otherwise.
+/// What the controller sends unless configured otherwise.
 pub(crate) fn default_hsts() -> Hsts {
     Hsts { seconds: 31_536_000, subdomains: true, preload: false }
 }

@@ -389,7 +389,7 @@ impl Scope {
     }
 }
 
-/// Directives that let only those through whom somebody knows.
+/// Directives that let only authenticated clients through.
 const GUARDS: &[&str] = &[
     "auth_basic",
     "auth_digest",

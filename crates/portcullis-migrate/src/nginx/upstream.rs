@@ -179,7 +179,7 @@ fn server(upstream: &mut Upstream, item: &Directive, scheme: &str, cx: &mut Cont
     }
 }
 
-/// Endpoints are told apart by host and port.
+/// Endpoints are identified by host and port.
 fn key(url: &str) -> String {
     let authority = url.split_once("://").map_or(url, |(_, authority)| authority);
     let default = if url.starts_with("https") { ":443" } else { ":80" };

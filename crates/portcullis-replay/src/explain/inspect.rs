@@ -35,8 +35,8 @@ pub struct Exchange<'a> {
 }
 
 /// Runs the request phases, those of the response if there is one, and the logging phase: once as a server
-/// would, and once with every rule in full, which is what is told. Traffic is not touched: collections start
-/// empty, and there are no audit records.
+/// would, and once with every rule in full, which is what is reported. Traffic is not touched: collections
+/// start empty, and there are no audit records.
 pub fn explain(policy: &Inspector, exchange: Exchange<'_>, watched: Option<RuleIndex>) -> Explanation {
     // Each with collections of its own: what one run counts is nothing to the other.
     let new_inspector = || Arc::new(policy.aside(Arc::new(Redactor::none()), Arc::new(Store::default())));
@@ -55,7 +55,7 @@ pub fn explain(policy: &Inspector, exchange: Exchange<'_>, watched: Option<RuleI
         explanation.matches.iter().filter(|found| found.logged).map(|found| found.rule_id).collect();
     if served != told {
         explanation.notes.push(format!(
-            "a server would have seen other rules match ({served:?}): what is told here was not cut off by its allowance of \
+            "a server would have seen other rules match ({served:?}): what is shown here was not cut off by its allowance of \
              work; if the request is small, please report this as a bug"
         ));
     }

@@ -184,7 +184,7 @@ impl Sections {
     }
 }
 
-/// What a directive in a section for a place becomes.
+/// Conversion of a directive in a section for a place.
 enum Placed {
     /// A rule, which is skipped elsewhere.
     Rule,

@@ -181,7 +181,7 @@ fn resolve(
         sink.error_maybe(span, message, suggest::hint(text, names));
         return None;
     };
-    // A list in ModSecurity 2, of lines that there are none of here.
+    // A list in ModSecurity 2, of lines, which do not exist here.
     let is_list = variable.shape() != Shape::Scalar || variable == Variable::WebserverErrorLog;
     if kind == TargetKind::Count && !is_list {
         sink.error_hint(

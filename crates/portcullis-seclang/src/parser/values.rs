@@ -69,7 +69,7 @@ pub(super) fn word<T: Copy>(
     if value.is_none() {
         let names: Vec<&str> = all.iter().map(|&value| name(value)).collect();
         let near = suggest::hint(&view.show(), names.iter().copied());
-        let message = format!("{what} one of {}; {:?} is none of them", names.join(", "), view.show());
+        let message = format!("{what} one of {}; {:?} is not one of them", names.join(", "), view.show());
         sink.error_maybe(view.span(), message, near);
     }
     value

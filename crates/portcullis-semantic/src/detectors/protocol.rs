@@ -13,7 +13,7 @@ kinds! {
     HIDDEN_CHARSET "protocol.hidden-charset" Critical Active
         "the body says it is in a character set in which ASCII has other bytes (EBCDIC, UTF-7)";
     WORK_LIMIT "protocol.work-limit" Critical Active
-        "looking at the message would take more work than honest ones need; the rest of this value was not looked at";
+        "inspecting the message would take more work than benign ones need; the rest of this value was not inspected";
     UNSIGNED_TOKEN "protocol.unsigned-token" Critical Active
         "a token (JWT) says that it has no signature: libraries differ in whether they take it";
     AMBIGUOUS_BODY "protocol.ambiguous-body" Warning Active

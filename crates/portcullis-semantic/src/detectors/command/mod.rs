@@ -52,7 +52,7 @@ kinds! {
     TOOL "command.tool" Notice Quotable "a tool of developers";
     CMDLET "command.cmdlet" Error Quotable "a command of PowerShell";
     UNKNOWN "command.unknown" Error Quotable
-        "a program with an option or a path, by its shape, glued after a separator";
+        "a program with an option or a path, by its shape, directly after a separator";
     BARE "command.bare" Warning Quotable "the command takes no argument, and none follows";
     BARE_WORD "command.bare-word" Notice Quotable "the command's name is also a word, and nothing follows";
     SENSITIVE_FILE "command.sensitive-file" Error Quotable

@@ -2,9 +2,10 @@
 //!
 //! The host of each URL is brought to an address as C libraries and browsers would ([`portcullis_lex::url`]).
 //! An address of the machine, of a private network or of a cloud's metadata service is what such a request is
-//! after; an address that is disguised, or an authority that two readers read differently, has no honest use.
-//! URLs of public hosts are not looked at twice. Browsers report pages of development machines and intranets
-//! in headers and in parameters that say where to return to: there a plain local URL is only a note.
+//! after; an address that is disguised, or an authority that two readers read differently, has no legitimate
+//! use. URLs of public hosts are not looked at twice. Browsers report pages of development machines and
+//! intranets in headers and in parameters that say where to return to: there a plain local URL is only a
+//! note.
 
 mod judge;
 mod names;
@@ -45,7 +46,7 @@ kinds! {
     INTERNAL_NAME "ssrf.internal-name" Error Quotable "a URL of a host that only a private network knows";
     SHORT_NAME "ssrf.short-name" Notice Quotable "a URL of a host without a domain";
     COLLECTOR "ssrf.collector" Error Quotable "a URL of a service that records who asks for it";
-    PORT "ssrf.port" Warning Quotable "an internal URL with a port that is none of the web";
+    PORT "ssrf.port" Warning Quotable "an internal URL with a port other than those of the web";
     SERVICE_PORT "ssrf.service-port" Warning Quotable
         "a URL with the port of a database, cache or management service";
     USER_HOST "ssrf.user-host" Error Quotable "a URL with a host in place of the user's name";
@@ -133,7 +134,7 @@ impl Detector for Ssrf {
             }
             let ends = if begin == start { ends_value } else { ends_token };
             let Some(url) = Url::read(text, begin, colon, ends) else { continue };
-            // Text after a host is none of it.
+            // Text after a host is not part of it.
             let has_text = url.authority.of(text).iter().any(u8::is_ascii_whitespace) && !url.is_confused;
             let url = if has_text { Url::read(text, begin, colon, ends_token).unwrap_or(url) } else { url };
             if !found.may_read(url.span.len() + HOST_BYTES) {
@@ -411,7 +412,7 @@ impl Ssrf {
             && purpose::names_server(input.location);
         let is_expected = purpose::takes_host(input.location) || is_server;
         let Some(kind) = kind.filter(|_| is_plain && is_asked && !is_network && is_whole) else { return };
-        // What people look for; whoever has a server ask writes a scheme.
+        // What people look for; an attacker who makes a server send a request writes a scheme.
         let is_said = purpose::is_search(input.location)
             && tail.is_empty()
             && host.port.is_some_and(|port| !is_service_port(port));
@@ -433,7 +434,7 @@ impl Ssrf {
     }
 }
 
-/// A header field by which proxies are told the host that is asked. Machines of a network may be called
+/// A header field that tells proxies the requested host. Machines of a network may be called
 /// `metadata`, but no site stands at the address.
 fn names_host_asked(input: &Input<'_>) -> bool {
     const NAMES: &[&[u8]] =

@@ -19,7 +19,7 @@ use crate::{data_folder, learned_files, new_file};
 const WRITE_EVERY: Duration = Duration::from_secs(60);
 /// Between two reports of the same trouble.
 const TELL_EVERY: Duration = Duration::from_secs(3_600);
-/// A larger file is none of ours: nothing is in it that is not in memory, and that has a limit.
+/// A larger file is not ours: nothing is in it that is not in memory, and that has a limit.
 const BYTES_MAX: u64 = 1 << 30;
 
 /// The files, and what was written to them.
@@ -214,7 +214,7 @@ fn key(folder: &Path) -> io::Result<IssuedKey> {
         }
         let aside = learned_files::set_aside(&path)?;
         eprintln!(
-            "portcullis: {}: it is no key; a new one is made, and the cookies of before are unknown; the file is \
+            "portcullis: {}: it is no key; a new one is made, and previous cookies are unknown; the file is \
              {} now",
             path.display(),
             aside.display()
