@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
+COMMENT = re.compile(r" *//[/!]? ?(.*)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # `portcullis-http/framing.rs: one`, `two`: a file of a crate; `tests/it/` is left out.
 TESTS = re.compile(r"`(portcullis[\w-]*)/([^`:]+)(?:: (\w+))?`((?:, `\w+`)*)")
@@ -88,7 +89,7 @@ def too_long(path, columns):
     """Lines that are too long. Tables, code and single words may be; in source, all but comments."""
     is_document, fenced = path.suffix == ".md", False
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        comment = re.match(r" *//[/!]? ?(.*)", line)
+        comment = COMMENT.match(line)
         if not is_document and not comment:
             continue
         text = line.strip() if is_document else comment[1]
@@ -98,10 +99,13 @@ def too_long(path, columns):
 
 
 def words(path):
-    """Words of the list above in prose."""
+    """Words of the list above in prose: in documents, and in comments of the source."""
     text = path.read_text(encoding="utf-8")
+    if path.suffix != ".md":
+        comments = (COMMENT.match(line) for line in text.splitlines())
+        text = "\n".join(comment[1] if comment else "" for comment in comments)
     # With blanks in the place of code, so that lines keep their numbers.
-    text = re.sub(r"`[^`\n]*`|\]\([^)]*\)|\S+\.jsonl", "", FENCE.sub(lambda code: "\n" * code[0].count("\n"), text))
+    text = re.sub(r"`[^`\n]*`|\]\([^)]*\)|\S+\.jsonl|--\w+", "", FENCE.sub(lambda code: "\n" * code[0].count("\n"), text))
     for number, line in enumerate(text.splitlines(), 1):
         for word, instead in WORDS:
             if found := word.search(line):
@@ -117,7 +121,7 @@ def main():
     documents, sources = tracked("*.md"), tracked("*.rs")
     wrong = [(path, fault) for path in documents for fault in links(path)]
     wrong += [(path, fault) for path in documents for fault in too_long(path, 120)]
-    wrong += [(path, fault) for path in documents for fault in words(path)]
+    wrong += [(path, fault) for path in [*documents, *tracked("*/src/*.rs")] for fault in words(path)]
     wrong += [(path, fault) for path in sources for fault in too_long(path, 110)]
     bypasses = ROOT / "docs" / "bypasses.md"
     wrong += [(bypasses, fault) for fault in tests(bypasses)]

@@ -1,4 +1,4 @@
-//! What honest messages need: the largest part of an allowance that one takes, and the most time for each
+//! Needs of benign messages: the largest part of an allowance that one takes, and the most time for each
 //! byte.
 
 use std::error::Error;

@@ -83,7 +83,7 @@ struct Options {
     /// With --worst: what is searched for.
     #[arg(long, default_value = "byte", requires = "worst")]
     worst_per: Goal,
-    /// Sends these files of honest requests (as of `portcullis evaluate`) or texts instead, and prints what
+    /// Sends these files of benign requests (as of `portcullis evaluate`) or texts instead, and prints what
     /// they need at most.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     honest: Vec<PathBuf>,
@@ -110,7 +110,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         engine.write_events();
     }
     if let Some(seconds) = options.worst {
-        // Pieces of the CRS are what a message may hold, whoever inspects it.
+        // A message may hold pieces of the CRS, whatever inspects it.
         let plan =
             portcullis_load::load(&portcullis_bench::policy(Mode::Crs, &options.crs, options.paranoia))?.plan;
         let time = Duration::from_secs_f64(seconds);

@@ -2,8 +2,8 @@
 //!
 //! A message is a short unit, made of pieces of the rules' own patterns, word lists and of what decoders look
 //! for, said again and again in one place of a request, as one value or as many. First each rule gives units
-//! from its own pieces; the dearest of these are then changed at random as long as the time lasts; at last
-//! the dearest are made longer, which shows cost that grows faster than their length.
+//! from its own pieces; the most expensive of these are then changed at random as long as the time lasts; at
+//! last the most expensive are made longer, which shows cost that grows faster than their length.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};

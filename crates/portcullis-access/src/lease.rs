@@ -39,7 +39,7 @@ pub struct Leases {
 pub enum Taken {
     /// There was a token, or credit.
     Admitted,
-    /// There is none; it may come again after this time.
+    /// There is none; the caller may retry after this time.
     Refused(Duration),
     /// The credit is used up, and the store has not answered yet whether there is more.
     Unknown,

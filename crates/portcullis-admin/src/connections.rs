@@ -106,7 +106,7 @@ impl Connections {
     }
 }
 
-/// What happens on a connection.
+/// Events of a connection.
 #[derive(Debug, Default)]
 pub struct Activity {
     /// Requests that are being answered.

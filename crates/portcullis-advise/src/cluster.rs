@@ -1,4 +1,4 @@
-//! Events that look like one false alarm: the same objection to the same field, from many clients that do
+//! Events that look like one false positive: the same objection to the same field, from many clients that do
 //! nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use crate::path::template;
 
 /// Clients of a cluster that are counted.
 const CLIENTS_MAX: usize = 10_000;
-/// Clusters that are told apart; what comes later is left out.
+/// Clusters that are kept apart; later ones are left out.
 const CLUSTERS_MAX: usize = 10_000;
 
 /// Events with the same objection to the same field on the same path.

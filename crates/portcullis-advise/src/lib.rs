@@ -1,4 +1,4 @@
-//! Exclusions for a false alarm, the narrowest first, and what each of them costs.
+//! Exclusions for a false positive, the narrowest first, and what each of them costs.
 //!
 //! ```text
 //! request --the policy as it is--> alarm --options--> candidates

@@ -15,9 +15,9 @@ use serde::Serialize;
 use crate::advice::Case;
 use crate::options::{Candidate, objecting};
 
-/// Probes that are told one by one.
+/// Probes that are reported one by one.
 const LOST_TOLD_MAX: usize = 20;
-/// Clients and ids that are told.
+/// Clients and ids that are reported.
 const STORED_TOLD_MAX: usize = 20;
 
 /// An attack that would not be stopped any more.

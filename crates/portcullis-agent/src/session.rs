@@ -81,7 +81,7 @@ impl fmt::Display for Broken {
 }
 
 impl Session {
-    /// A connection whose messages are told apart like this.
+    /// A connection whose messages are delimited like this.
     pub fn new(framing: Framing) -> Session {
         Session { frames: Frames::new(framing), ..Session::default() }
     }

@@ -2,7 +2,7 @@
 //!
 //! A route is registered with the [`Access`] that it needs, and the gate in front of it asks for that before
 //! anything of the route runs. A bearer token counts if there is one; otherwise the session of a cookie. A
-//! session's changes need the token of its page and an `Origin` of ours (CSRF).
+//! session's changes need the token of its page and our own `Origin` (CSRF).
 
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ impl Principal {
     }
 }
 
-/// Lets a request to its route if whoever sent it may ask that.
+/// Lets a request to its route if its sender may ask that.
 pub(crate) async fn gate(
     State((context, access)): State<(Arc<Context>, Access)>,
     mut request: Request,
@@ -173,7 +173,7 @@ async fn authenticate(
     let (now, address) = (context.now(), peer.address.to_string());
     let mut authorizations = headers.get_all(AUTHORIZATION).iter();
     if let Some(value) = authorizations.next() {
-        // Whoever sends two, or another kind, does not get in by a cookie beside them.
+        // A sender of two, or of another kind, does not get in by an additional cookie.
         let token = bearer(value).filter(|_| authorizations.next().is_none()).map(str::to_owned);
         let Some(token) = token else { return Err(invalid_token()) };
         let found = context.identities(move |identities| identities.token_of(&token, &address, now)).await?;
@@ -242,7 +242,7 @@ pub(crate) fn session_cookie(headers: &HeaderMap) -> Option<&str> {
     cookie(headers, COOKIE_NAME)
 }
 
-/// The value of a cookie. None if there are two: one of them may be somebody else's.
+/// The value of a cookie. None if there are two: one of them may be another user's.
 pub(crate) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let pairs = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut values = pairs.flat_map(|value| value.split(';')).filter_map(|pair| {

@@ -37,7 +37,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// Characters of an error or a reason in the audit trail; the revision has the whole reason.
 const AUDIT_END_MAX: usize = 150;
 
-/// What a change did to the document, or would do.
+/// Effect of a change on the configuration file, done or tried.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Changed {
     /// The revision that the document is now; null if the change was only tried.
@@ -49,18 +49,18 @@ pub(crate) struct Changed {
     /// The whole new text, if the change was only tried by an administrator: for `POST /replay`, say.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// What serves now, and which keys need a restart; null if nothing was loaded.
+    /// The settings in effect, and keys that need a restart; null if nothing was loaded.
     message: Option<String>,
 }
 
-/// A change that somebody asks for.
+/// A change that a user asks for.
 pub(crate) struct Order {
     pub(crate) change: Change,
     /// Why.
     pub(crate) reason: Option<String>,
     /// Only show what it would do.
     pub(crate) dry_run: bool,
-    /// What it is, for the audit trail; what matters most stands first.
+    /// Summary for the audit trail, the most important first.
     pub(crate) summary: String,
 }
 
@@ -165,7 +165,7 @@ pub(crate) async fn carry_out(
     work.await.map_err(|_| Problem::of(Kind::Internal))?
 }
 
-/// Refuses a change that reaches beyond the sites of whoever makes it; and exclusions that only an
+/// Refuses a change that reaches beyond the sites of the user who makes it; and exclusions that only an
 /// administrator may have, in whatever way a change brings them: new, enforced after a trial, or on trial;
 /// and more of them than one needs.
 fn check_rights(
@@ -233,7 +233,7 @@ fn check_sites(sites: &Sites, document: &Document, proposal: &Proposal) -> Resul
     }
 }
 
-/// What the audit trail says of a change. If that is too long, the end of the summary gives way: nobody hides
+/// Entry of the audit trail for a change. If that is too long, the end of the summary is cut: nobody hides
 /// the result or the reason behind a long list.
 fn detail(summary: &str, error: Option<&str>, reason: &str) -> String {
     let mut end = error.map_or_else(String::new, |error| format!(": {}", cut(error, AUDIT_END_MAX)));

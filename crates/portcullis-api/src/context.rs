@@ -180,7 +180,7 @@ async fn one_at_a_time<T: Send + 'static>(
     let permit = Arc::clone(permit).acquire_owned().await;
     let permit = permit.map_err(|_| Problem::of(Kind::Draining))?;
     let work = move || {
-        // Held until the work ends, even if whoever asked has gone.
+        // Held until the work ends, even if the client has gone.
         let _permit = permit;
         work()
     };

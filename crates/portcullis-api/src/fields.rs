@@ -1,4 +1,4 @@
-//! What sites have learned of their fields, as the running program supplies it.
+//! Learned fields of sites, as the running program supplies them.
 
 use std::net::IpAddr;
 
@@ -41,7 +41,7 @@ pub trait LearnedFields: Send + Sync {
     ) -> Result<DecidedSession, SessionError>;
 }
 
-/// Whose requests teach in a session.
+/// Clients whose requests teach in a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Teacher {
     /// Those of clients in this network: an address and the bits of its prefix.
@@ -55,7 +55,7 @@ pub enum Teacher {
 pub struct TeachingSession {
     /// The site.
     pub site: String,
-    /// Who has begun it.
+    /// User who has begun it.
     pub by: String,
     /// The network of the clients that teach; null: the site's trusted sources do.
     pub network: Option<String>,
@@ -73,11 +73,11 @@ pub struct TeachingSession {
     pub refused: u64,
     /// Values of fields beyond the limits, which were not learned.
     pub beyond_limit: u64,
-    /// What accepting it does, field by field.
+    /// Effects of accepting it, field by field.
     pub fields: Vec<TaughtField>,
 }
 
-/// What a session has shown of a field, and what accepting it does there.
+/// Observations of a field in a session, and the effect of accepting it there.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TaughtField {
     /// The method.
@@ -92,13 +92,13 @@ pub struct TaughtField {
     pub values: u64,
     /// The types of its values.
     pub types: Vec<&'static str>,
-    /// What becomes of the field.
+    /// Effect on the field.
     pub effect: TaughtEffect,
     /// The kinds of findings in it.
     pub kinds: Vec<TaughtKind>,
 }
 
-/// What accepting a session does to a field.
+/// Effect of accepting a session on a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaughtEffect {
@@ -121,11 +121,11 @@ pub enum TaughtEffect {
 pub struct TaughtKind {
     /// The kind: `sqli.statement`.
     pub kind: String,
-    /// What becomes of it.
+    /// Effect on it.
     pub effect: KindEffect,
 }
 
-/// What accepting a session does to a kind of finding in a field.
+/// Effect of accepting a session on a kind of finding in a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KindEffect {
@@ -139,7 +139,7 @@ pub enum KindEffect {
     NoRoom,
 }
 
-/// What an operator decides about a session.
+/// Decision of an operator about a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionOrder {
     /// It ends now, and waits for a decision.
@@ -207,11 +207,11 @@ pub struct LearningSite {
     pub fields_max: usize,
     /// Values of fields beyond the limits, which were not learned.
     pub beyond_limit: u64,
-    /// What a field must have shown before it is closed.
+    /// Conditions for closing a field.
     pub closes_after: Sighted,
 }
 
-/// How much of a field was seen, or is missing.
+/// Observed, or missing, amount of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Sighted {
     /// Values.
@@ -238,7 +238,7 @@ pub enum FieldState {
     KeptOpen,
 }
 
-/// What a field has carried of one type.
+/// Values of one type that a field has carried.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CarriedType {
     /// The type, as `portcullis learned --json` names it.
@@ -251,7 +251,7 @@ pub struct CarriedType {
     pub days: u32,
 }
 
-/// What a field was closed as before it opened again.
+/// Type as which a field was closed before it opened again.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ClosedBefore {
     /// The type, or `enumeration`.
@@ -282,13 +282,13 @@ pub struct LearnedField {
     pub closes_as: Option<&'static str>,
     /// Different values, while it has had few: those of an enumeration.
     pub options: usize,
-    /// What it was closed as, if it has opened again.
+    /// Type as which it was closed, if it has opened again.
     pub closed_before: Option<ClosedBefore>,
-    /// What is known, in a sentence: `whole numbers only: 48,210 values of 1,204 networks in 12 days`.
+    /// Summary in a sentence: `whole numbers only: 48,210 values of 1,204 networks in 12 days`.
     pub evidence: String,
-    /// How much of what closing takes has been seen, from 0 to 1.
+    /// Share of the conditions for closing that are met, from 0 to 1.
     pub confidence: f64,
-    /// What is missing before it is closed, beside a plain type.
+    /// Missing conditions for closing, apart from a plain type.
     pub missing: Sighted,
     /// Values.
     pub values: u64,
@@ -304,11 +304,11 @@ pub struct LearnedField {
     pub bytes_min: u32,
     /// Bytes of its longest value.
     pub bytes_max: u32,
-    /// What it has carried, by type.
+    /// Values that it has carried, by type.
     pub types: Vec<CarriedType>,
 }
 
-/// How far a kind of finding in a field has come.
+/// State of a kind of finding in a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProposalState {
@@ -341,11 +341,11 @@ pub struct FieldProposal {
     pub name: String,
     /// The kind of finding: `sqli.statement`.
     pub kind: String,
-    /// How far it has come.
+    /// Its state.
     pub state: ProposalState,
     /// Since which day (UTC).
     pub since: String,
-    /// Who has shown it: `120 requests of 40 networks and 38 sessions in 9 days`.
+    /// Clients that have shown it: `120 requests of 40 networks and 38 sessions in 9 days`.
     pub evidence: String,
     /// Requests that had it and were let through.
     pub requests: u64,
@@ -363,7 +363,7 @@ pub struct FieldProposal {
     pub stopped: u64,
 }
 
-/// What an operator decides about a proposal.
+/// Decision of an operator about a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProposalDecision {
     /// The kind counts for nothing in the field.
@@ -398,7 +398,7 @@ pub struct DecidedProposal {
     pub not_kept: Option<String>,
 }
 
-/// Where a field stands.
+/// State of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldPlace {
     /// The site.
@@ -413,7 +413,7 @@ pub struct FieldPlace {
     pub name: String,
 }
 
-/// What an operator decides about a field.
+/// Decision of an operator about a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldOrder {
     /// It is learned, and never closed.

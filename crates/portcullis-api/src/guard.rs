@@ -61,7 +61,7 @@ async fn admit(context: &Context, mut request: Request, next: Next) -> Result<Re
     answered.map_err(|_| Problem::with(Kind::Busy, "the request took too long"))
 }
 
-/// The name that a request asks under; it must be one of ours.
+/// The name that a request asks under; it must be one of our names.
 fn check_host(uri: &Uri, headers: &HeaderMap, names: &[String]) -> Result<String, Problem> {
     let mut hosts = headers.get_all(HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|_| hosts.next().is_none());

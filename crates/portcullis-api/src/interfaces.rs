@@ -67,7 +67,7 @@ pub struct InterfaceDeviation {
     pub method: String,
     /// The path: as it was discovered of shadow and drifted endpoints, as it is declared of others.
     pub path: String,
-    /// What differs, of drifted ones.
+    /// Differences, of drifted ones.
     pub differences: Vec<InterfaceDifference>,
 }
 
@@ -77,7 +77,7 @@ impl Keyed for InterfaceDeviation {
     }
 }
 
-/// What differs at an endpoint.
+/// A difference at an endpoint.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct InterfaceDifference {
     /// Place and name of a parameter (`query:id`, `json:items[].id`), or `body` for a media type.
@@ -156,7 +156,7 @@ impl Keyed for InterfaceItem {
     }
 }
 
-/// How often something was seen.
+/// Number of times that something was seen.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct InterfaceCount {
     /// What.
@@ -165,7 +165,7 @@ pub struct InterfaceCount {
     pub requests: u64,
 }
 
-/// How many values of a parameter had a type.
+/// Number of values of a parameter that had a type.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct InterfaceType {
     /// The type.

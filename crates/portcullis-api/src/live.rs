@@ -65,7 +65,7 @@ pub struct Application {
     pub profile: String,
     /// The application.
     pub application: String,
-    /// What the answers show of it, in the words of the profile.
+    /// Evidence in the answers, in the words of the profile.
     pub signs: Vec<String>,
     /// The exclusions of the profile.
     pub exclusions: usize,
@@ -80,7 +80,7 @@ pub struct OpenedField {
     pub location: String,
     /// The paths.
     pub paths: Vec<String>,
-    /// What an attacker gains, and who may write there.
+    /// An attacker's gain, and the users who may write there.
     pub opens: String,
     /// Classes of attacks of which some pass there.
     pub lets_pass: Vec<String>,
@@ -91,7 +91,7 @@ pub struct OpenedField {
 pub struct Route {
     /// Its name in events and metrics.
     pub name: String,
-    /// How `path` is meant.
+    /// Meaning of `path`.
     pub path_kind: PathKind,
     /// The path, the prefix, or the regular expression.
     pub path: String,

@@ -60,7 +60,7 @@ async fn run<T: Send + 'static>(
     let permit = Arc::clone(permits).acquire_owned().await;
     let permit = permit.map_err(|_| Problem::of(Kind::Draining))?;
     let result = blocking(move || {
-        // Held until the work ends, even if whoever asked has gone.
+        // Held until the work ends, even if the client has gone.
         let _permit = permit;
         work()
     });

@@ -32,7 +32,7 @@ pub struct Supplies {
     pub live: Arc<dyn LiveState>,
     /// The interfaces that were discovered; none: nothing is.
     pub interfaces: Option<Arc<dyn Interfaces>>,
-    /// What sites have learned of their fields.
+    /// Learned fields of sites.
     pub fields: Arc<dyn LearnedFields>,
     /// The policies that serve, for messages that are not served.
     pub trials: Arc<dyn Trials>,

@@ -5,7 +5,7 @@ use portcullis_identity::{IdentityError, digest, is_same, random_secret};
 /// Seconds that a code is valid.
 pub const SETUP_CODE_S: u64 = 3600;
 
-/// A code that was told to the operator, as its digest.
+/// A code that was shown to the operator, as its digest.
 #[derive(Clone, Debug)]
 pub struct SetupCode {
     digest: [u8; 32],

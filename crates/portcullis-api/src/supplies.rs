@@ -65,7 +65,7 @@ pub struct Trial {
     pub client: IpAddr,
     /// Also matches of rules that only keep the books of their set.
     pub all: bool,
-    /// The rule of which every test is told.
+    /// The rule of which every test is reported.
     pub rule: Option<u32>,
 }
 
@@ -168,7 +168,7 @@ pub struct ReplayOrder {
     pub site: Option<String>,
     /// The requests.
     pub requests: Vec<ReplayRequest>,
-    /// Changes that are told, at most.
+    /// Changes that are reported, at most.
     pub changes_max: usize,
     /// After this time no further request is tried.
     pub patience: Duration,
@@ -191,7 +191,7 @@ pub struct ReplayChange {
     pub reason: String,
 }
 
-/// What two documents decide on requests.
+/// Decisions of two configurations on requests.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
     /// Requests that were tried.
@@ -258,7 +258,7 @@ pub struct SinkOrder {
     pub by: String,
 }
 
-/// What became of a test event.
+/// Result of a test event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkTested {
     /// The time that it took.

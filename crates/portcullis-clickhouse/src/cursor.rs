@@ -7,7 +7,7 @@ use portcullis_event_store::QueryError;
 
 use crate::condition::literal;
 
-/// Bytes of an id; those of ours are much shorter.
+/// Bytes of an id; our own are much shorter.
 pub(crate) const ID_BYTES_MAX: usize = 256;
 
 /// The key of an event, by which pages are sorted.

@@ -11,7 +11,7 @@ use crate::condition::{column, is_absent_as_zero};
 use crate::link::Deadline;
 use crate::source::Database;
 
-/// Values of one field that are told apart; events with further ones are counted together.
+/// Values of one field that are counted apart; events with further ones are counted together.
 const VALUES_MAX: usize = 100_000;
 
 /// A value and the requests that have it.

@@ -13,7 +13,7 @@
 //! today.
 //!
 //! - No filter can end a literal: literals are printable ASCII without quotes and backslashes of their own
-//!   ([`condition`]). The database is told that the question is read-only, whatever its user may do.
+//!   ([`condition`]). The query is marked as read-only for the database, whatever its user may do.
 //! - Answers are bounded in time and bytes. A profile of the user that would cut them short silently is
 //!   overruled.
 //! - A database that is down, refuses or is late is an error

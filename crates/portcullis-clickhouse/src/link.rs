@@ -15,7 +15,7 @@ pub(crate) const ANSWER_BYTES_MAX: u64 = 64 << 20;
 const PASSWORD_BYTES_MAX: u64 = 4096;
 /// Time for an answer beyond that of the query itself, in which the database says that it was too late.
 const SLACK: Duration = Duration::from_secs(1);
-/// Characters of an error of the database that are told.
+/// Characters of an error of the database that are reported.
 const ERROR_CHARS_MAX: usize = 300;
 /// Results of questions, as they are counted.
 const RESULTS: &[&str] = &["answered", "unavailable", "late"];

@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_stock_status_pattern_means_what_it_says() {
-        // Of the set-up file that ModSecurity comes with: it looks ahead.
+        // Of the setup file that ModSecurity comes with: it looks ahead.
         let set = statuses(b"^(?:5|4(?!04))").unwrap();
         for (status, relevant) in
             [(200, false), (403, true), (404, false), (405, true), (500, true), (304, false)]

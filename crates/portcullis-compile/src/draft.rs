@@ -194,8 +194,8 @@ impl<'a> Reader<'a, '_> {
         self.chain_open = chained;
     }
 
-    /// A rule was left out for a mistake, which has been told; `chain`: the next one is a link of the same
-    /// chain.
+    /// A rule was left out for a mistake, which has been reported; `chain`: the next one is a link of the
+    /// same chain.
     fn refused(&mut self, chain: bool) {
         match self.chain_open {
             true => self.chain_open = chain,
@@ -413,7 +413,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// What `selector` names and none of the rules has that it selects.
+/// The names in `selector` that match no rule.
 fn absent(selector: &RuleSelector, selected: &[&mut Draft<'_>]) -> Option<RuleSelector> {
     match selector {
         RuleSelector::Ids(ids) => {

@@ -27,7 +27,7 @@ use crate::patterns::Patterns;
 use crate::template::template;
 use crate::{audit, collections, ctl, settings, targets};
 
-/// How many times as long as a value transformations may make it.
+/// Largest factor by which transformations may lengthen a value.
 const GROWTH_MAX: u32 = 64;
 
 /// Seconds: 30 days, as ModSecurity has it.
@@ -449,7 +449,7 @@ impl Lowering<'_> {
         self.plan.chains.intern(&transformations)
     }
 
-    /// How many times as long as a value its form may be.
+    /// Largest length of a form, as a multiple of its value.
     fn growth(&self, chain: ChainId) -> u32 {
         let transformations = self.plan.chains.transformations(chain);
         transformations.iter().fold(1, |growth, one| growth.saturating_mul(one.growth()))
@@ -716,9 +716,9 @@ fn is_old_geo_database(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("dat"))
 }
 
-/// The disruptive action of a rule. In a rule, `block` stands for the default and gives way to any other one,
-/// in either order; in a later `SecRuleUpdateActionById` it goes back to the default. A rule without any has
-/// the default's, but for libmodsecurity none.
+/// The disruptive action of a rule. In a rule, `block` stands for the default and is replaced by any other
+/// one, in either order; in a later `SecRuleUpdateActionById` it goes back to the default. A rule without any
+/// has the default's, but for libmodsecurity none.
 fn disruptive_of<'d>(draft: &'d Draft<'_>, modsecurity3: bool) -> Option<&'d Spanned<Action>> {
     let last = |actions: &'d [Spanned<Action>]| {
         actions.iter().rev().find(|action| is_disruptive(&action.node) && action.node != Action::Block)

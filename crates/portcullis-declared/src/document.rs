@@ -156,7 +156,7 @@ impl<'de> Visitor<'de> for LinesVisitor {
         let mut members = Vec::new();
         while let Some(key) = entries.next_key::<serde_saphyr::Spanned<String>>()? {
             let line = key.referenced.line();
-            // Scalars stand beside their key; so do the problems that are told of them.
+            // Scalars stand beside their key; so do the problems that are reported of them.
             let value = entries.next_value::<Lines>()?;
             members.push((key.value, Lines { line, members: value.members }));
         }

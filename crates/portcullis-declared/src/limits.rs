@@ -35,7 +35,7 @@ pub const BODY_DEPTH_MAX: usize = 64;
 pub const BODY_VALUES_MAX: usize = 200_000;
 /// Messages of a batch of JSON-RPC.
 pub const RPC_BATCH_MAX: usize = 100;
-/// Deviations of one aspect that are told of one request.
+/// Deviations of one aspect that are reported of one request.
 pub const DEVIATIONS_MAX: usize = 16;
 /// Values of one parameter, and fields of a form.
 pub const PARTS_MAX: usize = 2_000;

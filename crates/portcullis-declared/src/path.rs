@@ -101,8 +101,8 @@ impl Paths {
         Paths { nodes: vec![Node::default()] }
     }
 
-    /// Adds a template. `Err` tells what is wrong: another one that no path could be told apart from, or one
-    /// that is malformed.
+    /// Adds a template. `Err` tells what is wrong: another one that no path could be distinguished from, or
+    /// one that is malformed.
     pub fn insert(&mut self, template: &str, number: u32) -> Result<Vec<String>, Refused> {
         let (mut node, mut names) = (0usize, Vec::new());
         for segment in segments(template.as_bytes()) {
@@ -259,7 +259,7 @@ fn parts(segment: &str) -> Option<(Vec<Vec<u8>>, Vec<String>)> {
     let (mut texts, mut names, mut rest) = (Vec::new(), Vec::new(), segment);
     while let Some((text, behind)) = rest.split_once('{') {
         let (name, behind) = behind.split_once('}')?;
-        // Two parameters without a text between them cannot be told apart.
+        // Two parameters without a text between them cannot be separated.
         if name.is_empty() || name.contains('{') || text.is_empty() && !texts.is_empty() {
             return None;
         }

@@ -118,7 +118,7 @@ pub(crate) fn operation(rpc: &Rpc, method: &[u8], found: &mut Told<'_>) -> Optio
     (method == b"POST").then_some(OperationId::first())
 }
 
-/// Compares a body. One whose methods cannot be read may ask for any, and is none of the declared ones.
+/// Compares a body. One whose methods cannot be read may ask for any, and is not one of the declared ones.
 pub(crate) fn sent<'r>(
     rpc: &Rpc,
     content_types: impl Iterator<Item = &'r [u8]>,

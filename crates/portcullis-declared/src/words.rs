@@ -9,7 +9,7 @@ const NAMED_MAX: usize = 6;
 /// Bytes of a text of the document in a rule.
 const TEXT_BYTES_MAX: usize = 80;
 
-/// The rules that a value breaks; the steps are those from the value to what is told of.
+/// The rules that a value breaks; the steps are those from the value to what is reported.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library's other kinds speak for themselves")]
 pub(crate) fn of(error: &ValidationError<'_>) -> Vec<(Option<String>, String)> {
     use ValidationErrorKind as Kind;

@@ -37,7 +37,7 @@ impl Bound {
         }
     }
 
-    /// How many times as long as its input a result is, rounded up, but for a few bytes.
+    /// Length of a result as a multiple of its input, rounded up, except for a few bytes.
     pub(crate) fn growth(self) -> usize {
         match self {
             Bound::Ratio(made, from) | Bound::Blocks(made, from) => made.div_ceil(from),

@@ -18,7 +18,7 @@ const ANYTHING: ByteSet = ByteSet::FULL;
 
 const UPPER: ByteSet = ByteSet::range(b'A', b'Z');
 const NUL: ByteSet = ByteSet::of(b"\0");
-/// What `cmdLine` takes away, and what it makes spaces of.
+/// Characters that `cmdLine` removes, and those that it turns into spaces.
 const QUOTES: ByteSet = ByteSet::of(b"\"'\\^");
 const BLANKS: ByteSet = ByteSet::of(b",;\t\r\n");
 

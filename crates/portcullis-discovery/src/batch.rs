@@ -49,7 +49,7 @@ pub struct Observation<'o> {
     pub status: u16,
     /// The request was refused here, or would be.
     pub is_refused: bool,
-    /// How long the exchange took, in microseconds.
+    /// Duration of the exchange, in microseconds.
     pub took_us: u64,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Seen {
     pub number: Option<i64>,
 }
 
-/// What a close look at an exchange tells.
+/// Result of a close look at an exchange.
 #[derive(Debug, Default)]
 pub struct Details {
     pub(crate) parameters: Vec<Seen>,

@@ -72,7 +72,7 @@ pub enum Change {
     },
 }
 
-/// What differs at an endpoint.
+/// A difference at an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// `query:id`, or `body` for a media type.
@@ -97,7 +97,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// How an endpoint that was discovered relates to what is declared.
+/// Relation of a discovered endpoint to the declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeviationKind {
     /// It answers, and is not declared.
@@ -135,7 +135,7 @@ pub struct Deviation {
     pub method: String,
     /// The path: as it was discovered of shadow and drifted ones, as it is declared of others.
     pub path: String,
-    /// What differs, of drifted ones.
+    /// Differences, of drifted ones.
     pub differences: Vec<Difference>,
 }
 
@@ -208,8 +208,8 @@ pub fn compare(old: &Interface, new: &Interface) -> Vec<Change> {
     changes
 }
 
-/// How what was discovered ([`crate::openapi`]) deviates from what is declared. Clients need not send what is
-/// optional, so that a parameter which nobody has sent is no deviation unless it is required.
+/// Deviations of discovered endpoints ([`crate::openapi`]) from the declaration. Clients need not send what
+/// is optional, so that a parameter which nobody has sent is no deviation unless it is required.
 pub fn deviations(declared: &Interface, seen: &Interface) -> Vec<Deviation> {
     let pairs = Pairs::of(declared, seen);
     let mut found = Vec::new();
@@ -353,7 +353,7 @@ fn differences(old: &Operation, new: &Operation) -> Vec<Difference> {
     found
 }
 
-/// What was seen at an endpoint and its declaration does not allow.
+/// Observations at an endpoint that its declaration does not allow.
 fn drift(declared: &Operation, seen: &Operation) -> Vec<Difference> {
     let looked_at = seen.looked_at.unwrap_or(LookedAt { requests: 0, bodies: 0 });
     let answered =
@@ -515,7 +515,7 @@ fn types(document: &Value, schema: &Value, found: &mut BTreeSet<String>, depth: 
     }
 }
 
-/// Where a schema stands in a body.
+/// Position of a schema in a body.
 struct Spot {
     name: String,
     is_required: bool,
@@ -525,7 +525,7 @@ struct Spot {
 /// The members of a body.
 #[derive(Default)]
 struct Members {
-    /// How many schemas may still be looked at.
+    /// Number of schemas that may still be read.
     left: usize,
     /// The scalar values, by their paths.
     found: BTreeMap<String, Declared>,

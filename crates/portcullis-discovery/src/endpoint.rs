@@ -1,4 +1,4 @@
-//! What is known of one endpoint.
+//! Knowledge of one endpoint.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +21,8 @@ pub const TYPES_MAX: usize = 16;
 pub(crate) const REQUIRED_REQUESTS_MIN: u64 = 5;
 /// It has been in so many of a hundred.
 const REQUIRED_PERCENT: u64 = 98;
-/// A parameter that one network alone sends, and less often than in one of so many requests, is none of the
-/// interface's.
+/// A parameter that one network alone sends, and less often than in one of so many requests, does not belong
+/// to the interface.
 const STRAY_SHARE: u64 = 50;
 const DAY_S: u64 = 86_400;
 
@@ -324,7 +324,7 @@ impl Endpoint {
                 }
                 let mut at = at;
                 if self.parameters.len() >= PARAMETERS_MAX {
-                    // One that somebody else made up gives way the next day.
+                    // One that another client made up may be dropped the next day.
                     let may_go = |own: &Parameter| own.founder.is_some() && own.last_day < day;
                     let gone = self.parameters.iter().position(may_go)?;
                     self.parameters.remove(gone);
@@ -415,7 +415,7 @@ impl Endpoint {
         self.is_gone &= other.is_gone;
     }
 
-    /// What is wrong with an endpoint that a file tells of.
+    /// An error in an endpoint of a file.
     pub(crate) fn mistake(&mut self) -> Option<&'static str> {
         self.parameters.sort_by(|a, b| (a.place, &a.name).cmp(&(b.place, &b.name)));
         let types = [&self.request_types, &self.response_types];

@@ -14,9 +14,9 @@ use crate::tree::Node;
 pub const TEMPLATE_BYTES_MAX: usize = 256;
 /// One network may have one in so many of the places, for endpoints that nobody else has asked.
 pub const FOUNDER_SHARE: usize = 4;
-/// An endpoint that nobody has asked for so many days gives way to a new one.
+/// An endpoint that nobody has asked for so many days may be replaced by a new one.
 pub const IDLE_DROP_DAYS: u32 = 90;
-/// After a search in vain for an endpoint that may give way, the next one waits.
+/// After a search that found no endpoint to drop, the next one waits.
 const SEARCH_EVERY_S: u64 = 600;
 /// Endpoints that are reported at a time.
 const NEWS_MAX: usize = 16;
@@ -39,7 +39,7 @@ const METHODS: &[&str] = &[
     "SEARCH",
 ];
 
-/// How much is kept, and what is news.
+/// Limits of what is kept, and the definition of news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Endpoints.
@@ -56,7 +56,7 @@ impl Default for Limits {
     }
 }
 
-/// What did not fit in.
+/// Endpoints that did not fit in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beyond {
     /// Requests of endpoints beyond the limit, or beyond the share of one network.
@@ -103,7 +103,7 @@ pub struct News {
     pub is_new: bool,
 }
 
-/// What is known of the endpoints of one site.
+/// Knowledge of the endpoints of one site.
 #[derive(Clone, Debug, Default)]
 pub struct Inventory {
     limits: Limits,
@@ -115,7 +115,7 @@ pub struct Inventory {
     beyond: Beyond,
     /// By network: the endpoints that only it has asked.
     unconfirmed: HashMap<u32, usize>,
-    /// When a search for an endpoint that may give way makes sense again.
+    /// When the next search for an endpoint to drop makes sense.
     search_s: u64,
 }
 
@@ -274,8 +274,8 @@ impl Inventory {
         found.into_iter()
     }
 
-    /// The endpoints that are new since the last call, and those that nobody has asked for long: each is told
-    /// once.
+    /// The endpoints that are new since the last call, and those that nobody has asked for long: each is
+    /// reported once.
     pub fn news(&mut self, now_s: u64) -> Vec<News> {
         let mut news = Vec::new();
         let idle_s = self.limits.idle_s;
@@ -321,7 +321,7 @@ impl Inventory {
         self.count == 0
     }
 
-    /// What did not fit in.
+    /// Endpoints that did not fit in.
     pub fn beyond(&self) -> Beyond {
         self.beyond
     }

@@ -11,7 +11,7 @@ use crate::endpoint::{Authentication, Endpoint, Parameter, ParameterPlace};
 use crate::inventory::Inventory;
 use crate::segment::{is_placeholder, parts};
 
-/// The methods that OpenAPI 3.1 knows; others are told in an extension.
+/// The methods that OpenAPI 3.1 knows; others are listed in an extension.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /// The OpenAPI 3.1 document of a site's inventory. What was seen is in extensions (`x-seen`), so that nothing
@@ -246,7 +246,7 @@ fn schema(parameter: &Parameter) -> Value {
     }
 }
 
-/// What was seen of a parameter.
+/// Observations of a parameter.
 fn seen(parameter: &Parameter) -> Value {
     let types: Map<String, Value> =
         parameter.types.iter().map(|(kind, values)| (kind.name().to_owned(), (*values).into())).collect();

@@ -25,7 +25,7 @@ const SLUG_JOINTS_MIN: usize = 2;
 const NUMBERED_BYTES_MIN: usize = 7;
 const SEGMENT_BYTES_MAX: usize = 64;
 
-/// What stands for a segment in a template: a placeholder, one with an extension behind it, or the name
+/// Representation of a segment in a template: a placeholder, one with an extension behind it, or the name
 /// itself.
 pub(crate) fn label(segment: &[u8]) -> Cow<'_, str> {
     if let Some(dot) = extension(segment)
@@ -82,7 +82,7 @@ pub(crate) fn is_file(segment: &[u8]) -> bool {
     extension(segment).is_some()
 }
 
-/// Where the extension of a file's name begins, with its dot.
+/// Start of the extension of a file's name, at its dot.
 fn extension(segment: &[u8]) -> Option<usize> {
     let dot = segment.iter().rposition(|b| *b == b'.').filter(|dot| *dot > 0)?;
     let extension = &segment[dot + 1..];

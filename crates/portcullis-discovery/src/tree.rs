@@ -266,7 +266,7 @@ impl Node {
         all.all(|other| other == Some(first)).then_some(first)
     }
 
-    /// What alike names have in common: methods, values and names below, the type of answers.
+    /// Common properties of alike names: methods, values and names below, the type of answers.
     fn signature(&self) -> String {
         let methods: Vec<&str> = self.endpoints.keys().map(String::as_str).collect();
         // Names below values differ.
@@ -293,7 +293,7 @@ impl Node {
         }
     }
 
-    /// How often something here was asked, and when last.
+    /// Number of requests here, and the time of the last.
     fn asked(&self) -> (u64, u64) {
         let own = self.endpoints.values().map(|endpoint| (endpoint.requests, endpoint.last_s));
         let all = own.chain(self.children.values().map(Node::asked));

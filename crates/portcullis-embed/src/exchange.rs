@@ -11,7 +11,7 @@ use portcullis_http::h1::{Limits, assemble_response};
 
 use crate::answer::answer;
 
-/// Bytes of a body that went on without being shown, counted by whoever passes them on.
+/// Bytes of a body that were forwarded without being inspected, counted by the caller that forwards them.
 #[derive(Clone, Debug, Default)]
 pub struct Passed(Arc<AtomicU64>);
 
@@ -35,8 +35,8 @@ pub enum Broken {
     Unreadable,
 }
 
-/// One exchange: request and response are shown to it in order. Dropped, it ends: what has come of the
-/// request is judged, the event is told, and it names the parts that have not come.
+/// One exchange: request and response are shown to it in order. Dropped, it ends: the part of the request
+/// that has arrived is judged, the event is reported, and it names the parts that have not come.
 ///
 /// Methods may be called after a verdict: they have no effect then.
 #[derive(Debug)]

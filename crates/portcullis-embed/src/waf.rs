@@ -195,8 +195,8 @@ impl Waf {
     }
 }
 
-/// Writes uploaded files that rules keep, in the thread that ends the exchange: applications fork, and a
-/// thread of ours would stay behind.
+/// Writes uploaded files that rules keep, in the thread that ends the exchange: applications fork, and our
+/// thread would not exist in the child.
 fn keeping_files(folder_bytes_max: u64, registry: &Registry) -> Arc<dyn Fn(KeptFile) + Send + Sync> {
     let uploads = DirectUploads::new(folder_bytes_max);
     let kept = registry.counter(&catalogue::UPLOADS_KEPT, &[]);
@@ -300,7 +300,7 @@ impl Loader {
         if let Some(shared) = self.shared.as_ref().filter(|shared| shared.folder() == folder) {
             return Ok(Arc::clone(shared) as _);
         }
-        // An application has no log of ours: trouble is in the metrics, and on standard error.
+        // An application does not have our log: trouble is in the metrics, and on standard error.
         let say = Arc::new(|line: &str| eprintln!("portcullis: {line}"));
         let shared = Arc::new(SharedFile::new(folder, self.metrics.clone(), say));
         self.shared = Some(Arc::clone(&shared));

@@ -215,7 +215,7 @@ impl Execution<'_> {
             SetVarOperation::SetNumber(number) => Operand::Set(TxValue::Int(*number)),
             SetVarOperation::Set(template) => {
                 match template.parts.as_slice() {
-                    // A number would have been told apart at load time.
+                    // A number would have been recognised at load time.
                     [Part::Literal(_)] => {
                         return Operand::Set(TxValue::Text(self.expand_to_store(template)));
                     }

@@ -105,7 +105,7 @@ impl Execution<'_> {
         }
         for byte in written {
             match byte {
-                // What may stand in a request line; a macro can bring anything.
+                // Characters allowed in a request line; a macro can bring anything.
                 0x21..=0x7e if byte != b'#' => target.push(byte),
                 _ => target.extend_from_slice(format!("%{byte:02X}").as_bytes()),
             }

@@ -22,7 +22,7 @@ pub trait Judge: fmt::Debug + Send + Sync {
     fn withholds(&self, transaction: TransactionView<'_>, rule: RuleIndex) -> bool;
 }
 
-/// A transaction as its judge sees it: what matched so far, and what came of it.
+/// A transaction as its judge sees it: what matched so far, and its effects.
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionView<'t> {
     plan: &'t Plan,

@@ -30,7 +30,7 @@ pub(crate) struct Message {
     pub(crate) utc_offset_seconds: i32,
     pub(crate) elapsed_us: u64,
     path_unescaped: bool,
-    /// What becomes values of the heads.
+    /// Parts of the heads that become values.
     pub(crate) keeps: HeadParts,
     /// The arguments of the query are those that any parser with second readings finds.
     pub(crate) is_query_plain: bool,
@@ -242,7 +242,7 @@ impl Message {
         self.store.set_scalar_span(Variable::RequestBasename, part(base, path_length));
     }
 
-    /// The status of an answer of ours, which takes the place of what the response had.
+    /// The status of our own answer, which takes the place of what the response had.
     pub(crate) fn answer(&mut self, settings: &Settings, status: u16) {
         if !self.keeps.has(HeadParts::RESPONSE) {
             return;

@@ -19,7 +19,7 @@ const BUILT_MAX: usize = 64;
 /// Bytes of a pattern whose macros are replaced.
 const PATTERN_BYTES_MAX: usize = 8 * 1024;
 
-/// What has a backslash put before it in a pattern with macros, as in ModSecurity 2: not `*`, `|`, `^`, `$`,
+/// Characters that get a backslash in a pattern with macros, as in ModSecurity 2: not `*`, `|`, `^`, `$`,
 /// `{` and `}`.
 const ESCAPED: &[u8] = br#"+.?/:()[]\""#;
 

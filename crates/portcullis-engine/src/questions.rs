@@ -44,7 +44,7 @@ pub enum Question<'a> {
     Address(&'a str),
     /// The verdict of this scanner on these bytes, a file as it was uploaded.
     Scan {
-        /// Whom to ask.
+        /// The receiver of the question.
         scanner: &'a Scanner,
         /// The bytes; at least one.
         content: &'a [u8],

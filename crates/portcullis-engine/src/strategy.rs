@@ -1,9 +1,9 @@
 //! Cheaper ways to run the steps of a phase than looking at every value for every rule.
 //!
-//! The strategy of each step is chosen when the plan is made ([`StepKind`]). A plan may be told not to use
-//! some strategies; and at run time a `ctl`, or an output that the caller requested, may rule some out: both
-//! are a set of [`Strategies`], one value for as long as nothing changes it. Verdicts, matches and `TX` are
-//! the same with any set.
+//! The strategy of each step is chosen when the plan is made ([`StepKind`]). A plan may be made without some
+//! strategies; and at run time a `ctl`, or an output that the caller requested, may rule some out: both are a
+//! set of [`Strategies`], one value for as long as nothing changes it. Verdicts, matches and `TX` are the
+//! same with any set.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -26,7 +26,7 @@ impl Strategies {
     pub const NONE: Strategies = Strategies(0);
     /// Rules that no value of the message can match do not run. Most others stand on this one.
     pub const PREFILTER: Strategies = Strategies(1);
-    /// The prefilter remembers what it found in texts that come again.
+    /// The prefilter remembers what it found in repeated texts.
     pub const MEMO: Strategies = Strategies(2);
     /// A number decides whether a link matches, without a list of values.
     pub const LINK_TESTS: Strategies = Strategies(4);

@@ -163,7 +163,7 @@ impl Kind {
 /// `payload` with about `bytes` of text at `position`.
 pub fn pad(payload: &[u8], position: Position, kind: Kind, bytes: usize, seed: usize) -> Vec<u8> {
     let text = kind.text(bytes, seed);
-    // Words part from what they stand beside; what is glued to it is another case.
+    // Words part from what they stand beside; adjacent text is another case.
     let gap: &[u8] = if matches!(kind, Kind::Words) && seed.is_multiple_of(2) { b" " } else { b"" };
     match position {
         Position::Before => [&text, gap, payload].concat(),

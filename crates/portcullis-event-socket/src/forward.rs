@@ -21,7 +21,7 @@ const BATCH_BYTES: usize = 64 << 10;
 /// After a first failed attempt to connect, and at most between two.
 const REST_FIRST: Duration = Duration::from_millis(100);
 const REST_MAX: Duration = Duration::from_secs(5);
-/// Losses that nobody was told of are told this long after the last event, if no other event comes.
+/// Losses that were not reported yet are reported this long after the last event, if no other event comes.
 const REPORT_AFTER: Duration = Duration::from_secs(1);
 /// Memory of the thread: it serialises events and calls nothing deep.
 const STACK_BYTES: usize = 512 << 10;
@@ -44,7 +44,7 @@ struct Shared {
 }
 
 impl Forward {
-    /// Starts the thread. It gets no signals: those are for the threads of whoever loads us.
+    /// Starts the thread. It gets no signals: those are for the threads of the process that loads us.
     pub fn start(
         path: PathBuf,
         limits: QueueLimits,
@@ -106,7 +106,7 @@ struct Work {
     say: Say,
     /// What is sent next.
     lines: Vec<u8>,
-    /// Losses by reason that the listener was told.
+    /// Losses by reason, as reported to the listener.
     told: [u64; LOST.len()],
     /// The last attempt went well.
     is_well: bool,
@@ -130,7 +130,7 @@ impl Work {
         self.shared.stop.load(Ordering::Acquire)
     }
 
-    /// Until there is an event, or losses can be told of which nobody knows.
+    /// Until there is an event, or there are losses to report.
     fn rest(&mut self) {
         let shared = Arc::clone(&self.shared);
         let is_idle = move || !shared.stop.load(Ordering::Acquire);

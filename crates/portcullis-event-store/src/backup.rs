@@ -15,7 +15,7 @@ use crate::segment::{Segment, SegmentError};
 /// Pages that are copied between two chances for the writer.
 const PAGES: std::ffi::c_int = 4096;
 
-/// What was copied.
+/// Amount that was copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
     /// Segments.

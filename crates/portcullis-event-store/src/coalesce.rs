@@ -14,7 +14,7 @@ use portcullis_event::Event;
 use crate::paths;
 use crate::recorded::Recorded;
 
-/// Kinds that are told apart in a second; events of further ones stay as they are.
+/// Kinds that are counted apart in a second; events of further ones stay as they are.
 const KINDS_MAX: usize = 4096;
 
 /// The events of the present second.
@@ -33,7 +33,7 @@ struct Kind {
     held: Option<(Recorded, u64)>,
 }
 
-/// What becomes of an event.
+/// Fate of an event.
 #[derive(Debug)]
 pub(crate) enum Fate {
     /// It is stored.

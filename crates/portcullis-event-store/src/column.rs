@@ -138,7 +138,7 @@ impl Words {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListsBuilder {
     dictionary: Dictionary,
-    /// Where the codes of each event end.
+    /// End of the codes of each event.
     ends: Vec<u32>,
     codes: Vec<u16>,
 }

@@ -1,4 +1,4 @@
-//! How often each value of a field occurs among the events that pass a filter.
+//! Counts of each value of a field among the events that pass a filter.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::fields::{Shape, shape};
 use crate::query::{Look, QueryError, Store};
 use crate::segment::{Segment, SegmentError};
 
-/// Values of one field that are told apart; events with further ones are counted together.
+/// Values of one field that are counted apart; events with further ones are counted together.
 const VALUES_MAX: usize = 100_000;
 
 /// The question.

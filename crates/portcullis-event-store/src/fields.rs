@@ -7,7 +7,7 @@ use portcullis_query::{Field, Read};
 
 use crate::column::NONE;
 
-/// How the values of a field are stored.
+/// Storage of the values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// One number for each event.

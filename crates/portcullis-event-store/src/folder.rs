@@ -117,7 +117,7 @@ impl Folder {
 
     /// Deletes a segment.
     pub(crate) fn remove(segment: &Path) -> io::Result<()> {
-        // What SQLite keeps beside it goes last, or a crash in between would leave a file without it.
+        // Files that SQLite keeps next to it go last, or a crash in between would leave a file without it.
         for path in files(segment) {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -138,7 +138,7 @@ impl Folder {
     }
 }
 
-/// Where a segment is made before it has its name.
+/// Temporary path of a segment before it has its name.
 pub(crate) fn making(segment: &Path) -> PathBuf {
     segment.with_extension(format!("{MAKING}{}", std::process::id()))
 }

@@ -7,7 +7,7 @@
 //! those that come later become one event. An attack that stands in a Referer by itself has no page, and is
 //! stored as any other.
 //!
-//! An attack in a cookie comes again with each request of the browser. Such events, in whose cookies alone
+//! An attack in a cookie is repeated with each request of the browser. Such events, in whose cookies alone
 //! something was found, and the same each time, become one in the same way, whether they were stopped or not.
 
 use std::hash::BuildHasher;
@@ -36,13 +36,13 @@ pub(crate) struct FollowUps {
     origins: HashMap<u64, Origin>,
 }
 
-/// What further requests follow from: a page, or a cookie.
+/// Causes of follow-up requests: a page, or a cookie.
 struct Origin {
     since: u64,
     /// The first event or, when it is stored, the first that came later; and those that it stands for.
     held: Option<(Recorded, u64)>,
     is_stored: bool,
-    /// What the event of the page tells of; see [`FollowUps::found`]. Empty for cookies: their key has it.
+    /// Findings of the event of the page; see [`FollowUps::found`]. Empty for cookies: their key has it.
     found: Box<[u64]>,
 }
 
@@ -98,7 +98,7 @@ impl FollowUps {
         Some((self.key_of_page(event, head.host, head.target), Part::Begins, found))
     }
 
-    /// Hashes of what somebody may look for in an event: kinds of findings, rules, and what was odd or
+    /// Hashes of what a user may look for in an event: kinds of findings, rules, and what was odd or
     /// ambiguous. Sorted.
     fn found(&self, event: &Event) -> Vec<u64> {
         let hasher = self.origins.hasher();
@@ -141,7 +141,7 @@ impl FollowUps {
         self.origins.hasher().hash_one(of_page)
     }
 
-    /// The client, its cookies, what was found in them, and what came of it. Their secrets are replaced in
+    /// The client, its cookies, what was found in them, and the outcome. Their secrets are replaced in
     /// what is kept, which findings and values tell apart.
     fn key_of_cookies(&self, event: &Event, head: &Head<'_>) -> u64 {
         let findings = event.findings.iter().map(|found| (&*found.kind, &found.name, &found.evidence));
@@ -154,8 +154,8 @@ impl FollowUps {
     }
 }
 
-/// True if nothing but findings and rules is told of: no agent, control, fault of the upstream or inspection.
-/// That a response was too long to inspect says nothing of the request.
+/// True if the event reports nothing but findings and rules: no agent, control, fault of the upstream or
+/// inspection. That a response was too long to inspect says nothing of the request.
 fn has_only_findings(event: &Event) -> bool {
     let mut exceptions = event.exceptions.iter();
     event.agents.is_empty()
@@ -165,7 +165,7 @@ fn has_only_findings(event: &Event) -> bool {
         && exceptions.all(|exception| exception.cause == ExceptionCause::ResponseBodyOverLimit)
 }
 
-/// What an event may be to others.
+/// Relation of an event to others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// A page.
@@ -190,7 +190,7 @@ fn counted(held: Vec<(Recorded, u64)>) -> Vec<Recorded> {
     events
 }
 
-/// What is looked at of a kept request.
+/// Parts of a kept request that are read.
 struct Head<'r> {
     target: &'r [u8],
     host: &'r [u8],
@@ -338,7 +338,7 @@ mod tests {
         assert!(matches!(followups.look_at(follows("192.0.2.9", &referer), 2000), Fate::Stays(_)));
     }
 
-    /// What somebody may look for in an event is never hidden in the count of another.
+    /// What a user may look for in an event is never hidden in the count of another.
     #[test]
     fn what_the_page_does_not_tell_of_is_an_event_of_its_own() {
         let referer = format!("https://a{ATTACK}");

@@ -165,8 +165,8 @@ fn window_hash(window: [u8; WINDOW]) -> u32 {
     u32::from_le_bytes(window).wrapping_mul(0x9E37_79B1).rotate_right(13)
 }
 
-/// What a block must have for an event of it to pass a filter: one of each list of terms, and each piece of
-/// text.
+/// Requirements on a block for one of its events to pass a filter: one of each list of terms, and each piece
+/// of text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Needs {
     pub(crate) terms: Vec<Vec<Term>>,

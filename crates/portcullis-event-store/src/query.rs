@@ -25,10 +25,10 @@ const EACH_MAX: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Store(Folder);
 
-/// What a page is to have.
+/// Contents of a page.
 #[derive(Clone, Debug)]
 pub struct PageRequest<'f> {
-    /// What events have to pass.
+    /// Filter that events have to pass.
     pub filter: &'f Filter,
     /// Only events before this one, as [`Page::next`] of the page before; the newest if none.
     pub before: Option<&'f str>,
@@ -43,7 +43,7 @@ pub struct PageRequest<'f> {
 pub struct Page {
     /// The events.
     pub events: Vec<StoredEvent>,
-    /// Where the next page begins; none if there are no older events.
+    /// Start of the next page; none if there are no older events.
     pub next: Option<String>,
     /// False if the time ran out before the page was full: there may be more behind `next`.
     pub complete: bool,
@@ -84,7 +84,7 @@ pub struct StoredEvent {
 pub enum QueryError {
     /// The folder cannot be read.
     Folder(io::Error),
-    /// The cursor is none of this store's.
+    /// The cursor is not one of this store.
     Cursor(String),
     /// The database of events cannot be asked, or refuses the question: the reason.
     Unavailable(String),
@@ -127,8 +127,8 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// Where a reader of new events is. Two processes may write at once, and a clock may be set back, so that the
-/// newest event is not always in the segment with the highest number.
+/// Position of a reader of new events. Two processes may write at once, and a clock may be set back, so that
+/// the newest event is not always in the segment with the highest number.
 enum Places {
     /// Behind all events up to this place.
     After(Cursor),

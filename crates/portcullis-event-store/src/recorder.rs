@@ -41,7 +41,7 @@ pub struct Recorder {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What workers record with. Cheap to clone; nothing here waits.
+/// Handle with which workers record events. Cheap to clone; nothing here waits.
 #[derive(Clone, Debug)]
 pub struct RecorderHandle {
     sender: Sender<Recorded>,
@@ -51,7 +51,7 @@ pub struct RecorderHandle {
     fails: Arc<AtomicBool>,
 }
 
-/// What workers record requests of the sample with. Cheap to clone; nothing here waits.
+/// Handle with which workers record requests of the sample. Cheap to clone; nothing here waits.
 #[derive(Clone, Debug)]
 pub struct SampleHandle {
     sample: RecorderHandle,
@@ -151,7 +151,7 @@ impl Recorder {
         };
         let body = move || {
             work.run();
-            // The folder is free before the end is told.
+            // The folder is free before the end is reported.
             drop(work);
             let _ = finished.send(());
         };
@@ -164,7 +164,7 @@ impl Recorder {
         self.handle.clone()
     }
 
-    /// A handle for requests of this sample, which give way to these events.
+    /// A handle for requests of this sample, which are dropped first where these events need space.
     pub fn sample_of(&self, events: RecorderHandle) -> SampleHandle {
         SampleHandle { sample: self.handle.clone(), events }
     }
@@ -187,7 +187,7 @@ impl Recorder {
     }
 }
 
-/// What a store holds.
+/// Contents of a store.
 #[derive(Clone, Copy, Debug)]
 enum Roll {
     Events,
@@ -256,7 +256,7 @@ struct Work {
     say: Say,
     last_commit: Instant,
     roll: Roll,
-    /// The last commit failed: this was told.
+    /// The last commit failed, and this was reported.
     outage: Outage,
     fails: Arc<AtomicBool>,
 }

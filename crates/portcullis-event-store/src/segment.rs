@@ -1,6 +1,6 @@
 //! A segment: one SQLite file with the blocks and roll-ups of a stretch of time.
 //!
-//! Blocks are told apart by the number of their first event in the segment. A table holds one column of all
+//! Blocks are identified by the number of their first event in the segment. A table holds one column of all
 //! blocks, so that a filter reads the columns that it names and no others.
 
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::rollup::{self, Rollup};
 pub(crate) const SCHEMA_VERSION: i64 = 2;
 /// The ending of a segment's file.
 pub(crate) const ENDING: &str = "events";
-/// How long a lock of another process may last.
+/// Longest wait for a lock of another process.
 pub(crate) const BUSY: Duration = Duration::from_secs(5);
 /// Memory for pages of one connection, in KiB.
 const CACHE_KIB: i64 = 8 << 10;
@@ -88,7 +88,7 @@ impl From<Damaged> for SegmentError {
     }
 }
 
-/// What a block is, without its columns.
+/// A block without its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockHead {
     /// The number of its first event in the segment.
@@ -125,7 +125,7 @@ impl Segment {
     }
 
     fn write_to(path: &Path, journal: &str) -> Result<Segment, SegmentError> {
-        // What SQLite keeps beside the file gets its mode.
+        // Files that SQLite keeps next to it get its mode.
         portcullis_files::make_private(path).map_err(|error| SegmentError::of_file(path, &error))?;
         let connection = Connection::open(path)?;
         connection.busy_timeout(BUSY)?;

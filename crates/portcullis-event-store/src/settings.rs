@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What an event store keeps, and where.
+/// Limits and place of an event store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
     /// The folder of its segments.

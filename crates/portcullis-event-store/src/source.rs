@@ -18,7 +18,7 @@ pub trait EventSource: Send + Sync {
     /// The event of a request.
     fn event(&self, id: &str) -> Result<Option<StoredEvent>, QueryError>;
 
-    /// How often values of fields occur among the events that pass a filter.
+    /// Counts of values of fields among the events that pass a filter.
     fn facets(&self, request: &FacetRequest<'_>) -> Result<Facets, QueryError>;
 
     /// How many events that pass a filter fall into each step of time, by outcome.

@@ -33,7 +33,7 @@ const ROLLUPS_MAX: usize = 1024;
 const NOTICES_MAX: usize = 16;
 const DAY_MS: u64 = 86_400_000;
 
-/// What happened besides writing, for the operator.
+/// Messages for the operator about things other than writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A segment was set aside, under this name.
@@ -44,7 +44,7 @@ pub enum Notice {
     RollupsLost(String),
 }
 
-/// What a commit did.
+/// Result of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Committed {
     /// Events that are on disk now.
@@ -53,7 +53,7 @@ pub struct Committed {
     pub segments_dropped: u64,
     /// Size of the folder, where this commit has looked.
     pub bytes: Option<u64>,
-    /// What to tell.
+    /// The message.
     pub notices: Vec<Notice>,
 }
 
@@ -70,11 +70,11 @@ pub struct Writer {
     request: Vec<u8>,
     /// Events since the last commit.
     fresh: BlockBuilder,
-    /// What requests came to that no commit has written.
+    /// Sums of requests that no commit has written.
     tally: Tally,
     commits: u32,
     bytes_since_look: u64,
-    /// What commits that failed have to tell; the next one that succeeds does.
+    /// Messages of failed commits; the next one that succeeds sends them.
     untold: Committed,
 }
 

@@ -1,4 +1,4 @@
-//! Lines of the access log: one for each request, whatever came of it.
+//! Lines of the access log: one for each request, whatever its outcome.
 
 use std::io::Write as _;
 use std::net::IpAddr;

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::text::cut_json;
 use crate::{AlsoMatched, Event, Finding, FindingOutcome, RuleMatch, SemanticScore};
 
-/// How much of an event is written. Bytes are those of JSON, escapes included.
+/// The extent to which an event is written. Bytes are those of JSON, escapes included.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// Kinds of findings in the value that decided.

@@ -15,7 +15,7 @@ pub struct Lead<'e> {
     pub kind: &'e str,
     /// The rule that matched.
     pub rule: Option<RuleId>,
-    /// What it is, in a few words.
+    /// Its kind, in a few words.
     pub title: Cow<'e, str>,
     /// The bytes that show it, as text; empty where there are none.
     pub evidence: Cow<'e, str>,
@@ -23,7 +23,7 @@ pub struct Lead<'e> {
     pub location: Cow<'e, str>,
 }
 
-/// How grave an event is. Forms with a severity take it from here.
+/// Severity of an event. Forms with a severity take it from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gravity {
     /// An attack was stopped.
@@ -85,7 +85,7 @@ impl Gravity {
 }
 
 impl Event {
-    /// How grave it is.
+    /// Its severity.
     pub fn gravity(&self) -> Gravity {
         use ControlKind::{Ban, DenyList, Overload, RateLimit};
         match self.verdict.action {

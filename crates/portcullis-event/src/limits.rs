@@ -28,5 +28,5 @@ pub const FINDINGS_SUPPRESSED_MAX: usize = 8;
 pub const SEMANTIC_SCORES_MAX: usize = 16;
 /// Addresses of a forwarding chain.
 pub const FORWARDED_FOR_MAX: usize = 16;
-/// Bytes of the written form. An event that would be longer is told with fewer and shorter parts.
+/// Bytes of the written form. An event that would be longer is written with fewer and shorter parts.
 pub const WRITTEN_BYTES_MAX: usize = 16 << 10;

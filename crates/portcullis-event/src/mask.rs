@@ -160,7 +160,7 @@ mod tests {
             }
         }
 
-        /// Two secrets of one shape cannot be told apart afterwards.
+        /// Two secrets of one shape cannot be distinguished afterwards.
         #[test]
         fn secrets_of_one_shape_become_the_same(pairs in prop::collection::vec(("[a-z]", "[a-z]"), 0..40)) {
             let (one, other): (String, String) = pairs.into_iter().unzip();

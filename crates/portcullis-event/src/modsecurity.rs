@@ -153,7 +153,7 @@ fn write_end(event: &Event, out: &mut String) {
 
 /// The line without time, client, host, path and id: what part H of an audit record says of a match. Without
 /// a verdict it does not say either what was done: the match was not to be logged elsewhere. `decided`: the
-/// verdict came of it.
+/// verdict resulted from it.
 pub fn modsecurity_message(verdict: Option<&Verdict>, decided: bool, m: &RuleMatch) -> String {
     let mut out = String::with_capacity(512);
     if let Some(verdict) = verdict {

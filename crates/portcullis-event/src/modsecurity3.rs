@@ -56,7 +56,7 @@ pub fn modsecurity3_line(found: &RuleMatch, denied: Option<u16>, end: LineEnd<'_
     out
 }
 
-/// The line for a decision that no rule made: a limit, or an error of ours.
+/// The line for a decision that no rule made: a limit, or an error in our code.
 pub fn modsecurity3_remark(text: &str, denied: Option<(u16, u8)>, end: LineEnd<'_>) -> String {
     let mut out = String::with_capacity(256);
     match denied {

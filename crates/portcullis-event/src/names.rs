@@ -161,7 +161,7 @@ names! {
         /// A body that is a file by what it is (a program, an archive, a database), which it searches for
         /// code and scripts only.
         FileTexts "file_texts",
-        /// Values that would take more work than any honest ones; the semantic detector blocks for them
+        /// Values that would take more work than any benign ones; the semantic detector blocks for them
         /// (`protocol.work-limit`).
         WorkLimit "work_limit",
         /// The rest of a response after its release: held for the semantic detector alone, it does not wait
@@ -260,7 +260,7 @@ names! {
         /// A body that rules would change went as it was, or in part: coded, partial, or over a limit of
         /// rewriting.
         BodyNotRewritten "body_not_rewritten",
-        /// A bug of ours, caught.
+        /// A bug in our code, caught.
         EngineError "engine_error",
         /// Time or work budget spent.
         BudgetSpent "budget_spent",

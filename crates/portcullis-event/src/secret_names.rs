@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use portcullis_types::{PASSWORD_NAMES, PASSWORD_WORDS, percent_decode};
 
-/// Where a name stands.
+/// The place of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Header,

@@ -60,7 +60,7 @@ fn escape(bytes: &[u8], out: &mut String) {
 /// Begins the mark of a cut; after it come the number of missing bytes and ` bytes]`.
 pub(crate) const CUT_MARK: &str = "...[+";
 
-/// Where a text was cut, and the bytes that are missing.
+/// The position of a cut in a text, and the number of missing bytes.
 fn missing(text: &str) -> Option<(usize, u64)> {
     let at = text.rfind(CUT_MARK)?;
     let number = text[at + CUT_MARK.len()..].strip_suffix(" bytes]")?;

@@ -125,7 +125,7 @@ const LATER: &[&str] = &[
 ];
 const CHECK: &[&str] = &["Go back and check the address, or what you sent.", TELL];
 
-/// An answer of ours that is not a block.
+/// Our own answer that is not a block.
 pub fn page(status: u16, text: &str, request_id: &str, form: Form) -> Page {
     let advice = match status {
         408 | 429 | 500.. => LATER,

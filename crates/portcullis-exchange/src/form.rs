@@ -93,8 +93,8 @@ fn is_of_aws(head: &RequestHead) -> bool {
 }
 
 /// The form that a list of media ranges (RFC 9110, 12.5.1) names with the highest quality, or names first;
-/// none if it names none of ours. A problem document has its own type where the client names that, else the
-/// general one of its syntax, which all read who name another.
+/// none if it names none of our forms. A problem document has its own type where the client names that, else
+/// the general one of its syntax, which all read who name another.
 fn accepted(accept: &[u8]) -> Option<Form> {
     let mut best: Option<(Kind, f32)> = None;
     let (mut takes_problem_json, mut takes_problem_xml) = (false, false);
@@ -140,7 +140,7 @@ pub(crate) fn xml(status: u16, text: &str, request_id: &str) -> String {
     )
 }
 
-/// The error document of S3. Its codes are those of S3, as far as there is one for a status of ours.
+/// The error document of S3. Its codes are those of S3, as far as there is one for our status.
 pub(crate) fn s3(status: u16, text: &str, request_id: &str) -> String {
     let code = match status {
         401 | 403 => "AccessDenied",

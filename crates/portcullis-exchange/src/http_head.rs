@@ -70,7 +70,7 @@ pub fn request_head(parts: &request::Parts, ended: bool, websocket_key: Option<&
     }
 }
 
-/// True if the URI has no scheme or one of ours (RFC 9110, section 4.2).
+/// True if the URI has no scheme or one that we serve (RFC 9110, section 4.2).
 fn is_of_the_web(uri: &Uri) -> bool {
     uri.scheme().is_none_or(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS)
 }

@@ -1,4 +1,5 @@
-//! One exchange, whoever serves it: head in, body in, response in; verdict, refusals, event and metrics out.
+//! One exchange, for every kind of server: head in, body in, response in; verdict, refusals, event and
+//! metrics out.
 //!
 //! ```text
 //! Lifecycle: request_head ─> request_body* ─> request_end ─> response_head ─> response_body* ─> response_end

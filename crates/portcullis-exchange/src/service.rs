@@ -39,7 +39,7 @@ pub struct Service {
     settings: ArcSwap<Settings>,
     ids: Mutex<RequestIds>,
     scratch: Mutex<Vec<Scratch>>,
-    /// What all of `scratch` remember together.
+    /// Bytes that all of `scratch` remember together.
     memo: Memo,
     held: AtomicUsize,
 }

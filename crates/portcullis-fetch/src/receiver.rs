@@ -14,7 +14,7 @@ pub const ANSWER_BYTES_MAX: u64 = 64 << 10;
 /// The longest `Retry-After` that is obeyed.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
 
-/// Where requests go, and how.
+/// The target of requests, and the way to it.
 #[derive(Clone)]
 pub struct Settings {
     /// `http://...` or `https://...`, without user and password.
@@ -46,12 +46,12 @@ pub struct Receiver {
     client: Client,
 }
 
-/// What a receiver answered.
+/// A receiver's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Its status.
     pub status: u16,
-    /// Its body, or what came of it within the limits.
+    /// Its body, or the part of it within the limits.
     pub body: Vec<u8>,
     /// `Retry-After` in seconds, ten minutes at most.
     pub retry_after: Option<Duration>,

@@ -363,7 +363,7 @@ fn frames_that_lie() {
     }
 }
 
-/// A block of literals, and copies where the last bytes come again.
+/// A block of literals, and copies where the last bytes are repeated.
 fn snappy(data: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut length = data.len();

@@ -1,8 +1,8 @@
-//! Whether a request names this server as a server of ours is named.
+//! Decides if a request names this server by one of its own names.
 
 use std::net::IpAddr;
 
-/// Whether a `Host`, with or without a port, is an address, `localhost` or one of `names` (in lower case,
+/// True if a `Host`, with or without a port, is an address, `localhost` or one of `names` (in lower case,
 /// without ports).
 ///
 /// A page that a browser on this machine shows could have a name of its own stand for our address (DNS

@@ -121,7 +121,7 @@ impl<K: Hash + Eq + Clone> Table<K> {
             self.0.retain(|_, failures| now < failures.last + FORGET_S);
         }
         if self.0.len() >= ENTRIES_MAX && !self.0.contains_key(&key) {
-            // Whoever tries many names must not make a much-tried one be forgotten.
+            // A client that tries many names must not cause a much-tried one to be forgotten.
             let least = self.0.iter().min_by_key(|(_, failures)| (failures.count, failures.last));
             if let Some(key) = least.map(|(key, _)| key.clone()) {
                 self.0.remove(&key);

@@ -30,7 +30,7 @@ pub(crate) struct CodedBody {
     framed_bytes: Option<u64>,
 }
 
-/// What the settings say of content codings.
+/// Settings of content codings.
 #[derive(Debug)]
 pub(crate) struct CodingPolicy {
     /// Bytes that may come out of a request body for each that goes in.

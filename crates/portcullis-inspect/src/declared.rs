@@ -15,7 +15,7 @@ use portcullis_types::Place;
 
 use crate::semantic_policy::ClassAction;
 
-/// What happens to requests that differ from the declaration, by what differs.
+/// Treatment of requests that differ from the declaration, by the kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviationActions {
     /// Paths and methods that are not declared.
@@ -70,7 +70,7 @@ impl SiteApi {
     }
 }
 
-/// What fields of such a schema carry.
+/// Contents of fields of such a schema.
 fn known_field(field: &Field) -> DeclaredField {
     if field.form.is_text {
         return DeclaredField::open();
@@ -106,7 +106,7 @@ pub(crate) struct DeclaredRun {
     has_body: bool,
     is_head: bool,
     is_judged: bool,
-    /// What the body of the answer is to be compared with.
+    /// The schema for the body of the answer.
     answer: Option<AnswerId>,
 }
 
@@ -147,7 +147,7 @@ impl DeclaredRun {
         note(std::mem::take(&mut self.found), analysis, detectors);
     }
 
-    /// Whether the values of fields are to be judged, once: where the site does not learn.
+    /// True once if the values of fields are to be judged: where the site does not learn.
     pub(crate) fn judges(&mut self) -> bool {
         !std::mem::replace(&mut self.is_judged, true)
     }
@@ -230,7 +230,7 @@ impl DeclaredRun {
         }
     }
 
-    /// Whether a finding of this kind in this place is to refuse the request.
+    /// True if a finding of this kind in this place is to refuse the request.
     pub(crate) fn blocks(&self, kind: &str, place: Place) -> bool {
         let actions = &self.site.actions;
         let number = api::KINDS.iter().position(|known| known.id == kind);

@@ -101,13 +101,13 @@ pub struct Report {
     pub captured: Option<Box<Event>>,
     /// Rules with a logged match, each as often as it matched.
     pub matched_rules: Vec<RuleId>,
-    /// Classes of which the semantic detector found something, each once, with what came of it.
+    /// Classes of which the semantic detector found something, each once, with the result.
     pub findings: Vec<(Class, FindingOutcome)>,
     /// Cookies with findings, by whether the site has issued them.
     pub cookies: CookieCounts,
     /// The exclusions that took something away from the verdict.
     pub excluded: Excluded,
-    /// What it says about the exclusions on trial; none: there are none.
+    /// Its results for the exclusions on trial; none: there are none.
     pub trial: Option<Trial>,
     /// The coverage: what was inspected and what was not.
     pub coverage: Coverage,
@@ -119,7 +119,7 @@ pub struct Report {
     pub patterns_unusable: u64,
     /// Texts that a limit on expanded macros cut short.
     pub expansions_cut: u64,
-    /// The anomaly score passed its threshold, but not without the points of rules that honest traffic
+    /// The anomaly score passed its threshold, but not without the points of rules that benign traffic
     /// triggers.
     pub score_withheld: bool,
     /// Uploaded files to be written.

@@ -1,4 +1,4 @@
-//! What a site has learned of its fields, at work on one exchange: values are judged before the verdict on
+//! Learned fields of a site, applied to one exchange: values are judged before the verdict on
 //! the request, and learned once it has been answered well.
 
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ use crate::weighing::Evidence;
 /// Milliseconds of a day.
 const DAY_MILLIS: u64 = 86_400_000;
 
-/// What happens to values that are unlike their field.
+/// Treatment of values that are unlike their field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnusualAction {
     /// They are not looked for.
@@ -35,9 +35,9 @@ pub enum UnusualAction {
 /// The fields of a site.
 #[derive(Clone, Debug)]
 pub struct SiteFields {
-    /// What is known, and what waits to be learned.
+    /// Knowledge, and what waits to be learned.
     pub site: Arc<Site>,
-    /// What happens to values that are unlike their field.
+    /// Treatment of values that are unlike their field.
     pub unusual: UnusualAction,
     /// Requests that are answered well are learned.
     pub learns: bool,
@@ -55,7 +55,7 @@ pub struct TrustedSources {
     /// A field of the answers that they get, and a pattern of its value. The upstream writes it: no client
     /// can.
     pub answer: Option<(String, String)>,
-    /// All of them, for findings that their requests carry: somebody has named the requests one by one.
+    /// All of them, for findings that their requests carry: an operator has named the requests one by one.
     pub vouches_for_all: bool,
 }
 
@@ -116,7 +116,7 @@ impl FieldsRun {
     }
 
     /// Notes what an application sends in fields of the head, behind the parameters of the query: these stand
-    /// in the same order in most requests, whoever sends them.
+    /// in the same order in most requests, whatever the client.
     pub(crate) fn note_head(
         &self,
         head: &RequestHead,
@@ -135,7 +135,7 @@ impl FieldsRun {
         }
     }
 
-    /// Whether what is unlike its field may be refused.
+    /// True if a value unlike its field may be refused.
     pub(crate) fn blocks(&self) -> bool {
         self.policy.unusual == UnusualAction::Block
     }
@@ -182,7 +182,7 @@ impl FieldsRun {
         }
     }
 
-    /// The same for what was found in its fields, for which somebody may vouch.
+    /// The same for what was found in its fields, for which an operator may vouch.
     fn source_of_findings(&self, client: IpAddr, epoch_millis: u64) -> Source {
         let source = self.source(client, epoch_millis);
         match self.policy.trusted.vouches_for_all {
@@ -327,8 +327,8 @@ pub(crate) fn note_unusual(
 /// Values of one request that are noted as unlike their fields.
 const UNUSUAL_MAX: usize = 32;
 
-/// Which finding it is. Bytes of code alone say little where every request to the site has the field: whoever
-/// changes a script, which may be somebody else's, would have all visitors refused.
+/// Which finding it is. Bytes of code alone say little where every request to the site has the field:
+/// otherwise a change of a script, which may be another party's, would have all visitors refused.
 fn kind_of(place: FieldPlace, unusual: &Unusual, is_suspicious: impl FnOnce() -> bool) -> KindId {
     match () {
         () if !unusual.syntax.is_empty() && !place.is_of_site() => field::SYNTAX,
@@ -340,7 +340,7 @@ fn kind_of(place: FieldPlace, unusual: &Unusual, is_suspicious: impl FnOnce() ->
 /// A value of a cookie that nobody guesses has so many bytes.
 const UNGUESSABLE_BYTES_MIN: usize = 20;
 
-/// What a request shows as its session: credentials, and cookies that are called so. Where the site keeps
+/// Signs of a session in a request: credentials, and cookies that are called so. Where the site keeps
 /// what it issues, also a cookie of another name, if the site has issued it and nobody could guess it.
 struct Session<'h> {
     text: &'h [u8],

@@ -75,11 +75,11 @@ pub struct Inspector {
     pub(crate) codings: Arc<CodingPolicy>,
     /// Bytes of a streamed upload; by default ten times what is held.
     pub(crate) upload_limit: Option<u64>,
-    /// What the site has learned of its fields.
+    /// Learned fields of the site.
     pub(crate) fields: Option<SiteFields>,
     /// The API that the site declares.
     pub(crate) api: Option<SiteApi>,
-    /// Where finished exchanges are shown, if the site's interfaces are discovered.
+    /// Receiver of finished exchanges, if the site's interfaces are discovered.
     pub(crate) discovery: Option<Arc<portcullis_discovery::Site>>,
 }
 
@@ -153,7 +153,7 @@ impl Inspector {
         self
     }
 
-    /// The same with weights for the rules of the CRS: those that honest traffic triggers do not decide by
+    /// The same with weights for the rules of the CRS: those that benign traffic triggers do not decide by
     /// their points alone.
     pub fn with_weights(mut self, weights: &Weights) -> Inspector {
         let weighing = Weighing::new(&self.plan, weights).map(Arc::new);

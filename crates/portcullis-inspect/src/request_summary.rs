@@ -11,7 +11,7 @@ pub(crate) struct RequestSummary {
     /// The end of each part.
     ends: [usize; 4],
     head_bytes: u64,
-    /// A bit for each oddity of the head.
+    /// A bit for each anomaly of the head.
     oddities: u32,
 }
 
@@ -48,7 +48,7 @@ impl RequestSummary {
         }
     }
 
-    /// The oddities of the head, by name.
+    /// The anomalies of the head, by name.
     pub(crate) fn oddities(&self) -> impl Iterator<Item = &'static str> {
         let seen = self.oddities;
         Oddity::ALL.iter().filter(move |oddity| seen >> **oddity as u32 & 1 == 1).map(|oddity| oddity.name())

@@ -37,7 +37,7 @@ struct Form {
     parts: Parts,
 }
 
-/// Whether a part has begun or come to its end since it was last reset.
+/// True if a part has begun or ended since it was last reset.
 #[derive(Debug, Default)]
 struct Parts {
     any: bool,

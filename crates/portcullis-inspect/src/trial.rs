@@ -17,7 +17,7 @@ use crate::inspector::{Inspector, Scratch};
 use crate::pattern::glob;
 use crate::rule_exclusions::RuleExclusion;
 
-/// What a request says about the exclusions on trial.
+/// Results of a request for the exclusions on trial.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trial {
     /// Those whose field the request has, on their path.
@@ -26,7 +26,7 @@ pub struct Trial {
     pub tried: Option<(Excluded, TrialResult)>,
 }
 
-/// What would have become of a request that was stopped.
+/// Hypothetical outcome of a request that was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialResult {
     /// It would have passed, and nothing else was found in it.
@@ -102,7 +102,7 @@ impl Inspector {
 }
 
 impl Inspection {
-    /// What the request says about the exclusions on trial; none: there are none.
+    /// Results of the request for the exclusions on trial; none: there are none.
     pub(crate) fn trial(&self) -> Option<Trial> {
         let second = self.inspector.second.as_ref()?;
         let shown = self.shown.as_ref()?;

@@ -36,7 +36,7 @@ impl Decisions {
         self.0.get(id).map(|decision| (decision.state, decision.day))
     }
 
-    /// Somebody has decided about `id`. The oldest decision gives way where there is no room.
+    /// A user has decided about `id`. The oldest decision is dropped where there is no room.
     pub fn add(&mut self, id: &str, state: OpeningState, day: u32) {
         let number = self.0.get(id).map_or(0, |before| before.number).saturating_add(1);
         self.insert(id, Decision { number, state, day });

@@ -221,7 +221,7 @@ impl Knowledge {
         Page { template, method, is_whole, segments, undivided: path::undivided(path), name: Vec::new() }
     }
 
-    /// The template of the nearest known path, and whether that is all of `canonical`. `visit` is told each
+    /// The template of the nearest known path, and whether that is all of `canonical`. `visit` gets each
     /// segment, whether it may be a name, and the template above it, if that is known.
     fn walk(&self, canonical: &[u8], mut visit: impl FnMut(&[u8], bool, Option<u64>)) -> (u64, bool) {
         let (mut template, mut is_whole) = (self.seed, true);

@@ -27,7 +27,7 @@ pub const TRUSTED_KIND_VALUES: u64 = 3;
 pub const KIND_WINDOW_DAYS: u32 = 60;
 /// A kind that was not seen for so many days counts again, and is no proposal any more.
 pub const KIND_IDLE_DAYS: u32 = 30;
-/// Days after which a kind that only one network has shown gives way to another one.
+/// Days after which a kind that only one network has shown may be replaced by another one.
 const GIVES_WAY_DAYS: u32 = 7;
 
 /// How far a kind in a field has come.

@@ -7,7 +7,7 @@ use portcullis_types::{Place, percent_decode};
 
 use crate::value::{is_date, is_uuid};
 
-/// Segments of a path that are told apart; deeper ones are not looked at.
+/// Segments of a path that are distinguished; deeper ones are not read.
 pub const DEPTH_MAX: usize = 12;
 /// Bytes of a segment that is kept as it is.
 const SEGMENT_BYTES_MAX: usize = 64;
@@ -108,7 +108,7 @@ fn is_plain(path: &[u8]) -> bool {
     path.first() == Some(&b'/') && (path.len() == 1 || before != b'/')
 }
 
-/// The segments of such a path that are told apart.
+/// The segments of such a path that are distinguished.
 pub fn segments(canonical: &[u8]) -> impl Iterator<Item = &[u8]> {
     canonical.split(|b| *b == b'/').filter(|segment| !segment.is_empty()).take(DEPTH_MAX)
 }

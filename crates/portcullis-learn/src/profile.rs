@@ -57,7 +57,7 @@ impl Carried {
         Carried { shape, bytes: u32::try_from(value.len()).unwrap_or(u32::MAX), option: 0 }
     }
 
-    /// That of a name in a path, known by its hash until it is told apart.
+    /// That of a name in a path, known by its hash until it counts as a name of its own.
     pub(crate) fn name(name: &[u8]) -> Carried {
         let shape = Shape { kind: ValueType::Line, syntax: Syntax::NONE };
         Carried { option: option_hash(name), ..Carried::unlisted(name, shape) }

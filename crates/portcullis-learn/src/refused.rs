@@ -37,7 +37,7 @@ impl Refused {
         let networks = REFUSED_NETWORKS_MIN.min(thresholds.networks).max(2).max(strays.saturating_add(1));
         let is_common = self.seen.network_count() >= networks
             && self.seen.days.count() >= OPENING_DAYS_MIN.min(thresholds.days);
-        // Whoever is trusted writes no attacks.
+        // Trusted clients write no attacks.
         if is_common || from.standing == Standing::Trusted {
             self.until = self.until.max(from.day.saturating_add(REFUSED_WINDOW_DAYS));
         }

@@ -17,7 +17,7 @@ use crate::source::{Source, Standing};
 
 /// Seconds that a session lasts, at most.
 pub const SESSION_SECONDS_MAX: u64 = 3_600;
-/// Seconds after its end within which somebody has to decide about it.
+/// Seconds after its end within which an operator has to decide about it.
 pub const SESSION_UNDECIDED_SECONDS: u64 = 24 * 3_600;
 /// Fields that a session learns, at most.
 pub const SESSION_FIELDS_MAX: usize = 512;

@@ -19,7 +19,7 @@ pub struct Site {
     waiting: Mutex<Batch>,
     unusual: AtomicU64,
     recent: Recent,
-    /// What somebody teaches by hand, and whether anybody does.
+    /// What an operator teaches by hand, and whether one does.
     session: RwLock<Option<Arc<Session>>>,
     is_taught: AtomicBool,
 }

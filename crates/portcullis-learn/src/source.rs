@@ -26,7 +26,7 @@ pub enum Standing {
     /// Nothing.
     #[default]
     Anybody,
-    /// It has logged in, as far as that can be told.
+    /// It has logged in, as far as that can be known.
     LoggedIn,
     /// The operator vouches for it.
     Trusted,

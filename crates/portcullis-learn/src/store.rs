@@ -24,7 +24,7 @@ use crate::source::{Source, Thresholds};
 
 /// Bytes of memory that a field may take, whatever it carries.
 pub const FIELD_BYTES_MAX: usize = 12 << 10;
-/// Names that are told apart in one place of a path; more are one.
+/// Names that are distinguished in one place of a path; further ones count as one.
 pub const SEGMENTS_MAX: usize = 64;
 /// Fields of one method and path.
 pub const PAGE_FIELDS_MAX: usize = 256;
@@ -33,10 +33,10 @@ pub const TEMPLATE_BYTES_MAX: usize = 256;
 /// One network may add so much of what fits in: one in so many fields and paths that nobody else has
 /// confirmed yet.
 pub const NEW_SHARE: usize = 16;
-/// Days after which a field that nobody has sent gives way to a new one.
+/// Days after which a field that nobody has sent may be replaced by a new one.
 pub const IDLE_DAYS_MAX: u32 = 30;
 
-/// Who first sent something, until somebody else does.
+/// The first client that sent something, until another one does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Founder(Option<u32>);
 
@@ -109,7 +109,7 @@ pub struct Store {
     /// By the template above: the names below it.
     segments: BTreeMap<String, BTreeMap<String, Segment>>,
     pub(crate) beyond: Beyond,
-    /// Where the last search for a field that may give way ended.
+    /// Where the last search for a field to drop ended.
     hand: Option<Key>,
     /// By network: the fields and names that only it has sent.
     unconfirmed: HashMap<u32, usize>,
@@ -299,7 +299,7 @@ impl Store {
         &self.limits
     }
 
-    /// The names that are told apart, below each template.
+    /// The names that are distinguished, below each template.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &str)> {
         self.segments
             .iter()

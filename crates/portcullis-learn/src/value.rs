@@ -278,7 +278,7 @@ fn at_once(value: &[u8], classes: u64) -> Option<ValueType> {
     }
 }
 
-/// The type of a value that is none of the short plain ones.
+/// The type of a value that is not one of the short plain ones.
 fn of_text(value: &[u8], classes: u64, is_text: bool) -> ValueType {
     const CODE: u64 = bit(Syntax::QUOTE)
         | bit(Syntax::DOUBLE_QUOTE)

@@ -2,7 +2,7 @@
 //! Ruby, template engines.
 //!
 //! Names, numbers, quoted texts and signs are enough to see what is called on what; no language's operators
-//! are told apart.
+//! are distinguished.
 //!
 //! - A name may have `$`, digits and bytes from 0x80 in it: `$_GET`, `__class__`.
 //! - A quoted text ends at its quote, not at an escaped one; a quote that does not close within

@@ -8,7 +8,7 @@ use portcullis_types::Span;
 /// Containers within each other; a document that nests deeper is none.
 const DEPTH_MAX: usize = 96;
 
-/// What is told of a document.
+/// Facts that are reported of a document.
 pub trait Sink<'t> {
     /// A string or comment, without its delimiters.
     fn text(&mut self, _span: Span) {}
@@ -71,7 +71,7 @@ impl<'t, S: Sink<'t>> Reader<'t, S> {
         reader
     }
 
-    /// Where the next token begins.
+    /// Start of the next token.
     pub fn at(&self) -> usize {
         self.at
     }

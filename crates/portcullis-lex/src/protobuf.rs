@@ -25,7 +25,7 @@ pub const NUMBER_MAX: u64 = (1 << 29) - 1;
 pub struct Field<'m> {
     /// Its number. Zero, and numbers above [`NUMBER_MAX`], no message declares.
     pub number: u64,
-    /// What it carries.
+    /// Its value.
     pub content: Content<'m>,
 }
 

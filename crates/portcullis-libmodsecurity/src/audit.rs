@@ -8,7 +8,7 @@ use portcullis_engine::Settings;
 use portcullis_inspect::AuditSink;
 use portcullis_log::{AuditConfig, AuditLimits, DirectAudit, OpenFiles, StartError};
 
-/// Losses after which another one is told.
+/// Losses after which another one is reported.
 const TOLD_EACH: u64 = 1000;
 
 /// The logs that the rules ask for.

@@ -21,7 +21,7 @@ pub struct Intervention {
 pub(crate) fn answer(interruption: &Interruption) -> (u16, Option<Vec<u8>>) {
     match interruption {
         Interruption::Deny { status } => (*status, None),
-        // Bytes that would begin another header field are none of an address.
+        // Bytes that would begin another header field are not part of an address.
         Interruption::Redirect { status, location } => {
             let plain = location.iter().copied().filter(|byte| *byte >= b' ' && *byte != 0x7f);
             (*status, Some(plain.collect()))

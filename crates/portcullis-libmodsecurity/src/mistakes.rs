@@ -7,7 +7,7 @@ use portcullis_load::Mistake;
 /// Longest text: nginx cuts what is longer than 1,024 bytes, with the place in its own configuration.
 const BYTES_MAX: usize = 800;
 
-/// The first mistake with its place and the way out, in the form of libmodsecurity, and where the others are.
+/// The first mistake with its place and a fix, in the form of libmodsecurity, and where the others are.
 pub(crate) fn describe(mistakes: &[Mistake]) -> String {
     let Some((first, others)) = mistakes.split_first() else {
         return "Rules error. The rules cannot be loaded.".to_owned();

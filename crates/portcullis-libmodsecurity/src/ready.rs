@@ -170,7 +170,7 @@ fn data_dir_mistake(loaded: &Loaded, message: String, hint: &str) -> Mistake {
     }
 }
 
-/// A server with a connector cannot be told to send a request elsewhere.
+/// A server with a connector cannot be asked to send a request elsewhere.
 fn refuse_diversions(loaded: &Loaded) -> Result<(), String> {
     let Some((rule, _)) = loaded.plan.diversions().next() else { return Ok(()) };
     let file = loaded.plan.files.get(rule.metadata.place.file as usize).map_or("", |file| &**file);

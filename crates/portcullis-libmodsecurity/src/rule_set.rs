@@ -11,8 +11,8 @@ use crate::ready::Ready;
 /// Texts and files that one rule set may be made of.
 const ROOTS_MAX: usize = 10_000;
 
-/// A rule set: what it was told to read, in order, and behind it the scopes that it was merged with. It is
-/// loaded whenever something is added, so that a mistake is told where it is made.
+/// A rule set: its sources, in order, and behind it the scopes that it was merged with. It is
+/// loaded whenever something is added, so that a mistake is reported where it is made.
 #[derive(Debug)]
 pub struct RuleSet {
     /// Its own rules first, then those of the scopes around it.
@@ -105,7 +105,7 @@ impl RuleSet {
         Ok(Arc::clone(self.ready.get_or_init(|| ready)))
     }
 
-    /// What it was told to read, for people.
+    /// Its sources, for people.
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for root in self.scopes.iter().flatten() {

@@ -64,7 +64,7 @@ pub struct Transaction {
     intervention: Option<Intervention>,
     /// It was interrupted: no more than that is asked of the server.
     is_decided: bool,
-    /// A bug ended the inspection, and the server was told.
+    /// A bug ended the inspection, and the server was notified.
     has_failed: bool,
     request_body: Body,
     response_body: Body,
@@ -193,7 +193,7 @@ impl Transaction {
         }
     }
 
-    /// The request body, from a file that the server keeps it in. An error is told in the log, and refuses
+    /// The request body, from a file that the server keeps it in. An error is logged, and refuses
     /// the request, which is not inspected.
     pub fn request_body_from_file(&mut self, path: &Path) -> bool {
         let read = File::open(path).and_then(|mut file| {
@@ -404,7 +404,8 @@ impl Transaction {
         std::mem::take(&mut self.lines)
     }
 
-    /// An error of ours ended the inspection: the request is refused where rules block, and told in the log.
+    /// An error in our code ended the inspection: the request is refused where rules block, and the error is
+    /// logged.
     pub fn fail(&mut self) {
         self.life.abandon();
         self.note_bug();
@@ -477,7 +478,7 @@ impl Transaction {
     }
 }
 
-/// What the semantic detector found and did with it, as matches of a rule of ours: the worst first.
+/// What the semantic detector found and did with it, as matches of our own rule: the worst first.
 fn detected(inspection: &Inspection, outcome: FindingOutcome) -> impl Iterator<Item = RuleMatch> + use<> {
     let values = inspection.semantic_values().unwrap_or_default();
     let values = values.into_iter().filter(move |value| value.score.outcome == outcome);

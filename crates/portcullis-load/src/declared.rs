@@ -8,15 +8,15 @@ use portcullis_declared::{Api, GraphqlLimits, Problem, Settings, limits};
 
 use crate::LoadError;
 
-/// Mistakes of one description that are told.
+/// Mistakes of one description that are reported.
 const TOLD_MAX: usize = 20;
 
 /// A compiled description.
 #[derive(Clone, Debug)]
 pub struct LoadedApi {
-    /// What is declared.
+    /// The declarations.
     pub api: Arc<Api>,
-    /// What is declared and not enforced.
+    /// Declarations that are not enforced.
     pub warnings: Vec<String>,
 }
 

@@ -220,7 +220,7 @@ fn library_warnings(plan: &Plan) -> impl Iterator<Item = String> + use<> {
     detector.into_iter().chain(settings.event_socket.as_ref().map(|_| socket.to_owned()))
 }
 
-/// The set-up file of the CRS in `folder`: the operator's, or the example that comes with it.
+/// The setup file of the CRS in `folder`: the operator's, or the example that comes with it.
 fn crs_setup(folder: &Path) -> Result<PathBuf, LoadError> {
     let error = |missing| LoadError::NoCrs { folder: folder.to_owned(), missing };
     match std::fs::read_dir(folder).map_err(|error| error.kind()) {

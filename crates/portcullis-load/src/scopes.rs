@@ -21,7 +21,7 @@ pub struct Mistake {
     pub column: usize,
     /// One sentence without a full stop.
     pub message: String,
-    /// The way out.
+    /// The fix.
     pub hint: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a policy has beside its rules: the semantic detector, weights, exclusions.
+//! The other parts of a policy than its rules: the semantic detector, weights, exclusions.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,8 +39,8 @@ pub fn check_kinds(config: &Config) -> Vec<(String, String)> {
     wrong
 }
 
-/// What policies share beside their rules: the detectors, and the descriptions of APIs. Each is built for the
-/// first policy that asks for it.
+/// Shared parts of policies other than rules: the detectors, and the descriptions of APIs. Each is built for
+/// the first policy that asks for it.
 #[derive(Debug, Default)]
 pub struct SharedDetectors {
     all: Option<Arc<Detectors>>,
@@ -48,7 +48,7 @@ pub struct SharedDetectors {
     declared: Option<Arc<Detectors>>,
     /// By file and settings, with its content.
     apis: BTreeMap<(PathBuf, Settings), (Vec<u8>, LoadedApi)>,
-    /// What has not been told of them.
+    /// Their problems that have not been reported.
     warnings: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ impl SharedDetectors {
         Ok(inspector.with_trials())
     }
 
-    /// What the descriptions that were compiled since the last call declare and is not enforced.
+    /// Declarations without enforcement in the descriptions that were compiled since the last call.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }

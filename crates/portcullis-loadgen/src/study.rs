@@ -81,7 +81,7 @@ pub struct Subject {
     pub address: SocketAddr,
     /// Whom clients trust; needed for [`Transport::Tls`], where the certificate is for [`NAME`].
     pub tls: Option<Arc<ClientConfig>>,
-    /// The processes whose CPU time is told; none: nothing is told.
+    /// The processes whose CPU time is reported; none: nothing is reported.
     pub processes: Vec<u32>,
 }
 
@@ -110,7 +110,7 @@ pub struct Study {
 }
 
 impl Study {
-    /// Measures. `say` is told what is going on.
+    /// Measures. `say` gets messages on the progress.
     pub fn run(&self, version: &str, say: &mut dyn FnMut(&str)) -> Result<Report, Error> {
         let each = self.duration.div_f64(self.subjects.len().max(1) as f64);
         let messages = messages(self.traffic, MESSAGES).into();

@@ -114,7 +114,7 @@ impl Write for LogFile {
         let n = loop {
             match self.file.write(bytes) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    // Once nobody has read for so long, no other record waits until somebody does.
+                    // Once nobody has read for so long, no other record waits for a reader.
                     if self.is_stuck || waited >= self.pipe_wait {
                         self.is_stuck = true;
                         return Err(io::Error::new(error.kind(), "nobody reads from this pipe"));
@@ -175,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether somebody reads or not: opening and writing end, and what is written is there to read.
+    /// With a reader or without: opening and writing end, and what is written is there to read.
     #[test]
     fn a_pipe_holds_nobody_up() {
         let folder = tempfile::tempdir().unwrap();

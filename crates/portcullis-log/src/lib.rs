@@ -23,7 +23,7 @@
 //! Audit records and the debug log go the same way, through a queue and a thread of their own ([`AuditLog`]):
 //! they are larger, and their files are named by rules, so that they come and go with policies.
 //!
-//! Where the process is another server's, which forks and has no threads of ours, [`DirectAudit`] writes
+//! Where the process is another server's, which forks and has none of our threads, [`DirectAudit`] writes
 //! audit records and debug lines at the call.
 //!
 //! Sinks that are no files have threads of their own in other crates. They take the queue alone

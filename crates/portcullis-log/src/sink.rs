@@ -235,8 +235,8 @@ impl Sink {
         }
         self.ends.drain(..whole + begun);
         self.written.add((whole + begun) as u64);
-        // A file that cannot be put aside grows beyond its limit rather than lose events; the operator is
-        // told.
+        // A file that cannot be put aside grows beyond its limit rather than lose events; this is logged for
+        // the operator.
         result.and(rotated)
     }
 

@@ -215,7 +215,7 @@ struct Writer {
     waiting: Arc<AtomicUsize>,
 }
 
-/// How full the folders are.
+/// Bytes and files in the folders.
 #[derive(Debug)]
 struct Folders {
     bytes_max: u64,

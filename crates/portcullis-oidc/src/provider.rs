@@ -25,7 +25,7 @@ const REFETCH_S: u64 = 60;
 const PAUSE_S: u64 = 5;
 /// Bytes of the file with the client's secret.
 const SECRET_BYTES_MAX: u64 = 4096;
-/// Characters of an error of the provider that are told.
+/// Characters of an error of the provider that are reported.
 const REASON_MAX: usize = 200;
 
 /// A provider, and the client that we are to it.
@@ -156,7 +156,7 @@ impl Provider {
         })
     }
 
-    /// The provider's document. Whoever comes meanwhile waits for the same fetch.
+    /// The provider's document. Callers that come meanwhile wait for the same fetch.
     fn metadata(&self, now: u64) -> Result<Arc<Metadata>, OidcError> {
         let mut known = lock(&self.metadata);
         if let Some(outcome) = known.fresh(now) {

@@ -1,4 +1,4 @@
-//! Heads that come again and again: the headers that a client sends with each of its requests, an application
+//! Repeated heads: the headers that a client sends with each of its requests, an application
 //! with each answer.
 //!
 //! For the headers of a head that do not change from one message to the next, the entries of the
@@ -27,7 +27,7 @@ pub(crate) const BEFORE: [Variable; 2] = [Variable::RequestMethod, Variable::Req
 /// if it is no longer than this.
 const BEFORE_BYTES_MAX: usize = 32;
 
-/// Names of arguments, too, come again and again in the same order: up to so many are looked for as one text.
+/// Names of arguments, too, are repeated in the same order: up to so many are looked for as one text.
 const ARGUMENTS_MAX: usize = 32;
 
 const PAIRS: [Pair; 2] = [
@@ -135,8 +135,8 @@ impl<V: Verifier> Scan<'_, V> {
         self.state.buffers.head = text;
     }
 
-    /// Settles what is known of a text; if nothing is, looks at what it is made of, and remembers what came
-    /// of it if the text has come before.
+    /// Settles what is known of a text; if nothing is, reads it, and remembers the result if the text has
+    /// come before.
     fn scan_as_one(&mut self, known: &mut Known, text: &[u8], look: impl FnOnce(&mut Self, &mut Known)) {
         let key = RecentKey { kind: 0, name: b"", text };
         let remember = match known.heads.find(&key) {

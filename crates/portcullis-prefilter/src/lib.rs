@@ -14,8 +14,8 @@
 //! others, and notes those that match in its [`State`].
 //!
 //! Each stage may say "maybe" where nothing matches, never "no" where something does: what the bit set lacks
-//! matches nowhere in the values that were scanned. Texts that come again in many messages are answered from
-//! a [`Memo`].
+//! matches nowhere in the values that were scanned. Texts that are repeated in many messages are answered
+//! from a [`Memo`].
 //!
 //! Not in this crate: rules, actions, `TX`, the executor, and the consequences of a candidate's match.
 

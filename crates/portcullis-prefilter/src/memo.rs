@@ -1,4 +1,4 @@
-//! Values that come again and again: what a browser says of itself, names of headers and arguments, methods,
+//! Repeated values: what a browser says of itself, names of headers and arguments, methods,
 //! paths without digits.
 //!
 //! The prefilter's results for a text depend only on the text and on the candidates that read it. So they are
@@ -16,7 +16,7 @@ use crate::head_memo::{HEAD_BYTES_MAX, HEADS, HeadFound};
 /// Places for texts, for one plan.
 const ENTRIES: usize = 512;
 /// More values of one message are not remembered: they would take the places of all others, and of each other
-/// before they come again.
+/// before they are repeated.
 pub(crate) const VALUES_MAX: usize = ENTRIES / 2;
 /// Longer texts are not remembered.
 pub(crate) const TEXT_BYTES_MAX: usize = 255;

@@ -1,7 +1,7 @@
 //! Request time: what `base64Decode` makes of a value that is not encoded is noise. In most noise one of
-//! white space, `%` and `\` stands, so that each transformation behind makes a further form of it. That
-//! nothing can match in any of these is told by one look at what they all have in common (`residue`). Most
-//! noise is ruled out before that: it has no run of bytes that is long enough for a word ([`Runs`]).
+//! white space, `%` and `\` stands, so that each transformation behind makes a further form of it. One pass
+//! over what they all have in common (`residue`) shows that nothing can match in any of these. Most noise is
+//! ruled out before that: it has no run of bytes that is long enough for a word ([`Runs`]).
 
 use portcullis_decode::{is_escaped, is_removed, residue};
 use portcullis_match::{Folded, LiteralSet};

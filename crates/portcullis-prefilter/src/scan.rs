@@ -344,8 +344,8 @@ struct Texts<'a> {
     common: u64,
 }
 
-/// Closes candidates none of whose words is in `all`, these texts, where that is told without looking for all
-/// words at once. False if none is left open that needs words.
+/// Closes candidates none of whose words is in `all`, these texts, where that is known without looking for
+/// all words at once. False if none is left open that needs words.
 fn retain_with_words(
     gates: &GateTable,
     literals: &LiteralSets,

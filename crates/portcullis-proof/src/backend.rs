@@ -1,4 +1,4 @@
-//! An application that breaks when it is told to.
+//! An application that breaks on request.
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};

@@ -19,7 +19,7 @@ pub enum Kind {
     Attack,
 }
 
-/// One request and what came of it.
+/// One request and its outcome.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Its number, unique in the process; the back end saw it as `X-Proof`.
@@ -142,7 +142,7 @@ impl Load {
     }
 }
 
-/// Requests that a span of time needs so that something can be said of it: twenty honest ones of each kind.
+/// Requests that a span of time needs so that something can be said of it: twenty benign ones of each kind.
 const ENOUGH: usize = 80;
 
 /// Numbers of requests.

@@ -6,7 +6,7 @@ pub(crate) fn touch() {
     let sizes = (4..20).flat_map(|bits| (4..8).map(move |quarters| quarters << bits >> 2));
     for bytes in sizes.chain([1 << 20, 32 << 20]) {
         let mut block = Vec::<u8>::new();
-        // Where there is none to be had there is nothing to give back.
+        // Without such an allocator there is nothing to give back.
         let _ = block.try_reserve_exact(bytes);
         drop(std::hint::black_box(block));
     }

@@ -99,7 +99,7 @@ impl Answer {
                 Answer::new(status, Content::Blocked, Cause::Verdict(Action::Deny))
             }
             // The compiler lets no rule divert a request that is on its way already; if one did, it is a
-            // fault of ours.
+            // fault in our code.
             Interruption::Proxy { .. } => Answer::new(500, Content::Blocked, Cause::Verdict(Action::Deny)),
             Interruption::Redirect { status, location } => {
                 let cause = Cause::Verdict(Action::Redirect);

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The queue is bounded and sorted: whose network has cost least lately comes first, and where there is no
-//! room the one whose network has cost most is told to come again. One thread is left to what is small and of
-//! a network that costs little, so that it does not wait for long work that has begun.
+//! room the request whose network has cost most is refused with `Retry-After`. One thread is left to what is
+//! small and of a network that costs little, so that it does not wait for long work that has begun.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -190,7 +190,7 @@ impl Shared {
             if queue.ended {
                 return None;
             }
-            // Whoever is always overtaken is told so in the end, but not if it is its turn now.
+            // A request that is always overtaken is refused in the end, but not if it is its turn now.
             if queue.jobs.len() > 1
                 && let Some(entry) = queue.jobs.last_entry()
                 && entry.get().since.elapsed() > WAIT_MAX

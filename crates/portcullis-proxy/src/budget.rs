@@ -424,7 +424,7 @@ mod tests {
         let mut heavy = share(&budget, "192.0.2.1");
         heavy.set(100);
         let mut light = share(&budget, "198.51.100.1");
-        // Whoever waits for its client hears of it; the light one goes on.
+        // The heavy network's share is asked to go; the light one gets the memory.
         let shed = async {
             heavy.shed(0).await;
             drop(heavy);

@@ -44,7 +44,7 @@ fn begin_work(start: Instant) {
     }
 }
 
-/// The processor time of work that began at `start`, as [`begin_work`] was told, and ends `now`: exact to
+/// The processor time of work that began at `start`, as given to [`begin_work`], and ends `now`: exact to
 /// [`KNOWN_FOR`] where it took longer than [`ASKED_FROM`], whatever else ran on the processor meanwhile.
 fn work_since(start: Instant, now: Instant) -> Duration {
     let passed = now.saturating_duration_since(start);

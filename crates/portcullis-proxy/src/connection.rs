@@ -49,7 +49,7 @@ pub(crate) struct Connection {
     pub(crate) began: Began,
     /// The client network that sent the last request with a body, by the address of the client.
     pub(crate) network: Option<(IpAddr, Member)>,
-    /// Upstream connections on which somebody has logged in, which nobody else may have.
+    /// Upstream connections on which a user has logged in, which no other client may have.
     pub(crate) logins: Logins,
 }
 
@@ -158,7 +158,8 @@ impl Connection {
     }
 }
 
-/// Does the handshake before the timer's deadline. A client that speaks HTTP in clear text is told so.
+/// Does the handshake before the timer's deadline. A client that speaks HTTP in clear text gets an answer
+/// that says so.
 async fn accept_tls(
     tls: &ListenerTls,
     mut tcp: TcpStream,

@@ -75,7 +75,7 @@ pub(crate) struct ListenerState {
     pub(crate) half_close: bool,
     pub(crate) compat: portcullis_http::h1::Compat,
     pub(crate) http2: portcullis_config::Http2,
-    /// Clients are told of HTTP/3.
+    /// HTTP/3 is announced to clients.
     pub(crate) http3: bool,
     pub(crate) hosts: Hosts,
 }
@@ -241,7 +241,7 @@ fn cookies(sources: &Sources<'_>, site: &str) -> Arc<SiteCookies> {
     known.unwrap_or_else(|| Arc::new(SiteCookies::new(&services.registry, (services.issued_cookies)(site))))
 }
 
-/// What is known of the application behind a site so far.
+/// Knowledge of the application behind a site so far.
 fn recognition(sources: &Sources<'_>, site: &portcullis_config::Site) -> Recognition {
     let mut known = sources.old.iter().flat_map(|old| &old.sites).flat_map(Site::routes);
     let known = known.find(|route| *route.names.site == *site.name);

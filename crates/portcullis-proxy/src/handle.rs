@@ -111,7 +111,7 @@ fn find<'g>(connection: &Connection, generation: &'g Generation, head: &RequestH
     }
 }
 
-/// True if the client connected to another site of ours, under a certificate that does not bear the name of
+/// True if the client connected to another of our sites, under a certificate that does not bear the name of
 /// the one it asks for: what the handshake settled was not for this one. A proxy in front may well connect
 /// under one name.
 fn is_misdirected(connection: &Connection, generation: &Generation, host: &[u8], site: usize) -> bool {

@@ -49,7 +49,7 @@ pub(crate) async fn write_all(
     flush(stream, timer, patience).await
 }
 
-/// TLS may hold bytes back until it is told to let go.
+/// TLS may hold bytes back until it is flushed.
 async fn flush(stream: &mut Stream, timer: &Timer, patience: Duration) -> Result<(), Broken> {
     if let Stream::Plain(_) = stream {
         return Ok(());

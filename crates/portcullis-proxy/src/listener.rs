@@ -79,7 +79,7 @@ impl Sockets {
         if all.is_empty() {
             all = bind(address, workers, sharing)?;
         }
-        // Every socket must be served by somebody, and every worker must serve one.
+        // Every socket needs a worker, and every worker a socket.
         let mut by_worker: Vec<Vec<TcpListener>> = (0..workers).map(|_| Vec::new()).collect();
         for number in 0..workers.max(all.len()) {
             by_worker[number % workers].push(all[number % all.len()].try_clone()?);

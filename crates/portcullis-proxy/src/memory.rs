@@ -20,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The limit is read again after so many of them: a container may be resized.
 const LOOKS: u32 = 500;
 
-/// How much room there is.
+/// Bytes of free room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pressure {
     /// Enough.
@@ -92,7 +92,7 @@ impl Memory {
         }
     }
 
-    /// How much room there is where `charged` bytes are charged for bodies.
+    /// Bytes of free room where `charged` bytes are charged for bodies.
     pub(crate) fn pressure(&self, charged: u64) -> Pressure {
         let (limit, part) = (self.limit.load(Relaxed), u64::from(self.part.load(Relaxed)));
         if limit == NONE {
@@ -101,7 +101,7 @@ impl Memory {
         pressure_at(self.resident_with(charged), limit, part)
     }
 
-    /// What was resident, and what has been charged since then.
+    /// Resident bytes, and bytes charged since they were read.
     fn resident_with(&self, charged: u64) -> u64 {
         let since = charged.saturating_sub(self.charged.load(Relaxed));
         self.resident.load(Relaxed).saturating_add(since)

@@ -64,7 +64,7 @@ pub(crate) struct Network {
     shed: Notify,
 }
 
-/// The networks of which somebody holds something.
+/// The networks with members.
 #[derive(Default)]
 pub(crate) struct Networks {
     shards: [Mutex<HashMap<NetworkKey, Arc<Network>>>; SHARDS],
@@ -128,7 +128,7 @@ impl Network {
     }
 }
 
-/// Somebody of a network.
+/// A member of a client network.
 pub(crate) struct Member {
     network: Arc<Network>,
     networks: Arc<Networks>,
@@ -196,7 +196,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         if self.network.members.fetch_sub(1, Ordering::AcqRel) == 1 {
             let mut shard = self.networks.shard(self.network.key);
-            // Somebody may have joined before the lock was ours.
+            // A member may have joined before this thread had the lock.
             if self.network.members.load(Ordering::Acquire) == 0 {
                 shard.remove(&self.network.key);
             }

@@ -158,8 +158,8 @@ impl Overload {
         self.accounts.get(key, now).map_or(0, |time| account_at(time, now) as u64)
     }
 
-    /// From which size on messages of the network are inspected beside the workers: what is shorter costs
-    /// less than to hand it over and back, whoever sends it.
+    /// From which size on messages of the network are inspected beside the workers: inspecting a shorter one
+    /// costs less than handing it over and back, whatever the network.
     pub(crate) fn large_from(&self, key: Key, now: u64) -> u64 {
         match self.is_overloaded() || self.is_in(&self.expensive_when_short, key, now) {
             true => SHORT_BYTES_MIN,
@@ -275,7 +275,7 @@ impl Overload {
     }
 }
 
-/// Accounts within an eighth of an octave are told apart no further.
+/// Accounts within an eighth of an octave count as equal.
 const STEPS: usize = 512;
 
 fn step_of(account: f64) -> usize {
@@ -392,7 +392,7 @@ mod tests {
         }
     }
 
-    /// Many networks of an attacker that cost less than one that is honest take from it no more than what
+    /// Many networks of an attacker that cost less than a benign one take from it no more than what
     /// they have themselves.
     #[test]
     fn many_light_networks_leave_others_their_share() {

@@ -45,7 +45,7 @@ pub(crate) fn climbs(path: &[u8]) -> bool {
     }
     let decoded = Step::run_all(&[Step::DecodeLeniently; 3], path);
     decoded.split(|byte| matches!(byte, b'/' | b'\\')).any(|segment| {
-        // What some servers cut of it.
+        // The part that some servers cut off.
         let end = segment.iter().position(|byte| matches!(byte, b';' | b'?' | b'#' | 0));
         segment[..end.unwrap_or(segment.len())].trim_ascii_end() == b".."
     })

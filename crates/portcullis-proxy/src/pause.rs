@@ -1,7 +1,7 @@
 //! A count of the requests that wait because a rule says `pause`.
 //!
 //! A waiting request costs a connection and what it holds, so how long one waits and how many wait at a time
-//! are limited: whoever could make a rule pause could otherwise make us run out of both.
+//! are limited: a client that makes rules pause could otherwise exhaust both.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -15,24 +15,24 @@ use portcullis_metrics::{Registry, catalogue};
 
 /// Bytes of a body that are looked at.
 const BODY_BYTES_MAX: usize = 16 << 10;
-/// What looking at a head costs, and at a page, in the same unit: a page has some thousand bytes to search.
+/// Cost of examining a head, and a page, in the same unit: a page has some thousand bytes to search.
 const HEAD_COST: u32 = 1;
 const PAGE_COST: u32 = 16;
-/// What a site may cost: 64 pages, or 1,024 other answers.
+/// Largest cost of a site: 64 pages, or 1,024 other answers.
 const COST_MAX: u32 = 64 * PAGE_COST;
 
-/// What is known of the application behind a site. Reloads keep it.
+/// Knowledge of the application behind a site. Reloads keep it.
 pub(crate) struct Recognition {
     site: String,
     /// Profiles that the site takes.
     taken: Vec<String>,
-    /// Shared with the generations of before.
+    /// Shared with the previous generations.
     state: Arc<State>,
     registry: Arc<Registry>,
     say: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// What has been found so far, and what looking may still cost.
+/// Findings so far, and the cost that is left.
 struct State {
     left: AtomicU32,
     found: Mutex<Found>,
@@ -85,7 +85,7 @@ impl Recognition {
         let fields: Vec<_> = head.fields().collect();
         let answer =
             Answer { host: request.host(), path: request.path(), status, fields: &fields, body: &decoded };
-        // Of two answers that are looked at together, one is told.
+        // Of two answers that are examined at the same time, one is reported.
         let mut found = self.state.found.lock().unwrap_or_else(PoisonError::into_inner);
         if found.recognised.is_empty() {
             found.recognised = recognise(&answer);

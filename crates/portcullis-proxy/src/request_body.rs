@@ -47,7 +47,7 @@ pub(crate) struct Upload {
 }
 
 impl Upload {
-    /// More came of it than it may have.
+    /// It decoded to more than it may have.
     pub(crate) fn is_over(self, transaction: &Transaction) -> bool {
         transaction.life.outcome.request_body_bytes > self.limit
     }
@@ -131,7 +131,7 @@ pub(crate) async fn take(exchange: &mut Exchange<'_>, trailers: &[String]) -> Re
         BodyPlan::Hold { limit_bytes, over_limit } => (limit_bytes, over_limit),
     };
     let declared = if let BodyFraming::Length(length) = framing { Some(length) } else { None };
-    // Whoever else looks at bodies is shown what is held.
+    // Other readers of bodies get what is held.
     let uploads = match transaction.agents {
         None => transaction.life.upload_limit(),
         Some(_) => None,

@@ -115,8 +115,8 @@ pub(crate) async fn pass_on(
             return Ok(Next::Gone);
         }
         Err(_) => {
-            // The client has a head that promised more; closing without an end is the only honest way to say
-            // so.
+            // The client has a head that promised more; closing without an end is the only truthful way to
+            // say so.
             exchange.transaction.life.outcome.upstream_error = Some(UpstreamError::BodyTruncated);
             lease.failed(UpstreamError::BodyTruncated);
             return Ok(Next::Gone);
@@ -230,7 +230,7 @@ fn keep_upstream(
     }
 }
 
-/// True if the client has to come again over HTTP/1.1: the answer continues a login that belongs to a
+/// True if the client has to retry over HTTP/1.1: the answer continues a login that belongs to a
 /// connection, and requests on streams of HTTP/2 and 3 have no connection of their own, nor an order.
 /// Browsers and curl do so by themselves when the stream is reset for that reason (RFC 9113, section 7).
 fn asks_for_http1(exchange: &Exchange<'_>, head: &ResponseHead) -> bool {

@@ -160,7 +160,7 @@ impl Proxy {
     }
 
     /// As [`drain`](Proxy::drain), after another process has taken over. What waits to be accepted is left to
-    /// it, and clients that keep their connection are told with the next answer, not in the middle of a
+    /// it, and clients that keep their connection are notified with the next answer, not in the middle of a
     /// request.
     pub fn hand_over(self) {
         self.end(true);

@@ -25,7 +25,7 @@ pub struct Services {
     pub keep_request_bytes: usize,
     /// Takes a sample of the requests that pass without an event. Called on the worker, so it must not wait.
     pub capture: Option<Capture>,
-    /// Takes the record of each request, whatever came of it. Called on the worker, so it must not wait.
+    /// Takes the record of each request, whatever its outcome. Called on the worker, so it must not wait.
     pub on_request: Option<OnRequest>,
     /// Takes an uploaded file that is to be kept. Called on the worker, so it must not wait.
     pub on_file: Arc<dyn Fn(KeptFile) + Send + Sync>,
@@ -33,7 +33,7 @@ pub struct Services {
     pub access_logs: Vec<PathBuf>,
     /// Takes a line for one of them, by index. Called on the worker, so it must not wait.
     pub on_access: Arc<dyn Fn(usize, Vec<u8>) + Send + Sync>,
-    /// The cookies that the upstreams of a site have set, by its name: the same ones while somebody has them.
+    /// The cookies that the upstreams of a site have set, by its name: the same ones while they are in use.
     pub issued_cookies: FindCookies,
     /// The sender of traces, if there are any.
     pub traces: Option<portcullis_trace::Sender>,

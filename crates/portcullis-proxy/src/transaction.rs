@@ -304,7 +304,7 @@ impl Transaction {
         &self.place
     }
 
-    /// Somebody keeps records of transactions, which show the headers of answers.
+    /// Records of transactions are kept, which show the headers of answers.
     pub(crate) fn is_recorded(&self) -> bool {
         self.inspector.as_ref().is_some_and(|inspector| inspector.keeps_records())
     }
@@ -314,7 +314,7 @@ impl Transaction {
         self.inspector.as_ref()?.server_signature()
     }
 
-    /// Counts bytes of a body that were sent in a coding of ours.
+    /// Counts bytes of a body that were sent in a coding that we applied.
     pub(crate) fn coded(&mut self, bytes: usize) {
         *self.coded_body_bytes.get_or_insert(0) += bytes as u64;
     }

@@ -15,8 +15,8 @@
 //! [`Filter::matches`] evaluates a filter over one event in memory; [`Field::number`], [`Field::word`] and
 //! [`Field::list`] say what an event has of a field.
 //!
-//! This crate does not know how events are stored, and it never reads a clock: relative times are told apart
-//! from absolute ones by the caller's `now`.
+//! This crate does not know how events are stored, and it never reads a clock: relative times become absolute
+//! ones through the caller's `now`.
 //!
 //! ```
 //! use portcullis_query::parse;

@@ -200,8 +200,8 @@ pub(crate) fn read_request(transaction: &mut Transaction<'_>, settings: &Setting
 /// `output_filter_should_run`.
 pub(crate) fn read_response(transaction: &mut Transaction<'_>, settings: &Settings) {
     let Some(response) = &transaction.request.response else { return };
-    // One that is not looked at is empty, not absent. An allowed one is not held for the last phase, a choice
-    // of ours.
+    // One that is not looked at is empty, not absent. An allowed one is not held for the last phase, by our
+    // own choice.
     transaction.response_body = Some(BString::default());
     if !transaction.response_body_access || transaction.allowed == Some(AllowScope::Transaction) {
         return;

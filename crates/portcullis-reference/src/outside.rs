@@ -1,4 +1,4 @@
-//! Operators that are told something by the world outside.
+//! Operators that depend on data from outside.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

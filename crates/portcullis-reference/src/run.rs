@@ -44,7 +44,7 @@ struct Run<'r> {
     reference: &'r Reference,
     transaction: Transaction<'r>,
     outcome: Outcome,
-    /// Rules that have paused: one does so once, however many values it matches.
+    /// Rules that have paused: each pauses one time, however many values it matches.
     paused: HashSet<RuleId>,
 }
 

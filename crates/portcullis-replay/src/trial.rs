@@ -23,7 +23,7 @@ pub struct Trial {
 pub struct Tried {
     /// It would not get to the application, if the policy is enforced.
     pub stopped: bool,
-    /// What was found, if anything was.
+    /// The findings, if there are any.
     pub event: Option<Box<Event>>,
 }
 
@@ -49,7 +49,7 @@ impl Trial {
         let is_enforced = run.inspection.is_blocking();
         let report = run.inspection.finish(&Default::default());
         self.scratch = Some(report.scratch);
-        // Where a rule has switched that off, what the detector decided is told all the same.
+        // Where a rule has switched that off, what the detector decided is reported all the same.
         let decided = |event: &Event| {
             let Verdict { action, rule_id, class, .. } = &event.verdict;
             *action == Action::Detect && (rule_id.is_some() || class.is_some())

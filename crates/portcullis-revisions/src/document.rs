@@ -73,8 +73,9 @@ impl Document {
         portcullis_files::read_text(&self.path, DOCUMENT_BYTES_MAX as u64).map(Text::new)
     }
 
-    /// Puts a text in place of what is there, with the same owner and mode: whoever reads it, or a machine
-    /// that loses power, finds the old text or the new one. A link stays one, what it leads to is replaced.
+    /// Puts a text in place of what is there, with the same owner and mode: a reader at the same time, and a
+    /// machine after a loss of power, finds the old text or the new one. A link stays one, what it leads to
+    /// is replaced.
     pub fn write(&self, text: &Text) -> io::Result<()> {
         let path = fs::canonicalize(&self.path)?;
         let there = fs::metadata(&path)?;

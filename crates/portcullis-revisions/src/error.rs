@@ -11,7 +11,7 @@ pub enum RevisionError {
     Changed(String),
     /// The change does not fit the document, and why.
     Unfit(String),
-    /// The change is for somebody with more rights, and why.
+    /// The change needs a user with more rights, and why.
     Forbidden(String),
     /// The new text has mistakes.
     Invalid(ConfigError),

@@ -32,7 +32,7 @@ pub struct Listed {
     pub kind: Option<String>,
     /// Place and name of the value; of the semantic detector only.
     pub location: Option<String>,
-    /// The rules; empty if it is none of rules.
+    /// The rules; empty if it is not one of rules.
     pub rules: Vec<u32>,
     /// The value that the rules look at; of rules only.
     pub target: Option<String>,

@@ -24,7 +24,7 @@ const VERSION: i64 = 1;
 /// The way in which a text became the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Somebody wrote the file.
+    /// Another program wrote the file.
     Outside,
     /// A change through the program.
     Change,

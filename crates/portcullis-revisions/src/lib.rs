@@ -7,9 +7,9 @@
 //! every text that served, and every one found in the file ──> History (one SQLite file)
 //! ```
 //!
-//! The document stays the one truth: there is no second copy of a setting. A text that somebody else wrote
-//! into the file becomes a revision from outside, and a change that was made for another text is refused.
-//! The files that a document names (rules, lists, certificates) are not part of its revisions.
+//! The document stays the one truth: there is no second copy of a setting. A text that another program wrote
+//! into the file becomes a revision from outside, and a change that was made for another text is refused. The
+//! files that a document names (rules, lists, certificates) are not part of its revisions.
 
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 

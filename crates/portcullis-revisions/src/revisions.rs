@@ -246,7 +246,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes the new text, unless somebody else has written to the file since it was read.
+/// Writes the new text, unless another program has written to the file since it was read.
 fn write(document: &Document, before: &Text, after: &Text) -> Result<(), String> {
     let name = document.name();
     let there = document.read().map_err(|error| format!("{name} cannot be read: {error}"))?;

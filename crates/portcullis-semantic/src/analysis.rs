@@ -73,7 +73,7 @@ pub struct Analysis {
     /// The last segment of that path.
     pub(crate) stored_name: Vec<u8>,
     pub(crate) work: Work,
-    /// Bytes that came of the request body, where they are not those of it.
+    /// Bytes decoded from the request body, where they differ from it.
     wire: Option<usize>,
     /// Bytes of values for which the allowance did not suffice.
     cut: u64,
@@ -92,11 +92,11 @@ pub struct Analysis {
     /// The cookies that the site has issued, until those of the request were looked at.
     pub(crate) issuer: Option<Arc<dyn Issuer>>,
     pub(crate) cookie_counts: CookieCounts,
-    /// The names of the fields of messages, where somebody declares them.
+    /// The names of the fields of messages, where they are declared.
     pub(crate) message_names: Option<Arc<dyn MessageNames>>,
     /// What the fields of the request carry, for who learns of them.
     fields: Fields,
-    /// Somebody does.
+    /// They are declared.
     notes_fields: bool,
     /// The kinds of findings that fields may be opened for.
     opens: Opens,
@@ -134,7 +134,7 @@ impl Analysis {
         &self.fields
     }
 
-    /// Notes an argument of the request, if somebody learns of them.
+    /// Notes an argument of the request, if arguments are learned.
     pub(crate) fn note_field(&mut self, place: Place, name: &[u8], value: &[u8]) {
         if self.notes_fields
             && let Some(place) = FieldPlace::of(place)

@@ -22,8 +22,8 @@ pub trait Detector: Send + Sync + std::fmt::Debug {
         self.profile().hints
     }
 
-    /// Words without which its dearer readings tell nothing, see [`Input::is_telling`]; with none it has no
-    /// such readings.
+    /// Words without which its expensive parses cannot produce a finding, see [`Input::is_telling`]; empty if
+    /// it has no such parses.
     fn telling_hints(&self) -> &[Hint] {
         &[]
     }
@@ -156,7 +156,7 @@ pub struct Found<'a> {
     pub(crate) value: u32,
     pub(crate) location: Location<'a>,
     pub(crate) document: Document,
-    /// The exception by which what is quoted or named in the field weighs less, once somebody asked.
+    /// The exception by which what is quoted or named in the field weighs less, once computed.
     pub(crate) mention_row: Option<Option<&'static str>>,
     pub(crate) text: &'a [u8],
     pub(crate) layers: Layers,

@@ -7,7 +7,8 @@
 //!
 //! The caller knows which cookies were issued ([`Issuer`]); it is asked only about cookies with findings. A
 //! visitor's input may be in an issued cookie, where the application writes it there. Lookups of Log4j and
-//! serialised objects therefore count: they act in whoever reads the cookie, and no other reader judged them.
+//! serialised objects therefore count: they act in any program that reads the cookie, and no other reader
+//! judged them.
 
 use std::fmt;
 use std::sync::Arc;

@@ -45,8 +45,8 @@
 //!    is context). When it finds what it should, train: `tools/semantic/train.py` writes `weights/CLASS.tsv`,
 //!    which [`Profile::weights`] holds.
 //!
-//! It refuses to know what a payload list says: no whole payloads, no hashes of them; what cannot be told
-//! from the structure of a fragment is not told.
+//! It refuses to know what a payload list says: no whole payloads, no hashes of them; what the structure of a
+//! fragment does not show is not reported.
 
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 

@@ -17,7 +17,7 @@ pub const FORM_BYTES_SPARE: usize = 4_096;
 pub const WORK_SPARE: u64 = 160 << 10;
 /// See [`WORK_SPARE`].
 pub const WORK_FACTOR: u64 = 40;
-/// The same for each byte of a body that decoding makes beyond those that came: long honest documents take 5
+/// The same for each byte of a body that decoding makes beyond those that came: long benign documents take 5
 /// to 25. All of it together is no more than [`WORK_FACTOR_MAX`] for each byte that came.
 pub const WORK_FACTOR_DECODED: u64 = 24;
 /// Bytes that may be read for each byte of a body as it came, however much a content coding makes of it: what
@@ -37,7 +37,7 @@ pub const LOOK_SHARE: usize = 4;
 pub const TOKEN_BYTES: usize = 8;
 /// What beginning such a reading counts as, beside what is read.
 pub const READING_BYTES: usize = 32;
-/// What a finding counts as: it is told apart from others, scored and written down.
+/// What a finding counts as: it is distinguished from others, scored and recorded.
 pub const FINDING_BYTES: usize = 256;
 /// Findings of one message; beyond them only those of the worst values are kept ([`WORST_VALUES_MAX`]), the
 /// others are counted.

@@ -1,4 +1,4 @@
-//! Results for header fields and paths that come again: what a browser says of itself is the same in each of
+//! Results for repeated header fields and paths: what a browser says of itself is the same in each of
 //! its requests, and most requests of a site are for few paths.
 //!
 //! What is found in them depends on their bytes, the place and the detectors, and on nothing else.
@@ -40,7 +40,7 @@ pub(crate) struct FieldResult {
     /// What it was charged.
     pub work: u64,
     pub findings: Box<[Finding]>,
-    /// The values with findings; those are told apart by their number in it.
+    /// The values with findings; those are identified by their number in it.
     pub values: Box<[Value]>,
 }
 

@@ -34,7 +34,7 @@ mod name_byte {
 /// What objects of JavaScript and Python have in two underscores that leads to all others.
 const INNER: [&[u8]; 5] = [b"__proto__", b"__class__", b"__globals__", b"__base", b"__subclasses__"];
 
-/// A name that is more than a word, or one that objects of JavaScript have without being told. Each name of a
+/// A name that is more than a word, or one that objects of JavaScript have by default. Each name of a
 /// body is asked.
 pub(crate) fn is_odd_name(name: &[u8]) -> bool {
     use name_byte::{C, DOT, ODD, TABLE, U, UNDERSCORE, UPPER_L};

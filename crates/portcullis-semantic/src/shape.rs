@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     proptest::proptest! {
-        /// What is told of a block at once is what is told byte by byte.
+        /// The result for a block at once is the result byte by byte.
         #[test]
         fn blocks_tell_what_bytes_tell(
             prose in "[a-zA-Z0-9 ,.]{0,100}",

@@ -4,8 +4,8 @@
 //! allowance: a part that any message has, and so much for each of its bytes. Everything that reads a text is
 //! charged with the bytes it reads; what reads token by token, with so many bytes at least for each token,
 //! for a short one costs as much as a long one. Each reading takes linear time; so the allowance bounds the
-//! time. What it does not suffice for is not looked at, is counted, and is a finding that blocks
-//! ([`WORK_LIMIT`](crate::detectors::protocol::WORK_LIMIT)): honest messages stay far below it.
+//! time. What exceeds it is not inspected, is counted, and is a finding that blocks
+//! ([`WORK_LIMIT`](crate::detectors::protocol::WORK_LIMIT)): benign messages stay far below it.
 
 use crate::limits::{WORK_FACTOR, WORK_FACTOR_DECODED, WORK_FACTOR_MAX, WORK_SPARE};
 

@@ -195,7 +195,7 @@ impl Endpoint<'_> {
         Arrival { client, peer: self.peer, server: self.local, tls }
     }
 
-    /// The request that the subrequest tells of; and whether it is told of as nginx does.
+    /// The request that the subrequest describes; and whether it is described as nginx does.
     fn read(
         &self,
         parts: &request::Parts,
@@ -238,7 +238,7 @@ impl Endpoint<'_> {
         let told = told.and_then(|text| std::str::from_utf8(text).ok()?.parse::<u64>().ok());
         let framing = match (bodiless, length, told) {
             (false, Some(length), _) | (true, _, Some(length)) => BodyFraming::Length(length),
-            // It may have a body of which nothing is told.
+            // It may have a body that is not described.
             (true, _, None) if matches!(method, b"GET" | b"HEAD" | b"OPTIONS") => BodyFraming::None,
             _ => BodyFraming::Chunked,
         };
@@ -316,7 +316,7 @@ fn passed(request_id: &str) -> Response<Full<Bytes>> {
     response
 }
 
-/// nginx takes 401 and 403 for a refusal, and everything else for a fault of ours.
+/// nginx takes 401 and 403 for a refusal, and everything else for our own fault.
 fn blocked(block: &Block, request_id: &str, is_original: bool) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(block.page.body.clone())));
     let status = if is_original && block.status != 401 { 403 } else { block.status };

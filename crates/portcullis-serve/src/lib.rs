@@ -1,5 +1,5 @@
 //! Verdicts for other servers: what nginx, Caddy, Traefik, HAProxy and Envoy show of an exchange is inspected
-//! as the proxy would, and they are told what to do with it.
+//! as the proxy would, and they get the verdict.
 //!
 //! ```text
 //!  nginx, Caddy, Traefik ── HTTP/1 subrequest ──> check ─┐
@@ -12,7 +12,7 @@
 //! kind of integration and the parts of the exchange that were not shown.
 //!
 //! The crate forwards nothing and does not know SecLang. What it cannot read gets no verdict: the server that
-//! asks is told that it failed, and decides; the shipped configurations refuse then.
+//! asks gets an error, and decides; the shipped configurations refuse then.
 
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 

@@ -91,7 +91,7 @@ impl Memcached {
             let unique = unique.parse().map_err(|_| unexpected(&line))?;
             let value = self.line()?;
             if let Some(at) = names.iter().position(|own| own == name.as_bytes()) {
-                // A value that is no number of ours counts as nothing.
+                // A value that is not one of our numbers counts as nothing.
                 found[at] = Some((value.trim().parse().unwrap_or(0), unique));
             }
         }

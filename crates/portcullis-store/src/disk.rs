@@ -85,7 +85,7 @@ impl Log {
 }
 
 impl Disk {
-    /// Reads what `folder` has. Trouble is told, counted, and never an error.
+    /// Reads what `folder` has. Trouble is logged, counted, and never an error.
     pub(crate) fn open(folder: &Path, map: &Map, notices: Notices, now: i64) -> Disk {
         let mut disk = Disk {
             folder: folder.to_path_buf(),

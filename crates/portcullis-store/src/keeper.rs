@@ -36,7 +36,7 @@ impl Drop for Thread {
         self.stop.store(true, Relaxed);
         if let Some(handle) = self.handle.take() {
             handle.thread().unpark();
-            // A panic there is told by the panic message.
+            // A panic there is reported by the panic message.
             let _ = handle.join();
         }
     }

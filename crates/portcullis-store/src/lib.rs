@@ -91,7 +91,7 @@ impl Store {
         Store { map: Arc::new(Map::new(limits, metrics)), threads: Mutex::default() }
     }
 
-    /// Opens a store. Whatever is wrong with its folder is told to `say`, counted and tried again: it never
+    /// Opens a store. Errors of its folder are passed to `say`, counted and retried: it never
     /// keeps the process from serving.
     pub fn open(options: Options, metrics: StoreMetrics, say: Say) -> Store {
         let map = Arc::new(Map::new(options.limits, metrics));

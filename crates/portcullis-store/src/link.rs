@@ -1,5 +1,5 @@
-//! Several nodes, one set of records: changes go to Redis in batches, and what came of them comes back to
-//! every node.
+//! Several nodes, one set of records: changes go to Redis in batches, and the results come back to every
+//! node.
 //!
 //! ```text
 //! this node's changes ──every 40 ms, one script──> hash of each record, stream of what they are now
@@ -294,8 +294,8 @@ impl Link {
             let answer = connection.exchange(std::slice::from_ref(&command), ANSWER_TIME);
             match answer.map(|mut answers| answers.pop()) {
                 Ok(Some(Reply::Refused(why))) => {
-                    // An answer that is about the batch itself would come again and again; others are about
-                    // the server: loading, read only, out of memory.
+                    // An answer that is about the batch itself would be repeated without end; others are
+                    // about the server: loading, read only, out of memory.
                     if is_about_batch(&why) {
                         self.map.forget_sent();
                     } else {

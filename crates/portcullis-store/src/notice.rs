@@ -3,7 +3,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The same trouble is told once in this time.
+/// The same trouble is reported once in this time.
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// Takes a line for the operator.
@@ -35,7 +35,7 @@ impl Notices {
         }
     }
 
-    /// This kind was told and not forgotten.
+    /// This kind was reported and not forgotten.
     pub(crate) fn was_said(&self, kind: &'static str) -> bool {
         self.last.contains_key(kind)
     }

@@ -34,7 +34,7 @@ pub(crate) type Changes = Vec<(Box<[u8]>, Waiting)>;
 pub(crate) struct Shared {
     /// Not sent.
     pub(crate) waiting: Changes,
-    /// Sent; what came of them has not come back.
+    /// Sent; the results have not come back.
     pub(crate) sent: Changes,
     /// Others are to have the record even if it does not change.
     pub(crate) offered: bool,

@@ -1,4 +1,4 @@
-//! The OWASP CRS on this machine: rules, set-up file and regression tests, laid out by `make crs`.
+//! The OWASP CRS on this machine: rules, setup file and regression tests, laid out by `make crs`.
 
 use std::path::PathBuf;
 

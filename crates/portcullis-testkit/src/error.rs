@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TestkitError {
-    /// Something that set-up should have brought is not there.
+    /// Something that the setup should have installed is missing.
     Missing {
         /// The thing that is missing.
         what: &'static str,

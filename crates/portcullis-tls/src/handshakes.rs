@@ -29,7 +29,7 @@ pub(crate) enum Reason {
     CertificateRevoked,
     /// The client does not accept what it was offered, our certificate mostly.
     Alert,
-    /// No certificate of ours has been issued yet.
+    /// Our certificate has not been issued yet.
     NotIssued,
     /// Anything else that is not as TLS has it.
     Other,
@@ -96,7 +96,7 @@ impl Handshakes {
         self.done.inc(usize::from(kind == Some(HandshakeKind::Resumed)));
     }
 
-    /// `unissued`: there is no certificate of ours yet, which rustls has no error of its own for.
+    /// `unissued`: our certificate does not exist yet, which rustls has no error of its own for.
     pub(crate) fn failed(&self, error: &io::Error, unissued: bool) {
         let mut reason = Reason::of(error);
         if unissued && matches!(reason, Reason::Other) {

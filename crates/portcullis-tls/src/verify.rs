@@ -117,7 +117,7 @@ fn verify_dates(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), C
     }
 }
 
-/// The certificate is none of those that the settings accept.
+/// The certificate is not one of those that the settings accept.
 #[derive(Debug)]
 struct NotPinned {
     certificate: [u8; 32],

@@ -16,7 +16,7 @@ use crate::read::{Part, next};
 use crate::replay::Replay;
 use crate::response_body::ResponseBody;
 
-/// What may go on, or the answer in its place.
+/// The part that may continue, or the answer in its place.
 type Judged<T, R> = Result<T, Box<Response<ResponseBody<R>>>>;
 
 pub(crate) async fn serve<S, B, R>(

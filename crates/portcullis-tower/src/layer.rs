@@ -20,7 +20,7 @@ use crate::response_body::ResponseBody;
 /// Tells the client of a request.
 type ClientOf = Arc<dyn Fn(&request::Parts) -> Option<Client> + Send + Sync>;
 
-/// What all calls share.
+/// State that all calls share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) waf: Waf,

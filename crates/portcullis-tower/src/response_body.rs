@@ -10,7 +10,7 @@ use portcullis_embed::Exchange;
 
 use crate::replay::Replay;
 
-/// The body of a response. When it has been sent, or is dropped, the exchange ends and its event is told.
+/// The body of a response. When it has been sent, or is dropped, the exchange ends and its event is reported.
 pub struct ResponseBody<R: Body> {
     content: Content<R>,
     exchange: Option<Box<Exchange>>,
@@ -29,7 +29,7 @@ impl<R: Body> fmt::Debug for ResponseBody<R> {
 }
 
 impl<R: Body> ResponseBody<R> {
-    /// A body of ours.
+    /// Our own body.
     pub(crate) fn ours(body: Vec<u8>) -> ResponseBody<R> {
         let body = Some(Bytes::from(body)).filter(|body| !body.is_empty());
         ResponseBody { content: Content::Ours(body), exchange: None }

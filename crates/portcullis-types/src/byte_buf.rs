@@ -10,7 +10,7 @@ const HEAP_BYTES_MAX: usize = 64 << 10;
 const ROOM_BYTES_MIN: usize = 1 << 20;
 /// See [`ROOM_BYTES_MIN`].
 const ROOM_FACTOR: usize = 16;
-/// What memory is counted in.
+/// Unit in which memory is counted.
 const PAGE_BYTES: usize = 4 << 10;
 
 /// A growing sequence of bytes that takes the memory that it needs and no more, and returns it to the system

@@ -1,7 +1,7 @@
 /// The level of the semantic detector, which sets the threshold for blocking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// One false alarm in 2,000 values that make a detector look at all.
+    /// One false positive in 2,000 values that make a detector look at all.
     #[default]
     Balanced,
     /// One in 330; more attacks are caught.

@@ -1,6 +1,6 @@
 //! Names the whole product shares, without behaviour: ids, spans, phases, severities, variables, byte
-//! classes, classes of attacks, places in a message; a table of results for texts that come again
-//! ([`Recent`]), and the bytes of bodies ([`ByteBuf`]).
+//! classes, classes of attacks, places in a message; a table of results for repeated texts ([`Recent`]), and
+//! the bytes of bodies ([`ByteBuf`]).
 //!
 //! Nothing here knows what a rule, a request or a socket is, and nothing but these two allocates. Every
 //! other crate may use it.

@@ -1,7 +1,7 @@
 //! The names of fields for passwords, in the languages of the web: the detector expects any characters there,
 //! and events do not show them.
 
-/// What a field for a password is called, in lower case: all of its name or a part of it.
+/// Names of fields for passwords, in lower case: all of its name or a part of it.
 pub const PASSWORD_NAMES: &[&str] = &[
     "password",
     "passwd",

@@ -1,4 +1,4 @@
-//! A bounded table of results for texts that come again.
+//! A bounded table of results for repeated texts.
 
 use crate::may_hold_secret;
 

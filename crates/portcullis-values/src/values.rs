@@ -229,7 +229,7 @@ impl Values {
     }
 
     /// The value of a text that a rule made and that stays where it is: one for all such texts that are the
-    /// same, so that its forms are made once, whoever asks. It has the name under which it was asked for
+    /// same, so that its forms are made once for all callers. It has the name under which it was asked for
     /// first.
     pub fn made(&mut self, key: Span, data: Span) -> ValueId {
         if let Some(&known) = self.made.by_place.get(&data) {

@@ -83,7 +83,7 @@ fn answer(args: &Install) -> Result<String, Failure> {
     Ok(done(&release, &outcome))
 }
 
-/// A release that is not known is not downloaded in vain.
+/// A release that is not known is not downloaded.
 fn unknown(version: Version) -> Failure {
     let known: Vec<String> = known::RELEASES.iter().map(|known| known.version.to_string()).collect();
     Failure::usage(format_args!(

@@ -26,7 +26,7 @@ pub fn create(data: &Path) -> io::Result<()> {
 }
 
 /// Makes the folder if it is missing. An error if it cannot be written now, through no fault of the settings:
-/// its file system is read-only or full, or belongs to somebody else.
+/// its file system is read-only or full, or belongs to another user.
 pub fn check_writable(data: &Path) -> io::Result<()> {
     let written = create(data).and_then(|()| Ok(access(data, Access::WRITE_OK | Access::EXEC_OK)?));
     match written {
@@ -40,8 +40,8 @@ pub fn is_ours(data: &Path) -> bool {
     OURS.iter().any(|name| data.join(name).exists())
 }
 
-/// Checks that a folder which somebody names on the command line can be the data folder: a new or empty
-/// one, or one of ours.
+/// Checks that a folder named on the command line can be the data folder: a new or empty one, or one that we
+/// made.
 pub fn check_named(data: &Path) -> Result<(), Failure> {
     let found = match std::fs::metadata(data) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -85,7 +85,7 @@ pub fn check_named(data: &Path) -> Result<(), Failure> {
     access(data, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| wrong(data, &error.into()))
 }
 
-/// A data folder of the command line that cannot be used, with the way out.
+/// A data folder of the command line that cannot be used, with a fix.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the system's other errors speak for themselves")]
 pub fn wrong(data: &Path, error: &io::Error) -> Failure {
     let (shown, own) = (data.display(), geteuid().as_raw());

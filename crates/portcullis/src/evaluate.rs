@@ -114,7 +114,7 @@ impl Engine for Inspected {
         let is_of = |value: &&ScoredValue| class.is_none_or(|wanted| value.score.class == wanted);
         let worst = values.iter().find(is_of);
         let passes = worst.is_some_and(|value| value.score.outcome != FindingOutcome::Below);
-        // Rules of ours refuse bodies that cannot be read; that is no finding of an attack.
+        // Our own rules refuse bodies that cannot be read; that is no finding of an attack.
         let unreadable = stopped && verdict.is_some_and(|verdict| verdict.status == Some(400));
         // Most of what responses tell is logged, not blocked.
         let blocked = match response {

@@ -367,7 +367,7 @@ fn taught(args: &LearnArgs) -> Result<String, Failure> {
         return teaching::answer(&args.session, action, &args.site);
     }
     let Some(data) = &args.data else { return Err(Failure::usage("name the data folder: --data DIR")) };
-    // Whether a field is plain is told by all of its values.
+    // All of its values decide whether a field is plain.
     let mut store = Store::new(unlimited(Thresholds { values: u64::MAX, ..Thresholds::default() }));
     let site = Arc::new(Site::default());
     let vouches_for_all = !args.by_clients;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{data_folder, new_file};
 
-/// A larger file is none of ours.
+/// A larger file is not ours.
 const BYTES_MAX: u64 = 512 << 20;
 const IMPORT: &str = ".import";
 const DECISION: &str = ".decision";

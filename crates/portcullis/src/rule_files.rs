@@ -25,7 +25,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// The files behind a path: a file, a folder of `*.conf` files, or a CRS folder with its set-up file.
+/// The files behind a path: a file, a folder of `*.conf` files, or a CRS folder with its setup file.
 pub fn of_path(path: &Path) -> Result<Vec<Root>, Missing> {
     let unreadable = |error| Missing::Path(path.to_path_buf(), error);
     if !std::fs::metadata(path).map_err(unreadable)?.is_dir() {

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The texts are the shortest of the detectors' own tests that are blocked for each kind of finding, and
-//! variants of their grammar. A change may make a harmless text of an attack; whoever uses probes compares
-//! with a policy that blocks them.
+//! variants of their grammar. A change may make a harmless text of an attack; users of probes compare with a
+//! policy that blocks them.
 //!
 //! ```
 //! use portcullis_advise::probes::{Spot, probes};

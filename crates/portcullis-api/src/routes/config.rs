@@ -27,7 +27,7 @@ pub(crate) struct Document {
     format: &'static str,
     /// Its text.
     text: String,
-    /// What it says, as JSON; null if the text is neither TOML nor YAML.
+    /// Its values, as JSON; null if the text is neither TOML nor YAML.
     values: Option<serde_json::Value>,
     /// The revision that it is.
     revision: i64,
@@ -136,7 +136,7 @@ pub(crate) struct ValueOrder {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ValuesOrder {
-    /// What changes, one after the other: all of it or nothing.
+    /// Changes in order; all are made, or none.
     #[schema(min_items = 1, max_items = 100)]
     changes: Vec<ValueOrder>,
     /// Why, for the list of revisions.

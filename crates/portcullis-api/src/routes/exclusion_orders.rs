@@ -85,7 +85,7 @@ impl NewExclusion {
         (self.trial, parts + usize::from(self.rule_id.is_some()))
     }
 
-    /// The edit that adds it, in the name of somebody.
+    /// The edit that adds it, in the name of a user.
     fn edit(self, reason: Option<String>, author: &str) -> Result<Edit, Problem> {
         let NewExclusion { site, route, class, kind, location, path, until, rule_id, target, trial } = self;
         let of_detector = [&class, &kind, &location].into_iter().any(Option::is_some);

@@ -54,7 +54,7 @@ pub(crate) struct ExclusionItem {
     opens: Option<String>,
     /// Why it is there.
     reason: Option<String>,
-    /// Who added it.
+    /// User who added it.
     author: Option<String>,
     /// Its use since the start of the program; null for a directive, which takes values from rules before
     /// they are tested.
@@ -74,7 +74,7 @@ pub(crate) enum ExclusionOrigin {
     Profile,
 }
 
-/// An exclusion on trial: what came of it in this process since the trial began.
+/// An exclusion on trial: its results in this process since the trial began.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ExclusionTrialState {
     /// From when on; null: the settings that serve do not have it.

@@ -45,7 +45,7 @@ pub(crate) struct ExplainOrder {
     /// The client's address. Default: that of the event, or 192.0.2.1.
     #[schema(value_type = Option<String>, format = "ip")]
     client: Option<IpAddr>,
-    /// The id of a rule of which every test is told, or why it did not run.
+    /// The id of a rule of which every test is reported, or why it did not run.
     #[serde(default, deserialize_with = "rule_id")]
     #[schema(value_type = Option<u32>, minimum = 0, maximum = 4_294_967_295_i64)]
     rule: Option<u32>,

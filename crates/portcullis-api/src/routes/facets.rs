@@ -24,7 +24,7 @@ const TOP_MAX: u32 = 1000;
 /// Fields unless said otherwise.
 const FIELDS: &str = "verdict,site,class,rule,client,path";
 
-/// What is to be counted.
+/// The fields to count.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -39,7 +39,7 @@ pub(crate) struct FacetsQuery {
     top: Option<u32>,
 }
 
-/// How often values of fields occur.
+/// Counts of values of fields.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct FacetPage {
     /// Requests that the events stand for.

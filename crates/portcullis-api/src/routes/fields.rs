@@ -78,7 +78,7 @@ pub(crate) struct FieldPage {
     next: Option<String>,
 }
 
-/// What sites have learned of their fields.
+/// Learned fields of sites.
 #[utoipa::path(get, path = "/fields", tag = "fields", operation_id = "list_fields", params(FieldsQuery),
     responses((status = 200, body = FieldPage, description = "A page of fields, by site, path and name.")))]
 pub(crate) async fn list(
@@ -119,7 +119,7 @@ fn holds(field: &LearnedField, search: &str) -> bool {
     search.is_empty() || texts.iter().any(|text| text.to_lowercase().contains(search))
 }
 
-/// Where a field stands.
+/// State of a field.
 #[derive(Deserialize, IntoParams, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -185,7 +185,7 @@ pub(crate) struct FieldOrdered {
     reason: Option<String>,
 }
 
-/// What came of a decision.
+/// Result of a decision.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct FieldChanged {
     /// The field; null: it is forgotten.
@@ -308,7 +308,7 @@ pub(crate) struct ProposalOrdered {
     reason: Option<String>,
 }
 
-/// What came of a decision.
+/// Result of a decision.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ProposalChanged {
     /// The proposal as it is now.
@@ -371,7 +371,7 @@ pub(super) async fn look<T: Send + 'static>(
     let permit = Arc::clone(&context.queries).acquire_owned().await;
     let permit = permit.map_err(|_| Problem::of(Kind::Draining))?;
     let work = move || {
-        // Held until the work ends, even if whoever asked has gone.
+        // Held until the work ends, even if the client has gone.
         let _permit = permit;
         work(&*fields)
     };

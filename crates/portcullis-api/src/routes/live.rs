@@ -172,7 +172,7 @@ pub(crate) async fn look<T: Send + 'static>(
     let permit = Arc::clone(&context.queries).acquire_owned().await;
     let permit = permit.map_err(|_| Problem::of(Kind::Draining))?;
     let work = move || {
-        // Held until the work ends, even if whoever asked has gone.
+        // Held until the work ends, even if the client has gone.
         let _permit = permit;
         read(&*live)
     };

@@ -1,7 +1,7 @@
 //! `GET /login/methods`, `GET /login/oidc`, `GET /login/oidc/callback`.
 //!
 //! A browser that begins a login gets a cookie, and only with this cookie does its `state` come back: a link
-//! that somebody else made for it logs nobody in. The cookie is `SameSite=Lax`, since the browser comes back
+//! that another person made for it logs nobody in. The cookie is `SameSite=Lax`, since the browser comes back
 //! from another site; the session's cookie stays `Strict`, and is sent with what the console's page asks.
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(crate) struct Methods {
 pub(crate) struct OidcMethod {
     /// The provider's name, for a button.
     name: String,
-    /// Where a browser goes to begin.
+    /// Address at which a browser begins.
     url: String,
 }
 
@@ -330,7 +330,7 @@ fn redirect(to: &str, cookies: Vec<String>) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// The answer; problems as a page for whoever takes one, since people come here by a browser.
+/// The answer; problems as a page for clients that accept one, since people come here by a browser.
 fn shown(headers: &HeaderMap, result: Result<Response, Problem>) -> Response {
     let problem = match result {
         Ok(response) => return response,

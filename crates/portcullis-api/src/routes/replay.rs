@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Whole numbers that JSON has exactly.
 const REVISION_MAX: u64 = 1 << 53;
 
-/// What is tried, and on which requests: one of `text` and `revision`, one of `requests` and `filter`.
+/// The text to try, and the requests: one of `text` and `revision`, one of `requests` and `filter`.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReplayOrder {
@@ -97,14 +97,14 @@ fn limit<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u32
     Ok(number.and_then(|number| u32::try_from(number).ok()))
 }
 
-/// What a text would decide otherwise.
+/// Requests on which a text would decide otherwise.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ReplayAnswer {
     /// Requests that were tried.
     requests: usize,
     /// Requests that it would stop.
     stopped: usize,
-    /// Requests that are stopped now and would pass: attacks that it loses, or false alarms that it ends.
+    /// Requests that are stopped now and would pass: attacks that it loses, or false positives that it ends.
     lost: usize,
     /// Requests that pass now and would be stopped.
     new: usize,

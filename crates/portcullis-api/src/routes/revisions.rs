@@ -24,11 +24,11 @@ pub(crate) struct RevisionItem {
     number: i64,
     /// When it came to be (RFC 3339); of one from outside, when it was found.
     time: String,
-    /// Who; null for one from outside.
+    /// Author; null for one from outside.
     author: Option<String>,
     /// Why.
     reason: String,
-    /// `change` and `restore`: through the API; `outside`: somebody wrote the file.
+    /// `change` and `restore`: through the API; `outside`: the file was written by another program.
     origin: &'static str,
     /// The entity tag of its text.
     etag: String,
@@ -68,7 +68,7 @@ pub(crate) async fn list(
 ) -> Result<axum::Json<RevisionPage>, Problem> {
     let (limit, before, now) = (query.limit()?, query.number()?, context.now_ms());
     let found = changes::with(&context, move |revisions| {
-        // What somebody wrote into the file is listed, too.
+        // Changes that another program made to the file are listed, too.
         revisions.current(now)?;
         revisions.list(before, limit + 1)
     });

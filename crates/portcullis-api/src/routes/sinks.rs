@@ -14,7 +14,7 @@ use crate::extract::Parameter;
 use crate::problem::{Kind, Problem};
 use crate::supplies::{SinkOrder, SinkTestError};
 
-/// What became of a test event.
+/// Result of a test event.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SinkTest {
     /// `confirmed`: the receiver has said that it has the event; `sent`: it was sent, and receivers of this

@@ -63,7 +63,7 @@ pub(crate) struct SessionStart {
 }
 
 /// Begins a session: what these clients do in its time, and is let through and answered well, is benign. It
-/// is held apart, and counts once somebody accepts it.
+/// is held apart, and counts once a user accepts it.
 #[utoipa::path(post, path = "/fields/sessions/start", tag = "fields",
     operation_id = "start_teaching_session", request_body = SessionStart,
     responses((status = 200, body = TeachingSession, description = "It runs."),
@@ -127,7 +127,7 @@ pub(crate) struct SessionOrdered {
     reason: Option<String>,
 }
 
-/// What came of a decision.
+/// Result of a decision.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionChanged {
     /// The session: stopped, as it is; otherwise as it was.

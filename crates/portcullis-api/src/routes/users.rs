@@ -39,7 +39,7 @@ pub(crate) struct UserItem {
     etag: String,
 }
 
-/// Who knows a user.
+/// Authority for a user's login.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum OriginName {

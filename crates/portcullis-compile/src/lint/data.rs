@@ -51,7 +51,7 @@ fn too_early(variable: Variable, phase: Phase, from: Phase, span: SourceSpan) ->
     warning(span, message, format!("write phase:{from}{instead}"))
 }
 
-/// What rules and settings provide for other rules.
+/// Data that rules and settings provide for other rules.
 struct Made<'r> {
     /// The first place at which something comes to be there; `TX` keys are in `keys`.
     first: HashMap<Need, Position>,

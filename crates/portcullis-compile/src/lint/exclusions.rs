@@ -41,7 +41,7 @@ fn is_last_decision(draft: &Draft<'_>, rules: &Rules<'_, '_>, gone: impl Fn(&Dra
     !rules.running.iter().any(|(_, other)| decides_later(other)) && counts_go_on(rules, gone)
 }
 
-/// What `ctl` takes away for the requests that its rule matches.
+/// Targets that `ctl` removes for the requests that its rule matches.
 fn at_run_time(rules: &Rules<'_, '_>, option: &Ctl, span: SourceSpan) -> Option<Diagnostic> {
     let (name, selector, target) = match option {
         Ctl::RuleRemoveById(ids) => ("ctl:ruleRemoveById", RuleSelector::Ids(ids.clone()), None),

@@ -206,7 +206,7 @@ fn is_persisted(request: &Value) -> bool {
             .any(|name| request.get(name).is_some_and(Value::is_string))
 }
 
-/// What is not read may ask for any operation, and is none of the declared ones.
+/// What is not read may ask for any operation, and is not one of the declared ones.
 fn unread(place: Place, name: &[u8], rule: &str) -> Deviation {
     deviation(Kind::Method, place, name, format!("no operation can be read: {rule}"), "")
 }
@@ -224,7 +224,7 @@ fn place_of(text: &[u8], offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Where a document stands, and what is told of it.
+/// Where a document stands, and what is reported of it.
 struct At<'a, 'f> {
     place: Place,
     name: Vec<u8>,
@@ -303,7 +303,7 @@ struct Walk<'g, 'w, 'a, 'f> {
     graphql: &'g Graphql,
     is_read: bool,
     at: &'w mut At<'a, 'f>,
-    /// What has been told already.
+    /// What has been reported already.
     told: BTreeSet<String>,
 }
 

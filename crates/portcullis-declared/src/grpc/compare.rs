@@ -227,7 +227,7 @@ impl<'g> Walk<'g, '_, '_> {
                 continue;
             }
             if found.content == Content::Group {
-                // Where it ends is told by what is in it.
+                // Its contents show where it ends.
                 self.unread(bytes, &open, "has a group");
                 at = end;
                 continue;
@@ -274,7 +274,7 @@ impl<'g> Walk<'g, '_, '_> {
         }
     }
 
-    /// True if the content is of the type of the field; else it is told.
+    /// True if the content is of the type of the field; else it is reported.
     fn fits(&mut self, sent: FieldAt<'_, 'g>, content: Content<'_>) -> bool {
         match self.grpc.fits(sent.declared.of, content) {
             Fit::Fits => return true,
@@ -427,8 +427,8 @@ fn step(name: &str, index: Option<usize>) -> String {
     }
 }
 
-/// How many fields of this number the message that begins at `start` has before `at`. It is asked for only
-/// where something is told: those before a field, and before the ones around it, are read once more then.
+/// How many fields of this number the message that begins at `start` has before `at`. It is computed only
+/// where something is reported: those before a field, and before the ones around it, are read once more then.
 fn index(bytes: &[u8], start: usize, at: usize, number: u64) -> usize {
     let (mut from, mut count) = (start, 0);
     while from < at {

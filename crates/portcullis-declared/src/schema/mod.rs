@@ -27,8 +27,8 @@ pub(crate) struct Schema {
     /// Pointers of properties that must not be sent, and the reason.
     hidden: Arc<HashSet<String>>,
     direction: Direction,
-    /// It can be told which part of a value is wrong. Schemas that refer to themselves through alternatives
-    /// are only asked whether the whole is right, which is remembered for each part.
+    /// It can be reported which part of a value is wrong. Schemas that refer to themselves through
+    /// alternatives are only asked whether the whole is right, which is remembered for each part.
     is_told: bool,
     /// The types that a value may have at its top.
     pub(crate) types: Types,

@@ -223,7 +223,7 @@ pub(super) const CLASSES: &[Class] = &[
         name: "selector-case",
         kind: Kind::Theirs,
         reason: "A regex selector (/^x-/) tells upper and lower case apart, even for header fields.",
-        // All of ours are in lower case, so that only a key with a capital letter can show it.
+        // All of our keys are in lower case, so that only a key with a capital letter can show it.
         holds: |case| {
             let has_capital = |entry: Option<&Entry>| {
                 let key = entry.and_then(|entry| entry.variable.splitn(2, |&byte| byte == b':').nth(1));

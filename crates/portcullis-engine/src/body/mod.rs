@@ -392,7 +392,7 @@ impl RequestBody {
         }
     }
 
-    /// How the settings, and what a rule made of them, have it read.
+    /// How it is to be read, by the settings and the rules that changed them.
     fn options(&self, settings: &Settings, store: &Values) -> Options {
         Options {
             limits: limits(settings, store.class_len(Class::ArgsGet) + self.other_arguments),

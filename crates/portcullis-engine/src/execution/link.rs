@@ -110,7 +110,7 @@ impl Execution<'_> {
                     break;
                 }
             }
-            // Captures point into the form, and what a pattern's failure is told by lies behind it.
+            // Captures point into the form, and the evidence of a pattern's failure lies behind it.
             let is_done = !hit && !captured && self.message.store.news() == news;
             // Another name of the same text may not be exempt.
             refused.note(item, is_done && !is_exempt);
@@ -212,7 +212,7 @@ impl Refused {
         item.variable == Variable::Tx && self.values.contains(&item.value)
     }
 
-    /// `without_effect`: the link did not match, and nothing else came of it. A match may change the argument
+    /// `without_effect`: the link did not match, and had no other effect. A match may change the argument
     /// of the operator, and with it the answers.
     fn note(&mut self, item: &Item, without_effect: bool) {
         if !without_effect {

@@ -164,7 +164,7 @@ impl Execution<'_> {
         });
     }
 
-    /// All that is left of a rule whose first link matches in vain.
+    /// All that is left of a rule whose first link matches without effect.
     pub(super) fn capture_last(&mut self, rule: RuleIndex) {
         let link = &self.plan.links_of(self.plan.rule(rule))[0];
         let at = LinkAt { rule, number: 0, link, is_last: false };

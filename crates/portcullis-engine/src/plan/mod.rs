@@ -78,7 +78,7 @@ pub struct Plan {
     pub reads_last_match: bool,
     /// True if a macro stands for the list of matches: `MATCHED_VARS`.
     pub macros_list_matches: bool,
-    /// What rules read of the heads of a message.
+    /// Parts of the heads of a message that rules read.
     pub head_reads: HeadReads,
     /// True if some rule needs the bytes of uploaded files.
     pub reads_file_content: bool,

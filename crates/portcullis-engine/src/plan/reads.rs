@@ -57,7 +57,7 @@ impl HeadParts {
             AuthType | RemoteUser => HeadParts::LOGIN,
             ServerName => HeadParts::HOST,
             FullRequest | FullRequestLength => HeadParts::LINE.with(HeadParts::FIELDS),
-            // Of an answer of ours it is that of the request.
+            // For our own answer it is that of the request.
             ResponseProtocol => HeadParts::RESPONSE.with(HeadParts::LINE),
             ResponseHeaders
             | ResponseHeadersNames
@@ -115,7 +115,7 @@ impl HeadParts {
     }
 }
 
-/// What rules read of the heads of a message.
+/// Parts of the heads of a message that rules read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeadReads {
     pub(crate) parts: HeadParts,

@@ -3,7 +3,7 @@
 //! A rule set begins with settings, and between the rules that look at the message stand others that only
 //! compare numbers in `TX` and set them. The effect of such a block depends on the keys that it reads
 //! and on nothing else. It is run once, when the plan is made, on what these hold where no rule has found
-//! anything; a transaction in which they hold the same takes over what came of it. In any other the rules of
+//! anything; a transaction in which they hold the same takes over the result. In any other the rules of
 //! the block run one by one.
 
 use crate::expansion::Expansions;

@@ -97,7 +97,7 @@ impl TxMachine<'_> {
         self.expansions.keep(self.bytes.len() - start);
         let span = Span::new(start, self.bytes.len());
         match parts {
-            // A number would have been told apart at load time.
+            // A number would have been recognised at load time.
             [Part::Literal(_)] => TxValue::Text(span),
             _ => canonical_int(span.of(self.bytes)).map_or(TxValue::Text(span), TxValue::Int),
         }

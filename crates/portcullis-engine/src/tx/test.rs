@@ -1,7 +1,7 @@
 //! Links whose answer needs no list of values: one number decides, or nothing does.
 //!
-//! Most rules that run for every request begin with one: settings in `TX`, `SecAction`. They are told apart
-//! at load time.
+//! Most rules that run for every request begin with one: settings in `TX`, `SecAction`. They are
+//! distinguished at load time.
 
 use std::cmp::Ordering;
 

@@ -20,7 +20,7 @@ const SHARE: u64 = 8;
 /// The archive's file, opened for each use: segments are dropped rarely.
 pub(crate) struct Archive(PathBuf);
 
-/// How long, and how large.
+/// Retention and size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keep {
     /// Minutes are kept as long as events may be.

@@ -31,7 +31,7 @@ use crate::codec::{Damaged, Packer, Reader, put_u64, unpack};
 /// A property by which requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
-    /// What was done: `pass`, `detect`, `deny`, ...
+    /// Actions: `pass`, `detect`, `deny`, ...
     Verdict,
     /// Status code of the response; `none` if there was none.
     Status,
@@ -53,7 +53,7 @@ pub enum Dimension {
     Client,
     /// Path template: variable parts of paths stand as `*`.
     Path,
-    /// What came of the requests: [`Outcome`](portcullis_query::Outcome).
+    /// The outcomes of the requests: [`Outcome`](portcullis_query::Outcome).
     Outcome,
 }
 
@@ -109,7 +109,7 @@ impl Dimension {
     }
 }
 
-/// What the requests of a site in a stretch of time come to.
+/// Sums of the requests of a site in a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rollup {
     /// Requests.

@@ -18,7 +18,7 @@ pub struct SiteRollup {
     pub start: u64,
     /// Configured name of the site; empty for requests that no site serves.
     pub site: String,
-    /// What the requests came to.
+    /// Sums of the requests.
     pub rollup: Rollup,
 }
 
@@ -44,7 +44,7 @@ impl Store {
         self.rollups(HOUR, range, site)
     }
 
-    /// What the requests of a range of seconds since 1970 come to, one roll-up for each site: whole hours
+    /// Sums of the requests of a range of seconds since 1970, one roll-up for each site: whole hours
     /// from their roll-ups, the rest by minutes.
     pub fn overview(&self, range: Range<u64>, site: Option<&str>) -> Result<Rollups, QueryError> {
         let start = range.start;

@@ -1,4 +1,4 @@
-//! What workers count: one tally each, so that no request waits for another.
+//! Counts of workers: one tally each, so that no request waits for another.
 
 use std::cell::Cell;
 use std::fmt::Write as _;

@@ -68,7 +68,7 @@ pub struct Request {
     /// Fields that came behind the body and were dropped.
     #[serde(default, skip_serializing_if = "wire::is_zero")]
     pub trailers_dropped: u32,
-    /// The oddities of its head, which was accepted all the same, by name.
+    /// The anomalies of its head, which was accepted all the same, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oddities: Vec<Cow<'static, str>>,
     /// The error of the body's parser, for rules: the text of `REQBODY_ERROR_MSG`.

@@ -1,4 +1,4 @@
-//! The end of an exchange: its verdict, its coverage and its event, whoever served it.
+//! The end of an exchange: its verdict, its coverage and its event, for every kind of server.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,5 @@
-//! The lifecycle of an exchange, whoever serves it: phases, failure policies, refusals, outcome, report.
+//! The lifecycle of an exchange, for every kind of server: phases, failure policies, refusals, outcome,
+//! report.
 //!
 //! ```text
 //! begin ─> request_head ─> request_body* ─> request_end ─> response_head ─> response_body* ─> response_end
@@ -42,7 +43,7 @@ pub struct Lifecycle {
     pub refusal: Option<Refusal>,
     /// The action of the verdict, where it was carried out.
     pub action: Action,
-    /// What the exchange came to so far.
+    /// Result of the exchange so far.
     pub outcome: Outcome,
 }
 

@@ -30,7 +30,7 @@ impl Lifecycle {
         self.guard.timed(|inspection| inspection.request_trailers(fields));
     }
 
-    /// How long the exchange has taken so far.
+    /// Duration of the exchange so far.
     pub fn set_elapsed(&mut self, elapsed: Duration) {
         self.call(|inspection| inspection.set_elapsed(elapsed));
     }

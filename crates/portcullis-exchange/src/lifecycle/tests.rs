@@ -1,4 +1,4 @@
-//! What holds of every exchange, whoever serves it. Panics are real: their messages are in the output.
+//! Properties of every exchange, for every kind of server. Panics are real: their messages are in the output.
 
 use std::net::{Ipv4Addr, SocketAddr};
 

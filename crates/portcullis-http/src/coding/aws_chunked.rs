@@ -102,7 +102,7 @@ impl AwsChunked {
     }
 }
 
-/// The line that ends in `rest`, with what came of it before in `held`; none if it does not end there.
+/// The line that ends in `rest`, with its earlier part in `held`; none if it does not end there.
 fn next_line(held: &mut Vec<u8>, rest: &mut &[u8], bytes_max: usize) -> Result<Option<Vec<u8>>, CodingError> {
     let end = memchr::memchr(b'\n', rest).map(|at| at + 1);
     let (here, behind) = rest.split_at(end.unwrap_or(rest.len()));

@@ -94,7 +94,7 @@ pub fn assemble_request(parts: &RequestParts<'_>, limits: &Limits) -> Parsed {
     }
     head.received = bytes.len();
     head.bytes = bytes;
-    // No other form can be told from what an HTTP/1 upstream would make of it.
+    // No other form can be distinguished from what an HTTP/1 upstream would make of it.
     let plain = match head.target.form {
         TargetForm::Origin => true,
         TargetForm::Asterisk => parts.method == b"OPTIONS",

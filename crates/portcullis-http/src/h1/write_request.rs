@@ -22,7 +22,7 @@ pub struct RequestRewrite<'a> {
     /// The client, for the `X-Forwarded-*` fields. `None` leaves those as received.
     pub forwarded: Option<ForwardedBy<'a>>,
     /// Fields to add at the end, each replacing those that [read as](super::reads_as) the same name, so that
-    /// a client cannot have `X_Real_IP` or `X.Real.IP` taken for a field of ours.
+    /// a client cannot have `X_Real_IP` or `X.Real.IP` taken for our field.
     pub set: &'a [(&'a str, &'a [u8])],
     /// Fields to add at the end, beside those of the same name.
     pub add: &'a [(&'a str, &'a [u8])],
@@ -135,7 +135,7 @@ fn write_target(head: &RequestHead, how: &RequestRewrite<'_>, out: &mut Vec<u8>)
     }
 }
 
-/// True if a received field makes room for one of ours.
+/// True if a received field is replaced by our own.
 fn is_replaced(name: &[u8], how: &RequestRewrite<'_>) -> bool {
     if let Some(by) = &how.forwarded {
         let ours = match by.trusted {

@@ -17,7 +17,7 @@ macro_rules! oddities {
         pub enum Oddity { $(#[doc = $text] $variant,)* }
 
         impl Oddity {
-            /// Every oddity.
+            /// All anomalies.
             pub const ALL: &'static [Oddity] = &[$(Oddity::$variant,)*];
 
             /// The name used in logs and metrics.

@@ -44,7 +44,7 @@ const SET_COOKIE_BYTES_MAX: usize = 8 << 10;
 
 /// Parts that are locked one by one.
 const SHARDS: usize = 16;
-/// Cookies of a site that wait for other nodes to be told.
+/// Cookies of a site that have yet to be sent to other nodes.
 const FRESH_MAX: usize = 16 << 10;
 /// Times that room is made for a cookie; others may take it.
 const RECLAIMS_MAX: usize = 4;
@@ -69,7 +69,7 @@ pub struct IssuedCookies {
 /// A cookie for other nodes: its hash, and the network of the client that it was set for.
 pub type Fresh = (u64, u8);
 
-/// How the cookies of a site are kept.
+/// Storage of the cookies of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IssuedStatistics {
     /// Cookies that are known.
@@ -84,7 +84,7 @@ pub struct IssuedStatistics {
     pub unshared: u64,
 }
 
-/// What became of a cookie.
+/// Result for a cookie.
 enum Added {
     Done,
     /// So many bytes are missing.
@@ -183,7 +183,7 @@ impl IssuedCookies {
         std::mem::take(&mut *self.fresh.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Lets cookies wait for other nodes again, of which these could not be told.
+    /// Puts back cookies that could not be sent to other nodes.
     pub fn put_back(&self, fresh: &[Fresh]) {
         fresh.iter().for_each(|one| self.queue(*one));
     }
@@ -250,7 +250,7 @@ impl IssuedCookies {
         Added::Done
     }
 
-    /// Takes the memory for one more hash. A site that has its share gives way to itself.
+    /// Takes the memory for one more hash. A site that has its share makes room by dropping its own cookies.
     fn grow(&self, shard: &mut Shard, now: u64) -> bool {
         let bytes = shard.young.growth();
         if self.take(bytes) {
@@ -332,7 +332,8 @@ impl IssuedCookies {
     fn shard(&self, hash: u64, now: u64) -> MutexGuard<'_, Shard> {
         let mut shard = lock(&self.shards[(hash >> 60) as usize]);
         if now < shard.since {
-            // The clock was set back. By the old time the generation would last until that comes again.
+            // The clock was set back. By the old time the generation would last until that time is reached
+            // again.
             shard.since = now;
         }
         let age = now - shard.since;

@@ -1,7 +1,7 @@
 //! The sites whose cookies are kept, and the memory that they share.
 //!
 //! A site takes memory as it needs it, while there is any. Where there is none, sites that have more than an
-//! equal share give way: their own old cookies to their new ones, and to the cookies of sites that have less.
+//! equal share lose it: their own old cookies to their new ones, and to the cookies of sites that have less.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +27,7 @@ impl fmt::Debug for IssuedKey {
 impl IssuedKey {
     /// A keyed hash of texts, with their lengths.
     pub(super) fn hash(&self, texts: &[&[u8]]) -> u64 {
-        // The digest is cut to a quarter, so it cannot be continued by whoever does not have the key.
+        // The digest is cut to a quarter, so it cannot be continued by anyone who does not have the key.
         let mut hash = Sha256::new_with_prefix(self.0);
         for text in texts {
             hash.update((text.len() as u64).to_le_bytes());
@@ -45,10 +45,10 @@ pub struct IssuedSites {
     pool: Arc<Pool>,
 }
 
-/// What the sites share.
+/// State that the sites share.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// Those that somebody has, by name.
+    /// Those in use, by name.
     sites: Mutex<BTreeMap<String, Weak<IssuedCookies>>>,
     count: AtomicUsize,
     key: RwLock<IssuedKey>,
@@ -71,7 +71,7 @@ impl IssuedSites {
         IssuedSites { pool: Arc::new(pool) }
     }
 
-    /// The cookies of a site: those that somebody has, or new ones.
+    /// The cookies of a site: those in use, or new ones.
     pub fn site(&self, name: &str) -> Arc<IssuedCookies> {
         let mut sites = self.pool.lock();
         sites.retain(|_, site| site.strong_count() > 0);
@@ -83,7 +83,7 @@ impl IssuedSites {
         site
     }
 
-    /// The sites that somebody has.
+    /// The sites in use.
     pub fn all(&self) -> Vec<Arc<IssuedCookies>> {
         self.pool.all()
     }
@@ -99,7 +99,7 @@ impl IssuedSites {
         self.all().iter().for_each(|site| site.forget());
     }
 
-    /// Whether cookies are gathered for other nodes ([`IssuedCookies::take_fresh`]).
+    /// True if cookies are gathered for other nodes ([`IssuedCookies::take_fresh`]).
     pub fn set_shared(&self, is_shared: bool) {
         self.pool.is_shared.store(is_shared, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What is kept of a site on disk: the hashes of its cookies, by part and generation, with times.
+//! State of a site on disk: the hashes of its cookies, by part and generation, with times.
 //!
 //! ```text
 //! magic | check of the key | 16 times (begin, networks, young, old) | keyed hash of all before
@@ -18,7 +18,7 @@ const CHECK_BYTES: usize = size_of::<u64>();
 /// The reason why a text is not taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IssuedStateError {
-    /// It is not whole, or none of ours.
+    /// It is not whole, or not our format.
     Damaged,
     /// It was made with another key.
     OtherKey,

@@ -130,7 +130,7 @@ fn hashes_are_those_of_a_site_and_a_key() {
     assert!(cookies[0].has(b"a", b"b", CLIENT, NOW) && !cookies[1].has(b"a", b"b", CLIENT, NOW));
 }
 
-/// Whatever one site is told to remember, all together take no more than their bytes, and another site
+/// Whatever one site has to remember, all together take no more than their bytes, and another site
 /// has the room of its share.
 #[test]
 fn a_site_cannot_starve_others() {
@@ -202,7 +202,7 @@ fn what_is_kept_is_known_again() {
         assert_eq!(knows(&again, number), knows(&cookies, number));
         assert!(again.has(b"old", &number.to_be_bytes(), client(number), NOW), "{number}");
     }
-    // The part of a network, and the time, are those of before.
+    // The part of a network, and the time, are the previous ones.
     for number in 0..30_000u32 {
         again.note(b"more", &number.to_be_bytes(), client(2), NOW);
     }

@@ -1,4 +1,4 @@
-//! What becomes of an exchange with these findings: scores, the action of the policy, the verdict.
+//! Decision on an exchange with these findings: scores, the action of the policy, the verdict.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What an exchange teaches the fields of its site.
+//! Learning of the fields of a site from an exchange.
 
 use std::net::IpAddr;
 
@@ -92,8 +92,8 @@ impl SemanticRun {
         let mut lone = None;
         for found in counting {
             let value = analysis.values().get(found.value as usize)?;
-            // The whole query and the whole body have what their fields have; the answer is none of the
-            // request's doing.
+            // The whole query and the whole body have what their fields have; the answer is not the request's
+            // doing.
             if matches!(value.place, Place::QueryString | Place::RawBody) || value.place.is_response() {
                 continue;
             }

@@ -84,7 +84,7 @@ pub(crate) struct SemanticRun {
     upload: Option<Box<Upload>>,
     /// The response is text, and how long it says it is.
     response: Option<(bool, u64)>,
-    /// What the site has learned of its fields.
+    /// Learned fields of the site.
     fields: Option<Box<FieldsRun>>,
     /// The API that the site declares.
     declared: Option<Box<DeclaredRun>>,

@@ -106,7 +106,7 @@ impl SemanticRun {
             .collect()
     }
 
-    /// The classes with findings, each once, with what came of the worst of them.
+    /// The classes with findings, each once, with the result of the worst of them.
     pub(crate) fn outcomes(&self) -> Vec<(Class, FindingOutcome)> {
         let mut outcomes: Vec<(Class, FindingOutcome)> = Vec::new();
         for score in self.buffers.analysis.scores(&self.semantic.detectors) {
@@ -164,7 +164,7 @@ impl SemanticRun {
         }
     }
 
-    /// Who has shown that a field carries findings of this kind.
+    /// Clients that have shown that a field carries findings of this kind.
     fn carried_by(&self, value: &portcullis_semantic::Value, kind: &str) -> String {
         let place = FieldPlace::of(value.place);
         let opened =

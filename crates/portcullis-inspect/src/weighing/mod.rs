@@ -1,4 +1,4 @@
-//! Weighted scoring of the CRS: rules that honest traffic triggers do not decide by their anomaly points
+//! Weighted scoring of the CRS: rules that benign traffic triggers do not decide by their anomaly points
 //! alone.
 //!
 //! ```text

@@ -62,7 +62,7 @@ impl Profile {
         self.listed > 0
     }
 
-    /// The hashes of the values of the list, and of those that came later: whoever likes can add to these.
+    /// The hashes of the values of the list, and of those that came later: any client can add to these.
     pub(crate) fn listed(&self) -> (&[u64], &[u64]) {
         self.options.split_at_checked(self.listed).unwrap_or_default()
     }
@@ -107,13 +107,13 @@ impl Profile {
     /// The narrowest form that has all of its values, but for those of at most `strays` networks.
     fn form(&self, strays: u64) -> Option<Form> {
         let shown = self.types.iter().filter(|(kind, seen)| {
-            // Those of few are left out, unless somebody who is trusted has sent them.
+            // Those of few are left out, unless a trusted client has sent them.
             seen.network_count() > strays || self.is_trusted(**kind)
         });
         let shown: TypeSet = shown.map(|(kind, _)| *kind).collect();
         let fits = |kind: &&ValueType| !shown.is_empty() && shown.is_within(kind.covers());
-        // A path alone may be any: that it stays on the site is told by URLs among its values, and that it is
-        // part of a token, by tokens.
+        // A path alone may be any: URLs among its values show that it stays on the site, and tokens that it
+        // is part of a token.
         let is_told = |kind: &&ValueType| {
             (**kind != ValueType::OwnUrl || shown.has(ValueType::OwnUrl))
                 && (**kind != ValueType::Token || !shown.is_within(TypeSet::of(&[ValueType::Path])))
@@ -155,7 +155,7 @@ impl Profile {
         self.trusted_types.get(&kind).is_some_and(|values| *values >= TRUSTED_OPENING_VALUES)
     }
 
-    /// Many have sent it, or somebody who is trusted.
+    /// Many have sent it, or a trusted client.
     pub(crate) fn is_known_to_many(&self) -> bool {
         self.is_established(&self.all) || self.trusted >= TRUSTED_OPENING_VALUES
     }

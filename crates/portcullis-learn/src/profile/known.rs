@@ -131,8 +131,8 @@ impl Known {
         Some(u64::from(syntax.bits()) << 16 | (kind as u64) << 1 | u64::from(is_other))
     }
 
-    /// Its type, its length and its bytes of code are among those that the field has carried. Whoever finds
-    /// another value with the hash of one of a list has to keep to them.
+    /// Its type, its length and its bytes of code are among those that the field has carried. An attacker who
+    /// finds another value with the hash of one of a list is bound by them.
     fn is_of_shape(&self, carried: &Carried) -> bool {
         self.types.has(carried.shape.kind) && self.is_within(carried)
     }

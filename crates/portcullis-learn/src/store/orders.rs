@@ -43,8 +43,8 @@ impl fmt::Display for OrderError {
 impl std::error::Error for OrderError {}
 
 impl Store {
-    /// Carries an order out. A field that an operator has decided on gives way to no new one as something
-    /// that a single client has sent.
+    /// Carries an order out. A field that an operator has decided on is not dropped for a new one as
+    /// something that a single client has sent.
     pub fn order(&mut self, key: &Key, order: Order) -> Result<(), OrderError> {
         let thresholds = self.limits.thresholds;
         let field = self.fields.get_mut(key).ok_or(OrderError::NoField)?;
@@ -60,7 +60,7 @@ impl Store {
             Order::KeepOpen => (profile.kept_open, profile.closed) = (true, None),
             Order::Close if profile.form_so_far().is_none() => return Err(OrderError::NotPlain),
             Order::Close => {
-                // Whoever closes it says that it carries no code.
+                // Closing it means that it carries no code.
                 let carried = profile.openings.iter_mut().filter(|(_, opening)| opening.keeps_open());
                 for (kind, opening) in carried {
                     opening.state = OpeningState::Dismissed;

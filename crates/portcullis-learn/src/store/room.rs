@@ -1,4 +1,4 @@
-//! Bounds of a store: who may add something, and what gives way to it.
+//! Bounds of a store: the clients that may add something, and the entries that it replaces.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,9 +8,9 @@ use crate::key::{Key, first_of_page};
 use crate::session::SESSION_FIELDS_MAX;
 use crate::source::Source;
 
-/// Days after which a name in a path that only one network has asked for gives way to a new one.
+/// Days after which a name in a path that only one network has asked for may be replaced by a new one.
 const NAME_IDLE_DAYS: u32 = 7;
-/// Fields that are looked at for one that may give way.
+/// Fields that are searched for one to drop.
 const LOOKED_AT_MAX: usize = 16;
 
 impl Store {
@@ -78,7 +78,7 @@ impl Store {
         is_dropped
     }
 
-    /// True if `name` below `template` is one of those that are told apart, or becomes one.
+    /// True if `name` below `template` is one of those that are distinguished, or becomes one.
     pub(super) fn is_told_apart(&mut self, template: &str, name: &str, from: Source) -> bool {
         if let Some(segment) = self.segments.get_mut(template).and_then(|names| names.get_mut(name)) {
             segment.last_day = segment.last_day.max(from.day);

@@ -3,7 +3,7 @@ use portcullis_types::Span;
 
 use super::{Token, TokenKind};
 
-/// Nested `${` and `{` that are told apart; deeper ones are read as braces.
+/// Nested `${` and `{` that are distinguished; deeper ones are read as braces.
 pub const NESTING_MAX: u32 = 64;
 
 /// The tokens of a text, comments among them. See the module.

@@ -1,7 +1,7 @@
 //! Words and operators of POSIX shells (with what bash and zsh add), and of cmd.exe where it does not
 //! disagree.
 //!
-//! A word is given as the shell would see it after quote removal and expansion, as far as that can be told
+//! A word is given as the shell would see it after quote removal and expansion, as far as that can be known
 //! without running anything: `c''at`, `c\at`, `c$@at`, `$'\x63at'` and `{cat,...}` all read `cat`, and
 //! [`Marks`] say what stood in the way.
 //!

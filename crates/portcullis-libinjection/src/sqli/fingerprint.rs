@@ -13,7 +13,7 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Of folded tokens. One evil token makes everything evil: what others around it are cannot be told.
+    /// Of folded tokens. One evil token makes everything evil: what others around it are cannot be known.
     pub fn of(tokens: &[Token<'_>]) -> Self {
         let mut letters = [0; 8];
         if tokens.iter().any(|token| token.kind == TokenKind::Evil) {

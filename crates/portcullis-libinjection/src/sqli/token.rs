@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TokenKind {
-    /// `k`: a word that is none of the more special kinds below, such as `FROM`.
+    /// `k`: a word that is not one of the more special kinds below, such as `FROM`.
     Keyword,
     /// `U`: `UNION`, `EXCEPT`, `INTERSECT` and their phrases.
     Union,

@@ -15,7 +15,7 @@ pub extern "C" fn msc_create_rules_set() -> *mut RuleSet {
     caught(|| Box::into_raw(Box::default())).unwrap_or(ptr::null_mut())
 }
 
-/// Writes what a rule set was told to read to standard output.
+/// Writes the sources of a rule set to standard output.
 ///
 /// # Safety
 ///

@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         let length_min = self.number()?;
         let bytes = self.list(32, Self::set)?;
         let words = self.list(4, Self::words)?;
-        // What the word finder demands of its words.
+        // Requirements of the word finder for its words.
         let is_word = |word: &Vec<u8>| !word.is_empty() && !word.iter().any(u8::is_ascii_uppercase);
         words.iter().flatten().all(is_word).then_some(Gate { length_min, bytes, words })
     }

@@ -17,8 +17,8 @@ const WORD_BYTES_MIN: usize = 2;
 const WORDS_MAX: usize = 1_000;
 /// Pieces that are looked for many bytes at a time.
 const PIECES_MAX: usize = 64;
-/// Pieces that begin at more places of a text than this are found so often that looking for them first is in
-/// vain.
+/// Pieces that begin at more places of a text than this are found so often that looking for them first gains
+/// nothing.
 const WEIGHT_MAX: f64 = 1e-3;
 /// Words that are compared with a text before it is taken to hold one, and one more for so many of its bytes.
 /// A place of a piece counts as some words.
@@ -105,8 +105,8 @@ impl LiteralSet {
         self.pieces.iter().flat_map(|piece| piece.words.iter().map(|(word, _)| &**word))
     }
 
-    /// False if none of the words is in this text, in any ASCII case. True if one is, or if that is dear to
-    /// find out.
+    /// False if none of the words is in this text, in any ASCII case. True if one is, or if that is expensive
+    /// to find out.
     pub fn may_be_in(&self, Folded { text, folded }: Folded<'_>) -> bool {
         let (mut from, mut compared) = (0, 0);
         while let Some(found) = self.searcher.find_in(folded, Span { start: from, end: folded.len() }) {

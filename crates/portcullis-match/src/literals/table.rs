@@ -51,7 +51,7 @@ struct Exact {
     pairs: [u64; PAIRS / 64],
     /// Those of three.
     triples: Hashes,
-    /// The first four bytes of longer ones, most of which are told apart by these.
+    /// The first four bytes of longer ones, most of which these distinguish.
     beginnings: Hashes,
     /// Pieces of four bytes, five and six.
     longer: [Hashes; LENGTHS - 2],
@@ -244,7 +244,7 @@ impl LiteralTable {
             let bucket = bucket(bytes);
             for piece in &self.pieces[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
                 let (start, length) = (piece.start as usize, piece.word_length as usize);
-                // Most words that only begin alike are told apart by what has been read already.
+                // What has been read already distinguishes most words that only begin alike.
                 let known = (length - piece.offset as usize).min(8);
                 if piece.bytes != bytes || piece.more != first(folded, known) {
                     continue;

@@ -36,7 +36,7 @@ impl AfterStart {
 impl Pcre {
     /// Returns whether the pattern matches in `hay`, a text of bytes of `alphabet` only, if its beginning
     /// alone decides; `None` where all of it has to be read, or that is faster. `buffer` is overwritten.
-    /// Patterns in which every match has a word are none of these: their [gates](Pcre::gates) say more.
+    /// Patterns in which every match has a word do not belong to these: their [gates](Pcre::gates) say more.
     pub fn decided_at_start(&self, alphabet: &ByteSet, hay: &[u8], buffer: &mut Vec<u8>) -> Option<bool> {
         if hay.len() < TEXT_BYTES_MIN {
             return None;

@@ -13,7 +13,7 @@ use super::Options;
 use crate::backend::Backend;
 use crate::load::{Kind, Sample, between, quantile};
 
-/// Failures that are told one by one.
+/// Failures that are reported one by one.
 const TOLD_MAX: usize = 8;
 
 /// A running scenario.
@@ -105,7 +105,7 @@ impl Case {
         });
     }
 
-    /// At least `share` (0 to 1) of the honest samples of `kind` in `span` are 200.
+    /// At least `share` (0 to 1) of the benign samples of `kind` in `span` are 200.
     pub fn mostly(
         &mut self,
         what: &str,

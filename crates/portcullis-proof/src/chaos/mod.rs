@@ -24,7 +24,7 @@ pub use case::Case;
 /// What to run.
 #[derive(Debug, clap::Parser)]
 pub struct Options {
-    /// The scenarios that CI runs, not all; how long things took is told, not judged
+    /// The scenarios that CI runs, not all; durations are reported, not judged
     #[arg(long)]
     pub quick: bool,
     /// Only scenarios whose name has this in it

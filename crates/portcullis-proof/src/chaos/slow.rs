@@ -46,7 +46,7 @@ fn slow(case: &mut Case, clients: u32, path: &str, how: &[&str]) -> Result<(), T
     let timeouts = format!(
         "[timeouts]\nheader = \"{TIMEOUT}\"\nbody = \"{TIMEOUT}\"\nbody_total = \"{TIMEOUT}\"\nidle = \"{TIMEOUT}\"\nwrite = \"{TIMEOUT}\"\n"
     );
-    // All come from one address, the honest ones, too.
+    // All come from one address, the benign ones, too.
     let limits = "[limits]\nnetwork_bodies = 1024\n";
     let proxy = case.proxy(&format!("{limits}{timeouts}{}", app(&[&backend], "")))?;
     let load = Plan::new(proxy.address()).kinds(&[Kind::Get, Kind::Post, Kind::Get, Kind::Attack]).start();

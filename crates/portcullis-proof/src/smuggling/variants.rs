@@ -268,7 +268,7 @@ impl Dice {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % limit.max(1)
     }
 
-    /// A variant with everything odd is refused for the first oddity; one or two at a time say more.
+    /// A variant with every anomaly is refused for the first one; one or two at a time say more.
     fn mostly_first<'a>(&mut self, from: &[&'a str]) -> &'a str {
         if self.below(4) == 0 { self.pick(from) } else { from[0] }
     }

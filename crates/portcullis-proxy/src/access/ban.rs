@@ -54,7 +54,7 @@ pub(crate) struct Jail {
 /// The outcome of a request, as far as it counts towards a ban.
 pub(crate) struct Conduct<'r> {
     pub(crate) action: Action,
-    /// The rules or the semantic detector decided, and not a limit or fault of ours.
+    /// The rules or the semantic detector decided, and not a limit or a fault in our code.
     pub(crate) is_verdict: bool,
     /// The control that refused the client, or would have.
     pub(crate) control: Option<ControlKind>,

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ban::Jails;
 
-/// A file that cannot be written is told of once in this time.
+/// A file that cannot be written is reported once in this time.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 /// Of the time, writing takes a tenth at most.
 const REST: u32 = 10;
@@ -49,7 +49,7 @@ struct Line {
 }
 
 impl BanFile {
-    /// Takes over what the file has. Whatever is wrong with it is told, and keeps nobody from serving.
+    /// Takes over what the file has. Errors in it are reported, and never keep the proxy from serving.
     pub(crate) fn open(
         path: &Path,
         registry: &Registry,

@@ -114,7 +114,7 @@ impl Echoes {
         slot.points = slot.points.max(points);
     }
 
-    /// What counts of the points of a request that repeats an address.
+    /// The part of the points that counts for a request that repeats an address.
     pub(crate) fn repeat(&self, client: IpAddr, address: Address<'_>, points: u32, now: u64) -> u32 {
         let key = self.key(client, address);
         let mut set = self.set(key);

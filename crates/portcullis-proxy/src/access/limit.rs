@@ -95,8 +95,8 @@ impl Limit {
         &self.settings.name
     }
 
-    /// Counts a request; `rule` is what a rule says of it. What is to be told of it, and how it is answered,
-    /// if it comes too early.
+    /// Counts a request; `rule` is what a rule says of it. What is to be reported of it, and how it is
+    /// answered, if it comes too early.
     pub(crate) fn check(
         &self,
         client: Visitor,
@@ -168,7 +168,7 @@ fn limiter(settings: &RateLimit) -> Limiter {
     Limiter::new(rate, settings.keys_max)
 }
 
-/// Rounded up, and at least 1: who is told to wait no time does not wait.
+/// Rounded up, and at least 1: a client that gets a wait of zero does not wait.
 fn whole_seconds(duration: Duration) -> u64 {
     (duration.as_secs() + u64::from(duration.subsec_nanos() > 0)).max(1)
 }

@@ -11,7 +11,7 @@ use portcullis_share::{Link, ShareMetrics, Shared};
 use crate::StartError;
 use crate::services::Services;
 
-/// The wait that is told to a request which is refused because the store cannot be asked.
+/// The wait (`Retry-After`) of a request which is refused because the store cannot be asked.
 const WAIT: Duration = Duration::from_secs(1);
 
 /// The way to where nodes share rate limits.

@@ -17,10 +17,10 @@ use crate::http2::Pipe;
 use crate::upstream;
 use portcullis_tls::UpstreamTls;
 
-/// The name of this product, as agents are told.
+/// The name of this product, as sent to agents.
 pub(super) const PRODUCT: &str = concat!("portcullis/", env!("CARGO_PKG_VERSION"));
 
-/// Bytes of an agent's word on its status that are told.
+/// Bytes of an agent's message on its status that are reported.
 const MESSAGE_BYTES_MAX: usize = 200;
 
 /// A call, on a connection of its own.

@@ -149,7 +149,7 @@ mod tests {
         pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
     }
 
-    /// What each of some encoders takes of it that have seen all of `text`.
+    /// Memory of each of several encoders that have seen all of `text`.
     fn taken_by_each(coding: Coding, level: CompressionLevel, text: &[u8]) -> usize {
         let before = resident();
         let mut encoders: Vec<Encoder> = Vec::new();

@@ -2,7 +2,7 @@
 //! expires them.
 //!
 //! Only the sender's own answer does, for a name that the request has once: of two cookies of a name one may
-//! be the user's session, and the other one put beside it by somebody who wants to end that. Cookies of a
+//! be the user's session, and the other one added by an attacker who wants to end that. Cookies of a
 //! parent domain are those of its other hosts, too, and stay.
 
 use std::hash::{BuildHasher as _, RandomState};

@@ -23,7 +23,7 @@ const FOUND: [&str; 2] = ["issued", "unknown"];
 /// Cookies of a request that are expired.
 const EXPIRED_MAX: usize = 4;
 
-/// Who sent a request, and when.
+/// Sender and time of a request.
 pub(crate) struct Sender {
     pub(crate) client: IpAddr,
     pub(crate) is_secure: bool,

@@ -30,7 +30,7 @@ fn digit(nibble: u8) -> char {
 }
 
 /// An answer's head that was composed as HTTP/1, as HTTP/2 has it, and where its body begins. 101, which
-/// HTTP/2 does not know, becomes the 200 of extended CONNECT. None if it is no head, which none of ours is.
+/// HTTP/2 does not know, becomes the 200 of extended CONNECT. None if it is no head; our own always are.
 pub(crate) fn response(composed: &[u8]) -> Option<(Response<()>, usize)> {
     let end = composed.windows(4).position(|four| four == b"\r\n\r\n")?;
     let mut lines = composed[..end].split(|byte| *byte == b'\n').map(|line| line.trim_ascii_end());

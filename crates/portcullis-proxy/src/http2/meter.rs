@@ -26,7 +26,7 @@ use crate::stream::Stream;
 
 /// Bytes of a payload that tell what we need: the code of RST_STREAM, code and reason of GOAWAY.
 const PAYLOAD_BYTES: usize = 48;
-/// WINDOW_UPDATE frames that a client may send for each DATA frame of ours: two, one of them for the
+/// WINDOW_UPDATE frames that a client may send for each of our DATA frames: two, one of them for the
 /// connection, and some more for those that read it in pieces. Further ones count as control frames.
 const UPDATES_EACH: u32 = 8;
 const UPDATES_MAX: u32 = 100_000;

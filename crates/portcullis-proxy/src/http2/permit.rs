@@ -8,7 +8,7 @@ use h2::{Ping, PingPong};
 use tokio::sync::Mutex;
 
 /// Tells when the endpoint's settings have come. A ping shows it, since they are the first that the endpoint
-/// says; none is sent until somebody asks.
+/// says; none is sent until a caller asks.
 pub(crate) struct SettingsAwaited(Mutex<Option<PingPong>>);
 
 /// Counts a stream on its connection for as long as it lives.
@@ -40,7 +40,7 @@ impl StreamPermit {
     pub(crate) async fn heard(&self) {
         let mut ping = self.settings.0.lock().await;
         if let Some(ping) = &mut *ping {
-            // One that is under way already was sent for somebody who did not wait for its answer.
+            // One that is under way already was sent for a caller that did not wait for its answer.
             let _ = ping.send_ping(Ping::opaque());
             let _ = poll_fn(|context| ping.poll_pong(context)).await;
         }

@@ -1,5 +1,5 @@
-//! The bytes of one stream: those of the peer's body to read, those of ours to write. The peer is a client
-//! whose request has come, or an endpoint that a request goes to.
+//! The bytes of one stream: those of the peer's body to read, those of our body to write. The peer is a
+//! client whose request has come, or an endpoint that a request goes to.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -182,12 +182,12 @@ impl Pipe {
         self.receive.trailers()
     }
 
-    /// Takes the way from the peer away: somebody else reads.
+    /// Takes the way from the peer away: another task reads.
     pub(crate) fn take_receiver(&mut self) -> Receiver {
         std::mem::replace(&mut self.receive, Receiver::new(Receive::Ended))
     }
 
-    /// Takes the way to the peer away: somebody else writes.
+    /// Takes the way to the peer away: another task writes.
     pub(crate) fn take_sender(&mut self) -> Sender {
         std::mem::replace(&mut self.send, Sender::new(Send::Ended))
     }

@@ -99,7 +99,7 @@ impl AsyncRead for Receiver {
             into.put_slice(&receiver.pending[..count]);
             receiver.pending.advance(count);
             if let Receive::Body(receive) = &mut receiver.state {
-                // The peer may send as much more as somebody has read.
+                // The peer may send as much more as has been read.
                 receive.flow_control().release_capacity(count).map_err(failed)?;
             }
         }

@@ -89,7 +89,7 @@ impl quic::OpenStreams<Bytes> for Checked {
     }
 }
 
-/// Opens streams of ours.
+/// Opens our own streams.
 pub(super) struct Opener {
     inner: h3_quinn::OpenStreams,
     bounds: Arc<Bounds>,

@@ -6,7 +6,7 @@
 //! look for a frame it reads more of the stream, and goes through all that it has, so that small frames fill
 //! the memory. Here each stream is cut into heads and payloads of frames, and the library gets one of these
 //! at a time, without the frames that mean nothing. Field sections use no dynamic table (the library offers
-//! none), so names can be told from the bytes (RFC 9204, section 4.5).
+//! none), so names can be read from the bytes (RFC 9204, section 4.5).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,7 +25,7 @@ const CONTROL: u64 = 0;
 pub(super) enum Broken {
     /// A frame is longer than its limit, or a connection has too much of field sections unfinished.
     TooLong,
-    /// A field section is none of a request.
+    /// A field section is not that of a request.
     Malformed,
     /// The stream ended within a frame.
     CutOff,
@@ -265,7 +265,7 @@ fn check_trailers(block: &[u8]) -> Option<()> {
 }
 
 /// Goes through the names of a head. None if `look` says so, if it is no head without a dynamic table, or if
-/// a pseudo-header is none of requests.
+/// a pseudo-header is not one of requests.
 fn names(block: &[u8], mut look: impl FnMut(Name) -> Option<()>) -> Option<()> {
     let mut rest = block;
     // Required insert count, and base.

@@ -165,7 +165,7 @@ async fn serve(
         Err(_) => return tls.quic_handshake(Some(&quinn::ConnectionError::TimedOut)),
     };
     tls.quic_handshake(None);
-    // Not before: until then the address may be that of somebody else, who would be refused for it in an
+    // Not before: until then the address may be that of another client, which would be refused for it in an
     // overload.
     let overload = &worker.shared.overload;
     if let Some(network) = counted.network() {
@@ -226,7 +226,7 @@ async fn serve(
                     drop(here);
                 });
             }
-            // The client is gone, or it is done and has been told that we are.
+            // The client is gone, or it is done and has been notified that we are.
             Ok(Ok(None) | Err(_)) => return finish(&mut library, &in_flight, &timer).await,
             Err(_) if leaving && in_flight.get() == 0 || timer.is_evicted() => return,
             Err(_) => {
@@ -264,7 +264,7 @@ fn client_certificate(connection: &quinn::Connection) -> Option<Arc<ClientCertif
 async fn finish(library: &mut Library, in_flight: &Rc<Cell<usize>>, timer: &crate::timer::Timer) {
     timer.arm(GOODBYE);
     let ended = poll_fn(|context| {
-        // It wakes whoever waits for a request when one has ended.
+        // It wakes the tasks that wait for a request when one has ended.
         let _ = pin!(library.accept()).poll(context);
         if in_flight.get() == 0 { Poll::Ready(()) } else { Poll::Pending }
     });

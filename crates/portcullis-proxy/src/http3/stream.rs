@@ -43,7 +43,7 @@ impl Incoming {
                 self.first = Some(data);
                 false
             }
-            // Told again to whoever reads.
+            // Reported again to every reader.
             Poll::Ready(Some(Err(_))) | Poll::Pending => false,
             Poll::Ready(None) => true,
         }

@@ -20,10 +20,10 @@ use super::steps::Step::{self, *};
 
 /// A way to read a path.
 struct Reading {
-    /// Who reads so, and with which setting.
+    /// The servers that read so, and their setting.
     #[cfg_attr(not(test), expect(dead_code, reason = "for people and for failures of tests"))]
     server: &'static str,
-    /// What they do, in this order.
+    /// Their steps, in this order.
     steps: &'static [Step],
 }
 
@@ -70,7 +70,7 @@ const TABLE: &[Reading] = table! {
     "the same behind a gateway that decodes" SHORTEST
 };
 
-/// What leaves least of a path.
+/// The steps that leave least of a path.
 pub(super) const SHORTEST: [Step; 7] =
     [DecodeLeniently, DecodeLeniently, Backslash, Params, Trim, Merge, Dots];
 

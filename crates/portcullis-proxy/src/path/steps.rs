@@ -1,4 +1,4 @@
-//! What servers do to a path, one thing at a time.
+//! Steps of servers on a path, one at a time.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use portcullis_types::percent_decode;
 /// A change that a server makes to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// What follows a `#` is cut.
+    /// Everything from a `#` on is cut.
     Fragment,
     /// `//host/path`: the host is cut, as in a URL without its scheme.
     Authority,
@@ -210,7 +210,7 @@ fn resolve(path: &[u8]) -> Vec<u8> {
         Some(rest) => (&b"/"[..], rest),
         None => (&b""[..], path),
     };
-    // Where each segment that is kept begins.
+    // Start of each segment that is kept.
     let mut starts = Vec::new();
     let mut segments = rest.split(|&byte| byte == b'/').peekable();
     while let Some(segment) = segments.next() {

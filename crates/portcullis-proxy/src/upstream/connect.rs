@@ -27,7 +27,7 @@ pub(crate) struct UpstreamConnection {
     pub(crate) stream: Stream,
     pub(crate) input: Buffer,
     pub(crate) parser: ResponseParser,
-    /// Somebody may have logged in on it, so that it belongs to one client connection.
+    /// A user may have logged in on it, so that it belongs to one client connection.
     pub(crate) login: Option<Active>,
 }
 

@@ -1,7 +1,7 @@
 //! Logins that belong to a connection instead of a request: NTLM and related schemes.
 //!
 //! The application knows the user of such a connection for all requests that follow on it, without
-//! credentials in them. So a connection on which somebody may have logged in is never put into the pool: it
+//! credentials in them. So a connection on which a user may have logged in is never put into the pool: it
 //! belongs to the client connection of the login, which sends its further requests to that application on it
 //! and closes it at its own end; or it is closed at once.
 //!
@@ -25,7 +25,7 @@ use crate::http2::Active;
 /// MS-N2HT (`Nego2`), and `Kerberos` as Squid's `connection-auth` has it.
 const SCHEMES: [&[u8]; 4] = [b"ntlm", b"negotiate", b"nego2", b"kerberos"];
 
-/// Applications of one client connection in which somebody is logged in at the same time; beyond it the login
+/// Applications of one client connection in which a user is logged in at the same time; beyond it the login
 /// that is unused for longest is closed.
 const LOGINS_MAX: usize = 4;
 
@@ -54,7 +54,7 @@ struct Login {
 
 impl Logins {
     /// The connection on which `client` is logged in at an endpoint of the group, and that endpoint. A login
-    /// of somebody else, or one that can no longer be used, is closed.
+    /// of another user, or one that can no longer be used, is closed.
     pub(crate) fn take(
         &mut self,
         group: &Group,
@@ -114,7 +114,7 @@ pub(crate) fn fate(head: &ResponseHead, used: bool, bound: bool) -> Fate {
     }
 }
 
-/// What of such schemes is seen in a message.
+/// Signs of such schemes in a message.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Shown(u8);
 

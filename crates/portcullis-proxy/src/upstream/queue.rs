@@ -13,7 +13,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Somebody waits; who comes now has to stand behind.
+    /// There are waiters; a new one queues behind them.
     pub(crate) fn is_awaited(&self) -> bool {
         self.waiting() > 0
     }

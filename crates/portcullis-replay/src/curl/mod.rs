@@ -1,5 +1,5 @@
 //! A curl command line to the request that it would send: what browsers' developer tools copy, and what
-//! reports of false alarms contain. Nothing is sent and no file is read.
+//! reports of false positives contain. Nothing is sent and no file is read.
 
 mod form;
 mod words;
@@ -186,7 +186,7 @@ const OPTIONS: &[(&str, Option<u8>, Sort)] = &[
 
 type Words = std::vec::IntoIter<Vec<u8>>;
 
-/// What the options say.
+/// Meaning of the options.
 #[derive(Default)]
 struct Command {
     urls: Vec<Vec<u8>>,

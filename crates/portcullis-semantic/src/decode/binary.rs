@@ -62,7 +62,7 @@ pub(super) fn base64(
     // Each byte of these groups is a letter of Base64, padding or a dot.
     const ONLY_LETTERS: ByteGroups = ByteGroups::of(b"Aa0+/-_=.");
     let has_lost_plus = groups.has(b' ') && has_lost_plus(text);
-    // White space around it is none of it.
+    // White space around it is not part of it.
     let trimmed = text.trim_ascii();
     let groups = match trimmed.len() < text.len() && groups.is_within(WITH_SPACE) {
         true => ByteGroups::of(trimmed),
@@ -175,8 +175,8 @@ pub(super) fn is_spaced_base64(text: &[u8], groups: ByteGroups) -> bool {
 /// A space nearer to the beginning stands after a word before Base64: `Basic `.
 const LEAD_BYTES: usize = 8;
 
-/// A form's decoder has made spaces of plus signs: with them the text is whole, and it is none of words.
-/// Without its padding it has few of them.
+/// A form's decoder has made spaces of plus signs: with them the text is whole, and it does not consist of
+/// words. Without its padding it has few of them.
 fn has_lost_plus(text: &[u8]) -> bool {
     let may_be_whole = match text.len() % 4 {
         0 => true,

@@ -1,6 +1,5 @@
-//! Base64 with something else around it or in it: decoders of most languages skip bytes that are none of its
-//! letters. Each text is decoded a fixed number of times at most, and nothing is said of it unless the result
-//! is text.
+//! Base64 with something else around it or in it: decoders of most languages skip bytes outside its alphabet.
+//! Each text is decoded a fixed number of times at most, and nothing is said of it unless the result is text.
 
 use super::binary::{BASE64, base64_parts, emit_decoded};
 use crate::ByteGroups;

@@ -23,8 +23,7 @@ pub(crate) fn is_of_shown(bytes: &[u8]) -> bool {
 
 /// True if `bytes` are a program, a font, a database, a document, an archive or an unpacked picture or sound,
 /// by a header that holds together: the texts in it are texts of a file, as the text of a page is, and no
-/// values. A few letters at the beginning prove nothing, and files that are packed have no texts to be told
-/// apart.
+/// values. A few letters at the beginning prove nothing, and compressed files have no texts to be found.
 pub(crate) fn is_file(bytes: &[u8]) -> bool {
     let Some((four, _)) = bytes.split_first_chunk::<4>() else { return false };
     match four {
@@ -143,7 +142,7 @@ mod tests {
         for bytes in [&elf[..], &exe, &tar, b"SQLite format 3\0\x10\0", b"\0asm\x01\0\0\0"] {
             assert!(is_file(bytes), "{}", bytes[..16.min(bytes.len())].escape_ascii());
         }
-        // The first letters alone are anybody's, and what is packed is told by its bytes.
+        // Anyone can write the first letters alone; compressed data is recognised by its bytes.
         for bytes in [
             &b"\x7FELF and so on, and so on"[..],
             b"MZ and so on",

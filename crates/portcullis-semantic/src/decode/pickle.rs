@@ -1,6 +1,6 @@
 //! Pickles of Python: a walk over the opcodes of all protocols that keeps what stands on the stack.
 //!
-//! Whoever loads a pickle calls what it calls. Neither its first bytes nor a line of it tell that; the
+//! A program that loads a pickle calls what it calls. Neither its first bytes nor a line of it tell that; the
 //! opcodes do, in whatever protocol, with frames and memo or without, as a library or a hand wrote them. What
 //! stands behind the first call does not matter: it has happened by then.
 

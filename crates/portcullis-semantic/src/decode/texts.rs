@@ -171,7 +171,7 @@ fn is_framed(before: &[u8], len: usize, after: Option<u8>) -> bool {
 /// are printable.
 fn score_min(bytes: &[u8]) -> usize {
     let printable = bytes.iter().filter(|b| is_text(**b)).count();
-    // Whoever adds texts raises this no further than to what no noise reaches.
+    // Added texts raise this no further than to what no noise reaches.
     let share = (printable as f64 / bytes.len().max(1) as f64).clamp(0.2, 0.45);
     let runs = bytes.len() as f64 * (1.0 - share);
     let score = (runs / CHANCE_MAX).ln() / -share.ln();

@@ -1,4 +1,4 @@
-//! Tests of allowances: settings and set-up documents pass, and attacks beside them are found all the same.
+//! Tests of allowances: settings and setup documents pass, and attacks next to them are found all the same.
 
 mod programs;
 
@@ -261,7 +261,7 @@ fn filters_and_lists() {
     check.done();
 }
 
-/// A field for markup takes what counts visits and embeds films, and no script of somebody's own.
+/// A field for markup takes what counts visits and embeds films, and no custom script.
 #[test]
 fn markup() {
     let mut check = Check::default();

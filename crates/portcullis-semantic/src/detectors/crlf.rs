@@ -28,7 +28,7 @@ kinds! {
 #[derive(Debug)]
 pub struct Crlf;
 
-/// Line ends of a message that somebody pasted into a text; an injection needs fewer.
+/// Line ends of a message that is pasted into a text; an injection needs fewer.
 const PASTED_LINES_MIN: usize = 4;
 
 static PROFILE: Profile = Profile::new(Class::Crlf, KINDS).needs(ByteGroups::of(b"\r\\\x80")).hints(HINTS);

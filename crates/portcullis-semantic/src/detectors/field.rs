@@ -3,7 +3,7 @@
 //! ([`Analysis::note`](crate::Analysis)). So do the signatures of cookies.
 //!
 //! A field that carries code for many of its users is opened for kinds of findings, one by one. Which kinds
-//! may be is told here: an attack shows itself by one that may not.
+//! may be is listed here: an attack shows itself by one that may not.
 
 use crate::{Activity, Class, Detector, Found, Input, Kind, Place, Profile, Severity, kinds};
 
@@ -85,7 +85,8 @@ mod tests {
     use super::*;
     use crate::Detectors;
 
-    /// Each of them is a kind that would be opened otherwise: none is misspelt, or stands there in vain.
+    /// Each of them is a kind that would be opened otherwise: none is misspelt, or stands there without
+    /// effect.
     #[test]
     fn kinds_that_never_open_a_field() {
         let detectors = Detectors::new();

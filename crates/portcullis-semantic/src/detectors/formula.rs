@@ -4,7 +4,7 @@
 //! ends it at the first of them. What follows is an error of syntax where that string is a word, for no
 //! operator joins it with what stands before and behind it; so no further quote of the formula ends anything.
 //!
-//! A formula that somebody writes where no formula belongs is computed by whoever opens the export: one that
+//! A formula in a field where no formula belongs is computed by the program that opens the export: one that
 //! loads an address tells another machine what is in the sheet.
 
 /// Words that join what stands before and behind them in some dialect.

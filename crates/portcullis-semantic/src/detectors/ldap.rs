@@ -59,7 +59,7 @@ impl Detector for Ldap {
         let text = input.text;
         let first = text.iter().position(|b| matches!(b, b'(' | b')')).unwrap_or(0);
         let prefix = text[..first].trim_ascii();
-        // A name, a wildcard, nothing: what stands in the value of a comparison. Prose is none of it.
+        // A name, a wildcard, nothing: what stands in the value of a comparison. Prose is not one.
         let is_value = prefix.len() <= PREFIX_BYTES_MAX && prefix.iter().filter(|b| **b == b' ').count() <= 1;
         // The settings of a login hold whole filters, and people show them as code or in a text; what breaks
         // out of one does not begin with its parenthesis.
@@ -77,7 +77,7 @@ impl Detector for Ldap {
 struct Scan<'s, 't, 'f> {
     text: &'t [u8],
     is_mention: bool,
-    /// Whoever draws a password by lot may have the signs of a filter in it.
+    /// A random password may have the characters of a filter in it.
     is_password: bool,
     found: &'s mut Found<'f>,
 }

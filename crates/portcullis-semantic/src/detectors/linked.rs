@@ -1,7 +1,7 @@
 //! What stands before an address in a text: the marks of a link, or an element that loads it by itself.
 //!
-//! An address that a text names does nothing. What makes a link of it, or has whoever renders the text load
-//! it, is as live as markup is, in a field for text too.
+//! An address that a text names does nothing. What makes a link of it, or makes a program that renders the
+//! text load it, is as active as markup is, in a field for text too.
 
 use super::shown::Shown;
 
@@ -165,8 +165,8 @@ impl<'t> Links<'t> {
         Some(at + len)
     }
 
-    /// Whoever renders the text loads the address at `at` by itself: an image, frame, object, style or script
-    /// of markup, an image of Markdown, a style's `url(..)`.
+    /// A program that renders the text loads the address at `at` by itself: an image, frame, object, style or
+    /// script of markup, an image of Markdown, a style's `url(..)`.
     pub fn is_loaded(&mut self, at: usize) -> bool {
         let text = self.text;
         let head = &text[..at];

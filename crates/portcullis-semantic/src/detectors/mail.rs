@@ -3,7 +3,7 @@
 //! A web form that mails, or a web mailer, puts values between lines of those protocols. What gives an
 //! injection away is the shape: a first line such as the field is for (an address, a subject, the name of a
 //! mailbox), and after it a line that only a mail server would read. The same lines in the middle of a
-//! longer text, a mail that somebody quotes, are loose.
+//! longer text, a quoted mail, are loose.
 
 use portcullis_types::Span;
 
@@ -27,7 +27,7 @@ kinds! {
 
 /// What is longer in Base64 is a document, or a whole mail.
 const PACKED_BYTES_MAX: usize = 160;
-/// Lines of a value that is still no letter that somebody quotes.
+/// Lines of a value that is not yet a quoted letter.
 const SHORT_LINES: usize = 14;
 /// A first line that is longer is a text's.
 const FIRST_LINE_BYTES_MAX: usize = 120;

@@ -25,7 +25,7 @@ impl NameFilter {
         filter
     }
 
-    /// False if `name` is none of the list in any case.
+    /// False if `name` is certainly not in the list.
     pub fn may_have(&self, name: &[u8]) -> bool {
         let Some(first) = name.first() else { return false };
         let lengths = self.lengths[usize::from(first.to_ascii_lowercase())];

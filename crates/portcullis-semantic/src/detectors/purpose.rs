@@ -71,8 +71,8 @@ pub(crate) fn takes_documents(location: Location<'_>) -> bool {
 }
 
 /// The site made the field of a body called `name` for what `class` looks for: addresses of services,
-/// documents of set-ups, statements, code, markup; or for passwords, in which any signs stand. Rules that
-/// match words say nothing there. Fields for text are none of these.
+/// documents of setups, statements, code, markup; or for passwords, in which any signs stand. Rules that
+/// match words say nothing there. Fields for text are not among these.
 pub fn is_made_for(class: Class, name: &[u8]) -> bool {
     let location = Location::new(Place::Json, name);
     has_plain_name(location)

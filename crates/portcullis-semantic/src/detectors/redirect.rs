@@ -5,7 +5,7 @@
 //! is meant. Whether that is another one the detector does not know: who inspects compares the finding's
 //! evidence, the host, with the site's own hosts.
 //!
-//! Why it is dangerous: a link to the site leads its visitors to somebody else's page, which looks like the
+//! Why it is dangerous: a link to the site leads its visitors to another party's page, which looks like the
 //! site's login.
 //!
 //! References: <https://cwe.mitre.org/data/definitions/601.html>.

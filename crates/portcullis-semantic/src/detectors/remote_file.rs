@@ -54,7 +54,8 @@ impl Detector for RemoteFile {
         if !is_url {
             return;
         }
-        // What stands after white space is none of the URL, and the application includes what it can of it.
+        // What stands after white space is not part of the URL, and the application includes what it can of
+        // it.
         let end = text[colon..].iter().position(u8::is_ascii_whitespace).map_or(text.len(), |at| colon + at);
         let text = &text[..end];
         let scheme = &text[start..colon];
@@ -117,7 +118,7 @@ fn is_shell(file: &[u8]) -> bool {
     is_one_of(stem, words!("remote-file", "shell-names"))
 }
 
-/// A name for what is included, not for a page that somebody was on: `template`, `inc`,
+/// A name for what is included, not for a page that a user was on: `template`, `inc`,
 /// `mosConfig_absolute_path`.
 fn is_for_scripts(name: &[u8]) -> bool {
     const PARTS: &[&[u8]] = &[b"include", b"require", b"template", b"mosconfig", b"basedir"];

@@ -5,7 +5,7 @@ use super::name_filter::NameFilter;
 /// A table of words and what each means. What is asked must be written as the words are.
 #[derive(Debug)]
 pub(super) struct WordTable<T> {
-    /// Most names are none of the words.
+    /// Most names are not in the list.
     filter: NameFilter,
     /// Open addressing; a power of two, at most half full.
     slots: Vec<Option<(&'static [u8], T)>>,
@@ -27,7 +27,7 @@ impl<T: Copy> WordTable<T> {
         table
     }
 
-    /// False if `word` is none of the words in any case.
+    /// False if `word` is certainly not in the list.
     pub fn may_have(&self, word: &[u8]) -> bool {
         self.filter.may_have(word)
     }

@@ -288,8 +288,8 @@ fn break_out(text: &[u8], first: usize) -> Option<usize> {
     is_one_of(&text[closed..end], &[b"or", b"and", b"|"]).then_some(end)
 }
 
-/// The same in the middle of a text: after a quote or bracket that the text did not open, and that is none
-/// of its `strings`.
+/// The same in the middle of a text: after a quote or bracket that the text did not open, and that is not in
+/// one of its `strings`.
 fn break_out_of_text(text: &[u8], first: usize, strings: &[usize]) -> Option<usize> {
     let mut nesting = Nesting::new(text);
     let mut from = first;

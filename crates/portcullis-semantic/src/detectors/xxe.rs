@@ -1,6 +1,6 @@
 //! External entities, inclusions and entity bombs of XML.
 //!
-//! A document type with an entity of its own has hardly an honest use in a request: external entities read
+//! A document type with an entity of its own has hardly a legitimate use in a request: external entities read
 //! files and send requests, entities made of entities fill the memory. XInclude and XSLT's `document()` do
 //! the same without a document type.
 

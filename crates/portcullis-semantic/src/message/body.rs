@@ -15,7 +15,7 @@ use crate::graphql;
 use crate::limits::{INFLATED_BYTES_MAX, PARTS_MAX};
 use crate::{Analysis, ByteGroups, Detectors, Location, Place};
 
-/// What somebody else has found in a form or in JSON who read it as [`Options`] say by default, and second
+/// The results of another parser of a form or JSON that followed the default [`Options`], and second
 /// readings, too: these arguments, no second reading of one, nothing wrong and nothing ambiguous.
 #[allow(missing_debug_implementations)] // It holds any iterator.
 pub struct Parsed<'p, 't> {
@@ -147,7 +147,7 @@ impl Analysis {
             self.stored(detectors, body);
         }
         let is_bytes = named.is_none() && decode::is_bytes(body, ByteGroups::of(body));
-        // What begins as XML or JSON is read as such by somebody, whatever stands after it.
+        // What begins as XML or JSON is read as such by some parser, whatever stands after it.
         if !is_bytes || matches!(body.trim_ascii_start().first(), Some(b'<' | b'{' | b'[')) {
             self.look_at_body(detectors, body);
         }
@@ -248,7 +248,7 @@ impl Analysis {
         }
     }
 
-    /// Takes a body apart by `processor`, or as somebody else has.
+    /// Takes a body apart by `processor`, or takes the parts from another parser.
     fn by(
         &mut self,
         detectors: &Detectors,

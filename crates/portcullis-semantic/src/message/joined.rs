@@ -69,7 +69,7 @@ impl Commented {
         if self.0.0.len() >= NAMES_MAX {
             self.end(analysis, detectors, place);
         }
-        // The path of a value of JSON may be much longer than the value, and is told by its end.
+        // The path of a value of JSON may be much longer than the value, and is identified by its end.
         let name = without_index(arg.name);
         self.0.add(&name[name.len().saturating_sub(NAME_BYTES_MAX)..], arg.value);
     }
@@ -278,7 +278,7 @@ pub(crate) fn all_arguments() -> Limits {
 
 impl Analysis {
     /// Looks at a text of parts that begin at `cuts`, each of which was looked at. Of a class whose signs all
-    /// stand within one part the parts tell more: a link in prose is none of the prose.
+    /// stand within one part the parts tell more: a link in prose is not part of the prose.
     fn parted(&mut self, detectors: &Detectors, location: Location<'_>, text: &[u8], cuts: &[usize]) {
         let before = self.values_len();
         self.work.charge(text.len());
@@ -292,7 +292,7 @@ impl Analysis {
         let is_across = |found: &Finding| {
             if found.layers == Layers::default() {
                 let (start, mut end) = (found.span.start as usize, found.span.end as usize);
-                // What ends a sentence after a link is none of it.
+                // What ends a sentence after a link is not part of it.
                 while end > start && matches!(text.get(end - 1), Some(b'.' | b',')) {
                     end -= 1;
                 }

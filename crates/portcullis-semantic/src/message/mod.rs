@@ -57,8 +57,8 @@ impl Analysis {
         self.parsed_request_head(detectors, method, target, None, fields);
     }
 
-    /// The same where somebody else has taken the query apart: `arguments` are all that [`parse_query_twice`]
-    /// finds in it.
+    /// The same where another parser has taken the query apart: `arguments` are all that
+    /// [`parse_query_twice`] finds in it.
     pub fn parsed_request_head<'h>(
         &mut self,
         detectors: &Detectors,
@@ -125,8 +125,8 @@ impl Analysis {
 
     /// Looks at a Referer with a query. What a visitor typed into a text or search field of this site, or
     /// asked a search engine, stands in it again, and is no attack of theirs: there a statement, a path or a
-    /// command says nothing. What runs in whoever shows or logs the Referer (scripts, lookups, templates,
-    /// code) counts as anywhere.
+    /// command says nothing. What runs in a program that shows or logs the Referer (scripts, lookups,
+    /// templates, code) counts as anywhere.
     fn referer(&mut self, detectors: &Detectors, host: &[u8], value: &[u8]) {
         let location = Location::new(Place::Header, b"Referer");
         let Some(referer::Parts { page, query, fragment }) = referer::text_query(host, value) else {
@@ -487,7 +487,7 @@ mod tests {
             assert_ne!(referer(&format!("https://a.example/search?id={text}")), "", "{text}");
             assert_ne!(referer(&format!("https://a.example@b.example/?q={text}")), "", "{text}");
         }
-        // What runs in whoever shows it, or looks it up.
+        // What runs in a program that shows it, or looks it up.
         for text in [
             "<script>alert(1)</script>",
             "${jndi:ldap://x.example/a}",

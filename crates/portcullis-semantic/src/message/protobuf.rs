@@ -33,7 +33,7 @@ pub trait MessageNames: fmt::Debug + Send + Sync {
     fn is_message(&self, path: &[u64]) -> bool;
 }
 
-/// The names, where somebody declares them.
+/// The names, where they are declared.
 pub(crate) type Names<'n> = Option<&'n dyn MessageNames>;
 
 /// What became of a body.

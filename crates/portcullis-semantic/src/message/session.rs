@@ -7,7 +7,7 @@
 //! session=eyJwYXNz..; session.sig=KzX9dGVzdHNpZ25h   cookie-session of Express
 //! ```
 //!
-//! Whoever reads such a cookie checks the signature first, so that addresses, paths and whole statements or
+//! A reader of such a cookie checks the signature first, so that addresses, paths and whole statements or
 //! commands in it are messages of the application to itself. A visitor has typed some of them: what breaks
 //! out of a string, markup that runs, templates, code, lookups and serialised objects count as anywhere.
 

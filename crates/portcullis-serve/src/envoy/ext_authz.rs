@@ -1,4 +1,4 @@
-//! External authorization: the request, with as much of its body as Envoy was told to buffer.
+//! External authorization: the request, with as much of its body as Envoy is configured to buffer.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -1,4 +1,5 @@
-//! External processing: request and response, head, body and trailers, as far as Envoy is told to send them.
+//! External processing: request and response, head, body and trailers, as far as Envoy is configured to send
+//! them.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -296,7 +297,7 @@ fn without_pseudo<'a>(fields: &[Field<'a>]) -> Vec<Field<'a>> {
     fields.iter().copied().filter(|(name, _)| !name.starts_with(b":") && *name != b"host").collect()
 }
 
-/// An attribute that Envoy was told to send (`request_attributes`).
+/// An attribute that Envoy is configured to send (`request_attributes`).
 fn attribute<'a>(attributes: &'a HashMap<String, Struct>, name: &str) -> Option<&'a str> {
     attributes.values().find_map(|filter| match filter.fields.get(name)?.kind.as_ref()? {
         Kind::Text(text) => Some(text.as_str()),

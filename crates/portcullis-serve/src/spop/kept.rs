@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use portcullis_exchange::Conversation;
 
-/// Exchanges that wait at one time; the oldest gives way.
+/// Exchanges that wait at one time; the oldest is dropped.
 const KEPT_MAX: usize = 10_000;
 /// The longest wait for a response. Later ones are refused by the example configuration.
 const WAIT_MAX: Duration = Duration::from_secs(60);

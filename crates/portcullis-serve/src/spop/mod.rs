@@ -71,7 +71,7 @@ pub(crate) async fn serve(
 enum Ended {
     /// HAProxy closed it.
     Gone,
-    /// HAProxy is told why.
+    /// HAProxy gets the reason.
     With(Status),
 }
 

@@ -86,7 +86,8 @@ impl Column {
 /// - `time_ms` is exact, `time` is what partitions and people use; UTC, both.
 /// - `client_hex` is the address as IPv6 in 32 digits, so that a network is a range of texts.
 /// - Absent numbers are 0, absent texts empty.
-/// - `node` is the host that wrote the row. Tables of before do not have it; they take rows without it.
+/// - `node` is the host that wrote the row. Tables created by earlier versions lack it; they take rows
+///   without it.
 /// - A batch that is sent twice, because its answer was lost, is the same rows again: this engine merges rows
 ///   of one time and id into one. Until then, or with `FINAL`, `uniqExact(id)` counts right.
 pub fn table_definition(database: &str, table: &str) -> String {

@@ -1,7 +1,7 @@
 //! Syslog: RFC 5424 over TCP (RFC 6587), TLS (RFC 5425), UDP (RFC 5426) and Unix sockets.
 //!
 //! Receivers of syslog do not answer. A message counts as sent when the system has taken all of it; what a
-//! receiver that dies had not read by then is lost, and nobody is told. A message of which a part went out is
+//! receiver that dies had not read by then is lost without a report. A message of which a part went out is
 //! sent again whole, on a new connection; the part alone never goes on.
 
 mod message;

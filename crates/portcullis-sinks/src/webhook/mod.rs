@@ -1,7 +1,7 @@
 //! Webhooks: a POST request with a JSON body for each event, up to so many in a minute.
 //!
 //! Of the events beyond them the newest is kept and sent as soon as a message may go again, with the number
-//! of the others: so the end of a flood is told, though no event follows it.
+//! of the others: so the end of a flood is reported, though no event follows it.
 
 mod fill;
 mod rate;

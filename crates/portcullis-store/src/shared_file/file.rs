@@ -18,13 +18,13 @@ use super::bucket::{BUCKET_BYTES, HALF_BYTES};
 /// Not `collections.*`, which another process may write to the same folder; and folders such as `/tmp` are
 /// usual.
 const NAME: &str = "portcullis.collections";
-/// What had the name and is not such a file.
+/// A file of that name that is not such a file.
 const FOREIGN: &str = "portcullis.collections.damaged";
 const MAGIC: &[u8; 40] = b"portcullis collections of processes, 1\r\n";
 const SECRET_BYTES: usize = 16;
 /// Magic, secret, checksum.
 const HEAD_BYTES: usize = MAGIC.len() + SECRET_BYTES + 4;
-/// Where buckets begin.
+/// Start of the buckets.
 const BUCKETS_AT: u64 = 4096;
 /// With [`BUCKET_BYTES`] the largest size of the file, 64 MiB.
 const BUCKETS: u32 = 4096;
@@ -283,8 +283,8 @@ fn new_head() -> Result<([u8; HEAD_BYTES], [u8; SECRET_BYTES]), Trouble> {
     Ok((head, secret))
 }
 
-/// Whether `folder` can have the file, as far as that can be told before a server has changed its user: an
-/// error with its way out, or a warning.
+/// Checks that `folder` can have the file, as far as that is known before a server has changed its user: an
+/// error with a fix, or a warning.
 pub fn check_folder(folder: &Path) -> Result<Option<String>, (String, &'static str)> {
     const MAKE: &str = "make it, and let the user that requests are handled by write to it";
     let shown = folder.display();

@@ -13,7 +13,7 @@
 //! The file is opened by the first request of each process, since servers read their rules as another user
 //! and fork afterwards. A request waits at most [`LOCK_WAIT_MAX`] for the lock of a bucket, beside what the
 //! disk takes. Whenever the file cannot be used, the collections are those of the process alone, in memory,
-//! from what the file says on, and the operator is told.
+//! from what the file says on, and this is logged.
 
 mod bucket;
 mod file;
@@ -38,10 +38,10 @@ pub use file::check_folder;
 /// Longest time that a request waits for the lock of a bucket.
 ///
 /// A process has a lock for some microseconds, but on a machine that is overloaded it may have to wait while
-/// it has it: with 10 ms, and five processes for each core, some waits were in vain.
+/// it has it: with 10 ms, and five processes for each core, some waits failed.
 const LOCK_WAIT_MAX: Duration = Duration::from_millis(100);
-/// After a lock was waited for in vain, those beside it are waited for only [`LOCK_WAIT_SHORT`] during this
-/// time: a process that was stopped while it held one costs each of the others one long wait a second.
+/// After a lock was not obtained, its neighbours are waited for only [`LOCK_WAIT_SHORT`] during this time: a
+/// process that was stopped while it held one costs each of the others one long wait a second.
 const IMPATIENT_TIME: Duration = Duration::from_secs(1);
 /// Long enough for what another process does with a lock.
 const LOCK_WAIT_SHORT: Duration = Duration::from_millis(2);
@@ -71,7 +71,7 @@ struct Opened {
     looked: Option<(u32, Instant)>,
 }
 
-/// What one operation needs, kept for the next.
+/// Buffers of one operation, kept for the next.
 #[derive(Debug, Default)]
 struct Buffers {
     bucket: Vec<u8>,
@@ -80,7 +80,7 @@ struct Buffers {
     impatient_until: Option<Instant>,
 }
 
-/// Locks a bucket; a wait in vain makes those that follow short.
+/// Locks a bucket; after a wait that failed, the following waits are short.
 fn locked<'f>(file: &'f File, at: u32, impatient: &mut Option<Instant>) -> Result<Locked<'f>, Trouble> {
     let is_impatient = impatient.is_some_and(|until| Instant::now() < until);
     let locked = file.lock(at, if is_impatient { LOCK_WAIT_SHORT } else { LOCK_WAIT_MAX });
@@ -181,7 +181,7 @@ impl SharedFile {
             }
             Ok((live.is_some(), found.is_damaged, evicted, saved.dropped))
         })?;
-        // Whoever reads what is told may be slow: nothing is told with a lock in hand.
+        // A reader of the log may be slow: nothing is logged while a lock is held.
         if was_damaged {
             self.lost(BUCKET_BYTES);
         }
@@ -475,7 +475,8 @@ mod tests {
         two.look_again();
         assert_eq!(two.add(b"a", 100), Some(2));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
-        // Emptied, it is another one: whoever opens it now and whoever had it open count together again.
+        // Emptied, it is another one: processes that open it now and those that had it open count together
+        // again.
         fs::write(&path, "").unwrap();
         let three = Process::new(folder.path());
         assert_eq!(three.add(b"a", 100), Some(1));

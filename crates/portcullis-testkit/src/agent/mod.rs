@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use crate::TestkitError;
 use crate::process::Process;
 
-/// How the agent is told to behave.
+/// The configured behaviour of the agent.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "echo-agent", about = "The inspection agent of the tests.")]
 pub struct Options {

@@ -6,7 +6,7 @@
 //!                        [wire] request bytes    [judge] evidence > reasons why it failed, or none
 //! ```
 //!
-//! The meaning of each field follows go-ftw 2 (its README and behaviour), oddities included, because the
+//! The meaning of each field follows go-ftw 2 (its README and behaviour), anomalies included, because the
 //! tests were written against it: header fields are sent sorted by name, a form body with no `%` or `+` in it
 //! is percent-encoded, line feeds of a multipart body become CRLF. Fields that go-ftw reads and then ignores
 //! (`save_cookie`, `dest_addr` and `port` once the runner overrides them) are read and ignored here too. A

@@ -1,4 +1,4 @@
-//! An OpenID Connect provider that does what a test tells it: honest by default, hostile on demand.
+//! An OpenID Connect provider that does what a test tells it: correct by default, hostile on demand.
 
 mod signer;
 
@@ -30,7 +30,7 @@ pub type Canned = (u16, Vec<(String, String)>, Vec<u8>);
 pub struct Conduct {
     /// How ID tokens are signed.
     pub sign: Sign,
-    /// Claims of ID tokens in place of the honest ones; null takes one away.
+    /// Claims of ID tokens in place of the correct ones; null takes one away.
     pub claims: Value,
     /// Members of the header of ID tokens, likewise.
     pub header: Value,
@@ -38,7 +38,7 @@ pub struct Conduct {
     pub document: Value,
     /// Members of the answer of the token endpoint, likewise.
     pub tokens: Value,
-    /// Its keys; none: the honest ones.
+    /// Its keys; none: the correct ones.
     pub keys: Option<Value>,
     /// The answer of the userinfo endpoint.
     pub userinfo: Value,
@@ -87,7 +87,7 @@ pub struct Back {
 }
 
 impl TestProvider {
-    /// An honest one, whose clock says `now`.
+    /// A correct one, whose clock says `now`.
     pub fn start(now: u64) -> io::Result<TestProvider> {
         let signer = Signer::new()?;
         let keys = signer.keys();
@@ -127,7 +127,7 @@ impl TestProvider {
         change(&mut lock(&self.state).conduct);
     }
 
-    /// Its honest keys, as it publishes them.
+    /// Its correct keys, as it publishes them.
     pub fn keys(&self) -> Value {
         self.keys.clone()
     }

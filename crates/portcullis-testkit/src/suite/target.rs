@@ -18,7 +18,7 @@ pub enum Profile {
     Apache,
 }
 
-/// The suite's own set-up, as rules before `crs-setup.conf`.
+/// The suite's own setup, as rules before `crs-setup.conf`.
 const SETUP: &str = include_str!("../../../../tests/crs-suite-setup.conf");
 
 /// The running target.
@@ -76,7 +76,7 @@ impl Target {
     }
 }
 
-/// Sends a request that every set-up of the CRS logs, until its line is in the log.
+/// Sends a request that every setup of the CRS logs, until its line is in the log.
 fn mark(address: SocketAddr, log: &Path) -> Result<(), TestkitError> {
     let request = b"GET /?end-of-run=%3Cscript%3Ealert(1)%3C/script%3E HTTP/1.1\r\nHost: localhost\r\nUser-Agent: crs-suite\r\nAccept: */*\r\nConnection: close\r\n\r\n";
     let want = [format!("[client {}", replay::MARKER), format!(", client: {},", replay::MARKER)];

@@ -23,7 +23,7 @@ use crate::{data_folder, new_file};
 const PAGES: std::ffi::c_int = 4096;
 /// How long the lock of another process on a database may last.
 const BUSY: Duration = Duration::from_secs(10);
-/// Deeper folders are none of ours.
+/// Deeper folders are not ours.
 const DEPTH_MAX: usize = 6;
 
 /// What is backed up.

@@ -1,4 +1,4 @@
-//! A proxy of ours to be measured: this program once more, with a document made for it.
+//! Our own proxy to be measured: this program once more, with a configuration file made for it.
 
 use std::fmt::Write as _;
 use std::fs;

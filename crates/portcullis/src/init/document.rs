@@ -152,7 +152,7 @@ endpoints = [{upstream}]
 }
 
 /// The line of profiles: one that a person names counts, one that was recognised waits for a person. What was
-/// seen is told in the words of the profile, never in those of the answer.
+/// seen is reported in the words of the profile, never in those of the answer.
 fn profile_lines(answers: &Answers) -> String {
     if let Some(named) = profile(&answers.application) {
         return format!(

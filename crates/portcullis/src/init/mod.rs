@@ -154,7 +154,7 @@ fn answers(args: &Args) -> Result<Answers, Failure> {
         &mut answers,
         |answers| &mut answers.mode,
     )?;
-    // Nothing is sent to anybody's machine unless somebody says so.
+    // Nothing is sent to any machine unless the operator says so.
     let may_ask = !args.yes && !answers.upstream.starts_with("https://") && is_loopback(&answers.upstream);
     answers.application = if may_ask { PROBE } else { UNKNOWN }.to_owned();
     asking.ask(

@@ -292,7 +292,7 @@ fn without(policy: &Policy, part: &Part, at: &str) -> Policy {
 
 /// What was found in a request: kinds of findings with their places, rules with their targets.
 fn found(event: &Event) -> BTreeSet<String> {
-    // What is below its threshold did not stop it, and is told only where nothing else is.
+    // What is below its threshold did not stop it, and is reported only where nothing else is.
     let stops = |found: &&Finding| !found.below && found.points > 0.0;
     let is_any = event.findings.iter().any(|found| stops(&found));
     let findings = event.findings.iter().filter(|found| !is_any || stops(found));

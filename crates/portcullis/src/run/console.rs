@@ -1,5 +1,5 @@
-//! The console listener: the admin API, on a thread with a runtime of its own, so that whoever floods it does
-//! not hold up signals and reloads.
+//! The console listener: the admin API, on a thread with a runtime of its own, so that a flood of requests to
+//! it does not hold up signals and reloads.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr, TcpListener};

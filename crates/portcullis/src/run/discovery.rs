@@ -47,7 +47,7 @@ impl Discovery {
         Arc::new(Desk(self.sites.shared()))
     }
 
-    /// Where news is told, once events are taken.
+    /// Where news is reported, once events are taken.
     pub fn sinks(&self) -> Arc<OnceLock<OnEvent>> {
         Arc::clone(&self.sinks)
     }

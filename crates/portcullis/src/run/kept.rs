@@ -23,7 +23,7 @@ const TELL_EVERY: Duration = Duration::from_secs(3_600);
 pub struct Ticker(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Ticker {
-    /// `look` is told whether it is the last time.
+    /// `look` gets whether it is the last time.
     pub fn start(name: &str, mut look: impl FnMut(bool) + Send + 'static) -> io::Result<Ticker> {
         let (stop, stopped) = channel::<()>();
         let work = move || {

@@ -26,7 +26,7 @@ pub struct Learner {
     site: Arc<Site>,
     /// What was learned here.
     store: Store,
-    /// What somebody teaches by hand. It ends with the process.
+    /// What an operator teaches by hand. It ends with the process.
     teaching: Teaching,
     /// What other nodes have learned, those that told last behind the others.
     peers: Vec<(String, Store)>,
@@ -174,7 +174,7 @@ impl Learner {
         }
     }
 
-    /// The session in which somebody teaches the site, if there is one.
+    /// The session in which an operator teaches the site, if there is one.
     pub fn session(&mut self) -> Option<TeachingSession> {
         let known = self.together.as_ref().unwrap_or(&self.store);
         self.teaching.session(known)
@@ -263,7 +263,7 @@ impl Learner {
             });
             match store {
                 Ok(store) => self.peers.push((node, store)),
-                // It is told again.
+                // It is reported again.
                 Err(error) => self.kept.report(&format!("{}: {error}", path.display())),
             }
         }

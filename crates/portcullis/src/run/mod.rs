@@ -229,8 +229,8 @@ fn serve(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The sinks of events that are files, or keep the last ones; and where those are kept. `says`: they are told
-/// on standard error, too.
+/// The sinks of events that are files, or keep the last ones; and where those are kept. `says`: they are
+/// printed on standard error, too.
 pub fn event_files(config: &Config, says: bool) -> (Option<Arc<Recent>>, Vec<SinkConfig>) {
     let (recent, mut files) = (recent(config), files(config));
     files.extend(recent.as_ref().map(|recent| SinkConfig {

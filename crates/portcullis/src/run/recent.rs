@@ -69,7 +69,7 @@ pub struct Keeper {
     recent: Arc<Recent>,
     /// A line that has not ended yet.
     begun: Vec<u8>,
-    /// Events are told on standard error.
+    /// Events are printed on standard error.
     says: bool,
     second: Instant,
     said: u32,

@@ -96,7 +96,7 @@ impl<T: Send + 'static> Reloading<T> {
         self.is_late
     }
 
-    /// Has nothing of it taken into use, and answers whoever asked; false if it is being taken into use
+    /// Cancels it, and answers the caller; false if it is being taken into use
     /// already.
     pub fn abandon(&mut self) -> bool {
         let abandoned = self.stage.abandon();

@@ -139,8 +139,8 @@ impl Service<'_> {
                 },
             }
         };
-        // Whoever waits for a reload is told that there will be none; what is being taken into use is let
-        // end, for the proxy drains when nobody else has it.
+        // Callers that wait for a reload get the answer that there will be none; what is being taken into use
+        // is let end, for the proxy drains when nobody else has it.
         if let Some(reload) = &mut reloading
             && !reload.abandon()
         {

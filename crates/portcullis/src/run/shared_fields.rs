@@ -247,7 +247,7 @@ fn nodes(listed: Reply, now: u64) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
-    /// A list that somebody else has written is bounded, and so is each of its entries.
+    /// A list that another node has written is bounded, and so is each of its entries.
     #[test]
     fn hostile_lists() {
         let bulk = |text: &str| Reply::Text(text.as_bytes().to_vec());

@@ -1,4 +1,4 @@
-//! Sessions in which somebody teaches a site by hand.
+//! Sessions in which an operator teaches a site by hand.
 
 use std::sync::Arc;
 

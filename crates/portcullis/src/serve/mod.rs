@@ -59,7 +59,7 @@ fn serve(integration: &Integration) -> Result<(), Failure> {
     let audit = Arc::new(Audit::new(config.audit_log, &registry));
     let mut policies = Policies::new(Arc::clone(&registry), Arc::clone(&audit));
     let settings = load(&chosen, &mut policies, &registry, 1)?;
-    // Without a document events are told on standard error, unless they go to a file.
+    // Without a configuration file events are printed on standard error, unless they go to a file.
     let says = !common.has_document() && config.events.is_none() && common.events_socket.is_none();
     let (recent, files) = run::event_files(config, says);
     let log = EventLog::new(files, QueueLimits::default(), &registry).map_err(Failure::failed)?;

@@ -111,7 +111,7 @@ impl CookieCheck {
 /// The cookies of signed names in a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckedCookies {
-    /// How many there were, by [`CookieCheck`].
+    /// Counts by [`CookieCheck`].
     pub counts: [u32; CookieCheck::NAMES.len()],
     /// The first ones that were removed.
     pub foreign: Vec<ForeignCookie>,
@@ -196,8 +196,8 @@ impl CookieSigner {
         (checked.len() > before).then_some(left)
     }
 
-    /// What is to become of a piece of a `Cookie` field; none if nobody reads it as a cookie of a signed
-    /// name. `before`: others in the request.
+    /// Treatment of a piece of a `Cookie` field; none if no server reads it as a cookie of a signed name.
+    /// `before`: others in the request.
     fn piece<'p>(&self, piece: &'p [u8], now: u64, before: usize) -> Option<Found<'_, 'p>> {
         let piece = trimmed(piece);
         let equals = piece.iter().position(|b| *b == b'=').unwrap_or(piece.len());
@@ -235,7 +235,7 @@ impl CookieSigner {
         None
     }
 
-    /// The name of ours that a name is read as, by some server at least.
+    /// The name of our cookie that a name is read as, by some server at least.
     fn known(&self, name: &[u8]) -> Option<&[u8]> {
         let name = decoded(name);
         let read = [folded(before_index(&name)), folded(before_nul(&name))];

@@ -220,7 +220,7 @@ fn is_whole(text: &[u8], span: Span) -> bool {
 /// Bytes of two words.
 const SPOKEN_BYTES_MAX: usize = 64;
 
-/// Somebody writes about what stands at `span`: two words before it, one after its parentheses.
+/// Prose mentions what stands at `span`: two words before it, one after its parentheses.
 fn is_spoken(text: &[u8], span: Span) -> bool {
     let is_word = |word: &[u8]| word.len() >= 2 && word.iter().all(u8::is_ascii_alphabetic);
     let before = &text[..span.start as usize];

@@ -19,7 +19,7 @@ pub(in crate::detectors) enum Group {
     /// Calls what it is given.
     Callback,
     File,
-    /// Opens or includes what may be a file of honest code.
+    /// Opens or includes what may be a file of benign code.
     Open,
     Print,
     Hash,
@@ -31,7 +31,7 @@ pub(in crate::detectors) enum Group {
     Ognl,
     /// What Python keeps below its objects.
     Internal,
-    /// A special method or attribute of Python that honest code has too.
+    /// A special method or attribute of Python that benign code has too.
     Dunder,
     /// A module of Node.
     Module,
@@ -81,7 +81,7 @@ impl Names {
         Names { exact, any_case, paths, types, ends, paths_first }
     }
 
-    /// False if `name` is none of the single names.
+    /// False if `name` is not one of the single names.
     pub fn may_have(&self, name: &[u8]) -> bool {
         self.exact.may_have(name) || self.any_case.may_have(name)
     }

@@ -1,5 +1,5 @@
-//! Blocks before a command: conditions, loops and functions of PowerShell, cmd and shells, glued to the
-//! separator before them.
+//! Blocks before a command: conditions, loops and functions of PowerShell, cmd and shells, directly behind
+//! the separator.
 //!
 //! `x;if(1){gc c:\x}`, `x&if exist c:\x whoami`, `x;f(){ id;};f`: the word after the separator is no command,
 //! but what the block runs is one. It is read as any other command is.

@@ -193,7 +193,7 @@ impl<'c, 'i> Calls<'c, 'i> {
         [sign].iter().chain(kinds).for_each(|kind| found.suppress(*kind, span, row));
     }
 
-    /// The block that is glued to the separator at `position`.
+    /// The block directly behind the separator at `position`.
     fn block_at(&self, position: &Position, found: &mut Found<'_>) -> Option<Block> {
         let may_follow =
             matches!(position.sign, Sign::Semicolon | Sign::Pipe | Sign::Ampersand | Sign::Logical);

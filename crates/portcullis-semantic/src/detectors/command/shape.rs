@@ -54,7 +54,7 @@ pub(super) fn of(text: &[u8], marks: Marks, is_windows: bool) -> Shape {
     Shape::Word
 }
 
-/// Parts of paths that are worth reading to whoever is not meant to, in lower case, by their first byte.
+/// Parts of paths that attackers want to read, in lower case, by their first byte.
 fn sensitive(first: u8) -> &'static [&'static [u8]] {
     match first {
         b'/' => {

@@ -239,7 +239,7 @@ fn spreadsheet(text: &[u8], found: &mut Found<'_>) {
 /// A longer text is a log of a program that draws.
 const TERMINAL_BYTES_MAX: usize = 256;
 
-/// `ESC [ 2 A`: moves the cursor of whoever shows the text in a terminal, so that what is there is not what
+/// `ESC [ 2 A`: moves the cursor of a terminal that shows the text, so that what is there is not what
 /// is seen. Colours (`m`) do not.
 fn terminal(text: &[u8], found: &mut Found<'_>) {
     for at in memchr::memchr_iter(0x1b, text).take(16) {
@@ -365,8 +365,8 @@ fn option(text: &[u8], found: &mut Found<'_>) {
         found.add(OPTION_INJECTION, Span::new(0, text.len()));
         return;
     }
-    // `-T/etc/passwd`, `-e/bin/sh 10.0.0.1`, `-Fx=@/etc/passwd`: an option with its path glued on begins the
-    // value.
+    // `-T/etc/passwd`, `-e/bin/sh 10.0.0.1`, `-Fx=@/etc/passwd`: an option and its path without a space begin
+    // the value.
     if let [b'-', letter, rest @ ..] = text.trim_ascii_start()
         && letter.is_ascii_alphabetic()
     {

@@ -1,5 +1,5 @@
-//! Programs that no table has: a name after a separator, glued to the value, with arguments as only programs
-//! take them.
+//! Programs that no table has: a name after a separator that directly follows the value, with arguments as
+//! only programs take them.
 //!
 //! There are more programs than names in a list, and most of them read, write or run something. What tells a
 //! command line here is its shape alone: no space where people put one, and an option or a path from the root
@@ -21,7 +21,7 @@ const ROW_BYTES_MAX: usize = 512;
 /// Words in a row that are arguments of nothing: a sentence.
 const PROSE_WORDS: usize = 3;
 
-/// False where no command is told by its shape.
+/// False where no command is recognised by its shape.
 pub(super) fn may_follow(position: &Position) -> bool {
     takes_arguments(position.sign) || position.sign != Sign::Begin && position.start <= LEAD_BYTES_MAX
 }

@@ -23,7 +23,7 @@ const BREAK_OUT_END_BYTES_MAX: usize = 4;
 /// Bytes of the beginning of a line that are read for a command or a prompt.
 const HEAD_BYTES_MAX: usize = 64;
 
-/// The lines and quotations of a text, up to where somebody last asked.
+/// The lines and quotations of a text, up to the last query.
 #[derive(Debug)]
 pub(super) struct Surroundings<'n, 't> {
     text: &'t [u8],
@@ -134,7 +134,7 @@ impl<'n, 't> Surroundings<'n, 't> {
 
 impl Surroundings<'_, '_> {
     /// True if `call` stands as the commands of a script do: on a line of its own, or after a sign that a
-    /// space parts from it. What is glued after a sign on a line, or hidden there, is none.
+    /// space parts from it. What directly follows a separator on a line, or is hidden there, does not count.
     pub fn is_of_script(&self, position: &Position, call: &Call) -> bool {
         match position.sign {
             Sign::Begin | Sign::Newline => true,
@@ -152,9 +152,9 @@ impl Surroundings<'_, '_> {
         }
     }
 
-    /// True if `call` stands as the commands of a set-up do, in a field for one: on a line that begins as
-    /// those of its documents, or with a command, and after a sign that a space parts from it. What is glued
-    /// after a sign, or hidden, is none.
+    /// True if `call` stands as the commands of a setup do, in a field for one: on a line that begins as
+    /// those of its documents, or with a command, and after a sign that a space parts from it. What directly
+    /// follows a separator, or is hidden, does not count.
     pub fn configures(&self, position: &Position, call: &Call, is_step: bool) -> bool {
         let text = self.text;
         let mut from = if position.sign == Sign::Newline {
@@ -212,7 +212,7 @@ fn continued(text: &[u8]) -> Option<usize> {
     line.ends_with(b"\\").then(|| memchr::memrchr(b'\n', line).map_or(0, |at| at + 1))
 }
 
-/// `RUN x`, `command: x`, `- x`, `ExecStart=x`, `@daily x`, `proxy_pass x`: how lines of a set-up begin that
+/// `RUN x`, `command: x`, `- x`, `ExecStart=x`, `@daily x`, `proxy_pass x`: how lines of a setup begin that
 /// hold commands.
 fn begins_with_setting(line: &[u8]) -> bool {
     let line = &line[..line.len().min(HEAD_BYTES_MAX)];
@@ -277,7 +277,7 @@ fn begins_with_command(names: &Names, line: &[u8], after: &[u8], is_shown: bool)
         if is_parted && is_line_of_setting(names, head, &line[head.len()..]) {
             return true;
         }
-        // `X=1 make`; of `x=1;id` nothing is told.
+        // `X=1 make`; `x=1;id` is left open.
         if Variables::assignment(head).is_none() || head.iter().any(|b| b";|&`$(".contains(b)) {
             break head;
         }

@@ -370,8 +370,8 @@ fn short_ones() {
     assert!(host(b"a\r\nid\r\n") && !host(b"a\r\nname\r\n"));
 }
 
-/// Words of the shell's own, glued after a separator, and a command after them, which alone may be an item
-/// of a list.
+/// Words of the shell's own, directly behind a separator, and a command after them, which alone may be an
+/// item of a list.
 #[test]
 fn compound_commands() {
     use crate::detectors::testing::{blocks, passes_at};
@@ -432,7 +432,8 @@ fn calls_of_dotnet_and_parts_of_variables() {
     }
 }
 
-/// `coupon_code` takes no code, and in what does, one line with a command glued to a word is none.
+/// `coupon_code` takes no code, and in what does, one line with a command directly behind a word does not
+/// count.
 #[test]
 fn fields_with_code_in_their_names() {
     use crate::detectors::testing::look;
@@ -632,7 +633,7 @@ fn commands_in_fields_for_machines() {
     }
 }
 
-/// A line of a set-up that a backslash goes on belongs to the instruction that it begins with.
+/// A line of a setup that a backslash continues belongs to the instruction that it begins with.
 #[test]
 fn instructions_of_several_lines() {
     let passes = |text: &str| passes_at(Class::Command, Place::Form, "dockerfile", text);
@@ -642,7 +643,7 @@ fn instructions_of_several_lines() {
     passes(
         "FROM debian\nRUN apt-get update && \\\n    curl -fsSL https://example.com/key.asc | gpg --dearmor -o /k.gpg\n",
     );
-    // Nothing before it says what it belongs to, or it is glued to what stands before it.
+    // Nothing before it says what it belongs to, or it directly follows what stands before it.
     for text in ["hello \\\n;cat /etc/passwd", "FROM debian\nRUN x \\\n y;cat /etc/passwd"] {
         let (have, is_blocked) = look(Class::Command, Place::Form, "dockerfile", text.as_bytes());
         assert!(is_blocked, "{text}: {have}");

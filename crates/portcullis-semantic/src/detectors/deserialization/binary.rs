@@ -76,7 +76,7 @@ fn stream(types: &Types, bytes: &[u8], found: &mut Found<'_>) {
                 && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b':' | b'_'));
             if is_name && (*kind != b'S') {
                 found.add(MARSHAL_OBJECT, span);
-                // Sessions are hashes; an object at the beginning is somebody's choice.
+                // Sessions are hashes; an object at the beginning is the sender's choice.
                 if *kind == b'o' || types.has(Language::Ruby, name) {
                     found.add(MARSHAL_GADGET, span);
                 }

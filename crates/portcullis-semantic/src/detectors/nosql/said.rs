@@ -1,6 +1,6 @@
 //! Harmless surroundings of a query: text, documentation and programs that quote one.
 
-/// Somebody writes about a query: a word with a colon or two words stand before `db.`.
+/// Prose about a query: a word with a colon or two words stand before `db.`.
 pub(super) fn is_said(text: &[u8]) -> bool {
     let Some(at) = memchr::memmem::find(text, b"db.") else { return false };
     let before = text[..at].trim_ascii_end();
@@ -19,7 +19,7 @@ pub(super) fn closes_its_own(head: &[u8], lines: &[u8]) -> bool {
 }
 
 /// Lines of a program, the last of which is to begin with `return`: what they close that they did not open
-/// stands in lines by itself, as where somebody copied from the middle, and every quote has its second one.
+/// stands in lines by itself, as in a copy from the middle, and every quote has its second one.
 fn is_of_program(text: &[u8]) -> bool {
     let is_closer = |line: &[u8]| line.iter().all(|b| b" \t\r});,".contains(b));
     let last = text.iter().rposition(|b| *b == b'\n').unwrap_or(0);

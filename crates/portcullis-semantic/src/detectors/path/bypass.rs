@@ -32,7 +32,7 @@ pub(super) fn bypass(path: &[u8]) -> Option<(KindId, Span)> {
 }
 
 /// `/%0a/a.example`, `/x.json.;%0aa.css`: an encoded line end with something behind it. At the end of a path
-/// it is what somebody copied along.
+/// it was copied along.
 fn line_end(path: &[u8]) -> Option<usize> {
     let is_line_end = |unit: &[u8]| unit.eq_ignore_ascii_case(b"%0a") || unit.eq_ignore_ascii_case(b"%0d");
     memchr::memchr_iter(b'%', path).find(|at| {

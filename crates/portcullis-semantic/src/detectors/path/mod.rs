@@ -354,7 +354,7 @@ impl PathTraversal {
         add: &mut impl FnMut(KindId),
     ) {
         let (text, ups) = (input.text, path.ups);
-        // Dots that another layer made were written oddly, but text with odd quotes is none of it.
+        // Dots that another layer made were written oddly, but text with odd quotes is not part of it.
         let is_folded = input.layers.iter().any(|layer| layer == Layer::Fold)
             && path.spaces == 0
             && !(is_mention && ups < 3);
@@ -474,7 +474,7 @@ impl PathTraversal {
             let Some(kind) = wrapper(&text[begin..colon], rest) else { continue };
             let end = rest.iter().position(|&b| ends_token(b)).unwrap_or(rest.len());
             let span = Span::new(begin, colon + 1 + end);
-            // A page that somebody saved and opened says so.
+            // A page that was saved and opened says so.
             let is_document = kind == FILE_URL && is_home(rest);
             let names_file = |ends| {
                 let path = Path::read(text, colon + 1, ends);

@@ -176,7 +176,7 @@ pub(super) fn is_of_archive(target: &[u8]) -> bool {
     target.split(|b| *b == b'/').any(|part| matches!(part, b"web-inf" | b"meta-inf"))
 }
 
-/// A file's name alone that says it holds what an application is set up by, or somebody's key.
+/// A file's name alone that says it holds the configuration of an application, or a user's key.
 pub(super) fn is_settings_name(name: &[u8]) -> bool {
     const NAMES: &[&[u8]] = words!("path", "settings-names");
     is_hidden_settings(name) || NAMES.contains(&name) || name.ends_with(b".properties")

@@ -274,8 +274,8 @@ fn shares_elsewhere() {
     assert!(!testing::look(Class::Path, Place::Query, "file", b"\\\\nas\\s\\a.txt").1);
 }
 
-/// Browsers and clients take steps up out of an address before they send it, so that one in plain letters is
-/// somebody's own; a picture or style of a page beside it may come of a crawler that does not.
+/// Browsers and clients take steps up out of an address before they send it, so that one in plain letters was
+/// written on purpose; a picture or style of a page next to it may come from a crawler that does not.
 #[test]
 fn steps_in_the_path_of_a_request() {
     let blocks = |path: &str| testing::look(Class::Path, Place::Path, "", path.as_bytes()).1;

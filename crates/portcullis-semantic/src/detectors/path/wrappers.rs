@@ -70,7 +70,7 @@ pub(super) fn is_of_project(rest: &[u8]) -> bool {
     !path.starts_with(b"/") && path.split(|b| *b == b'/').all(is_name)
 }
 
-/// The path of a file URL lies in somebody's home.
+/// The path of a file URL lies in a user's home.
 pub(super) fn is_home(rest: &[u8]) -> bool {
     let path = &rest[rest.iter().take_while(|b| matches!(b, b'/' | b'\\')).count()..];
     let path = match path {

@@ -24,7 +24,7 @@ pub(in crate::detectors) fn is_attribute(location: Location<'_>) -> bool {
     location.place == Place::Json && above.is_some_and(|above| above.ends_with(b"attributes."))
 }
 
-/// The field takes conditions of a query language that is none of a database's (JQL, KQL, OData, ...): they
+/// The field takes conditions of a query language that is not that of a database (JQL, KQL, OData, ...): they
 /// look like SQL's.
 pub(in crate::detectors) fn takes_conditions(location: Location<'_>) -> bool {
     const LANGUAGES: &[&[u8]] = &[

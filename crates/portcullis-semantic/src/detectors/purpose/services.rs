@@ -33,7 +33,7 @@ pub(in crate::detectors) fn names_own_service(location: Location<'_>) -> bool {
         && (has_word(last, SERVICE_WORDS) || above.is_some_and(|above| has_word(last_part(above), OWNERS)))
 }
 
-/// The field says where a database, a cache or a queue is, whose ports are none of the web.
+/// The field says where a database, a cache or a queue is, whose ports are not those of the web.
 pub(in crate::detectors) fn names_database(location: Location<'_>) -> bool {
     const STORES: &[&[u8]] = words!("purpose", "stores");
     let last = last_part(location.name);

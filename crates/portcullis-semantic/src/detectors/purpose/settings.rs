@@ -1,4 +1,4 @@
-//! Fields of set-ups: configuration documents, commands of steps, lists of blocked words.
+//! Fields of setups: configuration documents, commands of steps, lists of blocked words.
 //!
 //! Administrators and developers fill them in. What stands in them is judged by its structure, too: each
 //! caller says which.
@@ -20,8 +20,8 @@ pub(in crate::detectors) fn takes_configuration(location: Location<'_>) -> bool 
 }
 
 /// The field holds the command line of a step of a project, a job or a check: `build_command`, `cron`,
-/// `healthcheck_cmd`. One that is called `command` and no more is none: whoever attacks a site that runs
-/// commands calls it so.
+/// `healthcheck_cmd`. One that is called `command` and no more does not count: an attacker of a site that
+/// runs commands would call it so.
 pub(in crate::detectors) fn takes_step(location: Location<'_>) -> bool {
     const LINES: &[&[u8]] = &[b"command", b"cmd", b"commands", b"hook", b"script", b"args"];
     const STEPS: &[&[u8]] = words!("purpose", "steps");

@@ -114,7 +114,7 @@ fn calls_and_nothing_else() {
     for text in ["sleep(5)", "pg_sleep(10)", "benchmark(4000000,md5(1))", "version()", "user()", "@@version"]
     {
         assert!(at("id", text).contains("call-alone"), "{text}");
-        // Somebody looks for it.
+        // A user searches for it.
         assert!(at("q", text).contains("call-alone!function-said"), "{text}");
     }
     for text in

@@ -64,7 +64,7 @@ pub(super) struct Delimiters<'t> {
     text: &'t [u8],
     at: usize,
     unclosed: usize,
-    /// Where braces open, and where each of them closes, once somebody asked: going from each to its end
+    /// Where braces open, and where each of them closes, once computed: going from each to its end
     /// would read the text many times.
     braces: Option<Vec<(usize, usize)>>,
     /// A closing delimiter that the rest of the text does not have: it is not looked for again.

@@ -202,7 +202,7 @@ impl Detector for Template {
             } else {
                 inner.len() * SINGLE_READINGS
             };
-            // Where there is no end it was looked for in vain.
+            // Without an end the search for it found nothing.
             let search = match expression.inner.end == expression.span.end {
                 true => expression.form.search_cost(),
                 false => 0,

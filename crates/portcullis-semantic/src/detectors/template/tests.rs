@@ -407,7 +407,7 @@ fn padded_expressions() {
     }
 }
 
-/// Whoever sets a text with TeX opens what it names, in a field for text above all.
+/// A program that typesets a text with TeX opens what it names, in a field for text above all.
 #[test]
 fn files_of_tex() {
     let blanks = format!("\\input{}/etc/group", " ".repeat(200));

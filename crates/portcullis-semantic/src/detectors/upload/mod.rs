@@ -5,7 +5,7 @@
 //! web server's language, what a web shell needs (a request's value and a call that runs it), images with
 //! code in them, drawings with scripts or commands.
 //!
-//! Why it is dangerous: a file that the server runs is a command line for whoever put it there.
+//! Why it is dangerous: a file that the server runs is a command line for its sender.
 //!
 //! References: <https://owasp.org/www-community/vulnerabilities/Unrestricted_File_Upload>,
 //! <https://capec.mitre.org/data/definitions/1.html>.

@@ -125,7 +125,7 @@ impl Xss {
             Reading::Whole | Reading::Lines | Reading::Suppressed(_) if sinks => note(JS_WHOLE),
             Reading::FirstQuote | Reading::LaterQuote if telling => note(JS_BREAK_OUT),
             // A call of an unknown name is code only where nothing else can be meant.
-            // Whoever draws a password by lot may have one in it.
+            // A random password may have one in it.
             Reading::FirstQuote if ends && effects.any(Effects::CALL) && takes_password => {
                 return found.suppress(JS_BREAK_OUT_CALL, span, "password-signs");
             }
@@ -188,7 +188,7 @@ impl Xss {
     }
 }
 
-/// `alert() in javascript`: a call without arguments, and the language somebody asks about.
+/// `alert() in javascript`: a call without arguments, and the language that a question is about.
 fn is_question(text: &[u8]) -> bool {
     let words = memchr::memmem::find(text, b"() in ").map(|at| text[at + 6..].trim_ascii());
     words

@@ -25,7 +25,7 @@ impl Effects {
     /// Names the page or what holds all names.
     pub const GLOBAL: Effects = Effects(1 << 17);
 
-    /// What only somebody who wants to run a script does.
+    /// What only an author who wants to run a script does.
     pub const SINKS: Effects = Effects(0x7FF);
     /// Those of them that programs seldom have.
     pub const TELLING: Effects = Effects(

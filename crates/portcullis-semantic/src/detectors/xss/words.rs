@@ -114,7 +114,7 @@ pub(super) fn has_words(text: &[u8]) -> bool {
     )
 }
 
-/// True if at least two plain words in a row stand before: somebody writes about something.
+/// True if at least two plain words in a row stand before: prose about something.
 pub(super) fn is_sentence(before: &[u8]) -> bool {
     let head = &before[before.len().saturating_sub(120)..];
     let head = head.strip_suffix(b"<").unwrap_or(head).trim_ascii_end();

@@ -197,7 +197,7 @@ impl Work {
         Ok(is_any)
     }
 
-    /// What was told of a site before it was there passed by: sites come after this thread, and with reloads.
+    /// Messages about a site before it existed were missed: sites start after this thread, and with reloads.
     fn begin_again_for_new_sites(&mut self) {
         let sites = self.sites.all();
         let is_new = |site: &Arc<IssuedCookies>| {

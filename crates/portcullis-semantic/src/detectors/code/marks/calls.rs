@@ -12,7 +12,7 @@ use crate::detectors::code::{
 use crate::detectors::command;
 
 impl Marks<'_> {
-    /// `echo 98989*443131;`: whoever tries whether code runs has it compute.
+    /// `echo 98989*443131;`: a probe for code execution has the code compute.
     pub(super) fn products(&self, found: &mut Found<'_>) {
         let text = self.text;
         for at in memmem::find_iter(text, b"echo ").chain(memmem::find_iter(text, b"print ")) {

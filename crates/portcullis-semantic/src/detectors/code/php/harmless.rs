@@ -1,6 +1,6 @@
 //! A source of PHP that does nothing when a server runs it, but declare and print.
 //!
-//! Whoever may upload a file under a name that servers run has it run as it is. A file of classes and
+//! A file uploaded under a name that servers run is run as it is. A file of classes and
 //! functions does nothing then: what stands in their bodies runs when something calls it. So what is outside
 //! of bodies is looked at alone, and there only calls that compute and print may stand, and no objects are
 //! made.
@@ -20,7 +20,7 @@ const WORDS: &[&[u8]] = &[b"new", b"eval", b"__halt_compiler"];
 /// What tells about the server.
 const SERVER: &[&[u8]] = &[b"$_server", b"$_env", b"$globals", b"$$", b"${"];
 
-/// A source of fewer lines is no program that somebody keeps.
+/// A source of fewer lines is not a program that is kept in a file.
 const LINES_MIN: usize = 4;
 
 /// True if `text` is a source of PHP of several lines that declares, computes and prints when a server runs
@@ -190,7 +190,7 @@ fn outside_of_texts(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Reads a source in small letters.
 struct Reader<'t> {
     text: &'t [u8],
-    /// As it is written: the names of texts of several lines are told apart by it.
+    /// As it is written: it distinguishes the names of texts of several lines.
     written: &'t [u8],
     at: usize,
     code: Vec<u8>,

@@ -94,7 +94,7 @@ impl Detector for CodeValue {
             true => found.mention(kind, span),
             false => found.add(kind, span),
         };
-        // A word between back-ticks is none of a program.
+        // A word between back-ticks is not part of a program.
         if input.text.first() == Some(&b'`') && !input.text.contains(&b' ') {
             return;
         }

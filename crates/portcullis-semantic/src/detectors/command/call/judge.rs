@@ -17,7 +17,7 @@ impl Reader<'_, '_> {
         // `&set`: the name of a word and a sign are all there is.
         let is_alone =
             || self.sign != Sign::Begin && !self.text[..self.start].iter().any(u8::is_ascii_alphanumeric);
-        // `cat<flag`: the file is glued to the name, and all of the rest.
+        // `cat<flag`: the file follows the name without a space, and is all of the rest.
         fits |= takes(b'r') && seen.redirects_in && seen.count == 1 && is_fed(&self.text[call.start..]);
         let takes_nothing = takes(b'.')
             || takes(b'a') && is_alone()

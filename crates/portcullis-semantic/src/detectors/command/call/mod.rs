@@ -129,7 +129,7 @@ impl Call {
             || tells.iter().any(|kind| self.has(*kind))
     }
 
-    /// Nobody writes it so into a set-up: its name is hidden, a shell is connected to another machine, a file
+    /// Nobody writes it so into a setup: its name is hidden, a shell is connected to another machine, a file
     /// that tells about the system is read.
     pub fn is_hidden(&self) -> bool {
         self.is_disguised()
@@ -259,7 +259,7 @@ impl<'r, 't> Reader<'r, 't> {
             let TokenKind::Word(marks) = token.kind else {
                 match token.kind {
                     TokenKind::Open => {
-                        // `x;{ id;}`: a group of commands, glued to the separator.
+                        // `x;{ id;}`: a group of commands, directly behind the separator.
                         is_compound |= lead == 0 && self.is_glued && token.span.of(self.text) == b"{";
                         continue;
                     }
@@ -313,7 +313,7 @@ impl<'r, 't> Reader<'r, 't> {
                 self.lexer.by_ref().take(CASE_TOKENS_MAX).find(|token| token.kind == TokenKind::Close)?;
                 continue;
             }
-            // `;then id`, `;do id`, `;{ id;}`: glued to the separator, as no sentence has them.
+            // `;then id`, `;do id`, `;{ id;}`: directly behind the separator, as no sentence has them.
             if lead == 1 && self.is_glued && is_keyword(raw) {
                 is_compound = true;
                 continue;
@@ -326,7 +326,7 @@ impl<'r, 't> Reader<'r, 't> {
             let (command, is_pathed) = found?;
             if command.group == Group::Prefix || command.runs_arguments && self.runs_next() {
                 prefixed = true;
-                // `x;timeout 5 sh`, glued to the separator.
+                // `x;timeout 5 sh`, directly behind the separator.
                 is_compound |= self.is_glued;
                 continue;
             }
@@ -442,7 +442,7 @@ impl<'r, 't> Reader<'r, 't> {
                         _ => shape::of(word, marks, command.is_windows),
                     };
                     if is_target && !seen.redirects_in && memchr::memmem::find(word, b"/dev/tcp").is_none() {
-                        // `echo x > /www/x.php` puts a text where somebody else reads or runs it.
+                        // `echo x > /www/x.php` puts a text where another program reads or runs it.
                         let is_written = command.group == Group::Print && shape == Shape::Path;
                         if is_written && is_from_root(word) && !word.starts_with(b"/dev/") {
                             call.note(PATH);

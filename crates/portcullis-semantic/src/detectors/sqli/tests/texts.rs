@@ -68,7 +68,7 @@ fn payloads_that_a_text_speaks_of() {
 
 #[test]
 fn what_honest_texts_were_flagged_for() {
-    // Nothing is selected, nothing waits, and what a question ends is none of SQL's.
+    // Nothing is selected, nothing waits, and what ends in a question mark is not SQL.
     passes("Into a set cat select not -");
     passes("Union select null?");
     passes("Union select null? Anne-Marie O'Brien");

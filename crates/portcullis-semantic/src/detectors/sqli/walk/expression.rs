@@ -70,7 +70,7 @@ impl Walk<'_, '_> {
         let end = span.end as usize;
         let opens = self.text.get(end) == Some(&b'(');
         let is_spaced = !opens && self.word(span).contains(&b'_') && self.is_before_open();
-        // Rows and random bytes are what honest expressions have, too.
+        // Rows and random bytes are what benign expressions have, too.
         let is_named = DANGERS.contains(&kind) && !self.word(span).eq_ignore_ascii_case(b"generate_series");
         self.does.calls |= is_named && (opens || is_spaced) && !self.is_member(span);
         self.does.asks |= kind == INFO_FUNCTION && opens && self.is_second_of_number();

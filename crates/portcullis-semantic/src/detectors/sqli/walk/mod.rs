@@ -37,7 +37,7 @@ use super::quotes::{Place, escape_end};
 use super::*;
 use crate::KindId;
 
-/// Parentheses that are told apart; deeper ones are all taken as groups.
+/// Parentheses that are distinguished; deeper ones are all taken as groups.
 const DEPTH_MAX: usize = 48;
 /// Tokens after a quote that may tell nothing before the reading ends.
 const IDLE_TOKENS_MAX: u32 = 64;
@@ -554,7 +554,7 @@ impl<'t, 'n> Walk<'t, 'n> {
         }
     }
 
-    /// After a quote nothing was told for long.
+    /// After a quote there was no evidence for long.
     fn is_idle(&self) -> bool {
         self.start != Start::Raw && self.tokens >= IDLE_TOKENS_MAX && !self.facts.is_telling()
     }

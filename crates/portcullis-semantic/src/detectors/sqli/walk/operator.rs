@@ -68,7 +68,7 @@ impl Walk<'_, '_> {
             TokenKind::Variable => {
                 let text = self.word(token.span);
                 if text == b"?" {
-                    // PostgreSQL's JSON operator, or a URL that was glued on.
+                    // PostgreSQL's JSON operator, or an appended URL.
                     self.expect = Expect::Operand;
                     // `'{..}'::jsonb ? 'a'`
                     let is_key =

@@ -271,7 +271,7 @@ impl Walk<'_, '_> {
         // What it cuts off may be long: after a piece that does something any comment ends it.
         let is_statement = self.start == Start::Raw && (self.has(STATEMENT) || self.has(STATEMENT_PLAIN));
         let cuts = !is_joint && !is_row && !is_statement && self.facts.does_something();
-        // `name'-- ...`: no space, and the quote is none of a pair.
+        // `name'-- ...`: no space, and the quote is not one of a pair.
         // `'#` and a letter are a colour, a place in a page, or chance.
         let is_mark =
             self.word(span).starts_with(b"#") && body.first().is_some_and(|b| !b.is_ascii_whitespace());

@@ -35,8 +35,8 @@ impl Walk<'_, '_> {
         self.compared = false;
     }
 
-    /// `(` where an operator is expected: after a name it is a call; before SELECT it is a subselect that
-    /// was glued on.
+    /// `(` where an operator is expected: after a name it is a call; before SELECT it is an appended
+    /// subselect.
     pub(super) fn open_after_operand(&mut self, span: Span) -> bool {
         let next = self.peek().map(|token| token.kind);
         match self.last {

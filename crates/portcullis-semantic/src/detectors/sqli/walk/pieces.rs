@@ -205,7 +205,7 @@ impl Walk<'_, '_> {
         self.has_only_dangers(0)
     }
 
-    /// The same, where the kinds of `allowed` are none of the dangers.
+    /// The same, where the kinds of `allowed` are not among the dangers.
     fn has_only_dangers(&self, allowed: u64) -> bool {
         const DANGERS: &[KindId] = &[
             EXECUTE_FUNCTION,
@@ -250,7 +250,7 @@ impl Walk<'_, '_> {
     }
 
     /// A comment, parentheses and signs: no condition, no statement, no quote that opens again. In a password
-    /// they cut off nothing that matters, and whoever draws one by lot may have them.
+    /// they cut off nothing that matters, and a random one may have them.
     fn is_of_signs(&self) -> bool {
         // `'='`, `x'-'y`: who draws by lot has more signs than these.
         let is_tight = self.has(QUOTE_SIGN)

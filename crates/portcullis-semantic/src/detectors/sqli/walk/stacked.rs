@@ -199,7 +199,7 @@ impl Walk<'_, '_> {
         if !is_near {
             return false;
         }
-        // Whoever draws a password by lot may have all of these signs.
+        // A random password may have all of these characters.
         if self.pieces.field.is_password && !is_verb {
             return false;
         }

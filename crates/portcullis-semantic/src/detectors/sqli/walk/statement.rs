@@ -1,4 +1,4 @@
-//! Statements: at the beginning of a value, after a semicolon, or glued on.
+//! Statements: at the beginning of a value, after a semicolon, or appended.
 
 use portcullis_lex::sql::{Lexer, Operator, Token, TokenKind, Word};
 use portcullis_types::Span;
@@ -89,7 +89,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// `;((table users))`, `;(values(1))`: parentheses that the semicolon is glued to, and a query in them.
+    /// `;((table users))`, `;(values(1))`: parentheses directly behind the semicolon, and a query in them.
     fn stacks_query(&mut self, span: Span) {
         let is_glued = self.text[..span.start as usize].ends_with(b";");
         let inner = self.lexer.clone().take(CONDITION_TOKENS_MAX);

@@ -512,7 +512,7 @@ impl Walk<'_> {
     }
 }
 
-/// Bytes of a word that is told apart from others.
+/// Bytes of a word that is distinguished from others.
 const WORD_BYTES_MAX: usize = 64;
 
 /// The text before is one of a sum: `'a' + 'b'.x`. `printf "%s" .x`, `if eq .x "y"`, `range printf "..."`: a

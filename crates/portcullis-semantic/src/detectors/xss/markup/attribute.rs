@@ -139,7 +139,7 @@ impl Reader<'_, '_, '_, '_> {
         }
     }
 
-    /// A handler that is glued to a name or a value by a slash or a plus sign, which some filters read as
+    /// A handler that a slash or a plus sign joins to a name or a value, which some filters read as
     /// white space.
     pub(super) fn glued(&mut self, span: Span) {
         let bytes = span.of(self.text);

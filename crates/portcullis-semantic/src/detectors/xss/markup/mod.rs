@@ -171,7 +171,7 @@ impl<'a, 'f, 'x, 't> Reader<'a, 'f, 'x, 't> {
     pub fn seen_through(&mut self) {
         let had = self.runs;
         self.runs = false;
-        // What only another parser sees is none of the page's own.
+        // What only another parser sees is not the page's own.
         self.is_own_page = false;
         for token in Lexer::new(self.text, Start::Data, 0).seeing_through() {
             self.token(token);
