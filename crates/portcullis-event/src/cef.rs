@@ -47,6 +47,9 @@ fn cef(event: &Event, version: &str) -> String {
     let Event { client, server, request, response, verdict, .. } = event;
     fields.number("rt", event.time.epoch_millis());
     fields.text("externalId", &event.request_id, 255);
+    if event.count > 1 {
+        fields.number("cnt", event.count);
+    }
     fields.text("act", verdict.action.name(), 63);
     fields.text("outcome", if is_stopped(verdict.action) { "blocked" } else { "allowed" }, 63);
     fields.text("cat", &lead.class, 1023);

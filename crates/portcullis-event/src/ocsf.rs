@@ -80,6 +80,9 @@ fn ocsf(event: &Event, version: &str) -> Value {
     if matches!(gravity, Gravity::Stopped | Gravity::Passed) {
         out["firewall_rule"] = firewall_rule(event, &lead);
     }
+    if event.count > 1 {
+        out["count"] = event.count.into();
+    }
     if let Some(status) = event.response.status {
         out["status_code"] = status.to_string().into();
     }

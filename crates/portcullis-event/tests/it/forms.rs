@@ -114,6 +114,8 @@ fn cef_has_the_finding_and_escapes_what_is_in_it() {
         line.contains("|942100|SQL injection|8|") && line.contains(" cs1=942100 cs1Label=rule "),
         "{line}"
     );
+    event.count = 40;
+    assert!(cef(&event).contains(" cnt=40 ") && !cef(&empty()).contains(" cnt="));
     event.client.addr = "2001:db8::1".into();
     event.request.method = "A\u{85}B\u{0}C\u{2028}".into();
     let line = cef(&event);
@@ -145,6 +147,8 @@ fn ocsf_is_valid_and_has_the_finding() {
     let found = ocsf(&event);
     assert_eq!(found["firewall_rule"]["uid"], "942100");
     assert_eq!(found["firewall_rule"]["match_location"], "ARGS:q");
+    event.count = 40;
+    assert_eq!(ocsf(&event)["count"], 40);
     event.client.forwarded_for = vec!["evil\nname".into(), "::1".into()];
     assert_eq!(ocsf(&event)["evidences"][0]["http_request"]["x_forwarded_for"], serde_json::json!(["::1"]));
     for action in Action::ALL {
