@@ -280,7 +280,7 @@ impl Redactor {
         const COLLECTIONS: [&str; 6] =
             ["ARGS", "ARGS_GET", "ARGS_POST", "REQUEST_HEADERS", "RESPONSE_HEADERS", "REQUEST_COOKIES"];
         let bytes = text.as_bytes();
-        bytes.iter().enumerate().filter(|&(_, &b)| b == b':').any(|(colon, _)| {
+        memchr::memchr_iter(b':', bytes).any(|colon| {
             let before = &bytes[..colon];
             let word =
                 before.iter().rev().take(20).take_while(|b| b.is_ascii_uppercase() || **b == b'_').count();
@@ -379,6 +379,8 @@ struct Patterns {
     all: Vec<Pattern>,
     /// [`letters`] of each: a name that lacks one of them cannot match.
     letters: Vec<u32>,
+    /// The least number of bits of one of them: most operands that look like a name have fewer.
+    distinct_min: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -396,7 +398,9 @@ impl Patterns {
             Pattern { text, open_start, open_end }
         };
         let all: Vec<Pattern> = names.iter().map(pattern).collect();
-        Patterns { letters: all.iter().map(|pattern| letters(&pattern.text)).collect(), all }
+        let letters: Vec<u32> = all.iter().map(|pattern| letters(&pattern.text)).collect();
+        let distinct_min = letters.iter().map(|letters| letters.count_ones()).min().unwrap_or(u32::MAX);
+        Patterns { all, letters, distinct_min }
     }
 
     /// True if one matches the name, or a part of `user[password]`, `user.password`.
@@ -407,7 +411,11 @@ impl Patterns {
     }
 
     fn matches(&self, name: &[u8]) -> bool {
-        let missing = !letters(name);
+        let letters_of_name = letters(name);
+        if letters_of_name.count_ones() < self.distinct_min {
+            return false;
+        }
+        let missing = !letters_of_name;
         // Nearly every name lacks a letter of every pattern: a loop without branches tells so.
         self.letters.iter().fold(false, |any, letters| any | (letters & missing == 0))
             && self

@@ -50,7 +50,7 @@ pub(crate) fn secret_spans(text: &[u8], redactor: &Redactor, pairs: Pairs) -> Ve
         return Vec::new();
     }
     let mut spans = named_spans(text, redactor, pairs);
-    for tokens in [tokens(text), user_infos(text)] {
+    for tokens in [tokens(text), user_infos(text)].into_iter().filter(|tokens| !tokens.is_empty()) {
         // Spans do not overlap: of those that begin before the token's end, only the last can reach into it.
         let is_new = |token: &Range<usize>| {
             let before = spans.partition_point(|span| span.start < token.end);
@@ -72,9 +72,13 @@ fn tokens(text: &[u8]) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let is_sign = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let mut at = 0;
-    // Base64 of `{"`.
-    while let Some(n) = memchr::memmem::find(&text[at..], b"eyJ") {
-        let start = at + n;
+    // Base64 of `{"` is `eyJ`, of which the last letter is rare.
+    while let Some(n) = memchr::memchr(b'J', &text[at..]) {
+        let start = (at + n).saturating_sub(2);
+        if start < at || !text[start..].starts_with(b"eyJ") {
+            at += n + 1;
+            continue;
+        }
         let mut end = start;
         let mut parts = 0;
         while parts < 3 {

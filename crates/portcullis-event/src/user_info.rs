@@ -6,6 +6,11 @@ use std::ops::Range;
 /// Spans of what stands before the `@` of an authority, in order. Takes time in proportion to the text.
 pub(crate) fn user_infos(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
+    // An `@`, however it is coded, is made of this byte or of these digits.
+    let has = |byte| memchr::memchr(byte, text).is_some();
+    if !has(b'@') && !(has(b'4') && has(b'0')) {
+        return found;
+    }
     let mut at = 0;
     while let Some(n) = memchr::memchr3(b'/', b'%', b'\\', &text[at..]) {
         let first = at + n;
