@@ -263,7 +263,7 @@ pub struct EventStore {
     pub keep_bytes: u64,
     /// Older hourly statistics are deleted.
     pub keep_rollups: Duration,
-    /// Events a second of one kind that are stored one by one; 0: all.
+    /// Events a second of one kind that are made and stored one by one; 0: all.
     pub coalesce_above: u32,
     /// Bytes of a request's body that are stored with its event, beside its head; 0: requests are not stored.
     pub keep_request_bytes: usize,

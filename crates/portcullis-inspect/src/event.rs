@@ -7,9 +7,10 @@ use portcullis_engine::{AllowScope, Disruption, Interruption, Match, RuleEngine}
 use portcullis_event::{
     Action, Coverage, Event, RuleEffect, RuleMatch, Scores, Server, Verdict, limits, text,
 };
+use portcullis_semantic::Score;
 use portcullis_types::{Class, Phase, RuleId};
 
-use crate::exchange::Outcome;
+use crate::exchange::{Decision, Outcome};
 use crate::inspection::Inspection;
 use crate::inspector::engine_mode;
 
@@ -20,12 +21,13 @@ impl Inspection {
         action: Action,
         outcome: &Outcome,
         coverage: &Coverage,
+        scores: &[Score],
     ) -> Option<Box<Event>> {
         let quiet = action == Action::Pass
             && outcome.upstream_error.is_none()
             && outcome.exceptions.is_empty()
             && self.unread_by_rules().is_none();
-        (!quiet).then(|| self.describe(action, outcome, coverage))
+        (!quiet).then(|| self.describe(action, outcome, coverage, scores))
     }
 
     /// The request of the sample, if it is one.
@@ -34,15 +36,22 @@ impl Inspection {
         action: Action,
         outcome: &Outcome,
         coverage: &Coverage,
+        scores: &[Score],
     ) -> Option<Box<Event>> {
         if action != Action::Pass || !is_drawn(&self.connection.request_id, self.connection.capture_share) {
             return None;
         }
-        let captured = self.describe(action, outcome, coverage);
+        let captured = self.describe(action, outcome, coverage, scores);
         captured.kept.is_some().then_some(captured)
     }
 
-    fn describe(&mut self, action: Action, outcome: &Outcome, coverage: &Coverage) -> Box<Event> {
+    fn describe(
+        &mut self,
+        action: Action,
+        outcome: &Outcome,
+        coverage: &Coverage,
+        scores: &[Score],
+    ) -> Box<Event> {
         let mut event = Box::new(Event::new(std::mem::take(&mut self.connection.request_id), self.time()));
         event.site = Arc::clone(&self.names.site);
         event.route = Arc::clone(&self.names.route);
@@ -70,12 +79,12 @@ impl Inspection {
         let dropped = u32::try_from(self.transaction.matches_dropped()).unwrap_or(u32::MAX);
         event.matches_omitted = event.matches_omitted.saturating_add(dropped);
         if let Some(semantic) = &self.semantic {
-            let told = semantic.findings();
+            let told = semantic.findings(scores);
             told.findings.into_iter().for_each(|finding| event.push_finding(finding));
             event.findings_omitted = event.findings_omitted.saturating_add(told.dropped);
             event.findings_below = told.below;
             event.findings_suppressed = told.suppressed;
-            event.scores.semantic = semantic.scores();
+            event.scores.semantic = semantic.scores(scores);
         }
         event.refusal = self.refusal.map(|refusal| Cow::Borrowed(refusal.name()));
         let ambiguities = self.transaction.body_ambiguities();
@@ -157,10 +166,37 @@ impl Inspection {
         semantic.decision().filter(|_| !is_other)
     }
 
+    /// The decision as it stands before phase 5, if rules or the semantic detector made one and nothing else
+    /// has to be reported of the exchange.
+    pub fn decision(&self, outcome: &Outcome) -> Option<Decision> {
+        let is_plain = self.refusal.is_none()
+            && outcome.rejection.is_none()
+            && outcome.upstream_error.is_none()
+            && outcome.exceptions.is_empty()
+            && outcome.agents.is_empty();
+        let action = self.action(outcome);
+        if !is_plain || action == Action::Pass {
+            return None;
+        }
+        let by = self.interrupted_by().or_else(|| self.would_be_interrupted_by(action));
+        let evidence = self.transaction.matches().iter().find(|found| found.log);
+        Some(Decision {
+            action,
+            rule: by.map(|(rule, _)| rule),
+            class: self.semantic.as_ref().and_then(|semantic| semantic.decided_in()),
+            evidence: evidence.map(|found| (self.inspector.plan.rule(found.rule).id, found.variable)),
+        })
+    }
+
+    /// The inbound anomaly score.
+    pub(crate) fn anomaly(&self) -> Option<i64> {
+        self.transaction.tx_number(b"blocking_inbound_anomaly_score")
+    }
+
     fn scores(&self) -> Scores {
         let number = |key: &str| self.transaction.tx_number(key.as_bytes());
         let mut scores = Scores {
-            inbound_blocking: number("blocking_inbound_anomaly_score"),
+            inbound_blocking: self.anomaly(),
             inbound_detection: number("detection_inbound_anomaly_score"),
             outbound_blocking: number("blocking_outbound_anomaly_score"),
             outbound_detection: number("detection_outbound_anomaly_score"),

@@ -7,7 +7,7 @@ use portcullis_engine::{Interruption, KeptFile};
 use portcullis_event::{Action, AgentWord, Coverage, Event, Exception, FindingOutcome, UpstreamError};
 use portcullis_http::body::Ambiguities;
 use portcullis_semantic::CookieCounts;
-use portcullis_types::{Class, RuleId};
+use portcullis_types::{Class, Place, RuleId, Variable};
 
 use crate::excluded::Excluded;
 use crate::inspector::Scratch;
@@ -89,6 +89,19 @@ pub struct Outcome {
     pub no_event: bool,
 }
 
+/// The decision on an exchange, and the first evidence for it, without the texts of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Decision {
+    /// The action.
+    pub action: Action,
+    /// The rule that decided.
+    pub rule: Option<RuleId>,
+    /// The class of the findings that decided, and the place of the value in which they are.
+    pub class: Option<(Class, Place)>,
+    /// The first rule with a logged match, and the collection in which it matched.
+    pub evidence: Option<(RuleId, Option<Variable>)>,
+}
+
 /// The result of an inspection.
 #[derive(Debug)]
 pub struct Report {
@@ -99,6 +112,8 @@ pub struct Report {
     /// The request, redacted, with an event that says where it went: it passed, makes no event, and is one of
     /// the sample.
     pub captured: Option<Box<Event>>,
+    /// The inbound anomaly score, if there is something to report.
+    pub anomaly: Option<i64>,
     /// Rules with a logged match, each as often as it matched.
     pub matched_rules: Vec<RuleId>,
     /// Classes of which the semantic detector found something, each once, with the result.

@@ -46,7 +46,7 @@ mod weighing;
 
 pub use audit::AuditSink;
 pub use declared::{DeviationActions, SiteApi};
-pub use exchange::{Connection, Outcome, Rejection, Report, Step};
+pub use exchange::{Connection, Decision, Outcome, Rejection, Report, Step};
 pub use excluded::Excluded;
 pub use fields::{SiteFields, TrustedSources, UnusualAction};
 pub use inspection::Inspection;

@@ -317,6 +317,8 @@ catalogue! {
         "Events written to a sink.";
     EVENTS_DROPPED Counter "portcullis_events_dropped_total" ["sink", "reason"]
         "Events dropped, by sink; queue: before any sink, because the queue was full.";
+    EVENTS_COALESCED Counter "portcullis_events_coalesced_total" []
+        "Requests without an event of their own: their client repeated an attack more than events.coalesce_above times in a second, and another event counts them.";
     EVENT_SOCKET_CLIENTS Gauge "portcullis_event_socket_clients" []
         "Processes of this machine that are connected to send events (events.listen).";
     EVENT_SOCKET_EVENTS Counter "portcullis_event_socket_events_total" ["integration"]

@@ -46,11 +46,12 @@
 //! let say = Arc::new(|line: &str| eprintln!("{line}"));
 //! let (on_file, on_access) = (Arc::new(|_| {}), Arc::new(|_, _| {}));
 //! let (on_request, keep_request_bytes, access_logs, capture) = (None, 0, vec![], None);
+//! let coalesce_above = 0;
 //! let issued = IssuedSites::default();
 //! let issued_cookies = Arc::new(move |site: &str| issued.site(site));
 //! let services = Services {
-//!     registry, metrics, on_event, keep_request_bytes, capture, on_request, on_file, access_logs, on_access,
-//!     issued_cookies, say, traces,
+//!     registry, metrics, on_event, coalesce_above, keep_request_bytes, capture, on_request, on_file,
+//!     access_logs, on_access, issued_cookies, say, traces,
 //! };
 //! let proxy = Proxy::start(&config, &[], services)?;
 //!

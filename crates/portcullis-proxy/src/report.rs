@@ -1,11 +1,12 @@
 //! The end of a request: its account is closed in one record, which bans, metrics, traces, the access log and
 //! events each read.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use portcullis_access::Code;
 use portcullis_event::{AccessRecord, Action, Control, Coverage, Event, NotInspected, UpstreamError};
-use portcullis_exchange::{Counters, Facts, Lifecycle, Phase};
+use portcullis_exchange::{Counters, Facts, Kind, Lifecycle, Phase, Turn};
 
 use crate::access::{Conduct, ControlDecision, Entry, Sight};
 use crate::exchange::Exchange;
@@ -26,6 +27,10 @@ struct Record<'a> {
     control: Option<Control>,
     coverage: Coverage,
     trace_id: Option<String>,
+    /// The inbound anomaly score, if there is something to report.
+    anomaly: i64,
+    /// What becomes of the event.
+    turn: Turn,
     /// The event, if there is one.
     event: Option<Box<Event>>,
     /// The request, if it is one of the sample of those that passed.
@@ -41,7 +46,13 @@ pub(crate) async fn close(exchange: &mut Exchange<'_>) {
     let (decision, trace) = (transaction.decision.take(), transaction.trace.take());
     let mut life = std::mem::take(&mut transaction.life);
     let facts = facts(exchange);
+    let turn = match kind(exchange, &mut life, decision.as_ref()) {
+        Some(kind) => exchange.connection.worker.repeats(now).turn(kind),
+        None => Turn::Own,
+    };
+    life.outcome.no_event |= turn == Turn::Counted;
     let finished = life.finish(&facts);
+    let anomaly = finished.report.as_ref().and_then(|report| report.anomaly).unwrap_or(0);
     if let Some(report) = finished.report {
         exchange.counters().count_report(&report);
         if let Some(cookies) = exchange.route.and_then(|route| route.cookies.as_deref()) {
@@ -60,6 +71,8 @@ pub(crate) async fn close(exchange: &mut Exchange<'_>) {
         control: decision.as_ref().map(|decision| decision.control.clone()),
         coverage: finished.coverage,
         trace_id: trace.as_ref().map(|trace| trace.id()),
+        anomaly,
+        turn,
         event: finished.event,
         captured: finished.captured,
     };
@@ -83,6 +96,22 @@ async fn log_phase(exchange: &mut Exchange<'_>, now: Instant) {
     let duration = now.saturating_duration_since(transaction.began.instant);
     let step = transaction.life.logging(now, duration);
     exchange.settle(step).await;
+}
+
+/// The kind of an exchange that another event may count: what decided is an attack, and nothing else is to be
+/// reported of it. A request with a Referer has an event of its own, since bans tell by it what only repeats
+/// the address of an attack.
+fn kind(exchange: &Exchange<'_>, life: &mut Lifecycle, decision: Option<&ControlDecision>) -> Option<Kind> {
+    let Exchange { head, route, transaction, .. } = exchange;
+    let names = &route.as_ref()?.names;
+    let reports_more = decision.is_some() || transaction.failed_agent.is_some() || life.refusal.is_some();
+    let decision = life.decision().filter(|_| !reports_more)?;
+    head.header("referer").next().is_none().then(|| Kind {
+        client: transaction.client().ip(),
+        site: Arc::clone(&names.site),
+        route: Arc::clone(&names.route),
+        decision,
+    })
 }
 
 fn facts<'a>(exchange: &'a Exchange<'_>) -> Facts<'a> {
@@ -148,8 +177,12 @@ impl Record<'_> {
             action: if self.life.refusal.is_some() { Action::Refuse } else { self.verdict },
             is_verdict: self.life.action != Action::Pass && self.life.is_verdict(),
             control: self.control.as_ref().map(|control| control.by),
-            anomaly: self.event.as_ref().and_then(|event| event.scores.inbound_blocking).unwrap_or(0),
-            sight: self.event.as_ref().and_then(|event| Sight::of(event, head)),
+            anomaly: self.anomaly,
+            sight: match &self.event {
+                Some(event) => Sight::of(event, head),
+                None if self.turn == Turn::Counted => Sight::asked(head),
+                None => None,
+            },
         };
         jail.judge(transaction.client().ip(), &conduct, self.exchange.shared().clock(self.now));
     }
@@ -222,12 +255,16 @@ impl Record<'_> {
                 if let Some(on_event) = &services.on_event
                     && agents::is_kept(transaction.failed_agent.as_deref(), &event)
                 {
-                    on_event(self.completed(event));
+                    let event = self.completed(event);
+                    match std::mem::replace(&mut self.turn, Turn::Own) {
+                        Turn::Held(kind) => connection.worker.repeats(self.now).hold(kind, event),
+                        Turn::Own | Turn::Counted => on_event(*event),
+                    }
                 }
             }
             (None, Some(captured)) => {
                 if let Some(capture) = &services.capture {
-                    (capture.take)(self.completed(captured));
+                    (capture.take)(*self.completed(captured));
                 }
             }
             (None, None) => {}
@@ -235,7 +272,7 @@ impl Record<'_> {
     }
 
     /// An event with what only the proxy knows.
-    fn completed(&self, mut event: Box<Event>) -> Event {
+    fn completed(&self, mut event: Box<Event>) -> Box<Event> {
         let Exchange { connection, generation, head, transaction, .. } = self.exchange;
         event.request.trailers_dropped = transaction.trailers_dropped;
         if let Some(refusal) = self.life.refusal {
@@ -250,6 +287,6 @@ impl Record<'_> {
             event.upstream_reason = transaction.upstream_reason();
         }
         event.trace_id.clone_from(&self.trace_id);
-        *event
+        event
     }
 }

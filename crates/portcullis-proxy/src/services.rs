@@ -21,6 +21,9 @@ pub struct Services {
     pub metrics: DataPlane,
     /// Takes a finished event. Called on the worker, so it must not wait. None: no events are made.
     pub on_event: Option<Arc<dyn Fn(Event) + Send + Sync>>,
+    /// Events a second of one kind and client that a worker makes one by one; further ones become one event
+    /// with a count. 0: all are made.
+    pub coalesce_above: u32,
     /// Requests are kept with their events, and of their bodies so many bytes; 0: they are not.
     pub keep_request_bytes: usize,
     /// Takes a sample of the requests that pass without an event. Called on the worker, so it must not wait.

@@ -1,6 +1,6 @@
 //! State beside the settings: shared by all workers, and owned by one of them.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use portcullis_config::Config;
-use portcullis_event::Action;
-use portcullis_exchange::{RequestIds, exception_counters};
+use portcullis_event::{Action, Event};
+use portcullis_exchange::{Repeats, RequestIds, exception_counters};
 use portcullis_inspect::{Memo, PolicyNames, Scratch};
 use portcullis_metrics::{Counter, EnumCounters, RouteMetrics, catalogue};
 use portcullis_tls::acme::Challenges;
@@ -138,6 +138,7 @@ pub(crate) struct Worker {
     number: usize,
     pub(crate) pauses: Pauses,
     pub(crate) request_ids: RefCell<RequestIds>,
+    repeats: RefCell<Repeats>,
     /// Buffers of finished inspections, for the next ones.
     scratch: RefCell<Vec<Scratch>>,
     /// The number of them that were not used since they were last looked through.
@@ -155,6 +156,8 @@ pub(crate) struct Worker {
 impl Worker {
     /// Worker number `number`.
     pub(crate) fn new(shared: Arc<Shared>, number: usize) -> Rc<Self> {
+        let above = shared.services.on_event.as_ref().map_or(0, |_| shared.services.coalesce_above);
+        let coalesced = shared.services.registry.counter(&catalogue::EVENTS_COALESCED, &[]);
         let accepted =
             shared.services.registry.counter(&catalogue::WORKER_CONNECTIONS, &[&number.to_string()]);
         Rc::new(Worker {
@@ -170,6 +173,7 @@ impl Worker {
             number,
             pauses: Pauses::default(),
             request_ids: RefCell::default(),
+            repeats: RefCell::new(Repeats::new(above, coalesced)),
             scratch: RefCell::default(),
             scratch_unused: Cell::default(),
             memo: Memo::default(),
@@ -272,6 +276,29 @@ impl Worker {
         }
     }
 
+    /// The events that repeat others at this moment, without those of a second that is over: these are given
+    /// out.
+    pub(crate) fn repeats(&self, now: Instant) -> RefMut<'_, Repeats> {
+        let mut repeats = self.repeats.borrow_mut();
+        if repeats.is_on() {
+            let second = self.shared.clock(now) / 1_000_000_000;
+            self.give_out(repeats.due(second));
+        }
+        repeats
+    }
+
+    /// Gives out the events that are held back.
+    pub(crate) fn end_repeats(&self) {
+        let held = self.repeats.borrow_mut().flush();
+        self.give_out(held);
+    }
+
+    fn give_out(&self, events: Vec<Box<Event>>) {
+        if let Some(on_event) = &self.shared.services.on_event {
+            events.into_iter().for_each(|event| on_event(*event));
+        }
+    }
+
     /// Open client connections.
     pub(crate) fn connections(&self) -> usize {
         self.connections.get()
@@ -297,6 +324,7 @@ impl Worker {
     pub(crate) fn tick(&self, now: Instant, sweep: bool) {
         self.shared.beats[self.number].fetch_add(1, Ordering::Relaxed);
         self.timers.expire(now);
+        drop(self.repeats(now));
         if self.shared.budget.look(now) {
             // What was given back is to reach the system.
             allocator::touch();

@@ -107,6 +107,7 @@ async fn serve(
         }
     };
     let _ = tokio::time::timeout(stop.drain, drained).await;
+    worker.end_repeats();
     worker.pool.borrow_mut().clear();
     worker.sessions.borrow_mut().clear();
 }

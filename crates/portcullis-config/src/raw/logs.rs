@@ -37,8 +37,9 @@ pub(crate) struct Events {
     /// Age at which hourly statistics of requests are deleted; those by minute live as long as events.
     /// Default: 400d.
     pub keep_rollups: Option<Spanned<Time>>,
-    /// Events a second that are stored of one kind (site, client network, class or rule, path template);
-    /// further ones become one event with a count. 0: all are stored. Default: 100.
+    /// Events a second of one kind; further ones become one event with a count. In the event store a kind is
+    /// site, client network, class or rule, and path template; for all receivers of events, by worker, it is
+    /// client, route, class or rule, and place of what was found. 0: all events stay. Default: 100.
     pub coalesce_above: Option<u32>,
     /// Bytes of a request's body that are stored with its event, beside its head; secrets are replaced by
     /// texts of the same shape. At most 1MiB; 0: requests are not stored. Default: 64KiB.

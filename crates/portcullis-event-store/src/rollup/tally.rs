@@ -62,14 +62,15 @@ impl Tally {
         self.label = label;
     }
 
-    /// Counts an event: what was found, in addition to [`request`](Self::request).
+    /// Counts an event: what was found, in addition to [`request`](Self::request), for each request that it
+    /// stands for.
     pub fn event(&mut self, event: &Event) {
         let ended = event.time.epoch_millis() + event.duration_us / 1000;
         let rollup = self.of(ended, &event.site);
-        rollup.events += 1;
+        rollup.events = rollup.events.saturating_add(event.count);
         // All others were counted with their request.
         if let Some(outcome @ (Outcome::WouldBlock | Outcome::Noted)) = Outcome::of(event) {
-            rollup.add(Dimension::Outcome, outcome.name(), 1);
+            rollup.add(Dimension::Outcome, outcome.name(), event.count);
         }
         for (field, dimension) in [(Field::Class, Dimension::Class), (Field::Rule, Dimension::Rule)] {
             let mut labels: Vec<String> = Vec::new();
@@ -78,7 +79,7 @@ impl Tally {
                     labels.push(text.to_owned());
                 }
             });
-            labels.iter().for_each(|label| rollup.add(dimension, label, 1));
+            labels.iter().for_each(|label| rollup.add(dimension, label, event.count));
         }
     }
 

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use portcullis_config::Failure;
 use portcullis_event::{Action, ExceptionPolicy};
 use portcullis_http::message::Refusal;
-use portcullis_inspect::{Inspection, Outcome, Step};
+use portcullis_inspect::{Decision, Inspection, Outcome, Step};
 
 pub use end::{Facts, Finished};
 pub use failures::{NO_MEMORY, REDIRECTED, TOO_LARGE, settle};
@@ -79,6 +79,12 @@ impl Lifecycle {
     /// True if rules or the semantic detector decided, and not a limit or a bug.
     pub fn is_verdict(&self) -> bool {
         self.outcome.rejection.is_none() && self.health() != Health::Broken
+    }
+
+    /// The decision of the inspection, if it is all that there is to report of the exchange so far.
+    pub fn decision(&mut self) -> Option<Decision> {
+        let Lifecycle { guard, outcome, .. } = self;
+        guard.call(|inspection| inspection.decision(outcome)).flatten()
     }
 
     /// Bytes of memory, about, that the inspection took for this exchange. What was lent to it is not the

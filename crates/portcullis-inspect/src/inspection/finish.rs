@@ -23,17 +23,19 @@ impl Inspection {
             .map(|found| self.inspector.plan.rule(found.rule).id)
             .collect();
         self.audit(action, outcome);
+        let scores = self.semantic.as_ref().map(|semantic| semantic.sorted_scores()).unwrap_or_default();
+        let anomaly = (action != Action::Pass).then(|| self.anomaly()).flatten();
         let event = match outcome.no_event {
             true => None,
-            false => self.event(action, outcome, &coverage),
+            false => self.event(action, outcome, &coverage, &scores),
         };
         let captured = match event {
-            None => self.captured(action, outcome, &coverage),
+            None => self.captured(action, outcome, &coverage, &scores),
             Some(_) => None,
         };
         self.learn(action, outcome);
         self.discover(action, outcome);
-        let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes()).unwrap_or_default();
+        let findings = self.semantic.as_ref().map(|semantic| semantic.outcomes(&scores)).unwrap_or_default();
         let (excluded, trial) = (self.excluded(), self.trial());
         self.try_openings();
         let cookies = self.semantic.as_ref().map(|semantic| semantic.cookie_counts()).unwrap_or_default();
@@ -44,6 +46,7 @@ impl Inspection {
             action,
             event,
             captured,
+            anomaly,
             matched_rules,
             findings,
             cookies,
@@ -94,7 +97,7 @@ impl Inspection {
         }
     }
 
-    fn action(&self, outcome: &Outcome) -> Action {
+    pub(crate) fn action(&self, outcome: &Outcome) -> Action {
         match &self.interruption {
             Some(Interruption::Deny { .. }) => Action::Deny,
             Some(Interruption::Redirect { .. }) => Action::Redirect,

@@ -70,6 +70,13 @@ impl SemanticRun {
         self.verdict.map(|(score, phase)| (score.class, phase))
     }
 
+    /// The class of the findings that decided, and the place of their value.
+    pub(crate) fn decided_in(&self) -> Option<(Class, Place)> {
+        let (score, _) = self.verdict?;
+        let value = self.buffers.analysis.values().get(score.value as usize)?;
+        Some((score.class, value.place))
+    }
+
     /// All that passed a threshold is only reported, and no attack: the request is not as the site's API
     /// declares it, or a field carries another type than before.
     pub(crate) fn has_deviations_alone(&self) -> bool {

@@ -52,12 +52,13 @@ impl SemanticRun {
         Some(format!("{} in {value}{why}{expires}", score.class.title()))
     }
 
-    /// The findings that an event tells, those of values over their threshold told apart from others.
-    pub(crate) fn findings(&self) -> Told {
+    /// The findings of an event, those of values over their threshold apart from others. `scores` are those
+    /// of all values.
+    pub(crate) fn findings(&self, scores: &[Score]) -> Told {
         let (analysis, detectors) = (&self.buffers.analysis, &self.semantic.detectors);
         let mut deciding = Vec::new();
-        for score in analysis.scores(detectors).filter(|score| self.outcome(score).passes()) {
-            deciding.extend(analysis.findings_of(detectors, &score).map(std::ptr::from_ref));
+        for score in scores.iter().filter(|score| self.outcome(score).passes()) {
+            deciding.extend(analysis.findings_of(detectors, score).map(std::ptr::from_ref));
         }
         deciding.sort();
         let is_deciding =
@@ -97,20 +98,16 @@ impl SemanticRun {
         }
     }
 
-    /// The scores of all values, highest over the threshold first.
-    pub(crate) fn scores(&self) -> Vec<SemanticScore> {
-        self.sorted_scores()
-            .iter()
-            .take(limits::SEMANTIC_SCORES_MAX)
-            .map(|score| self.describe_score(score))
-            .collect()
+    /// Those of the sorted scores that an event has room for.
+    pub(crate) fn scores(&self, sorted: &[Score]) -> Vec<SemanticScore> {
+        sorted.iter().take(limits::SEMANTIC_SCORES_MAX).map(|score| self.describe_score(score)).collect()
     }
 
     /// The classes with findings, each once, with the result of the worst of them.
-    pub(crate) fn outcomes(&self) -> Vec<(Class, FindingOutcome)> {
+    pub(crate) fn outcomes(&self, scores: &[Score]) -> Vec<(Class, FindingOutcome)> {
         let mut outcomes: Vec<(Class, FindingOutcome)> = Vec::new();
-        for score in self.buffers.analysis.scores(&self.semantic.detectors) {
-            let outcome = self.outcome(&score);
+        for score in scores {
+            let outcome = self.outcome(score);
             match outcomes.iter_mut().find(|(class, _)| *class == score.class) {
                 Some((_, known)) => *known = (*known).min(outcome),
                 None => outcomes.push((score.class, outcome)),
@@ -185,7 +182,8 @@ impl SemanticRun {
         }
     }
 
-    fn sorted_scores(&self) -> Vec<Score> {
+    /// The scores of all values, highest over the threshold first.
+    pub(crate) fn sorted_scores(&self) -> Vec<Score> {
         let mut scores: Vec<Score> = self.buffers.analysis.scores(&self.semantic.detectors).collect();
         scores.sort_by(|a, b| self.over(b).total_cmp(&self.over(a)));
         scores

@@ -84,8 +84,13 @@ impl<'r> Sight<'r> {
         }
         match event.is_only_in_referer(head.target()) {
             true => Address::of_referer(head).map(Sight::Echo),
-            false => Address::asked(head).map(Sight::Page),
+            false => Sight::asked(head),
         }
+    }
+
+    /// Of a request without a Referer in which something was found.
+    pub(crate) fn asked(head: &'r RequestHead) -> Option<Sight<'r>> {
+        Address::asked(head).map(Sight::Page)
     }
 }
 

@@ -6,6 +6,7 @@ mod bans;
 mod bodies;
 mod body_table;
 mod bounds;
+mod coalescing;
 mod codings;
 mod common;
 mod compression;

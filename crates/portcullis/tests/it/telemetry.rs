@@ -140,6 +140,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_event_store_queued", "portcullis-event-store/tests/it/recorder.rs"),
     ("portcullis_event_store_segments_dropped_total", "portcullis-event-store/tests/it/recorder.rs"),
     ("portcullis_event_store_written_total", "portcullis/tests/it/event_store.rs"),
+    ("portcullis_events_coalesced_total", "portcullis-proxy/tests/it/coalescing.rs"),
     ("portcullis_events_dropped_total", "portcullis/tests/it/run.rs"),
     ("portcullis_events_written_total", "portcullis-log/tests/it/log.rs"),
     ("portcullis_exclusion_hits_total", "portcullis-metrics/tests/it/exposition.rs"),

@@ -257,6 +257,11 @@ impl Front {
     }
 
     pub fn start(document: &str) -> Front {
+        Front::coalescing(document, 0)
+    }
+
+    /// Of more than so many requests a second that repeat an attack the further ones become one event.
+    pub fn coalescing(document: &str, coalesce_above: u32) -> Front {
         let config = parse(document);
         let registry = Registry::new();
         let refusals: Vec<&'static str> = Refusal::ALL.iter().map(|refusal| refusal.name()).collect();
@@ -280,6 +285,7 @@ impl Front {
             registry: Arc::clone(&registry),
             metrics: DataPlane::new(&registry, "test", names),
             on_event: Some(Arc::new(move |event| sink.lock().unwrap().push(event))),
+            coalesce_above,
             keep_request_bytes: 64 << 10,
             capture: None,
             on_request: None,
@@ -312,6 +318,12 @@ impl Front {
     /// Waits for this many events.
     pub fn events(&self, count: usize) -> Vec<Event> {
         until(|| self.events.lock().unwrap().len() >= count);
+        self.events.lock().unwrap().clone()
+    }
+
+    /// All events, once the proxy has ended.
+    pub fn end(self) -> Vec<Event> {
+        self.proxy.drain();
         self.events.lock().unwrap().clone()
     }
 
