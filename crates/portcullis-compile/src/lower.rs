@@ -1,6 +1,8 @@
 //! Drafts to plan.
 
+mod acts;
 mod effects;
+mod outcome;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -8,15 +10,13 @@ use std::sync::Arc;
 
 use portcullis_decode::UnicodeMap;
 use portcullis_engine::{
-    Act, AllowScope, ChainId, Disruption, GeoDb, KeepFiles, KeyFilter, Link, LogText, Metadata, Operator,
-    Plan, Removed, Rule, RuleIndex, SetVar, SetVarOperation, Settings, SourcePlace, Step, Target, TargetList,
-    Template, Update, XmlPath,
+    ChainId, GeoDb, KeepFiles, KeyFilter, Link, LogText, Operator, Plan, Removed, Rule, RuleIndex, Settings,
+    SourcePlace, Step, Target, TargetList, Template, Update, XmlPath,
 };
-use portcullis_seclang::ast::{self, Action, Directive, Document, Spanned};
+use portcullis_seclang::ast::{Action, Directive, Document, Spanned};
 use portcullis_seclang::settings::Setting;
-use portcullis_seclang::standing::{self, Standing};
 use portcullis_seclang::{Diagnostic, FileId, Files, Level, SourceSpan, Sources};
-use portcullis_types::{Phase, Shape, Variable};
+use portcullis_types::{Phase, Variable};
 
 use crate::draft::{Draft, DraftLink, Entry, drafts, is_exclusion};
 use crate::fold::fold;
@@ -25,7 +25,7 @@ use crate::names::Names;
 use crate::operator::Operators;
 use crate::patterns::Patterns;
 use crate::template::template;
-use crate::{audit, collections, ctl, settings, targets};
+use crate::{audit, settings, targets};
 
 /// Largest factor by which transformations may lengthen a value.
 const GROWTH_MAX: u32 = 64;
@@ -340,7 +340,7 @@ impl Lowering<'_> {
             self.too_late_to_count(draft);
         }
         let actions = &draft.links[0].actions;
-        let (log, audit_log) = logging(draft.defaults, actions);
+        let (log, audit_log) = outcome::logging(draft.defaults, actions);
         let rule = Rule {
             id: draft.id,
             phase: draft.phase,
@@ -455,210 +455,6 @@ impl Lowering<'_> {
         transformations.iter().fold(1, |growth, one| growth.saturating_mul(one.growth()))
     }
 
-    /// The non-disruptive act of an action; `None` for metadata, flow and disruptive actions.
-    fn act(&mut self, action: &Spanned<Action>, running: &[&Draft<'_>]) -> Option<Act> {
-        if let Action::SanitiseMatchedBytes(text) = &action.node
-            && audit::kept_bytes(text).is_none()
-        {
-            let message =
-                format!("sanitiseMatchedBytes: {text:?} is no pair of numbers; all of the value is masked");
-            let hint = "write the first and last bytes to keep, up to 255, such as 1/4";
-            self.warn(action.span, message, Some(hint.to_owned()));
-        }
-        let result = match audit::act(&action.node) {
-            Some(act) => act,
-            None => match &action.node {
-                Action::SetVar(set) => self.set_var(set).map(Act::SetVar),
-                Action::InitCol { collection, key } => collections::init(self, *collection, key),
-                Action::SetSid(key) => collections::of_application(self, Variable::Session, key),
-                Action::SetUid(key) => collections::of_application(self, Variable::User, key),
-                Action::SetRsc(key) => collections::of_application(self, Variable::Resource, key),
-                Action::Append(text) => Ok(Act::Append(self.injection("append", text, action.span))),
-                Action::Prepend(text) => Ok(Act::Prepend(self.injection("prepend", text, action.span))),
-                Action::SetEnv(text) => self.set_env(text),
-                Action::ExpireVar { variable, .. } if variable.collection == Variable::Tx => {
-                    let message = "expirevar has no effect on TX, which ends with the transaction";
-                    self.diagnostics.push(Diagnostic::warning(action.span, message.to_owned()));
-                    return None;
-                }
-                Action::ExpireVar { variable, seconds } => collections::expire(self, variable, seconds),
-                Action::DeprecateVar { variable, amount, seconds } => {
-                    collections::deprecate(self, variable, amount, seconds)
-                }
-                // The hash engine is never on, so it is off already.
-                Action::Ctl(ast::Ctl::HashEngine(false) | ast::Ctl::HashEnforcement(false)) => return None,
-                Action::Ctl(option) if ctl::without_effect(option).is_some() => {
-                    let (message, hint) = ctl::without_effect(option)?;
-                    self.warn(action.span, message, Some(hint));
-                    return None;
-                }
-                Action::Ctl(ast::Ctl::RateLimit { limit, key }) => self.rate_limit(limit, key),
-                Action::Ctl(option) => ctl::act(option, running, &mut self.plan),
-                other @ (Action::Id(_)
-                | Action::Phase(_)
-                | Action::Msg(_)
-                | Action::LogData(_)
-                | Action::Tag(_)
-                | Action::Severity(_)
-                | Action::Ver(_)
-                | Action::Rev(_)
-                | Action::Maturity(_)
-                | Action::Accuracy(_)
-                | Action::Block
-                | Action::Deny
-                | Action::Drop
-                | Action::Pass
-                | Action::Allow(_)
-                | Action::Redirect(_)
-                | Action::Proxy(_)
-                | Action::Pause(_)
-                | Action::Status(_)
-                | Action::XmlNs { .. }
-                | Action::Chain
-                | Action::Skip(_)
-                | Action::SkipAfter(_)
-                | Action::Log
-                | Action::NoLog
-                | Action::AuditLog
-                | Action::NoAuditLog
-                | Action::Capture
-                | Action::MultiMatch
-                | Action::Exec(_)
-                | Action::SanitiseArg(_)
-                | Action::SanitiseMatched
-                | Action::SanitiseMatchedBytes(_)
-                | Action::SanitiseRequestHeader(_)
-                | Action::SanitiseResponseHeader(_)
-                | Action::TransformNone
-                | Action::Transform(_)) => return self.no_act(other, action.span),
-            },
-        };
-        self.tell_of_macros(action.span);
-        match result {
-            Ok(act) => Some(act),
-            Err(message) => {
-                self.error(action.span, message, None);
-                None
-            }
-        }
-    }
-
-    /// Metadata, flow and disruptive actions are no acts; what else comes here is not carried out.
-    fn no_act(&mut self, action: &Action, span: SourceSpan) -> Option<Act> {
-        let name = action.name();
-        if let Standing::Vain(refusal) = standing::action(name) {
-            let message = format!("{} is not carried out: {}", name.name(), refusal.why);
-            self.warn(span, message, Some(refusal.instead.to_owned()));
-        }
-        None
-    }
-
-    /// `name=value`, `name`, `!name`.
-    fn set_env(&mut self, text: &[u8]) -> Result<Act, String> {
-        let (name, value) = match text.iter().position(|&b| b == b'=') {
-            Some(at) => (&text[..at], &text[at + 1..]),
-            None => (text, &b"1"[..]),
-        };
-        if name.is_empty() {
-            return Err("setenv takes NAME=VALUE, NAME or !NAME".to_owned());
-        }
-        Ok(Act::SetEnv { name: self.text(name), value: self.text(value) })
-    }
-
-    fn set_var(&mut self, set: &ast::SetVar) -> Result<SetVar, String> {
-        let collection = set.variable.collection;
-        if collection != Variable::Tx && collection.shape() != Shape::Persistent {
-            return Err(format!("setvar cannot change {}", collection.name()));
-        }
-        let key = self.text(&set.variable.key);
-        let slot = match key.as_literal() {
-            Some(name) if collection == Variable::Tx => Some(self.names.set_tx(name)),
-            _ => None,
-        };
-        let number = |template: &Template| template.as_literal().map(portcullis_engine::addend);
-        let operation = match &set.operation {
-            ast::SetVarOperation::Unset => SetVarOperation::Unset,
-            ast::SetVarOperation::Set(value) => {
-                let value = self.text(value);
-                match value.as_literal().and_then(portcullis_engine::canonical_int) {
-                    Some(number) => SetVarOperation::SetNumber(number),
-                    None => SetVarOperation::Set(value),
-                }
-            }
-            ast::SetVarOperation::Add(value) => {
-                let value = self.text(value);
-                number(&value).map_or_else(|| SetVarOperation::Add(value.clone()), SetVarOperation::AddNumber)
-            }
-            ast::SetVarOperation::Subtract(value) => {
-                let value = self.text(value);
-                match number(&value) {
-                    Some(number) => SetVarOperation::AddNumber(number.saturating_neg()),
-                    None => SetVarOperation::Subtract(value),
-                }
-            }
-        };
-        Ok(SetVar { collection, slot, key, operation })
-    }
-
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other actions are not disruptive")]
-    fn disruption(&mut self, draft: &Draft<'_>) -> Disruption {
-        let (defaults, own, phase) = (draft.defaults, &*draft.links[0].actions, draft.phase);
-        let status_of = |actions: &[Spanned<Action>]| {
-            actions
-                .iter()
-                .rev()
-                .find_map(|action| if let Action::Status(status) = action.node { Some(status) } else { None })
-        };
-        let chosen = disruptive_of(draft, self.plan.settings.modsecurity3).cloned();
-        let mut status = status_of(own).or_else(|| status_of(defaults));
-        let redirects: &[u16] = match self.plan.settings.modsecurity3 {
-            true => {
-                status = status.or_else(|| draft.links[1..].iter().find_map(|link| status_of(&link.actions)));
-                &[301, 302, 303, 304, 305, 306, 307]
-            }
-            false => &[301, 302, 303, 307],
-        };
-        let Some(action) = chosen else { return Disruption::Pass };
-        match &action.node {
-            Action::Deny => Disruption::Deny { status: status.unwrap_or(403) },
-            Action::Drop => Disruption::Drop,
-            Action::Allow(scope) => Disruption::Allow(match scope {
-                ast::AllowScope::Transaction => AllowScope::Transaction,
-                ast::AllowScope::Phase => AllowScope::Phase,
-                ast::AllowScope::Request => AllowScope::Request,
-            }),
-            Action::Redirect(location) => {
-                let location = self.text_at(location, action.span);
-                let status = status.filter(|status| redirects.contains(status)).unwrap_or(302);
-                Disruption::Redirect { status, location }
-            }
-            Action::Proxy(url) => self.proxy(url, action.span, phase),
-            _ => Disruption::Pass,
-        }
-    }
-
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other actions are no metadata")]
-    fn metadata(&mut self, draft: &Draft<'_>) -> Metadata {
-        let mut metadata = Metadata { place: self.place(draft.span), ..Metadata::default() };
-        for action in draft.defaults.iter().chain(&*draft.links[0].actions) {
-            match &action.node {
-                Action::Msg(text) => metadata.msg = Some(self.log_text(text, action.span)),
-                Action::LogData(text) => metadata.log_data = Some(self.log_text(text, action.span)),
-                Action::Tag(text) => {
-                    let tag = self.log_text(text, action.span).template;
-                    metadata.tags.push(tag);
-                }
-                Action::Severity(severity) => metadata.severity = Some(*severity),
-                Action::Ver(text) => metadata.ver = Some(text.to_string().into()),
-                Action::Rev(text) => metadata.rev = Some(text.to_string().into()),
-                Action::Maturity(number) => metadata.maturity = Some(*number),
-                Action::Accuracy(number) => metadata.accuracy = Some(*number),
-                _ => {}
-            }
-        }
-        metadata
-    }
-
     pub(crate) fn text(&mut self, text: &[u8]) -> Template {
         template(text, &mut self.names)
     }
@@ -714,56 +510,4 @@ impl Lowering<'_> {
 
 fn is_old_geo_database(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("dat"))
-}
-
-/// The disruptive action of a rule. In a rule, `block` stands for the default and is replaced by any other
-/// one, in either order; in a later `SecRuleUpdateActionById` it goes back to the default. A rule without any
-/// has the default's, but for libmodsecurity none.
-fn disruptive_of<'d>(draft: &'d Draft<'_>, modsecurity3: bool) -> Option<&'d Spanned<Action>> {
-    let last = |actions: &'d [Spanned<Action>]| {
-        actions.iter().rev().find(|action| is_disruptive(&action.node) && action.node != Action::Block)
-    };
-    let default = last(draft.defaults);
-    let own = &*draft.links[0].actions;
-    let ends = draft.update_starts.iter().skip(1).copied().chain([own.len()]);
-    let first = draft.update_starts.first().copied().unwrap_or(own.len());
-    let inherits = !modsecurity3 || own[..first].iter().any(|action| action.node == Action::Block);
-    let mut chosen = last(&own[..first]).or(default.filter(|_| inherits));
-    for (start, end) in draft.update_starts.iter().zip(ends) {
-        let update = &own[*start..end];
-        let block = update.iter().rposition(|action| action.node == Action::Block);
-        let back = if block.is_some() { default } else { chosen };
-        chosen = last(&update[block.map_or(0, |at| at + 1)..]).or(back);
-    }
-    chosen
-}
-
-fn is_disruptive(action: &Action) -> bool {
-    matches!(
-        action,
-        Action::Block
-            | Action::Deny
-            | Action::Drop
-            | Action::Pass
-            | Action::Allow(_)
-            | Action::Redirect(_)
-            | Action::Proxy(_)
-    )
-}
-
-/// `log` and `auditlog` after all words for and against them; without any, both. `nolog` takes both away, and
-/// `log` gives only itself back (`msre_action_log_init`).
-#[expect(clippy::wildcard_enum_match_arm, reason = "the other actions log nothing")]
-fn logging(defaults: &[Spanned<Action>], own: &[Spanned<Action>]) -> (bool, bool) {
-    let (mut log, mut audit) = (true, true);
-    for action in defaults.iter().chain(own) {
-        match action.node {
-            Action::Log => log = true,
-            Action::NoLog => (log, audit) = (false, false),
-            Action::AuditLog => audit = true,
-            Action::NoAuditLog => audit = false,
-            _ => {}
-        }
-    }
-    (log, audit)
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 const IN_CIRCLES: &[(&str, usize)] = &[
     ("portcullis-advise", 2),
     ("portcullis-api", 7),
-    ("portcullis-compile", 7),
+    ("portcullis-compile", 5),
     ("portcullis-config", 10),
     ("portcullis-declared", 8),
     ("portcullis-discovery", 2),
