@@ -77,9 +77,9 @@ impl RecorderHandle {
         self.sender.is_half_full()
     }
 
-    /// Counts a request in the roll-ups.
-    pub fn request(&self, record: &AccessRecord<'_>, coverage: &Coverage) {
-        self.tallies.own().request(record, coverage);
+    /// Counts a request in the roll-ups, with the time of its inspection if it was inspected.
+    pub fn request(&self, record: &AccessRecord<'_>, coverage: &Coverage, inspection: Option<Duration>) {
+        self.tallies.own().request(record, coverage, inspection);
     }
 
     /// Counts an event in the roll-ups and queues it to be stored, with the request that is kept of it. While

@@ -46,7 +46,7 @@ pub(crate) fn finish(conversation: &mut Conversation) {
         metrics.blind_spots.inc(*spot as usize);
     }
     if let Some(on_request) = &outputs.on_request {
-        on_request(&life.record(&facts, action), coverage);
+        on_request(&life.record(&facts, action), coverage, Some(life.spent()));
     }
     match (finished.event, finished.captured) {
         (Some(event), _) => {

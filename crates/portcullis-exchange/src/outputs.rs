@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use portcullis_config::Config;
 use portcullis_event::{AccessRecord, Coverage, Event, Redactor, RedactorNames};
 use portcullis_inspect::KeptFile;
 
-/// Takes the record of a request and how much of it was inspected.
-pub type OnRequest = Arc<dyn Fn(&AccessRecord<'_>, &Coverage) + Send + Sync>;
+/// Takes the record of a request, how much of it was inspected, and the time that this took; none: it was not
+/// inspected.
+pub type OnRequest = Arc<dyn Fn(&AccessRecord<'_>, &Coverage, Option<Duration>) + Send + Sync>;
 
 /// A sample of the requests that pass.
 #[derive(Clone)]

@@ -189,11 +189,9 @@ impl Record<'_> {
 
     /// Metrics.
     fn count(&self) {
-        let Exchange { route, transaction, .. } = self.exchange;
-        let is_inspected =
-            transaction.entry == Entry::Inspected && route.is_some_and(|route| route.inspector.is_some());
+        let Exchange { transaction, .. } = self.exchange;
         let counters = self.exchange.counters();
-        counters.count(&self.life, self.facts.head, (self.action, &self.coverage), is_inspected);
+        counters.count(&self.life, self.facts.head, (self.action, &self.coverage), self.is_inspected());
         let counters = counters.data_plane;
         counters.request_trailers.add(transaction.trailers_dropped.into());
         if transaction.client_aborted {
@@ -202,6 +200,12 @@ impl Record<'_> {
         if let Some(error) = self.life.outcome.upstream_error {
             counters.upstream_errors.inc(error as usize);
         }
+    }
+
+    /// True if the time of its inspection counts.
+    fn is_inspected(&self) -> bool {
+        let Exchange { route, transaction, .. } = self.exchange;
+        transaction.entry == Entry::Inspected && route.is_some_and(|route| route.inspector.is_some())
     }
 
     /// Traces.
@@ -239,7 +243,7 @@ impl Record<'_> {
             ..plain
         };
         if let Some(on_request) = on_request {
-            on_request(&record, &self.coverage);
+            on_request(&record, &self.coverage, self.is_inspected().then(|| self.life.spent()));
         }
         if let Some(log) = transaction.access_log {
             log.write(&record, &generation.redactor, &shared.services);

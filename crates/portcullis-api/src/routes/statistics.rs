@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
-use portcullis_event_store::{Dimension, Rollup, Rollups, SiteRollup};
+use portcullis_event_store::{Dimension, Latency, Rollup, Rollups, SiteRollup};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -89,6 +89,8 @@ pub(crate) struct SiteStatistics {
     bytes_not_inspected: u64,
     /// From first byte to last, in microseconds.
     duration_us: Quantiles,
+    /// The part of it that inspection took, of requests that were inspected.
+    inspection_us: Quantiles,
     /// The most frequent labels of each property: `verdict`, `status`, `route`, `class`, `rule`, `country`,
     /// `upstream`, `control`, `not_inspected` (bytes), `client`, `path`, `outcome` (that of events).
     by: BTreeMap<&'static str, Vec<Label>>,
@@ -156,7 +158,8 @@ pub(crate) async fn statistics(
 }
 
 fn shown(SiteRollup { start, site, rollup }: SiteRollup, top: usize) -> SiteStatistics {
-    let quantile = |share| rollup.latency.quantile(share);
+    let quantiles =
+        |of: &Latency| Quantiles { p50: of.quantile(0.5), p95: of.quantile(0.95), p99: of.quantile(0.99) };
     SiteStatistics {
         start,
         site,
@@ -166,7 +169,8 @@ fn shown(SiteRollup { start, site, rollup }: SiteRollup, top: usize) -> SiteStat
         response_bytes: rollup.response_bytes,
         bytes_inspected: rollup.bytes_inspected,
         bytes_not_inspected: rollup.bytes_not_inspected(),
-        duration_us: Quantiles { p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99) },
+        duration_us: quantiles(&rollup.latency),
+        inspection_us: quantiles(&rollup.inspection),
         by: Dimension::ALL
             .iter()
             .map(|&dimension| (dimension.name(), labels(&rollup, dimension, top)))

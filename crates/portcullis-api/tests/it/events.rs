@@ -189,7 +189,7 @@ fn statistics_count_all_requests() {
             referer: None,
             user_agent: None,
         };
-        tallies.own().request(&record, &Coverage::default());
+        tallies.own().request(&record, &Coverage::default(), Some(Duration::from_micros(40)));
     }
     let mut writer = writer(&server);
     writer.count(tallies.take());
@@ -219,6 +219,8 @@ fn statistics_count_all_requests() {
     }
     let p50 = items[0]["duration_us"]["p50"].as_u64().unwrap();
     assert!((500..=625).contains(&p50), "{p50}");
+    let own = items[0]["inspection_us"]["p99"].as_u64().unwrap();
+    assert!((40..=50).contains(&own), "{own}");
     let series = format!("/statistics?from={begin}&to={}&site=shop&step=minute", begin + 7200);
     let series = server.get(&series, &token).json();
     let minutes: Vec<u64> =

@@ -124,11 +124,15 @@ pub struct Rollup {
     pub bytes_inspected: u64,
     /// Durations of requests, from first byte to last.
     pub latency: Latency,
+    /// The part of it that inspection took, of requests that were inspected.
+    pub inspection: Latency,
     counts: [Top; Dimension::ALL.len()],
 }
 
-const VERSION: u64 = 2;
-/// The version whose roll-ups have all dimensions but the outcome.
+const VERSION: u64 = 3;
+/// The version whose roll-ups do not have the time of the inspection.
+const WITHOUT_INSPECTION: u64 = 2;
+/// The version whose roll-ups do not have the outcome either.
 const WITHOUT_OUTCOMES: u64 = 1;
 
 impl Rollup {
@@ -151,6 +155,7 @@ impl Rollup {
         self.response_bytes = self.response_bytes.saturating_add(other.response_bytes);
         self.bytes_inspected = self.bytes_inspected.saturating_add(other.bytes_inspected);
         self.latency.merge(&other.latency);
+        self.inspection.merge(&other.inspection);
         for dimension in Dimension::ALL {
             let theirs = other.by(dimension);
             self.counts[dimension as usize].merge(theirs, dimension.capacity());
@@ -202,6 +207,7 @@ impl Rollup {
         put_u64(&mut out, VERSION);
         self.numbers().into_iter().for_each(|number| put_u64(&mut out, *number));
         self.latency.write(&mut out);
+        self.inspection.write(&mut out);
         self.counts.iter().for_each(|top| top.write(&mut out));
         packer.pack(&out)
     }
@@ -209,8 +215,9 @@ impl Rollup {
     pub(crate) fn decode(stored: &[u8]) -> Result<Rollup, Damaged> {
         let bytes = unpack(stored)?;
         let mut reader = Reader(&bytes);
-        let dimensions = match reader.u64()? {
-            VERSION => Dimension::ALL.len(),
+        let version = reader.u64()?;
+        let dimensions = match version {
+            VERSION | WITHOUT_INSPECTION => Dimension::ALL.len(),
             WITHOUT_OUTCOMES => Dimension::Outcome as usize,
             _ => return Err(Damaged),
         };
@@ -219,6 +226,9 @@ impl Rollup {
             *number = reader.u64()?;
         }
         rollup.latency = Latency::read(&mut reader)?;
+        if version == VERSION {
+            rollup.inspection = Latency::read(&mut reader)?;
+        }
         for top in &mut rollup.counts[..dimensions] {
             *top = Top::read(&mut reader)?;
         }
@@ -249,6 +259,30 @@ mod tests {
         assert_eq!((rollup.bytes_not_inspected(), rollup.latency.quantile(1.0)), (u64::MAX, Some(5)));
     }
 
+    /// Roll-ups of the version before have all but the time of the inspection, and can be added to.
+    #[test]
+    fn times_of_inspection_begin_with_this_version() {
+        let mut rollup = Rollup::default();
+        rollup.latency.add(900);
+        rollup.add(Dimension::Outcome, "blocked", 3);
+        let bytes = unpack(&rollup.encode(&mut Packer::new())).unwrap();
+        let mut earlier = Vec::new();
+        put_u64(&mut earlier, WITHOUT_INSPECTION);
+        // One filled bucket of latency takes 12 bytes behind its number.
+        let latency_ends = 8 + 5 * 8 + 4 + 12;
+        earlier.extend_from_slice(&bytes[8..latency_ends]);
+        earlier.extend_from_slice(&bytes[latency_ends + 4..]);
+        let mut read = Rollup::decode(&Packer::new().pack(&earlier)).unwrap();
+        assert_eq!(read, rollup);
+        let mut newer = Rollup::default();
+        newer.latency.add(900);
+        newer.inspection.add(100);
+        read.merge(&newer);
+        let read = Rollup::decode(&read.encode(&mut Packer::new())).unwrap();
+        assert_eq!((read.latency.count(), read.inspection.count()), (2, 1));
+        assert!((100..=125).contains(&read.inspection.quantile(0.5).unwrap()));
+    }
+
     #[test]
     fn outcomes_that_an_earlier_version_did_not_count_are_bounds() {
         let mut rollup = Rollup::default();
@@ -260,8 +294,9 @@ mod tests {
         let bytes = unpack(&stored).unwrap();
         let mut earlier = Vec::new();
         put_u64(&mut earlier, WITHOUT_OUTCOMES);
-        // The last list is that of the outcomes, and empty.
-        earlier.extend_from_slice(&bytes[8..bytes.len() - 4]);
+        // The last list is that of the outcomes, and empty, as that of the inspection behind the latency is.
+        earlier.extend_from_slice(&bytes[8..8 + 5 * 8 + 4]);
+        earlier.extend_from_slice(&bytes[8 + 5 * 8 + 4 + 4..bytes.len() - 4]);
         let read = Rollup::decode(&Packer::new().pack(&earlier)).unwrap();
         let outcomes = read.by(Dimension::Outcome).sorted();
         let outcomes: Vec<(&str, u64, u64)> =

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use portcullis_event::{AccessRecord, Coverage, Event};
@@ -24,8 +25,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts a request.
-    pub fn request(&mut self, request: &AccessRecord<'_>, coverage: &Coverage) {
+    /// Counts a request, with the time of its inspection if it was inspected.
+    pub fn request(&mut self, request: &AccessRecord<'_>, coverage: &Coverage, inspection: Option<Duration>) {
         let ended = request.time.epoch_millis() + request.duration_us / 1000;
         let mut label = std::mem::take(&mut self.label);
         let rollup = self.of(ended, request.site);
@@ -34,6 +35,9 @@ impl Tally {
         rollup.response_bytes += request.body_bytes;
         rollup.bytes_inspected += coverage.bytes_inspected;
         rollup.latency.add(request.duration_us);
+        if let Some(inspection) = inspection {
+            rollup.inspection.add(inspection.as_micros().try_into().unwrap_or(u64::MAX));
+        }
         for (reason, bytes) in coverage.bytes_not_inspected.iter() {
             rollup.add(Dimension::NotInspected, reason.name(), bytes);
         }

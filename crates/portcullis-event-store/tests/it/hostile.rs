@@ -245,7 +245,7 @@ fn count(tallies: &Tallies, n: u64, ended_ms: u64) {
         referer: None,
         user_agent: None,
     };
-    tallies.own().request(&record, &Coverage::default());
+    tallies.own().request(&record, &Coverage::default(), None);
 }
 
 fn told(store: &Store, place: &mut String, limit: usize) -> Vec<String> {

@@ -40,7 +40,9 @@ fn count(tallies: &Tallies, n: u64, ended_ms: u64) {
     };
     let mut coverage = Coverage { bytes_inspected: 100, ..Coverage::default() };
     coverage.not_inspected(NotInspected::OverLimit, n % 2);
-    tallies.own().request(&record, &coverage);
+    // Every other one is inspected.
+    let inspection = n.is_multiple_of(2).then_some(Duration::from_micros(700));
+    tallies.own().request(&record, &coverage, inspection);
 }
 
 fn whole(store: &Store, range: std::ops::Range<u64>) -> Rollup {
@@ -85,7 +87,7 @@ fn requests_are_counted_over_commits_and_processes() {
             (3000, 1000)
         );
         assert_eq!(all.by(Dimension::Client).sorted().iter().map(|entry| entry.count).sum::<u64>(), 3000);
-        assert_eq!(all.latency.count(), 3000);
+        assert_eq!((all.latency.count(), all.inspection.count()), (3000, 1500));
     }
     assert_eq!(store.overview(start..start + 5 * HOUR, Some("shop")).unwrap().items[0].rollup.requests, 1500);
     // A minute has twelve requests, six for each site.

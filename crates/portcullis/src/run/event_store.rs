@@ -76,5 +76,5 @@ pub fn capture(
 /// What counts each request.
 pub fn on_request(recorder: Option<&RecorderHandle>) -> Option<OnRequest> {
     let recorder = recorder.cloned()?;
-    Some(Arc::new(move |record, coverage| recorder.request(record, coverage)))
+    Some(Arc::new(move |record, coverage, inspection| recorder.request(record, coverage, inspection)))
 }
