@@ -21,6 +21,11 @@ const days = once((name) => new Intl.DateTimeFormat(name, { ...CLOCK, month: 'sh
 const dateTimes = once((name) => new Intl.DateTimeFormat(name, { ...CLOCK, year: 'numeric', month: 'short', day: 'numeric', timeZoneName: 'short' }));
 const zones = once((name) => new Intl.DateTimeFormat(name, { timeZoneName: 'short' }));
 
+const whole = once((name) => new Intl.NumberFormat(name, { maximumFractionDigits: 0, useGrouping: false }));
+const tenths = once((name) => new Intl.NumberFormat(name, { minimumFractionDigits: 1, maximumFractionDigits: 1, useGrouping: false }));
+const shares = once((name) => new Intl.NumberFormat(name, { style: 'percent', maximumFractionDigits: 1 }));
+const smallShares = once((name) => new Intl.NumberFormat(name, { style: 'percent', maximumFractionDigits: 2 }));
+
 export function number(value: number): string {
   return numbers().format(value);
 }
@@ -31,8 +36,7 @@ export function compact(value: number): string {
 
 export function percent(part: number, whole: number): string {
   const share = whole > 0 ? part / whole : 0;
-  const digits = share > 0 && share < 0.01 ? 2 : 1;
-  return new Intl.NumberFormat(language(), { style: 'percent', maximumFractionDigits: digits }).format(share);
+  return (share > 0 && share < 0.01 ? smallShares : shares)().format(share);
 }
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -44,14 +48,14 @@ export function bytes(value: number): string {
     left /= 1024;
     unit += 1;
   }
-  return `${unit === 0 || left >= 100 ? Math.round(left) : left.toFixed(1)} ${UNITS[unit]}`;
+  return `${(unit === 0 || left >= 100 ? whole : tenths)().format(left)} ${UNITS[unit]}`;
 }
 
 export function micros(value: number | null): string {
   if (value === null) return '–';
   if (value < 1000) return `${value} µs`;
-  if (value < 1_000_000) return `${(value / 1000).toFixed(value < 10_000 ? 1 : 0)} ms`;
-  return `${(value / 1_000_000).toFixed(1)} s`;
+  if (value < 1_000_000) return `${(value < 10_000 ? tenths : whole)().format(value / 1000)} ms`;
+  return `${tenths().format(value / 1_000_000)} s`;
 }
 
 /** Day and time of day, for lists: their head says the zone. */

@@ -3,15 +3,16 @@
 import { useState } from 'preact/hooks';
 import { ask, currentSession, setSession } from '../api/http.ts';
 import { dateTime } from '../format.ts';
-import { choose, chosen, t, type Language } from '../i18n/index.ts';
+import { choose, chosen, LANGUAGES, t, type Language } from '../i18n/index.ts';
 import { useAction } from '../load.ts';
 import { setTheme, theme, type Theme } from '../theme.ts';
 import { Sessions } from './sessions.tsx';
-import { Button, Card, CopyButton, Failure, Input, PageHead, Tabs } from '../ui/kit.tsx';
+import { Button, Card, CopyButton, Failure, Input, PageHead, Select, Tabs } from '../ui/kit.tsx';
 
 export function AccountPage({ redraw }: { redraw: () => void }) {
   const session = currentSession();
   const logout = useAction();
+  const speak = useAction();
   if (!session) return null;
   return (
     <>
@@ -26,7 +27,9 @@ export function AccountPage({ redraw }: { redraw: () => void }) {
             options={[['auto', t('app.theme.auto')], ['light', t('app.theme.light')], ['dark', t('app.theme.dark')]]} />
         </Card>
         <Card title={t('app.language')}>
-          <Tabs<Language> label={t('app.language')} value={chosen()} onChange={(next) => { choose(next); redraw(); }} options={[['en', 'English'], ['zh', '简体中文']]} />
+          <Select<Language> hidden label={t('app.language')} value={chosen()} options={LANGUAGES}
+            onChange={(next) => void speak.run(async () => { await choose(next); redraw(); })} />
+          {speak.error !== null && <Failure error={speak.error} />}
         </Card>
         <Password />
         <OneTimeCodes />
