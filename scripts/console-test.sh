@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The console in Chromium against the real program: the way of a false alarm and its pace, what each role may do, a
 # login at an OpenID Connect provider, numbers that lead to what they count, the histogram of events with columns and
-# saved views, the box that events are looked for in, what there is to do and bans by hand, values of the chart, what was
-# learned of fields, settings in forms, own rules, the profile of a known application and deviations from a declared API,
-# a program with flags, every page in four shapes with axe-core, a long table, and the program gone and back.
+# saved views, two periods and a report, the box that events are looked for in, what there is to do and bans by hand,
+# values of the chart, languages, what was learned of fields, settings in forms, own rules, the profile of a known
+# application and deviations from a declared API, a program with flags, every page in six shapes with axe-core, a long
+# table, and the program gone and back.
 # Builds what it needs; stops what it started. Of a failure, the open pages are kept in target/console-failures
 # (FAILURES=FOLDER). SHOTS=FOLDER keeps the screenshots (SCENE=150 has traffic go on for so long before them; WHOLE=1:
 # pages from top to end); ROWS=100000 SMOOTH=1 makes the long table longer and prints how it scrolls.
@@ -205,9 +206,11 @@ if ! {
     run_test scene "http://$site" "${SCENE:-0}" &&
     run_test numbers "http://$console" "http://$site" admin "$password" &&
     run_test histogram "http://$console" admin "$password" viewer &&
+    run_test periods "http://$console" admin "$password" viewer &&
     run_test search "http://$console" admin "$password" &&
     run_test tasks "http://$console" "http://$site" "$password" &&
     run_test chart "http://$console" admin "$password" &&
+    run_test languages "http://$console" admin "$password" &&
     run_test interfaces "http://$console" "http://$site" "$password" &&
     run_test forms "http://$console" "http://$site" "$password" "$folder" &&
     run_test directives "http://$console" "http://$site" "$password" &&

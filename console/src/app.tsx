@@ -1,5 +1,6 @@
 // The frame: who is logged in, which page is shown, keys that work everywhere.
 
+import type { ComponentType } from 'preact';
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
 import { ask, currentSession, isGone, onChange, Problem, setSession } from './api/http.ts';
 import { can } from './api/role.ts';
@@ -74,6 +75,9 @@ export function App() {
   return <>{banner}<Frame redraw={() => draw(0)} /></>;
 }
 
+/** The entry of the navigation that a page belongs to. */
+const BELOW: Record<string, string> = { event: 'events', compare: 'overview', report: 'overview' };
+
 function Frame({ redraw }: { redraw: () => void }) {
   const place = usePlace();
   const page = place.path[0] ?? 'overview';
@@ -91,7 +95,7 @@ function Frame({ redraw }: { redraw: () => void }) {
   // Whoever is limited to some sites does not see what is about all of them.
   const entries = ENTRIES.filter((entry) => can(entry.role) && (!entry.all || !currentSession()?.sites));
   const link = (entry: Entry) => (
-    <a href={href([entry.path])} aria-current={entry.path === page || (page === 'event' && entry.path === 'events') ? 'page' : undefined}>
+    <a href={href([entry.path])} aria-current={entry.path === (Object.hasOwn(BELOW, page) ? BELOW[page] : page) ? 'page' : undefined}>
       <Icon name={entry.path} /><span>{t(entry.title)}</span>
     </a>
   );
@@ -127,10 +131,13 @@ function Frame({ redraw }: { redraw: () => void }) {
   );
 }
 
+/** Titles of pages that the navigation does not have. */
+const OTHERS: Record<string, Key> = { event: 'event.title', account: 'nav.account', compare: 'compare.title', report: 'report.title' };
+
 function title(page: string): string {
   const entry = ENTRIES.find((each) => each.path === page);
   if (entry) return t(entry.title);
-  return page === 'event' ? t('event.title') : page === 'account' ? t('nav.account') : t('overview.title');
+  return t(Object.hasOwn(OTHERS, page) ? OTHERS[page]! : 'overview.title');
 }
 
 function Page({ page, place, redraw }: { page: string; place: Place; redraw: () => void }) {
@@ -147,7 +154,9 @@ function Page({ page, place, redraw }: { page: string; place: Place; redraw: () 
     case 'exclusions': return <ExclusionsPage />;
     case 'try': return <TryPage place={place} />;
     case 'access': return <AccessPage />;
-    case 'config': return <Later place={place} />;
+    case 'config': return <Later title="config.title" page={page} code={() => import('./pages/config.tsx')} place={place} />;
+    case 'compare': return <Later title="compare.title" page={page} code={() => import('./pages/compare.tsx')} place={place} />;
+    case 'report': return <Later title="report.title" page={page} code={() => import('./pages/report.tsx')} place={place} />;
     case 'revisions': return <RevisionsPage place={place} />;
     case 'people': return <PeoplePage />;
     case 'audit': return <AuditPage />;
@@ -156,12 +165,14 @@ function Page({ page, place, redraw }: { page: string; place: Place; redraw: () 
   }
 }
 
-/** The settings page. Its code is loaded on demand, so that its forms are not part of the first load. */
-function Later({ place }: { place: Place }) {
-  const code = useLoad(() => import('./pages/config.tsx'), 'config');
-  const ConfigPage = code.value?.default;
-  if (ConfigPage) return <ConfigPage place={place} />;
-  return <><h1 tabIndex={-1}>{t('config.title')}</h1>{code.error !== null ? <Failure error={code.error} retry={code.again} /> : <Skeleton />}</>;
+/** A page whose code is loaded on demand, so that it is not part of the first load. */
+function Later({ title, page, code: load, place }: {
+  title: Key; page: string; code: () => Promise<{ default: ComponentType<{ place: Place }> }>; place: Place;
+}) {
+  const code = useLoad(load, page);
+  const Loaded = code.value?.default;
+  if (Loaded) return <Loaded key={page} place={place} />;
+  return <><h1 tabIndex={-1}>{t(title)}</h1>{code.error !== null ? <Failure error={code.error} retry={code.again} /> : <Skeleton />}</>;
 }
 
 /** `g` and a letter goes to a page, `/` to the filter, `?` shows the help. */

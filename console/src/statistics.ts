@@ -25,8 +25,8 @@ export function countOf(item: SiteStatistics, property: string, names: string[])
 }
 
 /** The highest of a quantile over the sites: a bound for all of them. */
-export function quantile(items: SiteStatistics[], which: 'p50' | 'p95' | 'p99'): number | null {
-  const known = items.map((item) => item.duration_us[which]).filter((value) => value !== null);
+export function quantile(items: SiteStatistics[], which: 'p50' | 'p95' | 'p99', of: 'duration_us' | 'inspection_us' = 'duration_us'): number | null {
+  const known = items.map((item) => item[of][which]).filter((value) => value !== null);
   return known.length > 0 ? Math.max(...known) : null;
 }
 

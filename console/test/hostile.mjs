@@ -114,7 +114,12 @@ await page.waitForSelector('dialog .diff .out');
 await clean('their removal');
 await page.click('dialog footer .danger:not([disabled])');
 await page.waitForFunction(() => !document.querySelector('dialog'));
-for (const [path, ready] of [['audit', 'td'], ['overview', '.bars li'], ['revisions', 'td']]) {
+await page.goto(`${list}&columns=request,class,host,method,route,upstream,control,why,id`);
+await page.waitForSelector('.events-table .row a:has-text("/hostile/5")');
+await clean('columns');
+for (const [path, ready] of [
+  ['audit', 'td'], ['overview', '.bars li'], ['compare?range=1h', '.grown td'], ['report?range=1h', '.report[data-ready=true]'], ['revisions', 'td'],
+]) {
   await page.goto(`${base}/#/${path}`);
   await page.waitForSelector(`main ${ready}`);
   await clean(path);

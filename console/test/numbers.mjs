@@ -42,14 +42,18 @@ const counted = async (filter, least) => {
 await counted(`client = ${BANNED}`, 5);
 await counted('path ^= "/numbers/"', 3);
 
-// Each bar of the overview has its events behind it, as many as it says.
+// Each number of the overview that is a link has its events behind it, as many as it says.
 await page.goto(`${base}/#/overview?range=15m`);
 await reach(page, '#top-control .bars a');
 await settled(page);
-const bars = await page.locator('.grid [id^="top-"] .bars li:has(a)').evaluateAll((items) => items.map((item) => ({
-  field: item.closest('[id]').id, label: item.querySelector('a').textContent, href: item.querySelector('a').getAttribute('href'), count: Number(item.querySelector('b').textContent.replaceAll(/\D/g, '')),
+await reach(page, '#top-client .ranking a');
+const bars = await page.locator('main a[data-count][href^="#/events"]').evaluateAll((links) => links.map((link) => ({
+  field: link.closest('.card[id], .figures').id || 'figures', label: link.textContent, href: link.getAttribute('href'), count: Number(link.dataset.count),
+  said: Number((/\d/.test(link.textContent) && link.closest('.figures, #top-busiest') ? link : link.closest('li, tr').querySelector('b')).textContent.replaceAll(/\D/g, '')),
 })));
-for (const field of ['class', 'client', 'path', 'rule', 'status', 'control']) assert.ok(bars.some((bar) => bar.field === `top-${field}`), `no bar of ${field}`);
+for (const bar of bars) assert.equal(bar.said, bar.count, `${bar.field} ${bar.label} says something else than it counts`);
+assert.ok(bars.filter((bar) => bar.field === 'figures').length >= 2, 'no figure leads to its events');
+for (const field of ['class', 'client', 'busiest', 'path', 'rule', 'status', 'control']) assert.ok(bars.some((bar) => bar.field === `top-${field}`), `no bar of ${field}`);
 for (const control of ['ban:all', 'rate_limit:logins', 'deny_list:networks']) assert.ok(bars.some((bar) => bar.label === control), `no bar of ${control}`);
 for (const bar of bars) {
   await page.goto('about:blank');

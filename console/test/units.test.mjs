@@ -8,10 +8,47 @@ import { build } from 'esbuild';
 
 const folder = mkdtempSync(join(tmpdir(), 'console-'));
 async function load(name) {
-  const outfile = join(folder, `${name}.mjs`);
+  const outfile = join(folder, `${name.replace('/', '-')}.mjs`);
   await build({ entryPoints: [`src/${name}.ts`], outfile, bundle: true, format: 'esm', logLevel: 'error' });
   return import(outfile);
 }
+
+test('all languages have all texts, with what is put into them', async () => {
+  const { en } = await load('i18n/en');
+  const plain = (text) => [...new Set([...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name))].sort();
+  for (const language of ['de', 'es', 'fr', 'ja', 'zh']) {
+    const { default: texts } = await load(`i18n/${language}`);
+    assert.deepEqual(Object.keys(texts).sort(), Object.keys(en).sort(), language);
+    for (const [key, text] of Object.entries(texts)) {
+      assert.notEqual(text.trim(), '', `${language} ${key}: "${text}"`);
+      assert.deepEqual(plain(text), plain(en[key]), `${language} ${key}`);
+      // A choice by a count is by one that the text is given, and whole.
+      const counts = [...text.matchAll(/\{(\w+)\|[^|{}]*\|[^|{}]*\}/g)].map(([, name]) => name);
+      const given = [...en[key].matchAll(/\{(\w+)/g)].map(([, name]) => name);
+      assert.ok(counts.every((name) => given.includes(name)), `${language} ${key}`);
+      assert.equal(text.replaceAll(/\{\w+(?:\|[^|{}]*\|[^|{}]*)?\}/g, '').search(/\{\w|\|/), en[key].replaceAll(/\{\w+(?:\|[^|{}]*\|[^|{}]*)?\}/g, '').search(/\{\w|\|/), `${language} ${key}`);
+      // What is code stays as it is.
+      assert.deepEqual([...text.matchAll(/`[^`]+`/g)].map(String).sort(), [...en[key].matchAll(/`[^`]+`/g)].map(String).sort(), `${language} ${key}`);
+    }
+    const same = Object.keys(texts).filter((key) => texts[key] === en[key] && /[a-z]{4}/.test(en[key]));
+    assert.ok(same.length < Object.keys(en).length / 10, `${language}: ${same.length} texts are English: ${same.slice(0, 20)}`);
+  }
+});
+
+test('what grew from one period to another', async () => {
+  const { earlier, growth } = await load('periods');
+  assert.deepEqual(earlier({ from: 3600, to: 7200 }, 0), { from: 0, to: 3600 });
+  assert.deepEqual(earlier({ from: 700_000, to: 700_060 }, 7), { from: 95_200, to: 95_260 });
+  const facet = (values, others = 0) => ({ values: Object.entries(values).map(([value, count]) => ({ value, count })), others, without: 0 });
+  const rows = growth(facet({ sqli: 9, xss: 4, path: 1 }), facet({ xss: 1, ssrf: 30, path: 1 }));
+  assert.deepEqual(rows, [
+    { value: 'ssrf', now: 0, before: 30, by: -30 }, { value: 'sqli', now: 9, before: 0, by: 9 }, { value: 'xss', now: 4, before: 1, by: 3 },
+    { value: 'path', now: 1, before: 1, by: 0 },
+  ]);
+  // Beyond the values that are known, a count is unknown rather than none.
+  assert.equal(growth(facet({ a: 5 }), facet({ b: 7 }, 100)).find(({ value }) => value === 'a').before, null);
+  assert.deepEqual(growth(undefined, undefined), []);
+});
 
 test('evidence is found however it is written', async () => {
   const { highlight, curl } = await load('highlight');
@@ -133,13 +170,6 @@ test('one is not many, and times say their day and zone', async () => {
   assert.match(time('2026-11-29T10:15:03Z'), /Nov (28|29|30), \d\d:15:03/);
   assert.match(dateTime('2026-11-29T10:15:03Z'), new RegExp(`2026.*:15:03 ${zone().replaceAll(/[+]/g, '\\+')}$`));
   assert.equal(since(1_780_000_000), 'time >= 2026-05-28T20:26:40Z');
-});
-
-test('both languages have the same places for values', async () => {
-  const { en } = await load('i18n/en');
-  const { zh } = await load('i18n/zh');
-  const places = (text) => (text.match(/\{\w+\}/g) ?? []).sort().join();
-  for (const key of Object.keys(en)) assert.equal(places(zh[key]), places(en[key]), key);
 });
 
 test('a filter comes apart into parts that hold together, and back', async () => {

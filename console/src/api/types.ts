@@ -69,10 +69,11 @@ export interface SavedView { id: number; name: string; place: string; saved: str
 export interface FacetPage { total: number; complete: boolean; fields: Record<string, Facet> }
 
 export interface Label { label: string; count: number; error: number }
+export interface Quantiles { p50: number | null; p95: number | null; p99: number | null }
 export interface SiteStatistics {
   start: number; site: string; requests: number; events: number; request_bytes: number; response_bytes: number;
   bytes_inspected: number; bytes_not_inspected: number;
-  duration_us: { p50: number | null; p95: number | null; p99: number | null };
+  duration_us: Quantiles; inspection_us: Quantiles;
   by: Record<string, Label[]>;
 }
 export interface Statistics { from: number; to: number; items: SiteStatistics[]; skipped: string[] }

@@ -151,7 +151,7 @@ function Grown({ field, rows, filters }: { field: string; rows: Growth[]; filter
   if (rows.length === 0) return <Empty>{t('compare.noEvents')}</Empty>;
   if (moved.length === 0) return <Empty>{t('compare.same')}</Empty>;
   const link = (value: string, count: number | null, at: number) => (count === null ? t('compare.few') : count === 0 ? number(0)
-    : <a href={href(['events'], { filter: both(`${field} = ${quoted(value)}`, filters[at]!), kind: 'all' })}>{number(count)}</a>);
+    : <a href={href(['events'], { filter: both(`${field} = ${quoted(value)}`, filters[at]!), kind: 'all' })} data-count={count}>{number(count)}</a>);
   return (
     <table class="grown">
       <thead><tr><th scope="col">{t('compare.value')}</th><th scope="col" class="right">{t('compare.now')}</th><th scope="col" class="right">{t('compare.then')}</th><th scope="col" class="right">{t('compare.difference')}</th></tr></thead>

@@ -5,14 +5,15 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ask, Problem, url } from '../api/http.ts';
 import type { EventItem, EventPage, FacetPage, RowEvent } from '../api/types.ts';
 import { attacks } from '../attacks.ts';
-import { both, localTime, moment, number, quoted, readable, time, zone } from '../format.ts';
+import { both, moment, number, quoted, readable, time } from '../format.ts';
 import { t, type Key } from '../i18n/index.ts';
 import { useLoad, useReturn } from '../load.ts';
 import { added, period, within } from '../query.ts';
 import { RANGES } from '../range.ts';
 import { href, refine, type Place } from '../route.ts';
 import { Icon } from '../ui/icon.tsx';
-import { Button, Card, Dialog, Empty, Failure, Input, PageHead, Select, Skeleton, Tabs, Verdict } from '../ui/kit.tsx';
+import { Button, Card, Empty, Failure, PageHead, Select, Skeleton, Tabs, Verdict } from '../ui/kit.tsx';
+import { PeriodDialog } from '../ui/period.tsx';
 import { SearchBox } from '../ui/search.tsx';
 import { visible } from '../visible.ts';
 import { useZoomKey, zoomIn, zoomOut } from '../ui/zoom.ts';
@@ -236,27 +237,8 @@ function PeriodSelect({ filter }: { filter: string }) {
       {to !== '' && (
         <Button tone="ghost" icon="back" title={t('chart.back')} onClick={() => zoomOut(() => refine({ filter: within(filter, { from: '', to: '' }) }))}>{t('chart.backShort')}</Button>
       )}
-      {choosing && <PeriodDialog filter={filter} onClose={() => setChoosing(false)} />}
+      {choosing && <PeriodDialog from={from} to={to} onChoose={(first, last) => refine({ filter: within(filter, { from: first, to: last }) })} onClose={() => setChoosing(false)} />}
     </>
-  );
-}
-
-function PeriodDialog({ filter, onClose }: { filter: string; onClose: () => void }) {
-  const now = period(filter);
-  const [from, setFrom] = useState(localTime(now.from));
-  const [to, setTo] = useState(localTime(now.to));
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const moment = (text: string) => (text ? new Date(text).toISOString().replace('.000', '') : '');
-    refine({ filter: within(filter, { from: moment(from), to: moment(to) }) });
-    onClose();
-  };
-  return (
-    <Dialog title={t('range.custom')} onClose={onClose} onSubmit={submit}>
-      <Input type="datetime-local" label={t('range.from')} value={from} onInput={setFrom} max={to || undefined} />
-      <Input type="datetime-local" label={t('range.to')} hint={t('range.zone', { zone: zone() })} value={to} onInput={setTo} min={from || undefined} />
-      <footer><Button onClick={onClose}>{t('app.cancel')}</Button><Button tone="primary" type="submit">{t('app.apply')}</Button></footer>
-    </Dialog>
   );
 }
 

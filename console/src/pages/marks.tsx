@@ -9,8 +9,8 @@ import { visible } from '../visible.ts';
 
 /** One line about a mark. */
 function words({ what, number, by }: Mark): string {
-  const who = by ? visible(by) : t('revisions.outside');
-  return what === 'revision' ? t('marks.revision', { number, who }) : t('marks.reload', { who });
+  if (what === 'reload') return t('marks.reload', { who: by ?? '' });
+  return by ? t('marks.revision', { number, who: by }) : t('marks.outside', { number });
 }
 
 /** As charts take them. */

@@ -83,15 +83,15 @@ export default function ReportPage({ place }: { place: Place }) {
             <thead><tr><th scope="col">{t('events.client')}</th><th scope="col" class="right">{t('nav.events')}</th><th scope="col">{t('report.tried')}</th><th scope="col">{t('report.where')}</th></tr></thead>
             <tbody>{attackers.value?.map((each) => (
               <tr key={each.client}>
-                <td><a href={href(['events'], { filter: both(`client = ${quoted(each.client)} and ${ATTACKS}`, filter), kind: 'all' })}>{visible(each.client)}</a></td>
+                <td><a href={href(['events'], { filter: both(`client = ${quoted(each.client)} and ${ATTACKS}`, filter), kind: 'all' })} data-count={each.count}>{visible(each.client)}</a></td>
                 <td class="right">{number(each.count)}</td><td class="wrap">{visible(each.classes)}</td><td class="wrap">{visible(each.paths)}</td>
               </tr>
             ))}</tbody>
           </table>
         )}
-        <div class="columns">
-          <Ranked title={t('overview.countries')} field="country" facet={attacks.value?.fields['country']} filter={both(ATTACKS, filter)} name={countryName} />
-        </div>
+        {(attacks.value?.fields['country']?.values.length ?? 0) > 0 && (
+          <div class="columns"><Ranked title={t('overview.countries')} field="country" facet={attacks.value?.fields['country']} filter={both(ATTACKS, filter)} name={countryName} /></div>
+        )}
       </Section>
       <Section title={t('report.falsePositives')} error={groups.error} busy={!groups.value}>
         {groups.value && <Likely page={groups.value} />}
@@ -134,7 +134,7 @@ function Ranked({ title, field, facet, filter, name = visible }: { title: string
       {values.length === 0 ? <Empty>{t('app.none')}</Empty> : (
         <table><tbody>{values.map(({ value, count }) => (
           <tr key={value}>
-            <td class="wrap"><a href={href(['events'], { filter: both(`${field} = ${quoted(value)}`, filter), kind: 'all' })}>{name(value)}</a></td>
+            <td class="wrap"><a href={href(['events'], { filter: both(`${field} = ${quoted(value)}`, filter), kind: 'all' })} data-count={count}>{name(value)}</a></td>
             <td class="right">{number(count)}</td>
           </tr>
         ))}</tbody></table>
@@ -157,13 +157,14 @@ function Likely({ page }: { page: GroupPage }) {
   );
 }
 
-/** Actions of the audit trail by who did them, counted. */
+/** Actions of the audit trail by who did them, counted; logins change nothing. */
 function Acts({ entries }: { entries: AuditEntry[] }) {
   const sums = new Map<string, { actor: string; action: string; count: number; last: string }>();
   for (const { actor, action, time } of entries) {
     const key = `${actor}\n${action}`;
     const known = sums.get(key);
     // They come newest first.
+    if (/^(?:login|logout)\b/.test(action)) continue;
     if (known) known.count += 1;
     else sums.set(key, { actor, action, count: 1, last: time });
   }

@@ -18,8 +18,10 @@ function colourOf(name: string): string {
 }
 
 /** Areas that stand on each other; `series` from the bottom up. `onZoom`: a part was chosen, in seconds. */
-export function Stack({ label, times, series, step, height = 220, onZoom }: {
-  label: string; times: number[]; series: Series[]; step: number; height?: number; onZoom?: (from: number, to: number) => void;
+/** `line`: of another period, step by step; `marks`: moments at which something was changed. */
+export function Stack({ label, times, series, step, height = 220, line, marks = [], onZoom }: {
+  label: string; times: number[]; series: Series[]; step: number; height?: number; line?: Omit<Series, 'colour'>;
+  marks?: { time: number; label: string }[]; onZoom?: (from: number, to: number) => void;
 }) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -29,7 +31,7 @@ export function Stack({ label, times, series, step, height = 220, onZoom }: {
   /** The start of a range that is selected by keyboard. */
   const [begin, setBegin] = useState<number | null>(null);
   const [open, setOpen] = useState(false);
-  const text = JSON.stringify([times, series.map((each) => [each.label, each.values])]);
+  const text = JSON.stringify([times, series.map((each) => [each.label, each.values]), line, marks]);
   const theme = document.documentElement.dataset['theme'] ?? '';
   const isFine = step < 60;
   const moments = useMemo(() => new Intl.DateTimeFormat(language(), {
@@ -52,6 +54,7 @@ export function Stack({ label, times, series, step, height = 220, onZoom }: {
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: zoom.current !== undefined, y: false, setScale: false } },
       hooks: {
+        draw: [(self) => drawMarks(self, marks.map(({ time }) => time))],
         setCursor: [(self) => {
           // Behind the last step stands its end only.
           if (self.cursor.left === undefined || self.cursor.left < 0) setAt(null);
@@ -74,8 +77,8 @@ export function Stack({ label, times, series, step, height = 220, onZoom }: {
       series: [{}, ...order.map((at) => ({
         stroke: colourOf(series[at]!.colour), fill: colourOf(`${series[at]!.colour}-fill`), width: 1.5, points: { show: false },
         paths: uPlot.paths.stepped!({ align: 1 }),
-      }))],
-    }, [[...times, times.at(-1)! + step], ...order.map((at) => ends(sums[at]!))], own);
+      })), ...(line ? [{ stroke: colourOf('--text'), width: 1.5, dash: [4, 3], points: { show: false }, paths: uPlot.paths.stepped!({ align: 1 }) }] : [])],
+    }, [[...times, times.at(-1)! + step], ...order.map((at) => ends(sums[at]!)), ...(line ? [ends(times.map((_, at) => line.values[at] ?? 0))] : [])], own);
     plot.current = chart;
     const watch = new ResizeObserver(() => chart.setSize({ width: own.clientWidth, height }));
     watch.observe(own);
@@ -86,7 +89,9 @@ export function Stack({ label, times, series, step, height = 220, onZoom }: {
     };
   }, [text, height, theme]);
   const moment = (index: number) => moments.format(times[index]! * 1000);
-  const values = (index: number) => series.map((each) => `${each.label} ${number(each.values[index] ?? 0)}`).join(', ');
+  const shown = line ? [...series, line] : series;
+  const marksAt = (index: number) => marks.filter(({ time }) => time >= times[index]! && time < times[index]! + step).map((mark) => mark.label);
+  const values = (index: number) => [...shown.map((each) => `${each.label} ${number(each.values[index] ?? 0)}`), ...marksAt(index)].join(', ');
   const part = begin !== null && at !== null && begin !== at ? [Math.min(begin, at), Math.max(begin, at)] as const : null;
   const said = at === null || at >= times.length ? '' : part
     ? t('chart.part', { from: moment(part[0]), to: moments.format((times[part[1]]! + step) * 1000) }) : `${moment(at)}: ${values(at)}`;
@@ -116,16 +121,17 @@ export function Stack({ label, times, series, step, height = 220, onZoom }: {
       </div>
       <figcaption>
         {series.map((each) => <span class={`key ${each.colour.slice(2)}`} key={each.label}>{each.label}{at !== null && !part && at < times.length ? ` ${number(each.values[at] ?? 0)}` : ''}</span>)}
-        <span class="moment" aria-hidden="true">{at !== null && at < times.length ? (part ? said : moment(at)) : ''}</span>
+        {line && <span class="key line">{line.label}{at !== null && !part && at < times.length ? ` ${number(line.values[at] ?? 0)}` : ''}</span>}
+        <span class="moment" aria-hidden="true">{at !== null && at < times.length ? (part ? said : [moment(at), ...marksAt(at)].join(' · ')) : ''}</span>
       </figcaption>
       <details onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>{t('chart.table')}</summary>
         {open && (
           <div class="scroll" tabIndex={0} role="group" aria-label={t('chart.table')}>
             <table>
-              <thead><tr><th scope="col">{t('app.time')}</th>{series.map((each) => <th scope="col" class="right" key={each.label}>{each.label}</th>)}</tr></thead>
+              <thead><tr><th scope="col">{t('app.time')}</th>{shown.map((each) => <th scope="col" class="right" key={each.label}>{each.label}</th>)}</tr></thead>
               <tbody>{times.map((time, index) => (
-                <tr key={time}><td>{moment(index)}</td>{series.map((each) => <td class="right" key={each.label}>{number(each.values[index] ?? 0)}</td>)}</tr>
+                <tr key={time}><td>{moment(index)}</td>{shown.map((each) => <td class="right" key={each.label}>{number(each.values[index] ?? 0)}</td>)}</tr>
               ))}</tbody>
             </table>
           </div>
@@ -133,4 +139,28 @@ export function Stack({ label, times, series, step, height = 220, onZoom }: {
       </details>
     </figure>
   );
+}
+
+/** A line through the chart for each moment, with a flag at its top. */
+function drawMarks(self: uPlot, moments: number[]): void {
+  const { ctx, bbox } = self;
+  const ratio = uPlot.pxRatio;
+  ctx.save();
+  ctx.strokeStyle = colourOf('--accent');
+  ctx.fillStyle = colourOf('--accent');
+  ctx.lineWidth = ratio;
+  for (const moment of moments) {
+    const x = Math.round(self.valToPos(moment, 'x', true));
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x + 7 * ratio, bbox.top + 4 * ratio);
+    ctx.lineTo(x, bbox.top + 8 * ratio);
+    ctx.fill();
+  }
+  ctx.restore();
 }

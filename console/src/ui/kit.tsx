@@ -211,7 +211,7 @@ export function Bars({ items, format, empty = t('app.none') }: {
       {items.map((item) => (
         <li key={item.label}>
           <Fill share={item.count / most} />
-          {item.href ? <a href={item.href} title={visible(item.label)}>{visible(item.label)}</a> : <span title={visible(item.label)}>{visible(item.label)}</span>}
+          {item.href ? <a href={item.href} title={visible(item.label)} data-count={item.count}>{visible(item.label)}</a> : <span title={visible(item.label)}>{visible(item.label)}</span>}
           <b>{item.approximate ? '≤ ' : ''}{format(item.count)}</b>
         </li>
       ))}

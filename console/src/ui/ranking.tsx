@@ -1,4 +1,4 @@
-// The most frequent of something as a ranked table: what it is, how often, its share; each leads to its events.
+// The most frequent of something as a ranked table: what it is, how often, and its share or its events.
 
 import { number, percent } from '../format.ts';
 import { t } from '../i18n/index.ts';
@@ -17,8 +17,7 @@ export function Ranking({ title, items, total, unit, empty = t('app.none') }: {
   return (
     <table class="ranking" aria-label={title}>
       <thead class="visually-hidden"><tr>
-        <th scope="col">{t('ranking.rank')}</th><th scope="col">{title}</th><th scope="col">{unit}</th><th scope="col">{t('ranking.share')}</th>
-        {hasEvents && <th scope="col">{t('nav.events')}</th>}
+        <th scope="col">{t('ranking.rank')}</th><th scope="col">{title}</th><th scope="col">{unit}</th><th scope="col">{t(hasEvents ? 'nav.events' : 'ranking.share')}</th>
       </tr></thead>
       <tbody>{items.map(({ value, name = visible(value), count, href, events, approximate }, at) => {
         const target = events ?? count;
@@ -27,8 +26,7 @@ export function Ranking({ title, items, total, unit, empty = t('app.none') }: {
             <td class="dim rank">{at + 1}</td>
             <td class="wrap"><Fill share={total > 0 ? count / total : 0} />{href && events === undefined ? <a href={href} data-count={target}>{name}</a> : <span>{name}</span>}</td>
             <td class="right"><b>{approximate ? '≤ ' : ''}{number(count)}</b></td>
-            <td class="right dim">{percent(count, total)}</td>
-            {hasEvents && <td class="right">{href && target > 0 ? <a href={href} data-count={target}>{t('events.total', { count: number(target) })}</a> : <span class="dim">{t('ranking.noEvents')}</span>}</td>}
+            {!hasEvents ? <td class="right dim">{percent(count, total)}</td> : <td class="right">{href && target > 0 ? <a href={href} data-count={target}>{t('events.total', { count: number(target) })}</a> : <span class="dim">{t('ranking.noEvents')}</span>}</td>}
           </tr>
         );
       })}</tbody>
