@@ -11,7 +11,10 @@ use clap::Parser;
 use cpu_time::ThreadTime;
 use portcullis_bench::Random;
 use portcullis_event::{Action, Event, Header, KeptRequest, Timestamp};
-use portcullis_event_store::{PageRequest, Store, StoreSettings, Tallies, Writer};
+use portcullis_event_store::{
+    FacetRequest, HistogramRequest, PageRequest, Store, StoreSettings, Tallies, Writer,
+};
+use portcullis_query::Field;
 
 /// Measures the event store.
 #[derive(Debug, Parser)]
@@ -47,6 +50,10 @@ const FILTERS: [(&str, &str); 10] = [
     ("request id", "id = event-4242"),
     ("text", "text ~ \"needle-31337\""),
 ];
+
+/// What the console compares two periods by.
+const COUNTED: [Field; 7] =
+    [Field::Rule, Field::Class, Field::Client, Field::Path, Field::Status, Field::Country, Field::Control];
 
 fn main() {
     let args = Args::parse();
@@ -92,6 +99,19 @@ fn main() {
         let mut found = 0;
         let times = timed(args.rounds, || found = store.page(&request).map_or(0, |page| page.events.len()));
         println!("{name:12} {found:3} events, {times}");
+        let over_time = HistogramRequest { filter: &filter, steps: 96, now_ms: BEGIN + SPAN, patience };
+        let mut steps = 0;
+        let times =
+            timed(args.rounds, || steps = store.histogram(&over_time).map_or(0, |found| found.steps.len()));
+        println!("{:12} {steps:3} steps, {times}", "  over time");
+        let counted = FacetRequest { filter: &filter, fields: &COUNTED, top: 1000, patience };
+        let mut values = 0;
+        let times = timed(args.rounds, || {
+            values = store
+                .facets(&counted)
+                .map_or(0, |found| found.fields.iter().map(|field| field.values.len()).sum());
+        });
+        println!("{:12} {values:3} values, {times}", "  counted");
     }
     let day = BEGIN / 1000..(BEGIN + SPAN) / 1000 + 60;
     let mut sites = 0;
