@@ -205,11 +205,11 @@ if ! {
     beside roles "http://$console" "http://$site" "$password" -- oidc "$by_name" anna analyst -- oidc "$by_name" mallory none &&
     run_test scene "http://$site" "${SCENE:-0}" &&
     run_test numbers "http://$console" "http://$site" admin "$password" &&
+    run_test chart "http://$console" admin "$password" &&
     run_test histogram "http://$console" admin "$password" viewer &&
-    run_test periods "http://$console" admin "$password" viewer &&
     run_test search "http://$console" admin "$password" &&
     run_test tasks "http://$console" "http://$site" "$password" &&
-    run_test chart "http://$console" admin "$password" &&
+    run_test periods "http://$console" admin "$password" viewer &&
     run_test languages "http://$console" admin "$password" &&
     run_test interfaces "http://$console" "http://$site" "$password" &&
     run_test forms "http://$console" "http://$site" "$password" "$folder" &&
