@@ -167,7 +167,11 @@ fn serve(args: &Args) -> Result<(), Failure> {
             capture: event_store::capture(&config, sample.as_ref(), record.as_ref()),
             on_request: event_store::on_request(record.as_ref()),
             on_event: on_event.clone(),
-            coalesce_above: config.event_store.coalesce_above,
+            // The error log has a line for each match, and no place for a count.
+            coalesce_above: match config.error_log {
+                Some(_) => 0,
+                None => config.event_store.coalesce_above,
+            },
             on_file: Arc::new(move |file| files.submit(upload(file))),
             access_logs,
             on_access: Arc::new(move |file, text| lines.submit(AccessLine { file, text })),
