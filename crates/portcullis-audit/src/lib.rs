@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A [`Record`] owns its data, so it outlives the request; what belongs to a rule is shared. The parts it was
-//! asked for decide what a form shows. Times are UTC. This crate does not know where records are stored, and
+//! asked for decide what a format shows. Times are UTC. This crate does not know where records are stored, and
 //! it reads no clock.
 
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
@@ -28,7 +28,7 @@ pub use record::{
 
 /// The format of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Format {
     /// Parts between boundaries, as ModSecurity 2 writes them.
     Native,
     /// The same with the boundaries of ModSecurity 3, which have two more dashes on either side.
@@ -39,19 +39,19 @@ pub enum Form {
     Json3,
 }
 
-impl Form {
-    /// Records of this form end with an empty line where they stand in one file.
+impl Format {
+    /// Records of this format end with an empty line where they stand in one file.
     pub fn is_native(self) -> bool {
-        matches!(self, Form::Native | Form::Native3)
+        matches!(self, Format::Native | Format::Native3)
     }
 
     /// Appends `record` to `out`. `boundary` is eight hexadecimal digits that no other record near it has.
     pub fn write(self, record: &Record, boundary: &str, out: &mut Vec<u8>) {
         match self {
-            Form::Native => native::write(record, ["--", "-"], boundary, out),
-            Form::Native3 => native::write(record, ["---", "---"], boundary, out),
-            Form::Json => json::write(record, out),
-            Form::Json3 => json3::write(record, out),
+            Format::Native => native::write(record, ["--", "-"], boundary, out),
+            Format::Native3 => native::write(record, ["---", "---"], boundary, out),
+            Format::Json => json::write(record, out),
+            Format::Json3 => json3::write(record, out),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The native form: parts between boundaries.
+//! The native format: parts between boundaries.
 //!
-//! Bodies and header values go out as they came: that is what the form is for, and what its readers expect. A
+//! Bodies and header values go out as they came: that is what the format is for, and what its readers expect. A
 //! boundary is eight random digits, which a client cannot know.
 
 use std::io::Write as _;

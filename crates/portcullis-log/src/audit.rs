@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use portcullis_audit::{Form, Record};
+use portcullis_audit::{Format, Record};
 use portcullis_metrics::{EnumCounters, Registry, catalogue};
 
 use crate::audit_writer::Writer;
@@ -25,7 +25,7 @@ const DROP_DEADLINE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditConfig {
     /// The form of a record.
-    pub form: Form,
+    pub format: Format,
     /// The file of all records, or the index of concurrent ones. Without it there are no records.
     pub log: Option<PathBuf>,
     /// A second index of concurrent records.
@@ -112,7 +112,7 @@ impl SharedFile {
 /// The files of one policy.
 #[derive(Debug)]
 pub(crate) struct Target {
-    pub(crate) form: Form,
+    pub(crate) format: Format,
     pub(crate) log: Option<Arc<SharedFile>>,
     pub(crate) log2: Option<Arc<SharedFile>>,
     pub(crate) store: Option<Arc<Mutex<Store>>>,
@@ -195,7 +195,7 @@ impl AuditLog {
             let (log, log2, debug_log) = (open(&config.log)?, open(&config.log2)?, open(&config.debug_log)?);
             let store = config.storage.as_deref().filter(|_| log.is_some());
             let store = store.map(|path| files.store(path, config, limits)).transpose()?;
-            Target { form: config.form, log, log2, store, debug_log }
+            Target { format: config.format, log, log2, store, debug_log }
         };
         self.start(registry)?;
         Ok(AuditSender { shared: Arc::clone(&self.shared), target: Arc::new(target) })

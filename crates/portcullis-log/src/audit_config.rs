@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use portcullis_audit::Form;
+use portcullis_audit::Format;
 use portcullis_engine::{AuditLogFormat, AuditLogType, Settings};
 
 use crate::AuditConfig;
@@ -23,11 +23,11 @@ impl AuditConfig {
         // As in ModSecurity 2: without a folder, beside the index.
         let beside = || log.as_deref().and_then(Path::parent).map(Path::to_owned);
         AuditConfig {
-            form: match settings.format {
-                AuditLogFormat::Native if modsecurity3 => Form::Native3,
-                AuditLogFormat::Native => Form::Native,
-                AuditLogFormat::Json if modsecurity3 => Form::Json3,
-                AuditLogFormat::Json | AuditLogFormat::JsonLegacy => Form::Json,
+            format: match settings.format {
+                AuditLogFormat::Native if modsecurity3 => Format::Native3,
+                AuditLogFormat::Native => Format::Native,
+                AuditLogFormat::Json if modsecurity3 => Format::Json3,
+                AuditLogFormat::Json | AuditLogFormat::JsonLegacy => Format::Json,
             },
             storage: path(&settings.storage_dir).or_else(beside).filter(|_| concurrent),
             log2: path(&settings.log2).filter(|_| concurrent),

@@ -96,10 +96,10 @@ impl Writer {
         self.buffer.clear();
         self.buffer.shrink_to(1 << 20);
         let boundary = self.boundaries.next();
-        target.form.write(record, &boundary, &mut self.buffer);
+        target.format.write(record, &boundary, &mut self.buffer);
         let Some(log) = &target.log else { return Ok(()) };
         let Some(store) = &target.store else {
-            if target.form.is_native() {
+            if target.format.is_native() {
                 self.buffer.push(b'\n');
             }
             return append(log, &self.buffer);

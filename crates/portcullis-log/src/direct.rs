@@ -95,9 +95,9 @@ impl DirectAudit {
         let State { boundaries, buffer, store } = &mut *state;
         buffer.clear();
         buffer.shrink_to(1 << 20);
-        self.config.form.write(record, &boundaries.next(), buffer);
+        self.config.format.write(record, &boundaries.next(), buffer);
         let Some(folder) = &self.config.storage else {
-            if self.config.form.is_native() {
+            if self.config.format.is_native() {
                 buffer.push(b'\n');
             }
             return lock(log).write_all(buffer);
@@ -128,13 +128,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use portcullis_audit::Form;
+    use portcullis_audit::Format;
 
     use super::*;
 
     fn config(folder: &Path) -> AuditConfig {
         AuditConfig {
-            form: Form::Native,
+            format: Format::Native,
             log: Some(folder.join("audit.log")),
             log2: None,
             storage: None,

@@ -52,7 +52,7 @@ pub struct Analysis {
     /// Findings from which on only the worst are kept; grows with those that must be.
     findings_max: usize,
     /// What sets values apart, of which the worst are kept each.
-    judge: Option<Arc<dyn Judge>>,
+    triage: Option<Arc<dyn Triage>>,
     /// Bytes of files that were not looked at.
     pub(crate) left_out: u64,
     /// Bytes of files whose texts were not looked at as values.
@@ -152,7 +152,7 @@ impl Analysis {
         self.stored_name.clear();
         self.findings.clear();
         self.findings_max = 0;
-        self.judge = None;
+        self.triage = None;
         self.seam.clear();
         self.values.clear();
         self.dropped = 0;
@@ -468,7 +468,7 @@ impl Analysis {
 
 /// Sets values apart for which something else is done, and findings that do not count: a flood of them must
 /// not push those out that do.
-pub trait Judge: std::fmt::Debug + Send + Sync {
+pub trait Triage: std::fmt::Debug + Send + Sync {
     /// The group of a value of this name for findings of `class`; of each group the worst are kept.
     fn group(&self, class: Class, place: Place, name: &[u8]) -> u8;
 

@@ -68,7 +68,7 @@ mod score;
 mod shape;
 mod work;
 
-pub use analysis::{Analysis, Detectors, Judge, LEARNED_ROW};
+pub use analysis::{Analysis, Detectors, LEARNED_ROW, Triage};
 pub use decode::Layer;
 pub use detector::{Detector, Found, Hint, Input, Profile};
 pub use detectors::exceptions;

@@ -6,4 +6,4 @@
     reason = "tests read files and clocks"
 )]
 
-mod forms;
+mod formats;

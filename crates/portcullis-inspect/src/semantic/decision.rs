@@ -5,7 +5,7 @@ use std::sync::Arc;
 use portcullis_engine::Interruption;
 use portcullis_event::FindingOutcome;
 use portcullis_semantic::detectors::redirect;
-use portcullis_semantic::{Judge, Score};
+use portcullis_semantic::{Score, Triage};
 use portcullis_types::{Class, Phase, Place, Severity};
 
 use super::SemanticRun;
@@ -220,7 +220,7 @@ pub(super) struct Actions {
     pub(super) elsewhere: Vec<bool>,
 }
 
-impl Judge for Actions {
+impl Triage for Actions {
     fn group(&self, class: Class, place: Place, name: &[u8]) -> u8 {
         match self.policy.action(class, place, name, &self.elsewhere) {
             None => 0,

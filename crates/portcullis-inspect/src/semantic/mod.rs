@@ -141,7 +141,7 @@ impl SemanticRun {
         self.host.extend_from_slice(&host[..port.unwrap_or(host.len())]);
         if !self.semantic.policy.exclusions.is_empty() {
             let (policy, elsewhere) = (Arc::clone(&self.semantic.policy), self.elsewhere.clone());
-            self.buffers.analysis.judge_by(Arc::new(Actions { policy, elsewhere }));
+            self.buffers.analysis.triage_by(Arc::new(Actions { policy, elsewhere }));
         }
         let Buffers { analysis, content_type, .. } = &mut *self.buffers;
         if let Some(issued) = issued {

@@ -49,12 +49,12 @@ impl Analysis {
         opened
     }
 
-    /// Marks the findings from this number on that the [`Judge`] excludes.
+    /// Marks the findings from this number on that the [`Triage`] excludes.
     pub(super) fn exclude_from(&mut self, from: usize) {
-        let Analysis { findings, values, judge: Some(judge), .. } = self else { return };
+        let Analysis { findings, values, triage: Some(triage), .. } = self else { return };
         for found in &mut findings[from..] {
             if let Some(value) = values.get(found.value as usize) {
-                found.excluded = judge.excludes(found.class, found.kind.id, value.place, &value.name);
+                found.excluded = triage.excludes(found.class, found.kind.id, value.place, &value.name);
             }
         }
     }

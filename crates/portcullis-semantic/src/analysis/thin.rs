@@ -19,9 +19,9 @@ impl Analysis {
         }
     }
 
-    /// What sets values apart in this message, see [`Judge`](super::Judge). It is forgotten with the message.
-    pub fn judge_by(&mut self, judge: std::sync::Arc<dyn super::Judge>) {
-        self.judge = Some(judge);
+    /// What sets values apart in this message, see [`Triage`](super::Triage). It is forgotten with the message.
+    pub fn triage_by(&mut self, triage: std::sync::Arc<dyn super::Triage>) {
+        self.triage = Some(triage);
     }
 
     #[cold]
@@ -29,7 +29,7 @@ impl Analysis {
         let group = |score: &Score| {
             let value = &self.values[score.value as usize];
             let group =
-                self.judge.as_ref().map_or(0, |judge| judge.group(score.class, value.place, &value.name));
+                self.triage.as_ref().map_or(0, |triage| triage.group(score.class, value.place, &value.name));
             let is_severe = self.findings_of(detectors, score).any(|found| {
                 !found.mentioned
                     && !found.excluded

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use portcullis_semantic::detectors::protocol::{self, WORK_LIMIT};
-use portcullis_semantic::{Analysis, Class, Detectors, Judge, Level, Location, Memo, Place, limits};
+use portcullis_semantic::{Analysis, Class, Detectors, Level, Location, Memo, Place, Triage, limits};
 
 static DETECTORS: LazyLock<Detectors> = LazyLock::new(Detectors::new);
 
@@ -100,7 +100,7 @@ fn the_work_limit_gets_through() {
 #[derive(Debug)]
 struct Excluded;
 
-impl Judge for Excluded {
+impl Triage for Excluded {
     fn group(&self, _: Class, _: Place, name: &[u8]) -> u8 {
         u8::from(name.starts_with(b"free"))
     }
@@ -109,7 +109,7 @@ impl Judge for Excluded {
 #[derive(Debug)]
 struct WithoutUnion;
 
-impl Judge for WithoutUnion {
+impl Triage for WithoutUnion {
     fn group(&self, _: Class, _: Place, _: &[u8]) -> u8 {
         0
     }
@@ -126,7 +126,7 @@ fn floods_of_excluded_kinds() {
     let excluded = "1' union select load_file('/etc/passwd'), sleep(5) from information_schema.tables-- -";
     let look = |values: &[(&str, &str)]| {
         let mut analysis = Analysis::new();
-        analysis.judge_by(Arc::new(WithoutUnion));
+        analysis.triage_by(Arc::new(WithoutUnion));
         for (name, text) in values {
             let location = Location::new(Place::Form, name.as_bytes());
             analysis.value(&DETECTORS, location, text.as_bytes());
@@ -145,7 +145,7 @@ fn floods_of_excluded_kinds() {
     flood.push(("free", "1' or 1=1-- -"));
     assert!(look(&flood));
     let mut analysis = Analysis::new();
-    analysis.judge_by(Arc::new(WithoutUnion));
+    analysis.triage_by(Arc::new(WithoutUnion));
     analysis.value(&DETECTORS, Location::new(Place::Form, b"free"), excluded.as_bytes());
     let score = analysis.scores(&DETECTORS).find(|score| score.class == Class::Sqli).unwrap();
     assert!(score.points < score.points + score.excluded && score.excluded > 4.0, "{score:?}");
@@ -157,7 +157,7 @@ fn floods_of_excluded_values() {
     let attack = "1' or 1=1-- -";
     let worse = "1' union select load_file('/etc/passwd'), sleep(5) from information_schema.tables-- -";
     let mut analysis = Analysis::new();
-    analysis.judge_by(Arc::new(Excluded));
+    analysis.triage_by(Arc::new(Excluded));
     let mut look = |name: &str, text: &str| {
         let location = Location::new(Place::Form, name.as_bytes());
         analysis.value(&DETECTORS, location, text.as_bytes());

@@ -15,7 +15,7 @@ use crate::outcome::{Failure, print};
 use crate::run::event_socket::ask;
 use crate::{event_text, runtime_folder};
 use source::Stored;
-use stored::{Form, Question};
+use stored::{Format, Question};
 
 /// Arguments of `portcullis events`.
 #[derive(Debug, clap::Args)]
@@ -106,13 +106,13 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 fn print_stored(args: &Args, stored: &Stored) -> Result<(), Failure> {
-    let form = match (args.json, args.csv) {
-        (true, _) => Form::Json,
-        (_, true) => Form::Csv,
-        _ => Form::Text,
+    let format = match (args.json, args.csv) {
+        (true, _) => Format::Json,
+        (_, true) => Format::Csv,
+        _ => Format::Text,
     };
     let (query, limit, follow) = (args.query.as_deref().unwrap_or(""), args.limit, args.follow);
-    stored::print(&Question { stored, query, form, limit, follow })
+    stored::print(&Question { stored, query, format, limit, follow })
 }
 
 fn answer(args: &Args) -> Result<String, Failure> {

@@ -22,9 +22,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A page of a command may take as long as it needs.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// The form of what is printed.
+/// The format of what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Format {
     /// A line for a person.
     Text,
     /// A JSON object a line.
@@ -38,7 +38,7 @@ pub struct Question<'q> {
     pub stored: &'q Stored,
     /// A filter, or the id of a request.
     pub query: &'q str,
-    pub form: Form,
+    pub format: Format,
     /// The newest events at most; none: all of them, or a hundred for a person.
     pub limit: Option<usize>,
     /// Waits for new events, until it is stopped.
@@ -54,7 +54,7 @@ pub fn print(question: &Question<'_>) -> Result<(), Failure> {
             "`--follow` shows what one node records: ask it with `--data DIR`; `events.read_from` has events of many nodes",
         ));
     }
-    let mut printer = Printer { form: question.form, out: BufWriter::new(io::stdout().lock()) };
+    let mut printer = Printer { format: question.format, out: BufWriter::new(io::stdout().lock()) };
     let result = match id(question.query) {
         Some(id) => one(events, id, &mut printer),
         None => many(question, followed, &mut printer),
@@ -148,12 +148,12 @@ impl<E: std::fmt::Display> From<E> for Stop {
 
 fn one(events: &dyn EventSource, id: &str, printer: &mut Printer<'_>) -> Result<(), Stop> {
     let event = events.event(id)?.ok_or_else(|| Stop::Failed(no_event(id)))?;
-    match printer.form {
-        Form::Text => {
+    match printer.format {
+        Format::Text => {
             let value: Value = serde_json::from_str(&event.json)?;
             printer.write(event_text::whole(&value).as_bytes())?;
         }
-        Form::Json | Form::Csv => printer.events(&[event])?,
+        Format::Json | Format::Csv => printer.events(&[event])?,
     }
     printer.flush()
 }
@@ -164,7 +164,7 @@ fn many(question: &Question<'_>, followed: Option<&Store>, printer: &mut Printer
         Stop::Failed(Failure::usage(format_args!("filter `{}`: {mistake}", question.query.escape_debug())))
     })?;
     printer.head()?;
-    let limit = question.limit.or((question.form == Form::Text).then_some(LISTED));
+    let limit = question.limit.or((question.format == Format::Text).then_some(LISTED));
     // Before the newest are looked for: what comes meanwhile is followed, not lost.
     let end = followed.map(|store| store.after(&filter, None, 0)).transpose()?;
     match limit {
@@ -277,24 +277,24 @@ pub fn tell_skipped(skipped: &mut Vec<String>) {
 }
 
 struct Printer<'o> {
-    form: Form,
+    format: Format,
     out: BufWriter<StdoutLock<'o>>,
 }
 
 impl Printer<'_> {
     fn head(&mut self) -> Result<(), Stop> {
-        match self.form {
-            Form::Csv => self.write(csv::HEAD.as_bytes()),
-            Form::Text | Form::Json => Ok(()),
+        match self.format {
+            Format::Csv => self.write(csv::HEAD.as_bytes()),
+            Format::Text | Format::Json => Ok(()),
         }
     }
 
     fn events(&mut self, events: &[StoredEvent]) -> Result<(), Stop> {
         for event in events {
-            let line = match self.form {
-                Form::Json => format!("{}\n", event.json),
-                Form::Text => format!("{}\n", event_text::line(&serde_json::from_str(&event.json)?)),
-                Form::Csv => csv::line(&serde_json::from_str(&event.json)?),
+            let line = match self.format {
+                Format::Json => format!("{}\n", event.json),
+                Format::Text => format!("{}\n", event_text::line(&serde_json::from_str(&event.json)?)),
+                Format::Csv => csv::line(&serde_json::from_str(&event.json)?),
             };
             self.write(line.as_bytes())?;
         }

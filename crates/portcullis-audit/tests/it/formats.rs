@@ -1,10 +1,10 @@
-//! One record in every form. The expected JSON has the members that ModSecurity 2.9.7 and libmodsecurity
+//! One record in every format. The expected JSON has the members that ModSecurity 2.9.7 and libmodsecurity
 //! 3.0.9 wrote for the same request and rule.
 
 use std::sync::Arc;
 
 use portcullis_audit::{
-    Action, AuditLink, AuditRule, Form, Hidden, Message, Record, RequestPart, ResponsePart, file_name,
+    Action, AuditLink, AuditRule, Format, Hidden, Message, Record, RequestPart, ResponsePart, file_name,
     index_line,
 };
 use portcullis_event::{EngineMode, RuleEffect, RuleInfo, RuleMatch, Timestamp, modsecurity_message};
@@ -95,9 +95,9 @@ fn record() -> Record {
 
 const PRODUCER: &str = concat!("Portcullis/", env!("CARGO_PKG_VERSION"));
 
-fn written(form: Form) -> Vec<u8> {
+fn written(format: Format) -> Vec<u8> {
     let mut out = Vec::new();
-    form.write(&record(), "0a1b2c3d", &mut out);
+    format.write(&record(), "0a1b2c3d", &mut out);
     out
 }
 
@@ -116,18 +116,18 @@ fn native() {
          --0a1b2c3d-K--\nSecRule \"ARGS\" \"@rx attack\" \"id:10\"\n\n\n--0a1b2c3d-Z--\n"
     );
     // The body goes out as it came.
-    let shown = |form| {
-        let bytes = written(form);
+    let shown = |format| {
+        let bytes = written(format);
         let text = bytes.iter().map(|&b| if b == 0xff { "\\xff".into() } else { (b as char).to_string() });
         text.collect::<String>()
     };
-    assert_eq!(shown(Form::Native), expected);
-    assert_eq!(shown(Form::Native3), expected.replace("--0a1b2c3d-", "---0a1b2c3d---"));
+    assert_eq!(shown(Format::Native), expected);
+    assert_eq!(shown(Format::Native3), expected.replace("--0a1b2c3d-", "---0a1b2c3d---"));
 }
 
 #[test]
 fn json_of_modsecurity_2() {
-    let value: Value = serde_json::from_slice(&written(Form::Json)).unwrap();
+    let value: Value = serde_json::from_slice(&written(Format::Json)).unwrap();
     let message = "Pattern match \"attack\" at ARGS:q. [file \"rules.conf\"] [line \"9\"] [id \"10\"] [rev \"2\"] \
         [msg \"Attack found\"] [data \"Matched attack in ARGS:q\"] [severity \"CRITICAL\"] [ver \"T/1.0\"] [maturity \"3\"] \
         [tag \"attack-test\"]";
@@ -168,7 +168,7 @@ fn json_of_modsecurity_2() {
 
 #[test]
 fn json_of_modsecurity_3() {
-    let value: Value = serde_json::from_slice(&written(Form::Json3)).unwrap();
+    let value: Value = serde_json::from_slice(&written(Format::Json3)).unwrap();
     let expected = json!({ "transaction": {
         "client_ip": "192.0.2.1", "time_stamp": "Mon Sep 21 14:13:20 2026", "server_id": "S/1", "client_port": 4711,
         "host_ip": "192.0.2.2", "host_port": 80, "unique_id": "id-one",
