@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A [`Record`] owns its data, so it outlives the request; what belongs to a rule is shared. The parts it was
-//! asked for decide what a format shows. Times are UTC. This crate does not know where records are stored, and
-//! it reads no clock.
+//! asked for decide what a format shows. Times are UTC. This crate does not know where records are stored,
+//! and it reads no clock.
 
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 

@@ -1,7 +1,7 @@
 //! The native format: parts between boundaries.
 //!
-//! Bodies and header values go out as they came: that is what the format is for, and what its readers expect. A
-//! boundary is eight random digits, which a client cannot know.
+//! Bodies and header values go out as they came: that is what the format is for, and what its readers expect.
+//! A boundary is eight random digits, which a client cannot know.
 
 use std::io::Write as _;
 

@@ -19,7 +19,7 @@ impl Analysis {
         }
     }
 
-    /// What sets values apart in this message, see [`Triage`](super::Triage). It is forgotten with the message.
+    /// What sets values apart in this message, see [`Triage`](super::Triage), and is forgotten with it.
     pub fn triage_by(&mut self, triage: std::sync::Arc<dyn super::Triage>) {
         self.triage = Some(triage);
     }
