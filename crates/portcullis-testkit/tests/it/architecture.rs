@@ -207,6 +207,15 @@ fn crates_without_io_use_nothing_that_does_it() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Proxies, redirects, limits and trusted authorities of our own requests are decided in one place.
+#[test]
+fn one_crate_builds_clients_of_http() {
+    let (rows, _) = documented();
+    let builds = |row: &&Row| dependencies(&row.name).iter().any(|used| used == "ureq");
+    let found: Vec<&str> = rows.iter().filter(builds).map(|row| row.name.as_str()).collect();
+    assert_eq!(found, ["portcullis-fetch"], "ask through `portcullis_fetch::Client`");
+}
+
 /// A crate's lints may not switch off what [`PURE`] forbids.
 #[test]
 fn crates_without_io_keep_the_lints() {
