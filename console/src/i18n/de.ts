@@ -171,7 +171,6 @@ export default {
   'overview.noCountries': 'Kein Land ist bekannt: der Schlüssel geo der Konfiguration nennt eine Datenbank.',
   'ranking.rank': 'Rang',
   'ranking.share': 'Anteil',
-  'ranking.noEvents': 'keine Ereignisse',
   'overview.statuses': 'Statuscodes',
   'overview.controls': 'Listen, Limits, Sperren',
   'overview.most': 'Am häufigsten',

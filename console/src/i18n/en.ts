@@ -179,7 +179,6 @@ export const en = {
   'overview.noCountries': 'No country is known: the key geo of the configuration names a database.',
   'ranking.rank': 'Rank',
   'ranking.share': 'Share',
-  'ranking.noEvents': 'no events',
   'overview.statuses': 'Statuses',
   'overview.controls': 'Lists, limits, bans',
   'overview.most': 'Most frequent',

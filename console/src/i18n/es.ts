@@ -171,7 +171,6 @@ export default {
   'overview.noCountries': 'No se conoce ningún país: la clave geo de la configuración nombra una base de datos.',
   'ranking.rank': 'Puesto',
   'ranking.share': 'Proporción',
-  'ranking.noEvents': 'sin eventos',
   'overview.statuses': 'Códigos de estado',
   'overview.controls': 'Listas, límites, vetos',
   'overview.most': 'Lo más frecuente',

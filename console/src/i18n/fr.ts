@@ -171,7 +171,6 @@ export default {
   'overview.noCountries': 'Aucun pays n’est connu : la clé geo de la configuration nomme une base de données.',
   'ranking.rank': 'Rang',
   'ranking.share': 'Part',
-  'ranking.noEvents': 'aucun événement',
   'overview.statuses': 'Codes d’état',
   'overview.controls': 'Listes, limites, bannissements',
   'overview.most': 'Les plus fréquents',

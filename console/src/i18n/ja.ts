@@ -171,7 +171,6 @@ export default {
   'overview.noCountries': '国は不明です。設定のキー geo でデータベースを指定してください。',
   'ranking.rank': '順位',
   'ranking.share': '割合',
-  'ranking.noEvents': 'イベントなし',
   'overview.statuses': 'ステータス',
   'overview.controls': 'リスト・制限・BAN',
   'overview.most': '最も多いもの',

@@ -174,7 +174,6 @@ export default {
   'overview.noCountries': '未知国家/地区：请在配置的 geo 中指定数据库。',
   'ranking.rank': '排名',
   'ranking.share': '占比',
-  'ranking.noEvents': '无事件',
   'overview.statuses': '状态码',
   'overview.controls': '名单、限速、封禁',
   'overview.most': '最常见',

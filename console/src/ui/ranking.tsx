@@ -16,8 +16,9 @@ export function Ranking({ title, items, total, unit, empty = t('app.none') }: {
   const hasEvents = items.some(({ events }) => events !== undefined);
   return (
     <table class="ranking" aria-label={title}>
-      <thead class="visually-hidden"><tr>
-        <th scope="col">{t('ranking.rank')}</th><th scope="col">{title}</th><th scope="col">{unit}</th><th scope="col">{t(hasEvents ? 'nav.events' : 'ranking.share')}</th>
+      <thead class={hasEvents ? '' : 'visually-hidden'}><tr>
+        <th scope="col"><span class="visually-hidden">{t('ranking.rank')}</span></th><th scope="col"><span class="visually-hidden">{title}</span></th>
+        <th scope="col" class="right">{unit}</th><th scope="col" class="right">{t(hasEvents ? 'nav.events' : 'ranking.share')}</th>
       </tr></thead>
       <tbody>{items.map(({ value, name = visible(value), count, href, events, approximate }, at) => {
         const target = events ?? count;
@@ -26,7 +27,7 @@ export function Ranking({ title, items, total, unit, empty = t('app.none') }: {
             <td class="dim rank">{at + 1}</td>
             <td class="wrap"><Fill share={total > 0 ? count / total : 0} />{href && events === undefined ? <a href={href} data-count={target}>{name}</a> : <span>{name}</span>}</td>
             <td class="right"><b>{approximate ? '≤ ' : ''}{number(count)}</b></td>
-            {!hasEvents ? <td class="right dim">{percent(count, total)}</td> : <td class="right">{href && target > 0 ? <a href={href} data-count={target}>{t('events.total', { count: number(target) })}</a> : <span class="dim">{t('ranking.noEvents')}</span>}</td>}
+            {!hasEvents ? <td class="right dim">{percent(count, total)}</td> : <td class="right">{href && target > 0 ? <a href={href} data-count={target}>{number(target)}</a> : <span class="dim">{number(0)}</span>}</td>}
           </tr>
         );
       })}</tbody>
