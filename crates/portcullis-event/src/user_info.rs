@@ -8,7 +8,7 @@ pub(crate) fn user_infos(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     // An `@`, however it is coded, is made of this byte or of these digits.
     let has = |byte| memchr::memchr(byte, text).is_some();
-    if !has(b'@') && !(has(b'4') && has(b'0')) {
+    if !(has(b'@') || has(b'4') && has(b'0')) {
         return found;
     }
     let mut at = 0;
