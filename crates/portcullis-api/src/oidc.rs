@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use portcullis_identity::{Role, is_same};
+use portcullis_identity::{Role, Sites, is_same};
 use portcullis_oidc::{Pending, Provider};
 
 /// Seconds that a login at the provider may take.
@@ -12,6 +12,9 @@ pub(crate) const PENDING_S: u64 = 600;
 const PENDING_MAX: usize = 1024;
 /// The same of one network.
 const PENDING_OF_NETWORK_MAX: usize = 64;
+
+/// Stands for all sites in [`OidcLogin::sites`].
+const EVERY_SITE: &str = "*";
 
 /// Login at an OpenID Connect provider.
 pub struct OidcLogin {
@@ -23,13 +26,24 @@ pub struct OidcLogin {
     pub redirect: Option<String>,
     /// Groups at the provider that have a role.
     pub roles: Vec<(Role, Vec<String>)>,
+    /// Groups at the provider by the site that they are limited to, `*` for all; none: no group is limited.
+    pub sites: Option<Vec<(String, Vec<String>)>>,
 }
 
 impl OidcLogin {
-    /// The highest role that one of the groups gives.
-    pub(crate) fn role(&self, groups: &[String]) -> Option<Role> {
+    /// The highest role that one of the groups gives, and the sites of all of them. The error is what none of
+    /// them has.
+    pub(crate) fn grant(&self, groups: &[String]) -> Result<(Role, Option<Sites>), &'static str> {
         let fits = |named: &[String]| named.iter().any(|group| groups.contains(group));
-        self.roles.iter().filter(|(_, named)| fits(named)).map(|(role, _)| *role).max()
+        let role = self.roles.iter().filter(|(_, named)| fits(named)).map(|(role, _)| *role).max();
+        let role = role.ok_or("role")?;
+        let Some(by_site) = &self.sites else { return Ok((role, None)) };
+        let named = by_site.iter().filter(|(_, named)| fits(named)).map(|(site, _)| site.clone());
+        let named: Vec<String> = named.collect();
+        if role == Role::Admin || named.iter().any(|site| site == EVERY_SITE) {
+            return Ok((role, Some(Sites::All)));
+        }
+        Sites::named(named).map(|sites| (role, Some(sites))).map_err(|_| "site")
     }
 }
 

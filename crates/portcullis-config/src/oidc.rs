@@ -1,5 +1,6 @@
 //! `admin.oidc`: login to the admin API at an OpenID Connect provider.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -12,6 +13,9 @@ use crate::upstream::host_and_port;
 
 /// Scopes unless told otherwise, beside `openid`.
 const SCOPES: [&str; 2] = ["profile", "email"];
+/// Sites that groups may be limited to, in all, and the bytes of the name of one.
+const SITES_MAX: usize = 100;
+const SITE_BYTES_MAX: usize = 200;
 /// The claim with a user's groups unless told otherwise.
 const ROLE_CLAIM: &str = "groups";
 /// Characters of the name of a provider, which stands on a button.
@@ -43,6 +47,10 @@ pub(crate) struct RawOidc {
     /// Groups at the provider, by the role they give; the highest role counts, and without one there is no
     /// login.
     pub roles: Spanned<RawRoles>,
+    /// Groups at the provider, by the site that their users are limited to; `*` stands for all sites. A user
+    /// has the sites of all of their groups, and without one there is no login; administrators have all.
+    /// Default: nobody is limited by groups.
+    pub sites: Option<Spanned<BTreeMap<String, Vec<Spanned<String>>>>>,
 }
 
 /// Groups at the provider, by the role they give.
@@ -81,6 +89,8 @@ pub struct Oidc {
     pub role_claim: String,
     /// Groups by role.
     pub roles: OidcRoles,
+    /// Groups by site, `*` for all; none: nobody is limited by groups.
+    pub sites: Option<BTreeMap<String, Vec<String>>>,
 }
 
 /// Groups at the provider, by the role they give; one at least.
@@ -133,6 +143,7 @@ pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: Option<RawOidc>, hosts: &[
         redirect,
         role_claim: raw.role_claim.map_or_else(|| ROLE_CLAIM.to_string(), |claim| claim.value),
         roles: roles(mistakes, raw.roles),
+        sites: raw.sites.map(|raw| sites(mistakes, raw)),
     })
 }
 
@@ -218,6 +229,29 @@ fn scopes(mistakes: &mut Mistakes<'_>, raw: Option<Vec<Spanned<String>>>) -> Vec
         }
     }
     scopes
+}
+
+fn sites(
+    mistakes: &mut Mistakes<'_>,
+    raw: Spanned<BTreeMap<String, Vec<Spanned<String>>>>,
+) -> BTreeMap<String, Vec<String>> {
+    let Spanned { value, span } = raw;
+    let is_name =
+        |name: &String| (1..=SITE_BYTES_MAX).contains(&name.len()) && !name.chars().any(char::is_control);
+    if value.values().all(Vec::is_empty) || value.len() > SITES_MAX || !value.keys().all(is_name) {
+        mistakes.wrong_with_hint(
+            span,
+            format!("`sites` names 1 to {SITES_MAX} sites with their groups"),
+            "write `sites = { shop = [\"shop-team\"], \"*\" = [\"soc\"] }`".to_string(),
+        );
+    }
+    let mut groups = |raw: Vec<Spanned<String>>| {
+        for group in raw.iter().filter(|group| group.is_empty()) {
+            mistakes.wrong(group.span.clone(), "a group has no name".to_string());
+        }
+        raw.into_iter().map(|group| group.value).collect()
+    };
+    value.into_iter().map(|(site, raw)| (site, groups(raw))).collect()
 }
 
 fn roles(mistakes: &mut Mistakes<'_>, raw: Spanned<RawRoles>) -> OidcRoles {

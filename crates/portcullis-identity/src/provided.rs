@@ -6,6 +6,8 @@ use crate::audit::{Actor, record};
 use crate::error::IdentityError;
 use crate::file::Identities;
 use crate::role::Role;
+use crate::sites::Sites;
+use crate::tokens::granted;
 use crate::users::{COLUMNS, NAME_MAX, User, check_room, fits_name, object, user, user_named};
 
 /// The name of a user whose own has no character that names have here.
@@ -26,6 +28,9 @@ pub struct Provided {
     pub name: String,
     /// The role that the provider's groups give.
     pub role: Role,
+    /// The sites that the provider's groups give; none: they say nothing of sites, and what an administrator
+    /// has set stays.
+    pub sites: Option<Sites>,
 }
 
 impl Identities {
@@ -45,21 +50,26 @@ impl Identities {
                 None => free_name(transaction, who)?,
             };
             let by = Actor { name: format!("user:{name}"), address };
+            let kept = known.as_ref().map(|user| user.sites.clone());
+            let sites = who.sites.clone().or(kept).unwrap_or_default();
             match known {
-                Some(user) if user.role == who.role => return Ok((user, by)),
+                Some(user) if user.role == who.role && sites == user.sites => return Ok((user, by)),
                 Some(user) => {
-                    let sql = "UPDATE users SET role = ?, version = version + 1 WHERE id = ?";
-                    transaction.execute(sql, params![who.role.name(), user.id])?;
-                    let detail = format!("role {} to {}, by the groups at the provider", user.role, who.role);
+                    let sql = "UPDATE users SET role = ?, sites = ?, version = version + 1 WHERE id = ?";
+                    transaction.execute(sql, params![who.role.name(), sites.stored(), user.id])?;
+                    let (before, after) = (granted(user.role, &user.sites), granted(who.role, &sites));
+                    let detail = format!("role {before} to {after}, by the groups at the provider");
                     record(transaction, &by, "user.change", &object(&name), &detail, now)?;
                 }
                 None => {
                     check_room(transaction)?;
-                    let sql = "INSERT INTO users (name, role, password, created, issuer, subject)
-                        VALUES (?, ?, '', ?, ?, ?)";
-                    transaction
-                        .execute(sql, params![name, who.role.name(), now as i64, who.issuer, who.subject])?;
-                    let detail = format!("{}, {} of {}", who.role, who.subject, who.issuer);
+                    let sql = "INSERT INTO users (name, role, password, created, issuer, subject, sites)
+                        VALUES (?, ?, '', ?, ?, ?, ?)";
+                    transaction.execute(
+                        sql,
+                        params![name, who.role.name(), now as i64, who.issuer, who.subject, sites.stored()],
+                    )?;
+                    let detail = format!("{}, {} of {}", granted(who.role, &sites), who.subject, who.issuer);
                     record(transaction, &by, "user.create", &object(&name), &detail, now)?;
                 }
             }

@@ -235,19 +235,14 @@ async fn admit(
     let login = configured(context)?;
     let Subject { issuer, subject, name, groups } = subject;
     let whose = format!("{subject} of {issuer}");
-    let Some(role) = login.role(&groups) else {
-        context.identities(move |identities| identities.dismiss(&issuer, &subject)).await?;
-        context.oidc_logins.inc(NO_ROLE);
-        let detail = format!("no group has a role: {whose}, groups: {}", groups.join(", "));
-        log_failure(context, peer, "login.failed", OBJECT.to_owned(), &detail).await?;
-        let message = format!(
-            "{} knows you as `{name}`, but none of your groups there has a role here; ask an administrator",
-            login.name
-        );
-        return Err(Problem::with(Kind::NoRole, message));
+    let (role, sites) = match login.grant(&groups) {
+        Ok(granted) => granted,
+        Err(missing) => {
+            return Err(refused(context, peer, login, (issuer, subject, name, groups), missing).await?);
+        }
     };
     let (now, network) = (context.now(), Throttle::network(peer.address).to_string());
-    let provided = Provided { issuer, subject, name, role };
+    let provided = Provided { issuer, subject, name, role, sites };
     let address = Some(peer.address.to_string());
     let secret = context.identities(move |identities| {
         let (user, actor) = match identities.admit(&provided, address, now) {
@@ -269,6 +264,26 @@ async fn admit(
             Err(Problem::with(Kind::Forbidden, "this user is disabled here; ask an administrator"))
         }
     }
+}
+
+/// Refuses somebody whose groups give no role, or no site, and ends their sessions.
+async fn refused(
+    context: &Context,
+    peer: Peer,
+    login: &OidcLogin,
+    (issuer, subject, name, groups): (String, String, String, Vec<String>),
+    missing: &str,
+) -> Result<Problem, Problem> {
+    let whose = format!("{subject} of {issuer}");
+    context.identities(move |identities| identities.dismiss(&issuer, &subject)).await?;
+    context.oidc_logins.inc(NO_ROLE);
+    let detail = format!("no group has a {missing}: {whose}, groups: {}", groups.join(", "));
+    log_failure(context, peer, "login.failed", OBJECT.to_owned(), &detail).await?;
+    let message = format!(
+        "{} knows you as `{name}`, but none of your groups there has a {missing} here; ask an administrator",
+        login.name
+    );
+    Ok(Problem::with(Kind::NoRole, message))
 }
 
 /// What the audit trail says has failed.

@@ -6,7 +6,7 @@ use portcullis_api::{Limits, OidcLogin};
 use portcullis_identity::{Change, Role};
 use portcullis_oidc::{Provider, Settings};
 use portcullis_testkit::oidc::{CLIENT, Conduct, TestProvider};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::Answer;
 use crate::server::{NOW_MS, Server};
@@ -31,6 +31,14 @@ impl Pair {
     }
 
     fn with(redirect: Option<&str>, timeout: Duration) -> Pair {
+        Pair::with_sites(redirect, timeout, None)
+    }
+
+    fn with_sites(
+        redirect: Option<&str>,
+        timeout: Duration,
+        sites: Option<Vec<(String, Vec<String>)>>,
+    ) -> Pair {
         let provider = TestProvider::start(NOW_MS / 1000).unwrap();
         let settings = Settings {
             issuer: provider.issuer(),
@@ -50,6 +58,7 @@ impl Pair {
                 (Role::Viewer, groups(&["staff"])),
                 (Role::Admin, groups(&["waf-admins", "on-call"])),
             ],
+            sites,
         };
         Pair { provider, server: Server::with_oidc(Limits::default(), login) }
     }
@@ -239,6 +248,33 @@ fn the_role_is_computed_anew_at_each_login() {
     }
     assert_eq!((role(&cookie).status, role(&again).status), (401, 401));
     assert!(pair.result("no_role"));
+}
+
+/// Who has no group with a site gets in nowhere, and what the groups give counts at each login.
+#[test]
+fn the_sites_are_those_of_the_groups() {
+    let of = |site: &str, group: &str| (site.to_owned(), vec![group.to_owned()]);
+    let sites = vec![of("shop", "shop-team"), of("blog", "blog-team"), of("*", "soc")];
+    let pair = Pair::with_sites(None, Duration::from_secs(5), Some(sites));
+    for (groups, expected) in [
+        (json!(["staff", "shop-team"]), Some(json!(["shop"]))),
+        (json!(["staff", "shop-team", "blog-team"]), Some(json!(["blog", "shop"]))),
+        (json!(["staff", "soc", "shop-team"]), Some(Value::Null)),
+        (json!(["on-call"]), Some(Value::Null)),
+        (json!(["staff"]), None),
+        (json!(["staff", "shop", "*", "SHOP-TEAM"]), None),
+        (json!(["shop-team"]), None),
+    ] {
+        pair.provider.set(|conduct| conduct.claims = json!({"groups": groups}));
+        let answer = pair.log_in();
+        match expected {
+            Some(sites) => {
+                let session = pair.server.ask("GET", "/session").header("Cookie", &session(&answer)).send();
+                assert_eq!(session.json()["sites"], sites, "{groups}");
+            }
+            None => assert_eq!((answer.status, &*kind(&answer)), (403, "no-role"), "{groups}"),
+        }
+    }
 }
 
 #[test]

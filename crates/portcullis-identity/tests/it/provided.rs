@@ -5,7 +5,13 @@ use crate::{NOW, PASSWORD, Place, me};
 const ISSUER: &str = "https://login.example";
 
 fn provided(subject: &str, name: &str, role: Role) -> Provided {
-    Provided { issuer: ISSUER.to_owned(), subject: subject.to_owned(), name: name.to_owned(), role }
+    Provided {
+        issuer: ISSUER.to_owned(),
+        subject: subject.to_owned(),
+        name: name.to_owned(),
+        role,
+        sites: None,
+    }
 }
 
 impl Place {
@@ -126,5 +132,14 @@ fn limits_to_sites_outlast_logins() {
     for role in [Role::Viewer, Role::Admin] {
         let (anna, _) = place.server.admit(&provided("1", "anna", role), None, NOW).unwrap();
         assert_eq!((anna.role, &anna.sites), (role, &sites));
+    }
+    // Where groups give sites, those of the last login count.
+    for given in [Sites::named(["blog".to_owned()]).unwrap(), Sites::All] {
+        let who = Provided { sites: Some(given.clone()), ..provided("1", "anna", Role::Viewer) };
+        let (anna, _) = place.server.admit(&who, None, NOW).unwrap();
+        assert_eq!(anna.sites, given);
+        let who =
+            Provided { sites: Some(given.clone()), ..provided(&given.to_string(), "new", Role::Viewer) };
+        assert_eq!(place.server.admit(&who, None, NOW).unwrap().0.sites, given);
     }
 }

@@ -23,6 +23,7 @@ pub fn login(oidc: &Oidc) -> Result<OidcLogin, Failure> {
             (Role::Analyst, oidc.roles.analyst.clone()),
             (Role::Admin, oidc.roles.admin.clone()),
         ],
+        sites: oidc.sites.clone().map(|sites| sites.into_iter().collect()),
     })
 }
 
