@@ -266,7 +266,7 @@ async fn admit(
     }
 }
 
-/// Refuses somebody whose groups give no role, or no site, and ends their sessions.
+/// Refuses a user whose groups give no role, or no site, and ends their sessions.
 async fn refused(
     context: &Context,
     peer: Peer,
