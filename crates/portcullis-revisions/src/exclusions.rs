@@ -181,6 +181,7 @@ pub(crate) fn of_profile<'s>(
         profile.exclusions(&path).map(move |each| Listed {
             id: each.id(site, &profile.name),
             scope: scope.clone(),
+            class: each.class.map(|class| class.name().to_owned()),
             kind: each.kind.map(str::to_owned),
             location: each.location.map(str::to_owned),
             rules: each.rules.to_vec(),

@@ -9,6 +9,7 @@ use std::path::Path;
 use portcullis_types::{Class, Variable};
 use serde::Deserialize;
 
+use super::languages::{LANGUAGES, language};
 use crate::checked::Policy;
 use crate::exclusion_id::{ExclusionIdentity, exclusion_id};
 use crate::exclusion_width::exclusion_width;
@@ -75,11 +76,20 @@ struct Field {
     /// Kinds of findings.
     #[serde(default)]
     kinds: Vec<String>,
+    /// Languages of the texts that the application stores, shows or runs.
+    #[serde(default)]
+    carries: Vec<String>,
     /// Variable and name of the value, for the rules.
     target: Option<String>,
     /// Ids of rules of the CRS.
     #[serde(default)]
     rules: Vec<u32>,
+    /// The classes of findings of its languages.
+    #[serde(skip)]
+    classes: Vec<Class>,
+    /// `rules`, and those of its languages.
+    #[serde(skip)]
+    all_rules: Vec<u32>,
     /// Paths of requests.
     paths: Vec<String>,
     /// The reason why inspection cannot be right there.
@@ -98,10 +108,16 @@ pub struct ProfileField<'p> {
     pub location: Option<&'p str>,
     /// Kinds of findings.
     pub kinds: &'p [String],
+    /// Languages of the texts that the application stores, shows or runs.
+    pub carries: &'p [String],
+    /// The classes of findings of its languages.
+    pub classes: &'p [Class],
     /// Variable and name of the value, for the rules.
     pub target: Option<&'p str>,
-    /// Ids of rules of the CRS.
+    /// Ids of rules of the CRS that it names.
     pub rules: &'p [u32],
+    /// These, and the rules of its languages.
+    pub all_rules: &'p [u32],
     /// Paths of requests.
     pub paths: &'p [String],
     /// The reason why inspection cannot be right there.
@@ -252,14 +268,17 @@ pub struct ProfileRequest {
     pub attacks: Vec<String>,
 }
 
-/// An exclusion of a profile, for one path: of a kind of finding at a location, or of rules in a target.
+/// An exclusion of a profile, for one path: of a class or a kind of finding at a location, or of rules in a
+/// target.
 #[derive(Clone, Debug)]
 pub struct ProfileExclusion<'p> {
-    /// The kind of finding; none: it is of rules.
+    /// The class of findings, where the field carries a language.
+    pub class: Option<Class>,
+    /// The kind of finding; without it and a class it is of rules.
     pub kind: Option<&'p str>,
     /// Place and name of the value.
     pub location: Option<&'p str>,
-    /// The rules; empty: it is of a kind.
+    /// The rules; empty: it is of findings.
     pub rules: &'p [u32],
     /// Variable and name of the value.
     pub target: Option<&'p str>,
@@ -282,7 +301,10 @@ impl ProfileExclusion<'_> {
     fn identity<'s>(&'s self, profile: &'s str) -> ExclusionIdentity<'s> {
         let path = Some(self.path.as_str());
         match self.rules {
-            [] => ExclusionIdentity::Profile(profile, [None, self.kind, self.location, path]),
+            [] => {
+                let class = self.class.map(|class| class.name());
+                ExclusionIdentity::Profile(profile, [class, self.kind, self.location, path])
+            }
             rules => ExclusionIdentity::ProfileRule(profile, rules, [self.target, path]),
         }
     }
@@ -294,31 +316,48 @@ impl Profile {
         if text.len() > BYTES_MAX {
             return Err(format!("larger than {} KiB", BYTES_MAX >> 10));
         }
-        let profile: Profile = toml::from_str(text).map_err(|error| error.to_string())?;
+        let mut profile: Profile = toml::from_str(text).map_err(|error| error.to_string())?;
+        profile.fields.iter_mut().try_for_each(Field::take_languages)?;
         profile.check()?;
         Ok(profile)
+    }
+
+    /// The profile whose field number `field` does not carry this language.
+    pub fn without_language(&self, field: usize, language: &str) -> Profile {
+        let mut profile = self.clone();
+        if let Some(field) = profile.fields.get_mut(field) {
+            field.carries.retain(|name| name != language);
+            // All others have been found before.
+            let _ = field.take_languages();
+        }
+        profile
     }
 
     /// Its exclusions, for the application at this path; `""` is the root of the site.
     pub fn exclusions<'p>(&'p self, at: &str) -> impl Iterator<Item = ProfileExclusion<'p>> + use<'p> {
         let at = at.to_owned();
         self.fields.iter().flat_map(move |field| {
-            let Field { location, kinds, target, rules, paths, reason, opens, lets_pass } = field;
+            let Field {
+                location, kinds, classes, target, all_rules, paths, reason, opens, lets_pass, ..
+            } = field;
             let at = at.clone();
             paths.iter().flat_map(move |path| {
-                let of = |kind, rules| ProfileExclusion {
+                let of = |class, kind, rules: &'p [u32]| ProfileExclusion {
+                    class,
                     kind,
-                    location: location.as_deref().filter(|_| kind.is_some()),
+                    location: location.as_deref().filter(|_| rules.is_empty()),
                     rules,
-                    target: target.as_deref().filter(|_| kind.is_none()),
+                    target: target.as_deref().filter(|_| !rules.is_empty()),
                     path: format!("{at}{path}"),
                     reason,
                     opens,
                     lets_pass,
                 };
-                let kinds: Vec<_> = kinds.iter().map(|kind| of(Some(kind.as_str()), &[])).collect();
-                let rules = (!rules.is_empty()).then(|| of(None, rules.as_slice()));
-                kinds.into_iter().chain(rules)
+                let classes = classes.iter().filter(|_| location.is_some());
+                let classes = classes.map(|class| of(Some(*class), None, &[]));
+                let kinds = kinds.iter().map(|kind| of(None, Some(kind.as_str()), &[]));
+                let rules = (target.is_some() && !all_rules.is_empty()).then(|| of(None, None, all_rules));
+                classes.chain(kinds).chain(rules).collect::<Vec<_>>()
             })
         })
     }
@@ -328,8 +367,11 @@ impl Profile {
         self.fields.iter().map(|field| ProfileField {
             location: field.location.as_deref(),
             kinds: &field.kinds,
+            carries: &field.carries,
+            classes: if field.location.is_some() { &field.classes } else { &[] },
             target: field.target.as_deref(),
             rules: &field.rules,
+            all_rules: if field.target.is_some() { &field.all_rules } else { &[] },
             paths: &field.paths,
             reason: &field.reason,
             opens: &field.opens,
@@ -366,7 +408,10 @@ impl Profile {
                 return Err(format!("{each:?} is there twice"));
             }
             let parts = match each.rules {
-                [] => ExclusionIdentity::Semantic([None, each.location, None, each.kind]),
+                [] => {
+                    let class = each.class.map(|class| class.name());
+                    ExclusionIdentity::Semantic([class, each.location, None, each.kind])
+                }
                 rules => ExclusionIdentity::Rule(rules, [each.target, None]),
             };
             // The path alone would be enough for exclusions of documents.
@@ -384,15 +429,46 @@ impl Profile {
 }
 
 impl Field {
+    /// Notes the classes and rules of its languages.
+    fn take_languages(&mut self) -> Result<(), String> {
+        let (mut classes, mut rules) = (BTreeSet::new(), BTreeSet::from_iter(self.rules.iter().copied()));
+        for name in &self.carries {
+            let Some(known) = language(name) else {
+                let names = LANGUAGES.iter().map(|language| language.name).collect::<Vec<_>>().join(", ");
+                return Err(format!("`carries`: there is no language `{name}`, only {names}"));
+            };
+            classes.extend(known.classes);
+            rules.extend(known.rules.iter().copied().flatten());
+        }
+        self.classes = classes.into_iter().collect();
+        self.all_rules =
+            if self.carries.is_empty() { self.rules.clone() } else { rules.into_iter().collect() };
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), String> {
-        let Field { location, kinds, target, rules, paths, reason, opens, lets_pass } = self;
+        let Field {
+            location, kinds, carries, classes, target, rules, paths, reason, opens, lets_pass, ..
+        } = self;
         let place = location.as_deref().or(target.as_deref()).unwrap_or_default();
         let wrong = |why: &str| Err(format!("field `{place}`: {why}"));
-        if kinds.is_empty() != location.is_none() || rules.is_empty() != target.is_none() {
+        let (of_kinds, of_rules) = (!kinds.is_empty(), !rules.is_empty());
+        if of_kinds && location.is_none() || of_rules && target.is_none() {
             return wrong("`kinds` go with a `location`, `rules` with a `target`");
         }
-        if kinds.is_empty() && rules.is_empty() {
-            return wrong("it has neither kinds nor rules");
+        let is_said = |part: bool| part || !carries.is_empty();
+        if location.is_some() && !is_said(of_kinds) || target.is_some() && !is_said(of_rules) {
+            return wrong("it has neither kinds nor rules, and carries no language");
+        }
+        if location.is_none() && target.is_none() {
+            return wrong("it names no `location` and no `target`");
+        }
+        if carries.iter().collect::<BTreeSet<_>>().len() != carries.len() {
+            return wrong("a language is there twice");
+        }
+        let class_of = |kind: &String| Class::from_name(kind.split_once('.')?.0);
+        if let Some(kind) = kinds.iter().find(|kind| class_of(kind).is_some_and(|of| classes.contains(&of))) {
+            return wrong(&format!("{kind} is excluded by a language that it carries"));
         }
         let is_path = |path: &String| path.starts_with('/') && path.len() > 1;
         if paths.is_empty() || !paths.iter().all(is_path) {
@@ -402,8 +478,10 @@ impl Field {
             return wrong("`reason` and `opens` say it in a sentence");
         }
         // One match of these runs code wherever the value is read, and no editor sends them.
-        let classes = kinds.iter().filter_map(|kind| Class::from_name(kind.split_once('.')?.0));
-        if let Some(class) = { classes }.find(|class| matches!(class, Class::Log4j | Class::Deserialization))
+        if let Some(class) = kinds
+            .iter()
+            .filter_map(class_of)
+            .find(|class| matches!(class, Class::Log4j | Class::Deserialization))
         {
             return wrong(&format!("no profile excludes {}", class.name()));
         }
@@ -549,8 +627,47 @@ attacks = ["${jndi:ldap://a.example/x}"]
         );
     }
 
+    /// A field that carries a language is opened for its classes and rules, and for the kinds that it names.
+    #[test]
+    fn a_language_is_expanded() {
+        let carrying = |languages: &str| {
+            let with = format!("carries = [{languages}]\nkinds = [\"redirect.host\"]");
+            Profile::from_toml(&GOOD.replace("kinds = [\"xss.script-code\"]", &with)).unwrap()
+        };
+        let classes = |profile: &Profile| profile.fields().next().unwrap().classes.to_vec();
+        let profile = carrying("\"sql\", \"shell\"");
+        assert_eq!(classes(&profile), [Class::Sqli, Class::Command, Class::Path]);
+        let found: Vec<_> = profile.exclusions("").collect();
+        assert_eq!(found.len(), 5, "three classes, a kind, and rules in one entry");
+        assert!(found.iter().all(|each| each.location.is_some() != each.target.is_some()));
+        let rules = found[4].rules;
+        assert!([932_130, 941_100, 942_100].iter().all(|id| rules.contains(id)) && rules.is_sorted());
+        assert_eq!(profile.fields().next().unwrap().rules, [941_100]);
+        let without = profile.without_language(0, "sql");
+        assert_eq!(classes(&without), [Class::Command, Class::Path]);
+        assert!(!without.exclusions("").any(|each| each.rules.contains(&942_100)));
+        // What no text in a language is stays, in whatever mixture.
+        let all: Vec<String> = LANGUAGES.iter().map(|language| format!("{:?}", language.name)).collect();
+        let profile = carrying(&all.join(", "));
+        let open = classes(&profile);
+        let closed =
+            [Class::Log4j, Class::Deserialization, Class::Xxe, Class::Ssrf, Class::Upload, Class::Crlf];
+        assert!(!closed.iter().any(|class| open.contains(class)), "{open:?}");
+        let rules = profile.exclusions("").last().unwrap().rules;
+        for severe in
+            [944_150, 944_151, 944_152, 944_200, 944_210, 944_240, 933_170, 934_110, 934_130, 932_170]
+        {
+            assert!(!rules.contains(&severe), "{severe}");
+        }
+    }
+
     #[test]
     fn what_is_too_wide_or_wrong_is_no_profile() {
+        let carries = |languages: &str| format!("kinds = [\"xss.script-code\"]\ncarries = [{languages}]");
+        let from = "kinds = [\"xss.script-code\"]";
+        refused(from, &carries("\"english\""), "there is no language `english`, only markup, ");
+        refused(from, &carries("\"sql\", \"sql\""), "a language is there twice");
+        refused(from, &carries("\"markup\""), "xss.script-code is excluded by a language");
         refused("form:style", "form", "it applies to every field");
         refused("form:style", "form:*", "it applies to every field");
         refused("form:style", "shelf:style", "there is no place `shelf`");
@@ -565,7 +682,7 @@ attacks = ["${jndi:ldap://a.example/x}"]
         }
         refused("\"/admin/style\"]", "\"/\"]", "are not the root");
         refused("\"/admin/style\"]", "\"*/style\"]", "are not the root");
-        refused("kinds = [\"xss.script-code\"]", "", "`kinds` go with a `location`");
+        refused("kinds = [\"xss.script-code\"]", "", "neither kinds nor rules");
         refused("kinds =", "class = \"xss\"\nkinds =", "unknown field `class`");
         refused("weight = 2", "weight = 3", "the weight of a sign is 1 or 2");
         refused("cookie = \"forum_\"", "cookie = \"a\"\ntitle = \"b\"", "a sign is one of");

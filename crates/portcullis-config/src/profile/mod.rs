@@ -7,6 +7,7 @@
 //! with a path of this one behind it.
 
 mod file;
+mod languages;
 mod markup;
 mod recognition;
 mod uses;
@@ -64,10 +65,11 @@ impl Profile {
     fn add(&self, at: &str, mistakes: &mut Mistakes<'_>, policy: &mut Policy) {
         let spanned = |value: String| Spanned { value, span: 0..0 };
         for each in self.exclusions(at) {
-            let ProfileExclusion { kind, location, rules, target, path, reason, .. } = each;
+            let ProfileExclusion { class, kind, location, rules, target, path, reason, .. } = each;
             let (path, reason) = (Some(spanned(path)), Some(reason.to_owned()));
             if rules.is_empty() {
                 let raw = raw::Exclude {
+                    class: class.map(|class| spanned(class.name().to_owned())),
                     kind: kind.map(|kind| spanned(kind.to_owned())),
                     location: location.map(|location| spanned(location.to_owned())),
                     path,

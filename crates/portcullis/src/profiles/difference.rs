@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use portcullis_config::Profile;
+use portcullis_config::{Profile, ProfileExclusion};
+use portcullis_types::Class;
 
 use super::draft::{Carried, Carrier, carried, learned_by};
 use super::find;
@@ -70,8 +71,8 @@ fn lines(profile: &Profile) -> BTreeMap<String, String> {
         let mut add = |what: &str, place: &str| {
             lines.insert(format!("exclusion of {what} in {place} of {}", each.path), said.clone());
         };
-        if let (Some(kind), Some(location)) = (each.kind, each.location) {
-            add(kind, location);
+        if let (Some(what), Some(location)) = (each.kind.or(each.class.map(Class::name)), each.location) {
+            add(what, location);
         }
         for rule in each.rules {
             add(&format!("rule {rule}"), each.target.unwrap_or_default());
@@ -97,10 +98,15 @@ fn with_learned(profile: &Profile, learned: &Carried) -> String {
     let mut used = BTreeSet::new();
     for (carrier, kinds) in learned {
         for (kind, evidence) in kinds {
-            let mut of_kind = profile.exclusions("").filter(|each| each.kind == Some(kind));
+            let class = kind.split_once('.').and_then(|(class, _)| Class::from_name(class));
+            let is_of = |each: &ProfileExclusion<'_>| {
+                each.kind == Some(kind) || each.class.is_some() && each.class == class
+            };
+            let mut of_kind = profile.exclusions("").filter(is_of);
             match of_kind.find(|each| is_for(each.location, &each.path, carrier)) {
                 Some(each) => {
-                    used.insert((kind.clone(), each.location.map(str::to_owned), each.path));
+                    let what = each.kind.or(each.class.map(Class::name)).unwrap_or_default();
+                    used.insert((what.to_owned(), each.location.map(str::to_owned), each.path));
                 }
                 None => {
                     let _ = writeln!(
@@ -114,7 +120,9 @@ fn with_learned(profile: &Profile, learned: &Carried) -> String {
         }
     }
     for each in profile.exclusions("") {
-        let (Some(kind), location) = (each.kind, each.location) else { continue };
+        let (Some(kind), location) = (each.kind.or(each.class.map(Class::name)), each.location) else {
+            continue;
+        };
         if !used.contains(&(kind.to_owned(), location.map(str::to_owned), each.path.clone())) {
             let _ = writeln!(text, "- {kind} in {} of {}", location.unwrap_or_default(), each.path);
         }

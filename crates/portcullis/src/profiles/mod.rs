@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use portcullis_config::{Profile, profile, profiles};
-use portcullis_types::nearest;
+use portcullis_types::{Class, nearest};
 
 use crate::outcome::{Failure, print};
 
@@ -129,7 +129,7 @@ fn text(profile: &Profile) -> String {
     let _ = writeln!(out, "version {version}, tested with {} requests and {attacks} attacks", requests.len());
     for each in profile.exclusions("") {
         let what = match each.rules {
-            [] => each.kind.unwrap_or_default().to_owned(),
+            [] => each.kind.or(each.class.map(Class::name)).unwrap_or_default().to_owned(),
             rules => rules.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
         };
         let place = each.location.or(each.target).unwrap_or_default();

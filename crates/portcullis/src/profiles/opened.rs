@@ -51,8 +51,10 @@ pub(super) fn measure(
         }
     }
     for (number, field) in profile.fields().enumerate() {
-        let excludes =
-            if policy.mode.has_semantic() { !field.kinds.is_empty() } else { !field.rules.is_empty() };
+        let excludes = match policy.mode.has_semantic() {
+            true => !field.kinds.is_empty() || !field.classes.is_empty(),
+            false => !field.all_rules.is_empty(),
+        };
         if !excludes || !field.is_of_value() {
             continue;
         }
@@ -86,13 +88,16 @@ fn without_field(whole: &Policy, field: &ProfileField<'_>) -> Policy {
     let mut policy = whole.clone();
     let is_of_path = |path: &Option<String>| path.as_ref().is_some_and(|path| field.paths.contains(path));
     policy.semantic.exclude.retain(|each| {
+        let is_of_kinds = each.kind.as_ref().is_some_and(|kind| field.kinds.contains(kind));
+        let is_of_languages =
+            each.kind.is_none() && each.class.is_some_and(|class| field.classes.contains(&class));
         each.location.as_deref() != field.location
-            || !each.kind.as_ref().is_some_and(|kind| field.kinds.contains(kind))
+            || !(is_of_kinds || is_of_languages)
             || !is_of_path(&each.terms.path)
     });
     policy.rule_exclude.retain(|each| {
         each.target_text.as_deref() != field.target
-            || each.rules != field.rules
+            || each.rules != field.all_rules
             || !is_of_path(&each.terms.path)
     });
     policy
@@ -142,7 +147,9 @@ fn places<'p>(profile: &'p Profile, field: &ProfileField<'_>) -> Vec<&'p Profile
 fn attacks(field: &ProfileField<'_>, is_semantic: bool) -> Vec<Probe> {
     let mut all: Vec<Probe> = probes(Spot::Value).filter(|probe| probe.change.is_empty()).collect();
     if is_semantic {
-        all.retain(|probe| field.kinds.iter().any(|kind| kind == probe.kind));
+        all.retain(|probe| {
+            field.kinds.iter().any(|kind| kind == probe.kind) || field.classes.contains(&probe.class)
+        });
         return all;
     }
     all.sort_by_key(|probe| (probe.class.name(), probe.text.len()));

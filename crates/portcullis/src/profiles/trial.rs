@@ -212,6 +212,8 @@ enum Part {
     Kind(String, String),
     /// A rule in a target.
     Rule(u32, String),
+    /// A language that the field of this number carries, and its place.
+    Language(usize, String, String),
     /// All that is excluded on a path.
     Path(String),
 }
@@ -221,6 +223,7 @@ impl fmt::Display for Part {
         match self {
             Part::Kind(kind, place) => write!(f, "{kind} in {place}"),
             Part::Rule(rule, target) => write!(f, "{rule} in {target}"),
+            Part::Language(_, language, place) => write!(f, "`{language}` in {place}"),
             Part::Path(path) => write!(f, "what is excluded on {path}"),
         }
     }
@@ -229,11 +232,14 @@ impl fmt::Display for Part {
 /// The parts of what a profile excludes.
 fn parts(profile: &Profile) -> BTreeSet<Part> {
     let mut parts = BTreeSet::new();
-    for each in profile.exclusions("") {
-        let place = each.location.or(each.target).unwrap_or_default();
-        parts.extend(each.kind.map(|kind| Part::Kind(kind.to_owned(), place.to_owned())));
-        parts.extend(each.rules.iter().map(|rule| Part::Rule(*rule, place.to_owned())));
-        parts.insert(Part::Path(each.path));
+    for (number, field) in profile.fields().enumerate() {
+        let [location, target] =
+            [field.location, field.target].map(|place| place.unwrap_or_default().to_owned());
+        parts.extend(field.kinds.iter().map(|kind| Part::Kind(kind.clone(), location.clone())));
+        parts.extend(field.rules.iter().map(|rule| Part::Rule(*rule, target.clone())));
+        let language = |name: &String| Part::Language(number, name.clone(), field.place().to_owned());
+        parts.extend(field.carries.iter().map(language));
+        parts.extend(field.paths.iter().cloned().map(Part::Path));
     }
     parts
 }
@@ -249,13 +255,13 @@ fn needed(
     let whole = with(policy, profile, &args.path);
     let requests: Vec<_> = profile.requests.iter().map(|request| request.bytes(&args.path, None)).collect();
     let mut is_needed = |part: &Part| {
-        let mut trial = tester.trial(&without(&whole, part, &args.path))?;
+        let mut trial = tester.trial(&without((policy, &whole), profile, part, &args.path))?;
         Ok(requests.iter().any(|bytes| match (tester.ask(&mut trial, bytes), part) {
             ((_, Some(event)), Part::Rule(rule, _)) => {
                 event.matches.iter().any(|found| found.rule.rule_id.0 == *rule)
                     || event.also_matched.iter().any(|found| found.rule_id.0 == *rule)
             }
-            ((stopped, _), Part::Kind(..) | Part::Path(_)) => stopped,
+            ((stopped, _), Part::Kind(..) | Part::Language(..) | Part::Path(_)) => stopped,
             ((_, None), Part::Rule(..)) => false,
         }))
     };
@@ -268,9 +274,14 @@ fn needed(
     Ok(needed)
 }
 
-/// A policy without a part of what the profile has added to it.
-fn without(policy: &Policy, part: &Part, at: &str) -> Policy {
-    let mut policy = policy.clone();
+/// The policy `whole` without a part of what the profile has added to `policy`.
+fn without((policy, whole): (&Policy, &Policy), profile: &Profile, part: &Part, at: &str) -> Policy {
+    let mut policy = match part {
+        Part::Language(field, language, _) => {
+            return with(policy, &profile.without_language(*field, language), at);
+        }
+        Part::Kind(..) | Part::Rule(..) | Part::Path(_) => whole.clone(),
+    };
     match part {
         Part::Kind(kind, place) => policy
             .semantic
@@ -281,6 +292,7 @@ fn without(policy: &Policy, part: &Part, at: &str) -> Policy {
             same.filter(|each| each.target_text.as_deref() == Some(target))
                 .for_each(|each| each.rules.retain(|other| other != rule));
         }
+        Part::Language(..) => {}
         Part::Path(path) => {
             let path = Some(format!("{at}{path}"));
             policy.semantic.exclude.retain(|each| each.terms.path != path);

