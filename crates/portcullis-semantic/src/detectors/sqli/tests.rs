@@ -48,6 +48,28 @@ fn no_statement_follows_a_dollar_quote_directly() {
     check("x' select name, pw from users where id = 1", "juxtaposed after-quote");
 }
 
+/// A constant behind a number that is written as only programs write one is part of no sentence.
+#[test]
+fn constants_that_nobody_says() {
+    let blocks = |text: &str| {
+        let (detectors, mut analysis) = (Detectors::new(), Analysis::new());
+        analysis.value(&detectors, Location::new(Place::Query, b"q"), text.as_bytes());
+        let worst = analysis.worst(&detectors, Level::Balanced);
+        worst.is_some_and(|worst| worst.blocks(Level::Balanced))
+    };
+    for number in ["1", "12.5"] {
+        for joint in ["or", "and", "xor", "OR"] {
+            for constant in ["!0", "~1", "! 0", "0x1", "0XfF", "b'1'", "n'a'", "x'31'"] {
+                let text = format!("{number} {joint} {constant}");
+                assert!(blocks(&text), "{text}: {}", kinds(&text));
+            }
+        }
+    }
+    for text in ["1 or 2", "0x00 or 0x01", "2 and 3", "3 or 'a'", "1 or 2!", "7 and more", "5 or 0.5"] {
+        assert!(!blocks(text), "{text}: {}", kinds(text));
+    }
+}
+
 #[test]
 fn contexts() {
     check("1 or 1=1", "tautology after-number whole");

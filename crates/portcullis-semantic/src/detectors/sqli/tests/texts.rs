@@ -227,6 +227,28 @@ fn asides_that_select() {
     check("1 and (select password)like'a%'", "subselect");
 }
 
+/// Words that are selected from nothing, in parentheses behind a word and a space, are an instruction.
+#[test]
+fn instructions_that_select() {
+    for text in [
+        "Toppings: ham or cheese (select all that apply)",
+        "plan A and plan B (select one or more)",
+        "Days and times (select up to 3) for the course",
+    ] {
+        passes(text);
+        passes_at(Class::Sqli, Place::Query, "q", text);
+    }
+    for text in [
+        "1 and exists (select password from users)",
+        "1 or a in (select b c from users)",
+        "1 or ascii((select password))>1",
+        "x' and user() like (select secret from users)--",
+        "1 and length (select pw from users)>1",
+    ] {
+        check(text, "subselect");
+    }
+}
+
 /// Words in quotes that a slash joins are words in quotes.
 #[test]
 fn quoted_words_with_a_slash() {

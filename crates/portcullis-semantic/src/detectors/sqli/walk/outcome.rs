@@ -133,7 +133,15 @@ impl Walk<'_, '_> {
                     self.note(BOOLEAN_CONSTANT, span);
                 }
                 Operand::Text if self.is_left_open() => {}
-                Operand::Text => self.note(BOOLEAN_STRING, span),
+                Operand::Text => {
+                    // `1 or b'1'`: a letter says how the string is written.
+                    let is_prefixed =
+                        self.last_span.of(self.text).first().is_some_and(u8::is_ascii_alphabetic);
+                    if self.joins_number && is_prefixed && self.is_at_end() {
+                        self.note(NUMBER_CONDITION, span);
+                    }
+                    self.note(BOOLEAN_STRING, span);
+                }
                 Operand::Call | Operand::Select => self.note(BOOLEAN_CALL, span),
                 Operand::None | Operand::Name | Operand::Variable | Operand::Complex => {}
             }
@@ -141,14 +149,20 @@ impl Walk<'_, '_> {
         self.compared = true;
     }
 
-    /// `1 or 1`, the same number on both sides, and `1 and(1)`, with no space before the parenthesis: nobody
-    /// says so.
+    /// `1 or 1`, the same number on both sides, `1 and(1)`, with no space before the parenthesis, `1 or !0`
+    /// and `1 or 0x1`, a constant written as only programs do: nobody says so.
     fn joins_as_sql(&self) -> bool {
         let rest = &self.text[(self.joined_at as usize).min(self.text.len())..];
         let word = rest.iter().take(4).take_while(|b| b.is_ascii_alphabetic()).count();
         let is_or = rest[..word].eq_ignore_ascii_case(b"or");
         let before = self.text[..self.joined_at as usize].trim_ascii();
-        word > 0 && rest.get(word) == Some(&b'(') || is_or && before == self.last_span.of(self.text)
+        let constant = self.last_span.of(self.text);
+        let is_inverted = word > 0 && matches!(rest[word..].trim_ascii_start().first(), Some(b'!' | b'~'));
+        let is_hex = |number: &[u8]| matches!(number, [b'0', b'x' | b'X', ..]);
+        word > 0 && rest.get(word) == Some(&b'(')
+            || is_or && before == constant
+            || is_inverted
+            || word > 0 && is_hex(constant) && !is_hex(before)
     }
 
     fn is_or_null(&self) -> bool {

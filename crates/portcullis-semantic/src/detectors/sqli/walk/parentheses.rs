@@ -6,6 +6,9 @@ use portcullis_types::Span;
 use super::{Clause, Expect, FRAME, Frame, Operand, Start, Walk};
 use crate::detectors::sqli::*;
 
+/// Words of an instruction in parentheses.
+const INSTRUCTION_TOKENS_MAX: usize = 12;
+
 impl Walk<'_, '_> {
     pub(super) fn open(&mut self, is_call: bool) {
         let frame = Frame {
@@ -40,12 +43,13 @@ impl Walk<'_, '_> {
     pub(super) fn open_after_operand(&mut self, span: Span) -> bool {
         let next = self.peek().map(|token| token.kind);
         match self.last {
+            Operand::Name if self.is_instruction(span) => false,
             Operand::Name => {
                 self.open(true);
                 true
             }
             // `Who is in? (select one)`: an aside.
-            Operand::Variable | Operand::None if self.is_aside() => false,
+            Operand::Variable | Operand::None if self.is_aside() || self.is_instruction(span) => false,
             _ if matches!(next, Some(TokenKind::Word(Word::Select))) && self.start != Start::Quote(b'$') => {
                 self.note(JUXTAPOSED, span);
                 self.open(false);
@@ -64,6 +68,28 @@ impl Walk<'_, '_> {
             | Operand::Variable
             | Operand::Complex => false,
         }
+    }
+
+    /// `Plan A or plan B (select all that apply)`: behind a space, words that are selected from nothing. A
+    /// call whose argument is a query has it in parentheses of its own.
+    fn is_instruction(&self, open: Span) -> bool {
+        let is_spaced = self.text[..open.start as usize].last().is_some_and(u8::is_ascii_whitespace);
+        let mut ahead = self.lexer.clone().map(|token| token.kind);
+        if !is_spaced || ahead.next() != Some(TokenKind::Word(Word::Select)) {
+            return false;
+        }
+        let mut words = 0;
+        for kind in ahead.take(INSTRUCTION_TOKENS_MAX) {
+            match kind {
+                TokenKind::Word(Word::From | Word::Into | Word::Select | Word::Union | Word::Case) => {
+                    return false;
+                }
+                TokenKind::Word(_) | TokenKind::Number => words += 1,
+                TokenKind::Close => return words > 1,
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// `(select one)`: of a parenthesis that was opened, one name that is selected from nothing is all.
