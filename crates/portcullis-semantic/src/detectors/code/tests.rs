@@ -38,6 +38,13 @@ fn php() {
         attack(&format!("call_user_func({name},'id')"), "callback nested");
         attack(&format!("usort($a, {name})"), "callback nested");
     }
+    // Whatever stands before the callback.
+    for first in ["$a", "new ArrayIterator([1])", "[1]", "range(0, 1)", "1"] {
+        attack(&format!("iterator_apply({first}, 'system', ['id'])"), "callback nested");
+    }
+    for command in ["id", "cat /etc/passwd", "uname -a"] {
+        attack(&format!("''.`{command}`.''"), "backtick shell-argument");
+    }
     attack("$a='sys'.'tem';$a('id')", "variable-call shell-argument");
     attack("print(md5(31337));", "probe");
     attack("echo 98989*443131;", "probe");

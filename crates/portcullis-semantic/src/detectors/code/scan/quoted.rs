@@ -103,6 +103,14 @@ impl<'t> Scan<'_, 't> {
             self.note(Fact::Backtick, token.span);
             self.note(Fact::Input, token.span);
         }
+        // `''.`id`.''`: PHP joins what a command prints to the texts beside it.
+        let is_joined = start >= 2
+            && matches!(self.text[start - 2..start], [b'\'' | b'"', b'.'])
+            && matches!(self.text[end..], [b'.', b'\'' | b'"', ..]);
+        if is_backtick && is_joined && self.shell.is_command_line(inner) {
+            self.note(Fact::Backtick, token.span);
+            self.note(Fact::ShellArgument, token.span);
+        }
         // Code in a text that a call runs: `exec("import os; ...")`, `create_function('', 'phpinfo();')`.
         let is_argument = self.last_is(b'(') || self.last_is(b',');
         if self.runs_text && is_argument && inner.contains(&b'(') && self.calls_in(inner) {
@@ -113,6 +121,7 @@ impl<'t> Scan<'_, 't> {
             && self.last_is(b',')
             && self.is_runner(&Constant::read(inner, self.lexer, self.text))
         {
+            self.note(Fact::Callback, token.span);
             self.note(Fact::Nested, token.span);
         }
         let is_key = self.last_is(b'[') || self.last_is(b'(') || self.last_is(b',');
