@@ -94,7 +94,7 @@ impl Repeats {
     }
 
     /// Gives out what was held back in a second that is over.
-    pub fn due(&mut self, second: u64) -> Vec<Box<Event>> {
+    pub fn due(&mut self, second: u64) -> Vec<Event> {
         match std::mem::replace(&mut self.second, second) == second {
             true => Vec::new(),
             false => self.flush(),
@@ -102,8 +102,9 @@ impl Repeats {
     }
 
     /// Gives out what is held back.
-    pub fn flush(&mut self) -> Vec<Box<Event>> {
-        let mut held: Vec<Box<Event>> = self.kinds.drain().filter_map(|(_, seen)| seen.held).collect();
+    pub fn flush(&mut self) -> Vec<Event> {
+        let mut held: Vec<Event> =
+            self.kinds.drain().filter_map(|(_, seen)| seen.held.map(|event| *event)).collect();
         held.sort_by_key(|event| event.time);
         held
     }
@@ -136,12 +137,12 @@ mod tests {
     }
 
     /// The requests of `kinds`, in this order, through `repeats`: the events that are made, with their count.
-    fn events(repeats: &mut Repeats, kinds: impl Iterator<Item = Kind>, second: u64) -> Vec<Box<Event>> {
+    fn events(repeats: &mut Repeats, kinds: impl Iterator<Item = Kind>, second: u64) -> Vec<Event> {
         let mut given = repeats.due(second);
         for (number, kind) in kinds.enumerate() {
             let event = || Box::new(Event::new(number.to_string(), Timestamp::from_epoch_millis(1)));
             match repeats.turn(kind) {
-                Turn::Own => given.push(event()),
+                Turn::Own => given.push(*event()),
                 Turn::Held(kind) => repeats.hold(kind, event()),
                 Turn::Counted => {}
             }
@@ -149,7 +150,7 @@ mod tests {
         given
     }
 
-    fn sum(events: &[Box<Event>]) -> u64 {
+    fn sum(events: &[Event]) -> u64 {
         events.iter().map(|event| event.count).sum()
     }
 

@@ -293,9 +293,9 @@ impl Worker {
         self.give_out(held);
     }
 
-    fn give_out(&self, events: Vec<Box<Event>>) {
+    fn give_out(&self, events: Vec<Event>) {
         if let Some(on_event) = &self.shared.services.on_event {
-            events.into_iter().for_each(|event| on_event(*event));
+            events.into_iter().for_each(|event| on_event(event));
         }
     }
 
