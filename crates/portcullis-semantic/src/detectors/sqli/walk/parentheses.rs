@@ -78,15 +78,16 @@ impl Walk<'_, '_> {
         if !is_spaced || ahead.next() != Some(TokenKind::Word(Word::Select)) {
             return false;
         }
-        let mut words = 0;
-        for kind in ahead.take(INSTRUCTION_TOKENS_MAX) {
-            match kind {
-                TokenKind::Word(Word::From | Word::Into | Word::Select | Word::Union | Word::Case) => {
-                    return false;
-                }
-                TokenKind::Word(_) | TokenKind::Number => words += 1,
-                TokenKind::Close => return words > 1,
-                _ => return false,
+        for (words, kind) in ahead.take(INSTRUCTION_TOKENS_MAX).enumerate() {
+            let opens_query = matches!(
+                kind,
+                TokenKind::Word(Word::From | Word::Into | Word::Select | Word::Union | Word::Case)
+            );
+            if kind == TokenKind::Close {
+                return words > 1;
+            }
+            if opens_query || !matches!(kind, TokenKind::Word(_) | TokenKind::Number) {
+                return false;
             }
         }
         false
