@@ -58,13 +58,17 @@ impl IpSet {
         Ok(IpSet::of_ranges(ranges))
     }
 
-    /// Reads a file: a network per line; what follows `#` or `;` is a comment.
+    /// Reads a file: a network or a range (`192.0.2.1-192.0.2.9`) per line; what follows `#` or `;` is a
+    /// comment.
     pub fn parse_file(text: &str) -> Result<IpSet, IpSetError> {
         let mut ranges = Vec::new();
         let mut offset = 0;
         for line in text.split('\n') {
-            let network = line.split(['#', ';']).next().unwrap_or_default();
-            push_network(&mut ranges, network, offset)?;
+            let item = line.split(['#', ';']).next().unwrap_or_default();
+            match item.split_once('-') {
+                Some((first, last)) => ranges.push(parse_range(item, first, last, offset)?),
+                None => push_network(&mut ranges, item, offset)?,
+            }
             offset += line.len() + 1;
         }
         Ok(IpSet::of_ranges(ranges))
@@ -86,6 +90,22 @@ impl IpSet {
     /// Disjoint ranges of addresses that the networks come to.
     pub fn ranges(&self) -> usize {
         self.v4.len() + self.v6.len()
+    }
+
+    /// The share of the addresses of a network that are in the set, 0 to 1.
+    pub fn share_of(&self, network: IpAddr, prefix: u8) -> f64 {
+        let (start, end) = range(network, prefix.into());
+        let length = |start: u128, end: u128| (end - start) as f64 + 1.0;
+        let part = |range: (u128, u128)| {
+            let (first, last) = (range.0.max(start), range.1.min(end));
+            if first > last { 0.0 } else { length(first, last) }
+        };
+        let mapped = |value: u32| to_value(IpAddr::V4(value.into()));
+        let found: f64 = match network {
+            IpAddr::V4(_) => self.v4.iter().map(|(first, last)| part((mapped(first), mapped(last)))).sum(),
+            IpAddr::V6(_) => self.v6.iter().map(part).sum(),
+        };
+        found / length(start, end)
     }
 
     /// Networks by an address and the length of the prefix, which is cut to that of the address.
@@ -141,6 +161,25 @@ fn push_network(ranges: &mut Vec<(u128, u128)>, item: &str, offset: usize) -> Re
     Ok(())
 }
 
+/// The range from an address to another of its family.
+fn parse_range(item: &str, first: &str, last: &str, offset: usize) -> Result<(u128, u128), IpSetError> {
+    let offset = offset + (item.len() - item.trim_start().len());
+    let wrong = |message: String| IpSetError { offset, message };
+    let parse = |text: &str| {
+        let address = text.trim().parse::<IpAddr>();
+        address.map_err(|_| wrong(format!("`{}` is not an IP address", text.trim())))
+    };
+    let (first, last) = (parse(first)?, parse(last)?);
+    if first.is_ipv4() != last.is_ipv4() {
+        return Err(wrong(format!("`{}` begins and ends in different families", item.trim())));
+    }
+    let (start, end) = (to_value(first), to_value(last));
+    if start > end {
+        return Err(wrong(format!("`{}` ends before it begins", item.trim())));
+    }
+    Ok((start, end))
+}
+
 fn range(address: IpAddr, prefix: u32) -> (u128, u128) {
     let width: u32 = if address.is_ipv4() { 32 } else { 128 };
     let host = 1u128.checked_shl(width.saturating_sub(prefix)).map_or(u128::MAX, |size| size - 1);
@@ -193,6 +232,20 @@ mod tests {
     }
 
     #[test]
+    fn shares() {
+        let set = IpSet::parse("10.0.0.0/8,2000::/4,fe80::/10").unwrap();
+        let share = |network: &str, prefix| set.share_of(network.parse().unwrap(), prefix);
+        assert_eq!(
+            (share("0.0.0.0", 0), share("10.0.0.0", 7), share("10.1.0.0", 16)),
+            (1.0 / 256.0, 0.5, 1.0)
+        );
+        assert_eq!(
+            (share("2000::", 3), share("::", 0), share("192.0.2.0", 24)),
+            (0.5, 1.0 / 16.0 + 1.0 / 1024.0, 0.0)
+        );
+    }
+
+    #[test]
     fn neighbours_merge() {
         let set = IpSet::parse("10.0.0.0/9,10.128.0.0/9,10.3.0.0/16").unwrap();
         assert_eq!(set, IpSet::parse("10.0.0.0/8").unwrap());
@@ -203,6 +256,20 @@ mod tests {
         let set = IpSet::parse_file("# office\r\n192.0.2.0/24 ; SBL1\r\n\n2001:db8::/32 # home\n").unwrap();
         assert!(set.contains("192.0.2.9".parse().unwrap()));
         assert_eq!(IpSet::parse_file("# x\n\n10.0.0.0/8\nbad").unwrap_err().offset, 16);
+    }
+
+    #[test]
+    fn ranges_in_files() {
+        let set = IpSet::parse_file("192.0.2.1 - 192.0.2.9 # x\n2001:db8::1-2001:db8::2\n10.0.0.1-10.0.0.1")
+            .unwrap();
+        let has = |address: &str| set.contains(address.parse().unwrap());
+        assert!(has("192.0.2.1") && has("192.0.2.9") && has("2001:db8::2") && has("10.0.0.1"));
+        assert!(!has("192.0.2.0") && !has("192.0.2.10") && !has("2001:db8::3") && !has("10.0.0.2"));
+        let wrong = |text: &str| IpSet::parse_file(text).unwrap_err().message;
+        assert_eq!(wrong("192.0.2.9-192.0.2.1"), "`192.0.2.9-192.0.2.1` ends before it begins");
+        assert_eq!(wrong("192.0.2.9-::1"), "`192.0.2.9-::1` begins and ends in different families");
+        assert_eq!(wrong("192.0.2.9-"), "`` is not an IP address");
+        assert_eq!(wrong("192.0.2.0/24-192.0.3.0"), "`192.0.2.0/24` is not an IP address");
     }
 
     #[test]

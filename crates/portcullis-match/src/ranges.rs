@@ -21,6 +21,11 @@ pub(crate) struct Ranges<T> {
 }
 
 impl<T: Ord + Copy + Into<u128>> Ranges<T> {
+    /// The ranges, rising.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (T, T)> + '_ {
+        self.ranges.iter().copied()
+    }
+
     /// Inclusive ranges, rising, with a gap between any two.
     pub(crate) fn new(ranges: impl Iterator<Item = (T, T)>) -> Ranges<T> {
         let ranges: Box<[(T, T)]> = ranges.collect();
