@@ -40,6 +40,6 @@ mod trust;
 
 pub use client::{Body, Client, Connections, Error};
 pub use receiver::{
-    ANSWER_BYTES_MAX, Answer, NotTaken, Receiver, Settings, basic_login, is_retryable_in_otlp,
+    ANSWER_BYTES_MAX, Answer, NotTaken, Receiver, Settings, Validators, basic_login, is_retryable_in_otlp,
 };
 pub use trust::{Authorities, certificates, pem};

@@ -57,6 +57,20 @@ pub struct Answer {
     pub retry_after: Option<Duration>,
 }
 
+/// By what a server tells whether an answer has changed (RFC 9110, section 8.8): longer values are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validators {
+    /// `ETag`.
+    pub etag: Option<String>,
+    /// `Last-Modified`.
+    pub modified: Option<String>,
+}
+
+impl Validators {
+    /// Bytes of one value.
+    pub const BYTES_MAX: usize = 256;
+}
+
 /// The reason why a receiver did not take a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotTaken {
@@ -109,6 +123,27 @@ impl Receiver {
     /// Asks for what is there, within the time of the settings: an answer as that of [`ask`](Self::ask).
     pub fn get(&self, answer_bytes_max: u64) -> Result<Answer, NotTaken> {
         whole(self.ask_for(Method::GET, None, &[], self.settings.timeout)?, answer_bytes_max)
+    }
+
+    /// Asks for what has changed since the answer that `known` is of; none if nothing has.
+    pub fn get_if_changed(
+        &self,
+        known: &Validators,
+        answer_bytes_max: u64,
+    ) -> Result<Option<(Answer, Validators)>, NotTaken> {
+        let fields = [("If-None-Match", &known.etag), ("If-Modified-Since", &known.modified)];
+        let fields = fields.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+        let fields: Vec<(&str, String)> = fields.collect();
+        let answer = self.ask_for(Method::GET, None, &fields, self.settings.timeout)?;
+        if answer.status().as_u16() == 304 && *known != Validators::default() {
+            return Ok(None);
+        }
+        let field = |name: &str| {
+            let value = answer.headers().get(name)?.to_str().ok()?;
+            (value.len() <= Validators::BYTES_MAX).then(|| value.to_owned())
+        };
+        let validators = Validators { etag: field("etag"), modified: field("last-modified") };
+        Ok(Some((whole(answer, answer_bytes_max)?, validators)))
     }
 
     fn ask_for(
