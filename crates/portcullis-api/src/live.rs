@@ -300,6 +300,8 @@ pub struct Clients {
     pub networks_total: usize,
     /// Files of addresses.
     pub files: Vec<ListFile>,
+    /// Lists that are kept up to date.
+    pub lists: Vec<KeptList>,
     /// Countries.
     pub countries: Vec<String>,
     /// Continents.
@@ -317,6 +319,15 @@ pub struct ListFile {
     /// Its path.
     pub path: String,
     /// Ranges of addresses that it has now; addresses side by side are one.
+    pub ranges: usize,
+}
+
+/// A list that is kept up to date.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct KeptList {
+    /// Its name.
+    pub name: String,
+    /// Ranges of addresses that it has now.
     pub ranges: usize,
 }
 

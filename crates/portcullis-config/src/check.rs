@@ -12,6 +12,7 @@ use crate::compression::{self, Compression};
 use crate::convert::timeouts;
 use crate::database;
 use crate::event_socket;
+use crate::lists;
 use crate::mistakes::{Found, Mistakes};
 use crate::oidc;
 use crate::raw;
@@ -85,9 +86,14 @@ impl<'a> Checker<'a> {
         let limit_store = access::limit_store(&mut self.mistakes, document.limit_store);
         let geo_files: Vec<PathBuf> =
             document.geo.files.iter().map(|file| self.mistakes.path(file)).collect();
-        self.available = access::Available { geo: !geo_files.is_empty(), limit_store: limit_store.is_some() };
+        let lists = lists::check(&mut self.mistakes, document.lists);
+        self.available = access::Available {
+            geo: !geo_files.is_empty(),
+            limit_store: limit_store.is_some(),
+            lists: lists.iter().map(|list| list.name.clone()).collect(),
+        };
         self.access =
-            document.access.as_ref().map(|raw| access::access(&mut self.mistakes, raw, self.available));
+            document.access.as_ref().map(|raw| access::access(&mut self.mistakes, raw, &self.available));
         self.ban = access::ban::check(&mut self.mistakes, document.ban.as_ref(), "all", None);
         self.compression = compression::check(&mut self.mistakes, document.compression.as_ref(), None);
         let mut listeners = self.listeners(document.listeners, &client_address);
@@ -139,6 +145,7 @@ impl<'a> Checker<'a> {
             lookups: self.lookups(document.lookups),
             recent_events_bytes: document.recent_events.map_or(RECENT_EVENTS_BYTES, |size| size.0),
             data: document.data.map(|data| self.mistakes.path(&data.folder)),
+            lists,
             event_store,
             event_socket,
             event_sinks: sinks::check::check(&mut self.mistakes, event_sinks),

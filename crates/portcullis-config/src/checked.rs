@@ -9,6 +9,7 @@ use crate::acme::Acme;
 use crate::agents::Agent;
 use crate::database::EventDatabase;
 use crate::event_socket::EventSocket;
+use crate::lists::List;
 use crate::oidc::Oidc;
 use crate::sinks::{EventForm, EventSink};
 use crate::tracing::Tracing;
@@ -70,6 +71,8 @@ pub struct Config {
     pub lookups: Lookups,
     /// The folder of the event store, if there is one.
     pub data: Option<PathBuf>,
+    /// Lists of addresses that are kept up to date.
+    pub lists: Vec<List>,
     /// Limits of the event store.
     pub event_store: EventStore,
     /// The event file.
@@ -117,7 +120,15 @@ pub struct Unserved {
     pub ban: Option<crate::access::Ban>,
 }
 
+/// The folder of lists in the data folder.
+const LISTS: &str = "lists";
+
 impl Config {
+    /// The file in which a list is kept; none without a data folder.
+    pub fn list_file(&self, name: &str) -> Option<PathBuf> {
+        self.data.as_ref().map(|data| data.join(LISTS).join(format!("{name}.txt")))
+    }
+
     /// Warnings about settings that are valid but hardly intended.
     pub fn warnings(&self) -> Vec<String> {
         self.placed_warnings().into_iter().map(|(_, warning)| warning).collect()

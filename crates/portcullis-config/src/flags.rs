@@ -132,6 +132,7 @@ impl Config {
             lookups: Lookups::default(),
             recent_events_bytes: RECENT_EVENTS_BYTES,
             data: None,
+            lists: Vec::new(),
             event_store: EventStore::default(),
             events: flags.events.map(|file| Events {
                 file,

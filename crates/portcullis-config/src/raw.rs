@@ -11,6 +11,7 @@ use crate::access_log;
 use crate::acme;
 use crate::agents;
 use crate::compression;
+use crate::lists;
 use crate::oidc;
 use crate::spanned::Spanned;
 use crate::tracing;
@@ -92,6 +93,9 @@ pub(crate) struct Document {
     /// Persistent collections (`IP`, `SESSION`, ...): how many are kept, and where.
     #[serde(default)]
     pub store: Store,
+    /// Lists of addresses that are fetched from servers or found by names of hosts.
+    #[serde(default)]
+    pub lists: Vec<Spanned<lists::Raw>>,
     /// External lookups of rules: `@rbl`, `@inspectFile`.
     #[serde(default)]
     pub lookups: Lookups,

@@ -93,8 +93,8 @@ impl JsonSchema for Time {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "pattern": "^[0-9]+ ?(ms|s|m|h)$",
-            "description": "A duration with its unit, such as \"500ms\", \"5s\", \"2m\" or \"1h\"."
+            "pattern": "^[0-9]+ ?(ms|s|m|h|d)$",
+            "description": "A duration with its unit, such as \"500ms\", \"5s\", \"2m\", \"1h\" or \"30d\"."
         })
     }
 }

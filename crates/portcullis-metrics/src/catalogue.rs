@@ -131,6 +131,10 @@ catalogue! {
         "Address ranges in each access list, after merging.";
     ACCESS_LIST_RELOADS Counter "portcullis_access_list_reloads_total" ["result"]
         "Reloads of changed address lists; after a failed one the previous list stays in use.";
+    LISTS_FETCHED Counter "portcullis_lists_fetched_total" ["list", "result"]
+        "Looks for a new version of each list of `lists`: changed, unchanged, or failed.";
+    LISTS_CURRENT Gauge "portcullis_lists_current_timestamp_seconds" ["list"]
+        "When each list of `lists` was last known to be current, in seconds since 1970; 0: never.";
     ACCESS_EVENTS_OMITTED Counter "portcullis_access_events_omitted_total" []
         "Refusals by lists, limits and bans without an event: each control writes at most ten events a second after the first hundred.";
     LIMIT_STORE_CONNECTED Gauge "portcullis_limit_store_connected" []

@@ -115,8 +115,8 @@ impl Generation {
         let acme = acme::Settings::build(config)?;
         let listeners = listeners(&sources, acme.as_deref())?;
         let agents = Agent::build(&config.agents, services, old.map_or(&[], |old| &old.agents))?;
-        let (store, known) = (config.limit_store.as_ref(), old.map(|old| &old.controls));
-        let mut controls = ControlsBuilder::new(store, services, origin.started(), known)?;
+        let known = old.map(|old| &old.controls);
+        let mut controls = ControlsBuilder::new(config, services, origin.started(), known)?;
         let sites = sites(&sources, &groups, &agents, &mut controls)?;
         let signs_cookies = config.sites.iter().any(|site| !site.cookies.sign.is_empty());
         let unserved = unserved(&sources, &mut controls)?;

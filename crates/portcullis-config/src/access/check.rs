@@ -6,6 +6,7 @@ use super::checked::{Access, Clients, KeyPart, LimitStore, Prefixes, RateLimit, 
 use super::raw;
 use crate::checked::network::Network;
 use crate::hint;
+use crate::lists;
 use crate::mistakes::Mistakes;
 use crate::spanned::Spanned;
 
@@ -16,19 +17,21 @@ const KEYS_MAX: u32 = 1 << 24;
 const FILL_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// The parts of the document that access controls may need.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub(crate) struct Available {
     /// Databases that say where clients are.
     pub geo: bool,
     /// A store that nodes share limits in.
     pub limit_store: bool,
+    /// Lists that are kept up to date.
+    pub lists: Vec<String>,
 }
 
 /// Checks who may ask at a site or route.
 pub(crate) fn access(
     mistakes: &mut Mistakes<'_>,
     raw: &Spanned<raw::Access>,
-    available: Available,
+    available: &Available,
 ) -> Access {
     let raw::Access { bypass, allow, deny, others, action, status } = &raw.value;
     let access = Access {
@@ -57,7 +60,7 @@ pub(crate) fn rate_limits(
     mistakes: &mut Mistakes<'_>,
     raw: &[raw::RateLimit],
     names: &mut Vec<String>,
-    available: Available,
+    available: &Available,
 ) -> Vec<RateLimit> {
     raw.iter().map(|limit| rate_limit(mistakes, limit, names, available)).collect()
 }
@@ -66,7 +69,7 @@ fn rate_limit(
     mistakes: &mut Mistakes<'_>,
     raw: &raw::RateLimit,
     names: &mut Vec<String>,
-    available: Available,
+    available: &Available,
 ) -> RateLimit {
     name(mistakes, &raw.name);
     if names.contains(&raw.name.value) {
@@ -125,7 +128,7 @@ fn rate_limit(
     }
 }
 
-fn shared(mistakes: &mut Mistakes<'_>, raw: &raw::RateLimit, available: Available) -> Option<Unavailable> {
+fn shared(mistakes: &mut Mistakes<'_>, raw: &raw::RateLimit, available: &Available) -> Option<Unavailable> {
     let is_shared = raw.shared.as_ref().filter(|shared| shared.value);
     if let (Some(shared), false) = (is_shared, available.limit_store) {
         let hint = "add `limit_store = { url = \"redis://10.0.0.9:6379\" }` to the document".to_string();
@@ -194,7 +197,7 @@ fn name(mistakes: &mut Mistakes<'_>, name: &Spanned<String>) {
     }
 }
 
-fn key_part(mistakes: &mut Mistakes<'_>, text: &Spanned<String>, available: Available) -> Option<KeyPart> {
+fn key_part(mistakes: &mut Mistakes<'_>, text: &Spanned<String>, available: &Available) -> Option<KeyPart> {
     let token = |name: &str| !name.is_empty() && name.bytes().all(is_token);
     match text.split_once(':') {
         None if text.value == "client" => return Some(KeyPart::Client),
@@ -224,14 +227,14 @@ fn located(
     mistakes: &mut Mistakes<'_>,
     text: &Spanned<String>,
     part: KeyPart,
-    available: Available,
+    available: &Available,
 ) -> Option<KeyPart> {
     needs_geo(mistakes, &text.span, available);
     Some(part)
 }
 
 /// A set of clients.
-fn clients(mistakes: &mut Mistakes<'_>, raw: &raw::Clients, available: Available) -> Clients {
+fn clients(mistakes: &mut Mistakes<'_>, raw: &raw::Clients, available: &Available) -> Clients {
     let mut code = |text: &Spanned<String>, is_known: fn(Code) -> bool, what: &str, hint: &str| {
         needs_geo(mistakes, &text.span, available);
         let code = Code::new(text).filter(|code| is_known(*code));
@@ -256,13 +259,14 @@ fn clients(mistakes: &mut Mistakes<'_>, raw: &raw::Clients, available: Available
     Clients {
         networks: networks(mistakes, &raw.networks),
         files: raw.files.iter().map(|file| mistakes.path(file)).collect(),
+        lists: lists::named(mistakes, &raw.lists, &available.lists),
         countries,
         continents,
         asns: raw.asns.iter().map(|number| number.value).collect(),
     }
 }
 
-fn needs_geo(mistakes: &mut Mistakes<'_>, at: &std::ops::Range<usize>, available: Available) {
+fn needs_geo(mistakes: &mut Mistakes<'_>, at: &std::ops::Range<usize>, available: &Available) {
     if !available.geo {
         let message = "country rules require a GeoIP database".to_string();
         let hint = "add `geo = { files = [\"country.mmdb\"] }` to the document".to_string();

@@ -30,6 +30,8 @@ pub struct Clients {
     pub networks: Vec<Network>,
     /// Files with an address or network in each line.
     pub files: Vec<PathBuf>,
+    /// Lists that are kept up to date.
+    pub lists: Vec<String>,
     /// By country.
     pub countries: Vec<Code>,
     /// By continent.

@@ -39,6 +39,9 @@ pub(crate) struct Clients {
     /// again.
     #[serde(default)]
     pub files: Vec<String>,
+    /// Names of `lists`.
+    #[serde(default)]
+    pub lists: Vec<Spanned<String>>,
     /// Countries by their two letters (ISO 3166-1), for example `["DE", "FR"]`; `geo` names the database.
     #[serde(default)]
     pub countries: Vec<Spanned<String>>,

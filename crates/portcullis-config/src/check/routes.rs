@@ -75,7 +75,7 @@ impl Checker<'_> {
 
     fn of_site(&mut self, site: &raw::Site) -> OfSite {
         let policy = self.policy(site);
-        let own = site.access.as_ref().map(|raw| access::access(&mut self.mistakes, raw, self.available));
+        let own = site.access.as_ref().map(|raw| access::access(&mut self.mistakes, raw, &self.available));
         OfSite {
             policy,
             access: own.or_else(|| self.access.clone()),
@@ -120,7 +120,7 @@ impl Checker<'_> {
             (None, []) => text.to_owned(),
             (None, some) => format!("{} {text}", some.join(",")),
         };
-        let access = raw.access.as_ref().map(|raw| access::access(&mut self.mistakes, raw, self.available));
+        let access = raw.access.as_ref().map(|raw| access::access(&mut self.mistakes, raw, &self.available));
         let banned_by = format!("{}/{name}", site.name.value);
         let route = Route {
             access: access.or_else(|| of_site.access.clone()),
@@ -134,7 +134,7 @@ impl Checker<'_> {
                 &mut self.mistakes,
                 &raw.rate_limits,
                 limit_names,
-                self.available,
+                &self.available,
             ),
             semantic_of: raw.semantic.as_ref().map(|_| match &raw.name {
                 Some(name) => name.value.clone(),

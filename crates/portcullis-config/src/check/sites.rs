@@ -65,7 +65,7 @@ impl Checker<'_> {
             }
             let mut limit_names = Vec::new();
             let rate_limits =
-                access::rate_limits(&mut self.mistakes, &site.rate_limits, &mut limit_names, self.available);
+                access::rate_limits(&mut self.mistakes, &site.rate_limits, &mut limit_names, &self.available);
             let routes = self.routes(&site, &mut limit_names);
             let log = self.access_log.clone();
             let access_log = access_log::check(&mut self.mistakes, site.access_log.as_ref(), log.as_ref());

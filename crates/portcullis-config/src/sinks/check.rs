@@ -307,7 +307,7 @@ fn webhook(mistakes: &mut Mistakes<'_>, raw: &Sink) -> Option<Webhook> {
     let headers = headers(mistakes, raw);
     let url = place::url(mistakes, raw, true)?;
     Some(Webhook {
-        url: Secret::new(format!("{}{}", url.origin(), url.path)),
+        url: Secret::new(format!("{}{}", url.origin(), url.path())),
         ca: raw.ca.as_ref().map(|ca| mistakes.path(ca)),
         headers,
         template,

@@ -12,14 +12,18 @@ use crate::upstream::{Endpoint, host_and_port};
 pub(crate) struct Url {
     pub(super) is_tls: bool,
     pub(super) endpoint: Endpoint,
-    /// Path and query; empty, or from the `/` on.
-    pub(super) path: String,
+    path: String,
 }
 
 impl Url {
     /// `https://host:port`.
     pub(crate) fn origin(&self) -> String {
         format!("{}://{}", if self.is_tls { "https" } else { "http" }, self.endpoint)
+    }
+
+    /// Path and query; empty, or from the `/` on.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
     }
 
     /// Errors name no part of the text.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use portcullis_config::{Config, Format};
 
-const CASES: usize = 71;
+const CASES: usize = 73;
 
 #[test]
 fn golden_documents() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use portcullis_config::{
-    self as config, Ban, LimitStore, Prefixes, RateLimit, RefuseAction, Route, Site, Unserved,
+    self as config, Ban, Config, Prefixes, RateLimit, RefuseAction, Route, Site, Unserved,
 };
 use portcullis_metrics::Registry;
 
@@ -37,7 +37,7 @@ pub(crate) struct ControlsBuilder<'a> {
 impl<'a> ControlsBuilder<'a> {
     /// `started`: where the clock of rate limits begins.
     pub(crate) fn new(
-        store: Option<&LimitStore>,
+        config: &'a Config,
         services: &'a Services,
         started: Instant,
         old: Option<&'a Controls>,
@@ -47,10 +47,11 @@ impl<'a> ControlsBuilder<'a> {
             services,
             old,
             limits: Vec::new(),
-            limit_link: LimitLink::build(store, services, started, known)?,
+            limit_link: LimitLink::build(config.limit_store.as_ref(), services, started, known)?,
             jails: Jails::new(),
             lists: Lists {
                 registry: &services.registry,
+                config,
                 old: old.map(|old| &old.lists),
                 files: ListFiles::default(),
             },

@@ -98,10 +98,16 @@ impl Gate {
 impl ClientSet {
     pub(super) fn build(settings: &Clients, lists: &mut Lists<'_>) -> Result<ClientSet, StartError> {
         let networks = set_of(&settings.networks);
-        let file = |path: &std::path::PathBuf| Ok((path.display().to_string().into(), lists.load(path)?));
+        let mut files = Vec::with_capacity(settings.files.len() + settings.lists.len());
+        for path in &settings.files {
+            files.push((path.display().to_string().into(), lists.load(path)?));
+        }
+        for name in &settings.lists {
+            files.push((name.as_str().into(), lists.load_kept(name)?));
+        }
         Ok(ClientSet {
             networks: (!networks.is_empty()).then(|| ("networks".into(), networks)),
-            files: settings.files.iter().map(file).collect::<Result<_, StartError>>()?,
+            files,
             countries: named(&settings.countries, "country"),
             continents: named(&settings.continents, "continent"),
             asns: named(&settings.asns, "AS"),

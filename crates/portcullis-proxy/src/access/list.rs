@@ -9,7 +9,7 @@ use portcullis_config::{Clients, Config};
 use portcullis_match::IpSet;
 use portcullis_metrics::{Gauge, Registry, catalogue};
 
-use super::watched::{RESULTS, Watched};
+use super::watched::{RESULTS, Read, Watched};
 use crate::StartError;
 
 /// Files by path, each read once.
@@ -18,6 +18,7 @@ pub(crate) type ListFiles = BTreeMap<PathBuf, Arc<ListFile>>;
 /// The files of settings that are being built.
 pub(crate) struct Lists<'a> {
     pub(crate) registry: &'a Registry,
+    pub(crate) config: &'a Config,
     /// Those of the settings before.
     pub(crate) old: Option<&'a ListFiles>,
     pub(crate) files: ListFiles,
@@ -32,13 +33,28 @@ pub(crate) struct ListFile {
 impl Lists<'_> {
     /// The file at `path`, as it is now.
     pub(crate) fn load(&mut self, path: &Path) -> Result<Arc<ListFile>, StartError> {
+        self.load_with(path, read)
+    }
+
+    /// The list `name` that is kept up to date: empty until it is there.
+    pub(crate) fn load_kept(&mut self, name: &str) -> Result<Arc<ListFile>, StartError> {
+        let path = self.config.list_file(name).ok_or_else(|| {
+            StartError::new(format!(
+                "the list `{name}` is kept in the data folder, and there is none: add `data = {{ folder = \"...\" }}` or \
+                 `--data DIR`"
+            ))
+        })?;
+        self.load_with(&path, read_kept)
+    }
+
+    fn load_with(&mut self, path: &Path, read: Read<IpSet>) -> Result<Arc<ListFile>, StartError> {
         if let Some(known) = self.files.get(path) {
             return Ok(Arc::clone(known));
         }
         let old = self.old.and_then(|old| old.get(path)).filter(|old| old.file.is_current());
         let file = match old {
             Some(old) => Arc::clone(old),
-            None => Arc::new(ListFile::open(path, self.registry)?),
+            None => Arc::new(ListFile::open(path, read, self.registry)?),
         };
         self.files.insert(path.to_path_buf(), Arc::clone(&file));
         Ok(file)
@@ -46,7 +62,7 @@ impl Lists<'_> {
 }
 
 impl ListFile {
-    fn open(path: &Path, registry: &Registry) -> Result<ListFile, StartError> {
+    fn open(path: &Path, read: Read<IpSet>, registry: &Registry) -> Result<ListFile, StartError> {
         let reloads = registry.enum_counters(&catalogue::ACCESS_LIST_RELOADS, &[], &RESULTS);
         let ranges = registry.gauge(&catalogue::ACCESS_LIST_RANGES, &[&path.display().to_string()]);
         let file = ListFile { file: Watched::open(path, read, reloads)?, ranges };
@@ -102,4 +118,12 @@ fn read(path: &Path) -> Result<IpSet, String> {
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         format!("{shown}:{line}: {}", error.message)
     })
+}
+
+/// Reads a list that may not be there yet.
+fn read_kept(path: &Path) -> Result<IpSet, String> {
+    match portcullis_files::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(IpSet::of_networks([])),
+        _ => read(path),
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use portcullis_api::live::{
     AccessList, Agent, Application, Certificate, ClassPolicy, Clients, Decisions, Endpoint, EndpointState,
-    Inspection, LastError, ListFile, LiveState, NETWORKS_SHOWN_MAX, OpenedField, PathKind, RateLimit, Route,
-    Rule, RuleState, Site, Snapshot, Target, Upstream,
+    Inspection, KeptList, LastError, ListFile, LiveState, NETWORKS_SHOWN_MAX, OpenedField, PathKind,
+    RateLimit, Route, Rule, RuleState, Site, Snapshot, Target, Upstream,
 };
 use portcullis_config::{
     AgentAddress, ClassAction, Config, HostPattern, KeyPart, Mode, OpenOrClosed, PathMatch, Recognised,
@@ -322,10 +322,19 @@ fn clients(serving: &Serving, settings: &portcullis_config::Clients) -> Clients 
         path: path.display().to_string(),
         ranges: serving.list_ranges(path).unwrap_or_default(),
     };
+    let list = |name: &str| KeptList {
+        name: name.to_owned(),
+        ranges: serving
+            .config()
+            .list_file(name)
+            .and_then(|path| serving.list_ranges(&path))
+            .unwrap_or_default(),
+    };
     Clients {
         networks: settings.networks.iter().take(NETWORKS_SHOWN_MAX).map(network).collect(),
         networks_total: settings.networks.len(),
         files: settings.files.iter().map(|path| file(path)).collect(),
+        lists: settings.lists.iter().map(|name| list(name)).collect(),
         countries: settings.countries.iter().map(ToString::to_string).collect(),
         continents: settings.continents.iter().map(ToString::to_string).collect(),
         asns: settings.asns.clone(),

@@ -26,6 +26,7 @@ mod kept;
 mod kept_document;
 mod learner;
 pub mod learning;
+mod lists;
 mod live;
 pub mod notify;
 pub mod oidc;
@@ -66,6 +67,7 @@ use console::Console;
 use discovery::Discovery;
 use event_socket::EventSocket;
 use learning::Learning;
+use lists::Lists;
 use notify::Notify;
 use recent::{Keeper, Recent};
 use service::Service;
@@ -184,6 +186,9 @@ fn serve(args: &Args) -> Result<(), Failure> {
             takes_over: inherited.predecessor.is_some(),
         };
         let takes_over = listeners.takes_over;
+        // Before the proxy reads them: a damaged one is set aside.
+        let lists = Lists::new(Arc::clone(&registry));
+        lists.keep(&config);
         let proxy = Proxy::start_on(&config, &inspectors, services, listeners).map_err(Failure::failed)?;
         drop(inspectors);
         let inlet = event_inlet::open(&config, takes_over, &registry, on_event, has_room)?;
@@ -210,7 +215,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
         let collections = policies.collections();
         let policies = Some(policies);
         let service =
-            Service { program, args, started, registry, proxy, policies, collections, notify, upgrades, cookies: &cookies };
+            Service { program, args, started, registry, proxy, policies, collections, notify, upgrades, cookies: &cookies, lists: Arc::new(lists) };
         let ended = service.run(signals, admin, console.map(|console| console.serves(text)), reopen).await;
         drop(inlet);
         ended

@@ -18,6 +18,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 use super::console::{self, Console, Running};
 use super::cookies::Keeper;
 use super::documents;
+use super::lists::Lists;
 use super::notify::Notify;
 use super::reloading::{RELOAD_TIME_MAX, Reloading, Stage, Step, beside};
 use super::settings::{Args, Policies, Settings};
@@ -48,6 +49,8 @@ pub struct Service<'a> {
     pub notify: Notify,
     /// The cookies of all sites.
     pub cookies: &'a Keeper,
+    /// Lists of addresses that are kept up to date.
+    pub lists: Arc<Lists>,
     /// Upgrades by result.
     pub upgrades: EnumCounters,
 }
@@ -212,6 +215,7 @@ impl Service<'_> {
             args: self.args.clone(),
             started: self.started.clone(),
             revisions: revisions.clone(),
+            lists: Arc::clone(&self.lists),
         };
         let candidate = asked.as_mut().and_then(Reload::take_candidate);
         let policies = self.policies.take();
@@ -308,6 +312,7 @@ struct Loader {
     args: Args,
     started: Config,
     revisions: Option<Arc<Revisions>>,
+    lists: Arc<Lists>,
 }
 
 impl Loader {
@@ -349,6 +354,7 @@ impl Loader {
         }
         let reloaded = proxy.reload(&config, &inspectors);
         reloaded.map_err(|error| format!("reload failed, keeping the old settings: {error}"))?;
+        self.lists.keep(&config);
         if let (None, Some(revisions)) = (candidate, &self.revisions) {
             console::note(revisions, text);
         }

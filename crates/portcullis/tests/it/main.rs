@@ -48,6 +48,7 @@ mod init;
 mod issued_cookies;
 mod kept_requests;
 mod leaks;
+mod lists;
 mod live;
 mod lookups;
 mod messages;
