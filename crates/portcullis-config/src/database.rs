@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::mistakes::Mistakes;
 use crate::raw::ReadFrom;
-use crate::sinks::{Secret, check, place};
+use crate::receiver;
+use crate::sinks::{Secret, check};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT_MIN: Duration = Duration::from_millis(100);
@@ -76,7 +77,7 @@ pub(crate) fn check(mistakes: &mut Mistakes<'_>, raw: Option<ReadFrom>) -> Optio
     };
     let database = check::identifier(mistakes, raw.database.as_ref(), "database", "default");
     let table = check::identifier(mistakes, raw.table.as_ref(), "table", "portcullis_events");
-    let url = place::receiver(mistakes, &span, raw.url.as_ref(), raw.ca.as_ref(), false)?;
+    let url = receiver::receiver(mistakes, &span, raw.url.as_ref(), raw.ca.as_ref(), false)?;
     let ca = raw.ca.as_ref().map(|ca| mistakes.path(ca));
     Some(EventDatabase { url: url.origin(), ca, login, database, table, timeout })
 }

@@ -70,6 +70,7 @@ mod policy;
 mod profile;
 mod protocol;
 mod raw;
+mod receiver;
 mod route;
 mod semantic;
 mod sinks;

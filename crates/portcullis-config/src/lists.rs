@@ -10,7 +10,8 @@ use serde::Deserialize;
 
 use crate::hint;
 use crate::mistakes::Mistakes;
-use crate::sinks::{Secret, place};
+use crate::receiver;
+use crate::sinks::Secret;
 use crate::spanned::Spanned;
 use crate::units::{Size, Time};
 use crate::values::is_token;
@@ -218,7 +219,7 @@ fn host(mistakes: &mut Mistakes<'_>, name: Spanned<String>) -> String {
 
 fn fetched(mistakes: &mut Mistakes<'_>, raw: Raw) -> FetchedList {
     let mut url = |text: Option<&Spanned<String>>, ca| {
-        let url = place::receiver(mistakes, &raw.name.span, text, ca, true)?;
+        let url = receiver::receiver(mistakes, &raw.name.span, text, ca, true)?;
         Some(Secret::new(format!("{}{}", url.origin(), url.path())))
     };
     let list = url(raw.url.as_ref(), raw.ca.as_ref());

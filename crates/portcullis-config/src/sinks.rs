@@ -8,7 +8,7 @@ use portcullis_query::Filter;
 use crate::upstream::Endpoint;
 
 pub(crate) mod check;
-pub(crate) mod place;
+mod place;
 mod template;
 
 pub use template::{JsonTemplate, Placeholder, TemplatePart};

@@ -9,7 +9,7 @@ const IN_CIRCLES: &[(&str, usize)] = &[
     ("portcullis-advise", 2),
     ("portcullis-api", 7),
     ("portcullis-compile", 5),
-    ("portcullis-config", 10),
+    ("portcullis-config", 9),
     ("portcullis-declared", 8),
     ("portcullis-discovery", 2),
     ("portcullis-embed", 2),
