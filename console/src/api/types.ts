@@ -105,7 +105,7 @@ export interface RateLimit {
   action: string; limited: number; methods: string[];
 }
 export interface Clients {
-  networks: string[]; networks_total: number; files: { path: string; ranges: number }[]; countries: string[];
+  networks: string[]; networks_total: number; files: { path: string; ranges: number }[]; lists: { name: string; ranges: number }[]; countries: string[];
   continents: string[]; asns: number[];
 }
 export interface AccessList {

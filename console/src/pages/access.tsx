@@ -74,7 +74,11 @@ export function AccessPage() {
 }
 
 function ClientsView({ clients, remove }: { clients: Clients; remove?: (client: string) => void }) {
-  const others = [...clients.countries, ...clients.continents, ...clients.asns.map((asn) => `AS${asn}`), ...clients.files.map((file) => `${file.path} (${number(file.ranges)})`)];
+  const others = [
+    ...clients.countries, ...clients.continents, ...clients.asns.map((asn) => `AS${asn}`),
+    ...clients.files.map((file) => `${file.path} (${number(file.ranges)})`),
+    ...clients.lists.map((list) => `${list.name} (${number(list.ranges)})`),
+  ];
   if (clients.networks_total === 0 && others.length === 0) return <span class="dim">{t('app.none')}</span>;
   return (
     <span class="inline">

@@ -187,6 +187,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("portcullis_store_redis_failures_total", "portcullis/tests/it/collections.rs"),
     ("portcullis_store_redis_unsent", "portcullis/tests/it/collections.rs"),
     ("portcullis_tls_certificate_expiry_timestamp_seconds", "portcullis-proxy/tests/it/tls.rs"),
+    ("portcullis_lists_current_timestamp_seconds", "portcullis/tests/it/lists.rs"),
+    ("portcullis_lists_fetched_total", "portcullis/tests/it/lists.rs"),
     ("portcullis_tls_handshake_failures_total", "portcullis-proxy/tests/it/tls.rs"),
     ("portcullis_tls_handshakes_total", "portcullis-proxy/tests/it/tls.rs"),
     ("portcullis_tls_reloads_total", "portcullis-proxy/tests/it/tls.rs"),

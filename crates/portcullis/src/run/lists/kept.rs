@@ -94,7 +94,7 @@ mod tests {
             assert_eq!(parse(cut), None, "{at}");
             let mut changed = whole.clone();
             changed[at] ^= 1;
-            // What is told of the server is not under the checksum: at worst, the list is fetched again.
+            // What is known of the server is not under the checksum: at worst, the list is fetched again.
             if let Some(read) = String::from_utf8(changed).ok().as_deref().and_then(parse) {
                 assert_eq!(read.addresses, kept.addresses, "{at}");
             }
