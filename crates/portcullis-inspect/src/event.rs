@@ -1,6 +1,7 @@
 //! From a finished inspection to its event.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use portcullis_engine::{AllowScope, Disruption, Interruption, Match, RuleEngine};
@@ -175,16 +176,19 @@ impl Inspection {
             && outcome.exceptions.is_empty()
             && outcome.agents.is_empty();
         let action = self.action(outcome);
-        if !is_plain || action == Action::Pass {
+        // What reaches the application has an event each: one may hide behind another.
+        if !is_plain || matches!(action, Action::Pass | Action::Detect) {
             return None;
         }
-        let by = self.interrupted_by().or_else(|| self.would_be_interrupted_by(action));
-        let evidence = self.transaction.matches().iter().find(|found| found.log);
+        let mut matches = DefaultHasher::new();
+        for found in self.transaction.matches().iter().filter(|found| found.log) {
+            (self.inspector.plan.rule(found.rule).id, found.variable).hash(&mut matches);
+        }
         Some(Decision {
             action,
-            rule: by.map(|(rule, _)| rule),
+            rule: self.interrupted_by().map(|(rule, _)| rule),
             class: self.semantic.as_ref().and_then(|semantic| semantic.decided_in()),
-            evidence: evidence.map(|found| (self.inspector.plan.rule(found.rule).id, found.variable)),
+            matches: matches.finish(),
         })
     }
 

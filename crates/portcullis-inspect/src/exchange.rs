@@ -7,7 +7,7 @@ use portcullis_engine::{Interruption, KeptFile};
 use portcullis_event::{Action, AgentWord, Coverage, Event, Exception, FindingOutcome, UpstreamError};
 use portcullis_http::body::Ambiguities;
 use portcullis_semantic::CookieCounts;
-use portcullis_types::{Class, Place, RuleId, Variable};
+use portcullis_types::{Class, Place, RuleId};
 
 use crate::excluded::Excluded;
 use crate::inspector::Scratch;
@@ -89,7 +89,7 @@ pub struct Outcome {
     pub no_event: bool,
 }
 
-/// The decision on an exchange, and the first evidence for it, without the texts of the client.
+/// The decision on an exchange, and the evidence for it, without the texts of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Decision {
     /// The action.
@@ -98,8 +98,8 @@ pub struct Decision {
     pub rule: Option<RuleId>,
     /// The class of the findings that decided, and the place of the value in which they are.
     pub class: Option<(Class, Place)>,
-    /// The first rule with a logged match, and the collection in which it matched.
-    pub evidence: Option<(RuleId, Option<Variable>)>,
+    /// A digest of all logged matches: their rules, and the collections in which they matched.
+    pub matches: u64,
 }
 
 /// The result of an inspection.
