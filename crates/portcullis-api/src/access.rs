@@ -208,7 +208,9 @@ async fn authenticate(
     }
     let (name, role, user) = (session.user.name, session.user.role, session.user.id);
     let credential = Credential::Session { secret, user, number: session.number, expires: session.expires };
-    Ok(Principal { name, role, sites: session.user.sites, credential, peer })
+    // A login may have made the user an administrator since the limits were set.
+    let sites = if role == Role::Admin { Sites::All } else { session.user.sites };
+    Ok(Principal { name, role, sites, credential, peer })
 }
 
 /// Browsers say in this header which page has them ask (Fetch Metadata).
