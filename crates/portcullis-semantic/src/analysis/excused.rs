@@ -13,7 +13,7 @@ pub const LEARNED_ROW: &str = "learned-field";
 
 impl Analysis {
     /// The kinds of findings that count for nothing in fields of the next request that carry them, see
-    /// [`Fields::opened`].
+    /// `Fields::opened`.
     pub fn open_fields(&mut self, opens: Opens) {
         self.opens = opens;
     }

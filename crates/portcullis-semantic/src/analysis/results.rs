@@ -12,7 +12,7 @@ impl Analysis {
     }
 
     /// Findings that were not kept: beyond [`FINDINGS_MAX`](crate::limits::FINDINGS_MAX), only those of the
-    /// values that score highest are, for each detector and each group of its [`Triage`].
+    /// values that score highest are, for each detector and each group of its `Triage`.
     pub fn findings_dropped(&self) -> u32 {
         self.dropped
     }

@@ -7,12 +7,12 @@ use crate::{Hint, KindId};
 
 /// The last name before an operator is that of a login's field.
 pub(super) fn is_credential(before: &[u8]) -> bool {
-    last_word(before).is_some_and(|word| is_one_of(word, CREDENTIALS))
+    last_word(before).is_some_and(|word| is_one_of(word, PERSONS) || is_one_of(word, PROOFS))
 }
 
-/// The same, for a field that is secret.
+/// The same, for a field that proves who the user is.
 pub(super) fn is_secret(before: &[u8]) -> bool {
-    last_word(before).is_some_and(names_secret)
+    last_word(before).is_some_and(|word| is_one_of(word, PROOFS) || names_secret(word))
 }
 
 fn last_word(before: &[u8]) -> Option<&[u8]> {
@@ -20,7 +20,8 @@ fn last_word(before: &[u8]) -> Option<&[u8]> {
     tail.rsplit(|b| !is_word(*b)).find(|word| !word.is_empty())
 }
 
-const CREDENTIALS: &[&[u8]] = words!("nosql", "credentials");
+const PERSONS: &[&[u8]] = words!("nosql", "persons");
+const PROOFS: &[&[u8]] = words!("nosql", "proofs");
 
 /// Interfaces that take filters by name (`filters[price][$gt]`) have such names on purpose.
 pub(super) fn is_filter(name: &[u8]) -> bool {

@@ -603,7 +603,9 @@ fn first_has_space(text: &[u8], path: &Path) -> bool {
 
 /// `\input{../a.tex}`: the path stands between the braces; no file has a name in which one ends a word.
 fn is_in_braces(text: &[u8]) -> bool {
+    let is_before = |open: usize| memchr::memmem::find(text, b"..").is_none_or(|climbs| open < climbs);
     memchr::memrchr(b'{', text)
+        .filter(|open| is_before(*open))
         .and_then(|open| memchr::memchr(b'}', &text[open..]).map(|close| open + close))
         .is_some_and(|close| text.get(close + 1).is_none_or(u8::is_ascii_whitespace))
 }

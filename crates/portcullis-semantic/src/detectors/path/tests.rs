@@ -484,4 +484,5 @@ fn braces_are_no_part_of_a_path() {
         check(&format!("{path}{{}}"), "");
     }
     check("/etc/passwd%00{}", "file");
+    check("../../app config/../../secret/db.yml?{}", "");
 }

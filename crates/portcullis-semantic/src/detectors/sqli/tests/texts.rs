@@ -244,6 +244,9 @@ fn instructions_that_select() {
         "1 or ascii((select password))>1",
         "x' and user() like (select secret from users)--",
         "1 and length (select pw from users)>1",
+        "1 and array (select password limit 1)>'{a'",
+        "1 and ARRAY  (select password p) between '{a}' and '{b}'",
+        "1 and json_array (select password limit 1) is not null",
     ] {
         check(text, "subselect");
     }

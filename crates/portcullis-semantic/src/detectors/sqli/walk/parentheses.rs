@@ -75,7 +75,10 @@ impl Walk<'_, '_> {
     fn is_instruction(&self, open: Span) -> bool {
         let is_spaced = self.text[..open.start as usize].last().is_some_and(u8::is_ascii_whitespace);
         let mut ahead = self.lexer.clone().map(|token| token.kind);
-        if !is_spaced || ahead.next() != Some(TokenKind::Word(Word::Select)) {
+        if !is_spaced
+            || takes_query(&self.text[..open.start as usize])
+            || ahead.next() != Some(TokenKind::Word(Word::Select))
+        {
             return false;
         }
         for (words, kind) in ahead.take(INSTRUCTION_TOKENS_MAX).enumerate() {
@@ -179,4 +182,13 @@ const NAME_BYTES_MAX: usize = 64;
 
 fn is_of_name(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$')
+}
+
+/// Names whose argument is a query without parentheses of its own: constructors of PostgreSQL, Oracle and
+/// SQL/JSON.
+fn takes_query(before: &[u8]) -> bool {
+    const NAMES: [&[u8]; 6] = [b"array", b"multiset", b"cursor", b"json_array", b"table", b"lateral"];
+    let before = before.trim_ascii_end();
+    let start = before.iter().rposition(|b| !b.is_ascii_alphanumeric() && *b != b'_').map_or(0, |at| at + 1);
+    NAMES.iter().any(|name| before[start..].eq_ignore_ascii_case(name))
 }
