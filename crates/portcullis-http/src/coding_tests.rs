@@ -223,6 +223,9 @@ fn all_members_of_gzip_are_unpacked() {
         let padded = [&packed[..], behind].concat();
         assert_eq!(unpack(Packing::Gzip, &padded, LIMITS), (members.concat(), false));
     }
+    // Zeros that pad a member hide none behind them.
+    let padded = members.map(|member| [gzip(member), vec![0; 7]].concat()).concat();
+    assert_eq!(unpack(Packing::Gzip, &padded, LIMITS), (members.concat(), false));
     let (cut, is_whole) = unpack(Packing::Gzip, &packed[..packed.len() - 12], LIMITS);
     assert!(cut.starts_with(b"plain text, and what") && !is_whole, "{}", cut.escape_ascii());
     // A member starts with an empty window: nothing of the one before can be repeated.

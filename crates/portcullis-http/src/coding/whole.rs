@@ -64,14 +64,20 @@ pub fn unpack(packing: Packing, packed: &[u8], limits: CodingLimits) -> (Vec<u8>
     let bytes_max = usize::try_from(limits.bytes_max.min(allowed)).unwrap_or(usize::MAX);
     let (mut unpacked, mut behind) = unpack_one(packing, packed, bytes_max);
     let is_whole = behind.is_some_and(<[u8]>::is_empty);
+    // Some readers skip zeros between members.
     while packing == Packing::Gzip
-        && let Some(rest) = behind.filter(|rest| !rest.is_empty())
+        && let Some(rest) = behind.map(without_zeros).filter(|rest| !rest.is_empty())
     {
         let (member, next) = unpack_one(packing, rest, bytes_max - unpacked.len());
         unpacked.extend(member);
         behind = next;
     }
     (unpacked, is_whole)
+}
+
+/// What stands behind the zeros at the start.
+fn without_zeros(rest: &[u8]) -> &[u8] {
+    &rest[rest.iter().take_while(|b| **b == 0).count()..]
 }
 
 /// Unpacks one value or member. The second part of the answer is what stands behind it, if all of it was
