@@ -25,6 +25,11 @@ impl Checker<'_> {
         let mut sites: Vec<Site> = Vec::new();
         let mut seen: HashMap<(usize, HostPattern), usize> = HashMap::new();
         for (index, mut site) in raw.into_iter().enumerate() {
+            if site.name.contains('/') {
+                let message =
+                    format!("the name of the site `{}` has a `/`, as names of routes do", site.name.value);
+                self.mistakes.wrong(site.name.span.clone(), message);
+            }
             if sites.iter().any(|other| other.name == site.name.value) {
                 self.mistakes
                     .wrong(site.name.span.clone(), format!("there are two sites `{}`", site.name.value));
