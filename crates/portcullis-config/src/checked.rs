@@ -124,9 +124,15 @@ pub struct Unserved {
 const LISTS: &str = "lists";
 
 impl Config {
-    /// The file in which a list is kept; none without a data folder.
+    /// The file in which the list `name` is kept; none without a data folder.
     pub fn list_file(&self, name: &str) -> Option<PathBuf> {
-        self.data.as_ref().map(|data| data.join(LISTS).join(format!("{name}.txt")))
+        let list = self.lists.iter().find(|list| list.name == name)?;
+        self.list_folder().map(|folder| folder.join(list.file_name()))
+    }
+
+    /// The folder of the files in which lists are kept.
+    pub fn list_folder(&self) -> Option<PathBuf> {
+        self.data.as_ref().map(|data| data.join(LISTS))
     }
 
     /// Warnings about settings that are valid but hardly intended.

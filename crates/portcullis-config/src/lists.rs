@@ -5,8 +5,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::hint;
 use crate::mistakes::Mistakes;
@@ -35,7 +37,7 @@ pub(crate) struct Raw {
     /// member, for example `/prefixes/*/ip_prefix`.
     #[serde(default)]
     pub pointers: Vec<Spanned<String>>,
-    /// Bytes of the answer at most. Default: 16MiB; at most 256MiB.
+    /// Bytes of the answer at most. Default: 16MiB; at most 128MiB.
     pub limit: Option<Spanned<Size>>,
     /// For one answer. Default: 30s; at most 5m.
     pub timeout: Option<Spanned<Time>>,
@@ -74,6 +76,29 @@ pub struct List {
     pub every: Duration,
     /// The age at which a list that cannot be fetched becomes empty.
     pub max_age: Option<Duration>,
+}
+
+impl List {
+    /// The name of the file that keeps it. Another source has another file, so that addresses of one are
+    /// never taken for those of the other.
+    pub(crate) fn file_name(&self) -> String {
+        let mut digest = Sha256::new();
+        let mut add = |part: &str| {
+            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(part);
+        };
+        match &self.source {
+            ListSource::Hosts(hosts) => hosts.iter().for_each(|host| add(host)),
+            ListSource::Fetched(list) => {
+                let FetchedList { url, checksum, format, ca, headers, bytes_max: _, timeout: _ } = &**list;
+                add(url.expose());
+                add(checksum.as_ref().map_or("", Secret::expose));
+                add(&format!("{format:?} {ca:?}"));
+                headers.iter().flat_map(|(name, value)| [name.as_str(), value.expose()]).for_each(add);
+            }
+        }
+        format!("{}-{}.txt", self.name, HEXLOWER.encode(&digest.finalize()[..8]))
+    }
 }
 
 /// Where the addresses of a list come from.
@@ -124,7 +149,7 @@ const EVERY_OF_HOSTS: Duration = Duration::from_secs(300);
 const EVERY_MIN: Duration = Duration::from_secs(60);
 const EVERY_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 const BYTES_MAX: u64 = 16 << 20;
-const BYTES_MAX_MAX: u64 = 256 << 20;
+const BYTES_MAX_MAX: u64 = 128 << 20;
 const TIMEOUT: Duration = Duration::from_secs(30);
 const TIMEOUT_MAX: Duration = Duration::from_secs(300);
 
@@ -231,7 +256,7 @@ fn fetched(mistakes: &mut Mistakes<'_>, raw: Raw) -> FetchedList {
     }
     let bytes_max = raw.limit.as_ref().map_or(BYTES_MAX, |size| size.value.0);
     if let Some(size) = raw.limit.as_ref().filter(|size| !(1..=BYTES_MAX_MAX).contains(&size.value.0)) {
-        mistakes.wrong(size.span.clone(), "limit must be 1 byte to 256MiB".to_string());
+        mistakes.wrong(size.span.clone(), "limit must be 1 byte to 128MiB".to_string());
     }
     let least = Duration::from_millis(1);
     let message = "timeout must be at most 5m";

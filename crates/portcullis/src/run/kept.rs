@@ -92,8 +92,8 @@ impl<S: Tended> Sites<S> {
     }
 }
 
-/// The sites, for this thread alone.
-pub fn lock<S>(all: &Mutex<BTreeMap<String, S>>) -> MutexGuard<'_, BTreeMap<String, S>> {
+/// What is guarded, for this thread alone.
+pub fn lock<T>(all: &Mutex<T>) -> MutexGuard<'_, T> {
     all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -158,6 +158,7 @@ impl Service<'_> {
             }
             End::HandedOver(id) => {
                 eprintln!("portcullis: process {id} has taken over");
+                self.lists.stop();
                 self.notify.main_process(id);
                 if let Some(pages) = &pages {
                     pages.abort();

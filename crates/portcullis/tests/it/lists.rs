@@ -85,21 +85,32 @@ fn a_list_is_taken_up_and_its_server_may_say_anything() {
     }
     served.stop();
     // What is kept holds before its server answers, and if it never does.
-    drop(server);
-    let gone = application(|_| answer(500, b"", &[]));
-    let served = Served::start_site(&app, SITE, &list(&gone, data.path(), ""));
+    say("\"c\"", b"", 500);
+    let served = Served::start_site(&app, SITE, &list(&server, data.path(), ""));
     assert_eq!(served.get("/").status(), 403);
     let output = std::fs::read_to_string(served.folder.path().join("output")).unwrap();
     assert!(!output.contains("drop.txt?"), "{output}");
     served.stop();
     // A file that somebody has changed is none.
-    let file = data.path().join("lists/drop.txt");
+    let mut files = std::fs::read_dir(data.path().join("lists")).unwrap();
+    let file = files.next().unwrap().unwrap().path();
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("127.0.0.9", "127.0.0.8")).unwrap();
-    let served = Served::start_site(&app, SITE, &list(&gone, data.path(), ""));
+    let served = Served::start_site(&app, SITE, &list(&server, data.path(), ""));
     assert_eq!(served.get("/").status(), 200);
     let output = std::fs::read_to_string(served.folder.path().join("output")).unwrap();
     assert!(output.contains("it is damaged; the list is fetched again"), "{output}");
+    served.stop();
+    // Another source begins anew, and its file alone is left.
+    say("\"d\"", b"127.0.0.1\n", 200);
+    let served = Served::start_site(&app, SITE, &list(&server, data.path(), ""));
+    until(|| served.get("/").status() == 403);
+    served.stop();
+    say("\"e\"", b"", 500);
+    let other = list(&server, data.path(), "headers = { Authorization = \"x\" }");
+    let served = Served::start_site(&app, SITE, &other);
+    assert_eq!(served.get("/").status(), 200);
+    assert_eq!(std::fs::read_dir(data.path().join("lists")).unwrap().count(), 0);
 }
 
 #[test]

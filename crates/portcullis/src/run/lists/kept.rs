@@ -11,15 +11,13 @@ use sha2::{Digest as _, Sha256};
 use super::format;
 use crate::{data_folder, new_file};
 
-/// The longest file: what the largest answer comes to.
-const BYTES_MAX: u64 = 512 << 20;
+/// The longest file: what the largest answer comes to, and the proxy reads.
+const BYTES_MAX: u64 = 256 << 20;
 const FIRST: &str = "# portcullis list ";
 
 /// A list as it was last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// The settings that it was fetched with, as a checksum.
-    pub source: String,
     /// By what its server tells whether it has changed.
     pub validators: Validators,
     /// When it was known to be current, in seconds since 1970.
@@ -44,9 +42,9 @@ pub fn write(path: &Path, kept: &Kept) -> io::Result<()> {
 }
 
 fn text(kept: &Kept) -> String {
-    let Kept { source, validators, current_s, addresses } = kept;
+    let Kept { validators, current_s, addresses } = kept;
     let about = json!({
-        "source": source, "etag": validators.etag, "modified": validators.modified, "current_s": current_s,
+        "etag": validators.etag, "modified": validators.modified, "current_s": current_s,
         "sha256": checksum(addresses.as_bytes()),
     });
     format!("{FIRST}{about}\n{addresses}")
@@ -61,7 +59,6 @@ fn parse(text: &str) -> Option<Kept> {
         return None;
     }
     Some(Kept {
-        source: field("source")?,
         validators: Validators { etag: field("etag"), modified: field("modified") },
         current_s: about.get("current_s")?.as_u64()?,
         addresses: addresses.to_owned(),
@@ -80,7 +77,6 @@ mod tests {
     #[test]
     fn a_list_is_read_as_it_was_written_or_not_at_all() {
         let kept = Kept {
-            source: "s".to_owned(),
             validators: Validators { etag: Some("\"a\nb\"".to_owned()), modified: None },
             current_s: 7,
             addresses: "192.0.2.0/24\n2001:db8::-2001:db8::9\n".to_owned(),

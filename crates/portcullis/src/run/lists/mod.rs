@@ -10,9 +10,9 @@ mod format;
 mod kept;
 
 use std::net::{IpAddr, ToSocketAddrs as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{io, thread};
 
@@ -20,6 +20,7 @@ use portcullis_config::{Config, FetchedList, List, ListSource};
 use portcullis_fetch::{Receiver, Settings};
 use portcullis_metrics::{EnumCounters, Gauge, Registry, catalogue};
 
+use crate::run::kept::lock;
 use kept::Kept;
 
 /// Label values of `portcullis_lists_fetched_total`.
@@ -30,6 +31,8 @@ const RETRY: Duration = Duration::from_secs(30);
 const CHECKSUM_BYTES_MAX: u64 = 4 << 10;
 /// Addresses that one host may have.
 const ADDRESSES_MAX: usize = 256;
+/// Files in the folder of lists that are looked at.
+const FILES_MAX: usize = 1_024;
 
 /// The lists of the settings in use, and a thread for each. Dropped, the threads end by themselves.
 pub struct Lists {
@@ -43,6 +46,14 @@ struct KeptUp {
     file: PathBuf,
     /// Has it look at once; dropped, it ends.
     poke: Sender<()>,
+    /// False: a look that has not ended must not write any more.
+    may_write: Arc<Mutex<bool>>,
+}
+
+impl Drop for KeptUp {
+    fn drop(&mut self) {
+        *lock(&self.may_write) = false;
+    }
 }
 
 impl Lists {
@@ -54,7 +65,7 @@ impl Lists {
     /// Keeps the lists of these settings up to date, and no others. Those that it has kept before are looked
     /// at again. Without a data folder there are none.
     pub fn keep(&self, config: &Config) {
-        let mut kept_up = self.kept_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept_up = lock(&self.kept_up);
         let mut old = std::mem::take(&mut *kept_up);
         for list in &config.lists {
             let Some(file) = config.list_file(&list.name) else { continue };
@@ -65,11 +76,30 @@ impl Lists {
                     let _ = known.poke.send(());
                     kept_up.push(known);
                 }
-                None => match Worker::start(list, file.clone(), &self.registry) {
-                    Ok(poke) => kept_up.push(KeptUp { list: list.clone(), file, poke }),
+                None => match Worker::start(list, file, &self.registry) {
+                    Ok(started) => kept_up.push(started),
                     Err(error) => eprintln!("portcullis: list `{}`: not kept up to date: {error}", list.name),
                 },
             }
+        }
+        drop(old);
+        let used: Vec<&PathBuf> = kept_up.iter().map(|list| &list.file).collect();
+        config.list_folder().iter().for_each(|folder| remove_others(folder, &used));
+    }
+
+    /// Ends the looks: another process keeps the lists up to date.
+    pub fn stop(&self) {
+        lock(&self.kept_up).clear();
+    }
+}
+
+/// Removes the files of lists that there are no more, so that none comes back years later.
+fn remove_others(folder: &Path, used: &[&PathBuf]) {
+    let names = portcullis_files::entries(folder, FILES_MAX).unwrap_or_default();
+    for path in names.into_iter().map(|name| folder.join(name)) {
+        if path.extension().is_some_and(|end| end == "txt") && !used.contains(&&path) {
+            // One that stays is read by nobody.
+            let _ = std::fs::remove_file(path);
         }
     }
 }
@@ -78,8 +108,7 @@ impl Lists {
 struct Worker {
     list: List,
     file: PathBuf,
-    /// That of the settings.
-    source: String,
+    may_write: Arc<Mutex<bool>>,
     kept: Kept,
     results: EnumCounters,
     current: Gauge,
@@ -88,9 +117,8 @@ struct Worker {
 
 impl Worker {
     /// Reads what is kept and starts the thread, which ends when the sender is gone.
-    fn start(list: &List, file: PathBuf, registry: &Registry) -> io::Result<Sender<()>> {
+    fn start(list: &List, file: PathBuf, registry: &Registry) -> io::Result<KeptUp> {
         let say = |what: &str| eprintln!("portcullis: list `{}`: {}: {what}", list.name, file.display());
-        let source = source(list);
         let kept = match kept::read(&file) {
             Ok(kept) => kept.unwrap_or_default(),
             Err(why) => {
@@ -105,39 +133,55 @@ impl Worker {
             results: registry.enum_counters(&catalogue::LISTS_FETCHED, &[&list.name], &RESULTS),
             current: registry.gauge(&catalogue::LISTS_CURRENT, &[&list.name]),
             list: list.clone(),
-            file,
-            source,
+            file: file.clone(),
+            may_write: Arc::new(Mutex::new(true)),
             kept,
             failures: 0,
         };
+        let may_write = Arc::clone(&worker.may_write);
         let (poke, poked) = channel();
         thread::Builder::new().name("portcullis-list".to_owned()).spawn(move || {
             let mut worker = worker;
             let mut wait = worker.first_wait();
             while poked.recv_timeout(wait) != Err(RecvTimeoutError::Disconnected) {
+                // Reloads during a look are answered by one.
+                poked.try_iter().for_each(drop);
                 wait = worker.look();
             }
         })?;
-        Ok(poke)
+        Ok(KeptUp { list: list.clone(), file, poke, may_write })
     }
 
-    /// A list that other settings have fetched is not asked about with what their server said.
     fn first_wait(&mut self) -> Duration {
         self.current.set(i64::try_from(self.kept.current_s).unwrap_or(i64::MAX));
-        if self.kept.source != self.source {
+        if self.kept.addresses.is_empty() {
             return Duration::ZERO;
         }
-        let age = Duration::from_secs(now_s().saturating_sub(self.kept.current_s));
-        self.list.every.saturating_sub(age)
+        self.list.every.saturating_sub(self.age())
+    }
+
+    /// The time since the list was known to be current. One of the future was written by a wrong clock.
+    fn age(&self) -> Duration {
+        now_s().checked_sub(self.kept.current_s).map_or(Duration::MAX, Duration::from_secs)
+    }
+
+    /// Writes the list, unless it is kept up to date by others from now on.
+    fn write(&self, kept: &Kept) -> Result<(), String> {
+        let may_write = lock(&self.may_write);
+        match *may_write {
+            true => {
+                kept::write(&self.file, kept).map_err(|error| format!("{}: {error}", self.file.display()))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Looks whether there is a new list; the time to the next look.
     fn look(&mut self) -> Duration {
         let result = self.fetch().and_then(|new| {
-            let is_new = new.is_some();
-            let same = Kept { current_s: now_s(), ..self.kept.clone() };
-            let kept = new.unwrap_or(same);
-            kept::write(&self.file, &kept).map_err(|error| format!("{}: {error}", self.file.display()))?;
+            let kept = new.unwrap_or_else(|| Kept { current_s: now_s(), ..self.kept.clone() });
+            let is_new = kept.addresses != self.kept.addresses;
+            self.write(&kept)?;
             self.kept = kept;
             Ok(is_new)
         });
@@ -164,19 +208,22 @@ impl Worker {
                 self.expire();
                 self.failures += 1;
                 let retry = RETRY.saturating_mul(1 << self.failures.min(16).saturating_sub(1));
-                retry.min(self.list.every)
+                // In time to empty it.
+                let left = self.list.max_age.filter(|_| !self.kept.addresses.is_empty());
+                let left = left.map_or(Duration::MAX, |max| max.saturating_sub(self.age()));
+                retry.min(self.list.every).min(left.saturating_add(Duration::from_secs(1)))
             }
         }
     }
 
     /// The list, if it has changed.
     fn fetch(&self) -> Result<Option<Kept>, String> {
-        let is_known = self.kept.source == self.source && !self.kept.addresses.is_empty();
+        let is_known = !self.kept.addresses.is_empty();
         let known = if is_known { self.kept.validators.clone() } else { Default::default() };
         let (addresses, validators) = match &self.list.source {
             ListSource::Hosts(hosts) => (resolve(hosts)?, Default::default()),
             ListSource::Fetched(list) => {
-                let server = receiver(list, list.url.expose())?;
+                let server = receiver(list, list.url.expose(), true)?;
                 let answer = server.get_if_changed(&known, list.bytes_max).map_err(|why| why.to_string())?;
                 let Some((answer, validators)) = answer else { return Ok(None) };
                 let bytes = answer.accepted(|_| true).map_err(|why| why.to_string())?;
@@ -184,24 +231,22 @@ impl Worker {
                 (format::addresses(&bytes, &list.format)?, validators)
             }
         };
-        let kept = Kept { source: self.source.clone(), validators, current_s: now_s(), addresses };
-        Ok((kept.addresses != self.kept.addresses || !is_known).then_some(kept))
+        Ok(Some(Kept { validators, current_s: now_s(), addresses }))
     }
 
     /// Empties a list that is too old to be relied on.
     fn expire(&mut self) {
-        let age = Duration::from_secs(now_s().saturating_sub(self.kept.current_s));
-        let is_old = self.list.max_age.is_some_and(|max| age > max);
+        let is_old = self.list.max_age.is_some_and(|max| self.age() > max);
         if !is_old || self.kept.addresses.is_empty() {
             return;
         }
         let empty = Kept { addresses: String::new(), validators: Default::default(), ..self.kept.clone() };
-        match kept::write(&self.file, &empty) {
+        match self.write(&empty) {
             Ok(()) => {
                 self.kept = empty;
                 self.say("is older than `max_age`, and empty from now on");
             }
-            Err(error) => self.say(&format!("cannot be emptied: {}: {error}", self.file.display())),
+            Err(why) => self.say(&format!("cannot be emptied: {why}")),
         }
     }
 
@@ -210,8 +255,9 @@ impl Worker {
     }
 }
 
-fn receiver(list: &FetchedList, url: &str) -> Result<Receiver, String> {
-    let headers = list.headers.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
+fn receiver(list: &FetchedList, url: &str, with_headers: bool) -> Result<Receiver, String> {
+    let headers = list.headers.iter().filter(|_| with_headers);
+    let headers = headers.map(|(name, value)| (name.clone(), value.expose().to_owned()));
     let settings = Settings {
         url: url.to_owned(),
         ca: list.ca.clone(),
@@ -225,7 +271,10 @@ fn receiver(list: &FetchedList, url: &str) -> Result<Receiver, String> {
 fn checked(list: &FetchedList, bytes: &[u8]) -> Result<(), String> {
     let Some(url) = &list.checksum else { return Ok(()) };
     let wrong = |why: &dyn std::fmt::Display| format!("its checksum: {why}");
-    let answer = receiver(list, url.expose())?.get(CHECKSUM_BYTES_MAX).map_err(|why| wrong(&why))?;
+    // Headers may be secrets of the server that has the list.
+    let with_headers = origin(url.expose()) == origin(list.url.expose());
+    let answer =
+        receiver(list, url.expose(), with_headers)?.get(CHECKSUM_BYTES_MAX).map_err(|why| wrong(&why))?;
     let answer = answer.accepted(|_| true).map_err(|why| wrong(&why))?;
     let answer = String::from_utf8_lossy(&answer);
     let expected = answer.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
@@ -234,6 +283,12 @@ fn checked(list: &FetchedList, bytes: &[u8]) -> Result<(), String> {
     }
     let found = kept::checksum(bytes);
     if found == expected { Ok(()) } else { Err(format!("its checksum is {found} and not {expected}")) }
+}
+
+/// Scheme, host and port of a URL.
+fn origin(url: &str) -> &str {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    url[host..].find('/').map_or(url, |end| &url[..host + end])
 }
 
 /// The addresses of all these hosts.
@@ -248,15 +303,6 @@ fn resolve(hosts: &[String]) -> Result<String, String> {
     let text: String = found.iter().map(|address| format!("{address}\n")).collect();
     format::check(&text)?;
     Ok(text)
-}
-
-/// What tells whether a kept list was fetched with the same settings. Secrets are not written down.
-fn source(list: &List) -> String {
-    let text = match &list.source {
-        ListSource::Hosts(hosts) => hosts.join(" "),
-        ListSource::Fetched(list) => format!("{} {:?}", list.url.expose(), list.format),
-    };
-    kept::checksum(text.as_bytes())
 }
 
 fn now_s() -> u64 {
