@@ -122,9 +122,9 @@ await page.waitForFunction(() => location.hash.startsWith('#/sites'));
 
 // Chinese, then the end of the session: the login says so.
 await page.goto(`${base}/#/account`);
-await page.click('button:has-text("简体中文")');
+await page.selectOption('[data-page=account] select', 'zh');
 await page.waitForSelector('h1:has-text("账户")');
-await page.click('button:has-text("English")');
+await page.selectOption('[data-page=account] select', 'en');
 await context.clearCookies();
 await page.goto(`${base}/#/rules`);
 await page.waitForSelector('.login');
