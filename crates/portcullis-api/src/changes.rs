@@ -228,7 +228,7 @@ fn check_sites(sites: &Sites, document: &Document, proposal: &Proposal) -> Resul
     match others(&proposal.before)? == others(&proposal.after)? {
         true => Ok(()),
         false => Err(RevisionError::Forbidden(format!(
-            "this would change more than {sites}, to which you are limited; ask somebody of all sites"
+            "this would change more than {sites}, to which you are limited; a user of all sites can make this change"
         ))),
     }
 }

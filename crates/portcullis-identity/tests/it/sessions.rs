@@ -136,7 +136,7 @@ fn ending_sessions_ends_exactly_those() {
         (|_| Ending::One(3), &[2]),
         (|_| Ending::One(9), &[]),
         (|users| Ending::Own { user: users[0].id, number: 1 }, &[0]),
-        // A session of somebody else is none of one's own.
+        // Sessions of other users are not listed among one's own.
         (|users| Ending::Own { user: users[0].id, number: 3 }, &[]),
         (|users| Ending::Others { user: users[0].id, keep: 2 }, &[0]),
         (|_| Ending::Of("otto".to_owned()), &[2, 3]),
