@@ -35,8 +35,8 @@ pub(crate) struct Clients {
     /// Addresses and networks, for example `192.0.2.0/24`.
     #[serde(default)]
     pub networks: Vec<Spanned<String>>,
-    /// Files with an address or network in each line; `#` and `;` begin comments. A file that changes is read
-    /// again.
+    /// Files with an address, network or range in each line; `#` and `;` begin comments. A file that
+    /// changes is read again.
     #[serde(default)]
     pub files: Vec<String>,
     /// Names of `lists`.
